@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * atomic: the only place for atomics. A counter for statistics (relaxed), a flag to stop a
+ * thread, and a countdown whose last decrement sees everything the others wrote.
+ */
+#ifndef IOBENCH_BASE_ATOMIC_H
+#define IOBENCH_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct counter {
+    _Atomic uint64_t value;
+};
+
+static inline void counter_add(struct counter *counter, uint64_t amount)
+{
+    atomic_fetch_add_explicit(&counter->value, amount, memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(const struct counter *counter)
+{
+    return atomic_load_explicit(&((struct counter *)(uintptr_t)counter)->value,
+                                memory_order_relaxed);
+}
+
+struct flag {
+    atomic_bool value;
+};
+
+static inline void flag_set(struct flag *flag)
+{
+    atomic_store_explicit(&flag->value, true, memory_order_release);
+}
+
+static inline bool flag_get(const struct flag *flag)
+{
+    return atomic_load_explicit(&((struct flag *)(uintptr_t)flag)->value, memory_order_acquire);
+}
+
+struct countdown {
+    _Atomic uint32_t left;
+};
+
+static inline void countdown_set(struct countdown *countdown, uint32_t count)
+{
+    atomic_store_explicit(&countdown->left, count, memory_order_release);
+}
+
+/* True for exactly one caller: the one that takes it to zero. */
+static inline bool countdown_done(struct countdown *countdown, uint32_t amount)
+{
+    return atomic_fetch_sub_explicit(&countdown->left, amount, memory_order_acq_rel) == amount;
+}
+
+#endif

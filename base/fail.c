@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fail.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char reason[FAIL_REASON_BYTES];
+
+int fail(int code, const char *format, ...)
+{
+    /* A reason may quote the one before it, so it is made beside it. */
+    char text[FAIL_REASON_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    memcpy(reason, text, sizeof reason);
+    return -abs(code);
+}
+
+const char *fail_reason(void)
+{
+    return reason;
+}
+
+void fail_clear(void)
+{
+    reason[0] = '\0';
+}
+
+const char *fail_errno_text(int code)
+{
+    const char *text = strerrordesc_np(abs(code));
+
+    return text ? text : "unknown error";
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/histogram.h"
+
+/* Values below 2^SUB_BITS have a bucket each; above, an octave is cut into 2^SUB_BITS buckets. */
+static uint32_t bucket_of(uint64_t value)
+{
+    if (value < 1u << HISTOGRAM_SUB_BITS)
+        return (uint32_t)value;
+    uint32_t octave = 63u - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+    if (octave >= HISTOGRAM_OCTAVES)
+        return HISTOGRAM_BUCKETS - 1;
+    return ((octave + 1) << HISTOGRAM_SUB_BITS) +
+           (uint32_t)(value >> octave & ((1u << HISTOGRAM_SUB_BITS) - 1));
+}
+
+static uint64_t bucket_middle(uint32_t bucket)
+{
+    uint32_t octave = bucket >> HISTOGRAM_SUB_BITS;
+
+    if (octave == 0)
+        return bucket;
+    uint64_t low = (uint64_t)((1u << HISTOGRAM_SUB_BITS) |
+                              (bucket & ((1u << HISTOGRAM_SUB_BITS) - 1)))
+                   << (octave - 1);
+    return low + ((UINT64_C(1) << (octave - 1)) >> 1);
+}
+
+void histogram_add(struct histogram *histogram, uint64_t value)
+{
+    if (histogram->count == 0 || value < histogram->minimum)
+        histogram->minimum = value;
+    if (value > histogram->maximum)
+        histogram->maximum = value;
+    histogram->count++;
+    histogram->sum += value;
+    histogram->buckets[bucket_of(value)]++;
+}
+
+void histogram_merge(struct histogram *into, const struct histogram *from)
+{
+    if (from->count == 0)
+        return;
+    if (into->count == 0 || from->minimum < into->minimum)
+        into->minimum = from->minimum;
+    if (from->maximum > into->maximum)
+        into->maximum = from->maximum;
+    into->count += from->count;
+    into->sum += from->sum;
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+        into->buckets[i] += from->buckets[i];
+}
+
+uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
+{
+    if (histogram->count == 0)
+        return 0;
+    if (fraction >= 1)
+        return histogram->maximum;
+    uint64_t rank = (uint64_t)(fraction * (double)histogram->count), seen = 0;
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        seen += histogram->buckets[i];
+        if (seen > rank) {
+            uint64_t value = bucket_middle(i);
+            if (value < histogram->minimum)
+                return histogram->minimum;
+            return value > histogram->maximum ? histogram->maximum : value;
+        }
+    }
+    return histogram->maximum;
+}

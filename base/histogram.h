@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * histogram: log-bucketed counts of durations or sizes; 64 buckets an octave below 2^40, so a
+ * percentile is within 1.6% of the true value. One writer each; merge to combine threads.
+ */
+#ifndef IOBENCH_BASE_HISTOGRAM_H
+#define IOBENCH_BASE_HISTOGRAM_H
+
+#include <stdint.h>
+
+enum { HISTOGRAM_SUB_BITS = 6, HISTOGRAM_OCTAVES = 42 };
+enum { HISTOGRAM_BUCKETS = (HISTOGRAM_OCTAVES + 1) << HISTOGRAM_SUB_BITS };
+
+struct histogram {
+    uint64_t count;
+    uint64_t sum;
+    uint64_t minimum; /* meaningful when count > 0 */
+    uint64_t maximum;
+    uint64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *histogram, uint64_t value);
+void histogram_merge(struct histogram *into, const struct histogram *from);
+/* The value below which fraction (0..1) of the entries lie; 0 when empty; 1 gives the maximum. */
+uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
+
+#endif

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	base/atomic.h \
+	base/bytes.c base/bytes.h \
+	base/clock.c base/clock.h \
+	base/fail.c base/fail.h \
+	base/file.c base/file.h \
+	base/histogram.c base/histogram.h \
+	base/memory.c base/memory.h \
+	base/option.c base/option.h \
+	base/plugin.c base/plugin.h \
+	base/queue.c base/queue.h \
+	base/random.c base/random.h \
+	base/thread.c base/thread.h

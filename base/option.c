@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/option.h"
+
+#include "base/fail.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+/* As fio: a bare letter is binary; KiB and KB are told apart. */
+static const struct unit size_units[] = {
+    {"", 1},          {"b", 1},         {"k", 0x1p10},    {"kib", 0x1p10}, {"kb", 1e3},
+    {"m", 0x1p20},    {"mib", 0x1p20},  {"mb", 1e6},      {"g", 0x1p30},   {"gib", 0x1p30},
+    {"gb", 1e9},      {"t", 0x1p40},    {"tib", 0x1p40},  {"tb", 1e12},    {"p", 0x1p50},
+    {"pib", 0x1p50},  {"pb", 1e15},     {NULL, 0},
+};
+
+static const struct unit duration_units[] = {
+    {"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9},
+    {"d", 86400e9}, {NULL, 0},
+};
+
+static int parse_with_units(const char *text, const struct unit *units, uint64_t *value)
+{
+    char *end;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    errno = 0;
+    double number = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : NAN;
+    if (isnan(number) || errno)
+        return -EINVAL;
+    while (isspace((unsigned char)*end))
+        end++;
+    for (; units->name; units++)
+        if (strcasecmp(end, units->name) == 0)
+            break;
+    if (!units->name)
+        return -EINVAL;
+    /* Plain whole numbers keep all 64 bits. */
+    if (units->factor == 1 && strspn(text, "0123456789") == (size_t)(end - text)) {
+        *value = strtoull(text, NULL, 10);
+        return errno ? -EINVAL : 0;
+    }
+    number *= units->factor;
+    if (number < 0 || number >= 0x1p64)
+        return -EINVAL;
+    *value = (uint64_t)llround(number < 0x1p63 ? number : 0);
+    if (number >= 0x1p63)
+        *value = (uint64_t)number;
+    return 0;
+}
+
+int option_parse_size(const char *text, uint64_t *bytes)
+{
+    if (parse_with_units(text, size_units, bytes))
+        return fail(EINVAL, "'%s' is not a size (examples: 4096, 128k, 1MiB, 1MB, 20g)", text);
+    return 0;
+}
+
+int option_parse_duration(const char *text, uint64_t *nanoseconds)
+{
+    if (parse_with_units(text, duration_units, nanoseconds))
+        return fail(EINVAL, "'%s' is not a duration (examples: 10, 10s, 5ms, 2m, 1h)", text);
+    return 0;
+}
+
+static int parse_flag(const char *text, bool *value)
+{
+    static const char *const yes[] = {"yes", "true", "1", "on"};
+    static const char *const no[] = {"no", "false", "0", "off"};
+
+    for (int i = 0; i < 4; i++) {
+        if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
+            *value = strcasecmp(text, yes[i]) == 0;
+            return 0;
+        }
+    }
+    return fail(EINVAL, "'%s' is neither yes nor no", text);
+}
+
+static int parse_choice(const struct option_spec *row, const char *text, int *value)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (int i = 0; row->choices[i]; i++) {
+        if (strcmp(row->choices[i], text) == 0) {
+            *value = i;
+            return 0;
+        }
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                     row->choices[i]);
+    }
+    return fail(EINVAL, "'%s' is none of: %s", text, names);
+}
+
+static int check_range(const struct option_spec *row, double value)
+{
+    if ((row->minimum != 0 || row->maximum != 0) &&
+        (value < row->minimum || (row->maximum > row->minimum && value > row->maximum))) {
+        if (row->maximum > row->minimum)
+            return fail(EINVAL, "%g is not within %g .. %g", value, row->minimum, row->maximum);
+        return fail(EINVAL, "%g is less than %g", value, row->minimum);
+    }
+    return 0;
+}
+
+static int parse_real(const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if (end == text || *end || !isfinite(*value))
+        return fail(EINVAL, "'%s' is not a number", text);
+    return 0;
+}
+
+static int set_row(const struct option_spec *row, void *settings, const char *text)
+{
+    void *field = (char *)settings + row->offset;
+    int code = 0;
+
+    switch (row->type) {
+    case OPTION_FLAG:
+        return parse_flag(text, field);
+    case OPTION_COUNT:
+    case OPTION_SIZE:
+        code = option_parse_size(text, field);
+        return code ? code : check_range(row, (double)*(uint64_t *)field);
+    case OPTION_DURATION:
+        code = option_parse_duration(text, field);
+        return code ? code : check_range(row, (double)*(uint64_t *)field * 1e-9);
+    case OPTION_REAL:
+        code = parse_real(text, field);
+        return code ? code : check_range(row, *(double *)field);
+    case OPTION_CHOICE:
+        return parse_choice(row, text, field);
+    case OPTION_TEXT: {
+        char *copy = strdup(text);
+        if (!copy)
+            return fail(ENOMEM, "out of memory");
+        free(*(char **)field);
+        *(char **)field = copy;
+        return 0;
+    }
+    }
+    return fail(EINVAL, "unknown option type");
+}
+
+int option_defaults(const struct option_spec *table, void *settings)
+{
+    for (const struct option_spec *row = table; row->name; row++) {
+        if (!row->fallback)
+            continue;
+        int code = set_row(row, settings, row->fallback);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+const struct option_spec *option_find(const struct option_spec *table, const char *name)
+{
+    for (; table->name; table++)
+        if (strcmp(table->name, name) == 0)
+            return table;
+    return NULL;
+}
+
+int option_set(const struct option_spec *table, void *settings, const char *name,
+               const char *value, const char *where)
+{
+    const struct option_spec *row = option_find(table, name);
+
+    if (!row)
+        return fail(EINVAL, "%s: there is no option '%s'", where, name);
+    int code = set_row(row, settings, value);
+    if (code) {
+        char reason[FAIL_REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        return fail(code, "%s: %s: %s", where, name, reason);
+    }
+    return 0;
+}
+
+int option_set_list(const struct option_spec *table, void *settings, const char *list,
+                    const char *where)
+{
+    char *copy = strdup(list), *cursor = copy, *part;
+    int code = 0;
+
+    if (!copy)
+        return fail(ENOMEM, "out of memory");
+    for (bool first = true; code == 0 && (part = strsep(&cursor, ",")); first = false) {
+        char *equals = strchr(part, '=');
+        if (equals) {
+            *equals = '\0';
+            code = option_set(table, settings, part, equals + 1, where);
+        } else if (first && table->name) {
+            code = option_set(table, settings, table->name, part, where);
+        } else {
+            const struct option_spec *row = option_find(table, part);
+            if (row && row->type == OPTION_FLAG)
+                code = option_set(table, settings, part, "yes", where);
+            else
+                code = fail(EINVAL, "%s: '%s' is not key=value", where, part);
+        }
+    }
+    free(copy);
+    return code;
+}
+
+const char *option_text(const struct option_spec *row, const void *settings, char *text,
+                        size_t text_bytes)
+{
+    const void *field = (const char *)settings + row->offset;
+
+    switch (row->type) {
+    case OPTION_FLAG:
+        snprintf(text, text_bytes, "%s", *(const bool *)field ? "yes" : "no");
+        break;
+    case OPTION_COUNT:
+    case OPTION_SIZE:
+        snprintf(text, text_bytes, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    case OPTION_DURATION:
+        snprintf(text, text_bytes, "%gs", (double)*(const uint64_t *)field * 1e-9);
+        break;
+    case OPTION_REAL:
+        snprintf(text, text_bytes, "%g", *(const double *)field);
+        break;
+    case OPTION_TEXT: {
+        const char *value = *(char *const *)field;
+        snprintf(text, text_bytes, "%s", value ? value : "");
+        break;
+    }
+    case OPTION_CHOICE:
+        snprintf(text, text_bytes, "%s", row->choices[*(const int *)field]);
+        break;
+    }
+    return text;
+}
+
+void option_release(const struct option_spec *table, void *settings)
+{
+    for (; table->name; table++) {
+        if (table->type == OPTION_TEXT) {
+            char **field = (char **)((char *)settings + table->offset);
+            free(*field);
+            *field = NULL;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/plugin.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct plugin *plugin_find(const struct plugin *const *registry, const char *name)
+{
+    for (; *registry; registry++)
+        if (strcmp((*registry)->name, name) == 0)
+            return *registry;
+    return NULL;
+}
+
+static int fail_unknown(const char *family, const struct plugin *const *registry, const char *name)
+{
+    char names[512] = "";
+    size_t used = 0;
+
+    for (; *registry && used < sizeof names; registry++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                 (*registry)->name);
+    return fail(EINVAL, "there is no %s '%s'; there are: %s", family, name, names);
+}
+
+int plugin_choose(const char *family, const struct plugin *const *registry, const char *text,
+                  struct plugin_choice *choice)
+{
+    static const struct option_spec no_options[] = {{0}};
+    const char *arguments = strchr(text, ':');
+    char name[64], where[96];
+
+    *choice = (struct plugin_choice){0};
+    size_t length = arguments ? (size_t)(arguments - text) : strlen(text);
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), text);
+    choice->plugin = plugin_find(registry, name);
+    if (!choice->plugin)
+        return fail_unknown(family, registry, name);
+    const struct option_spec *options =
+        choice->plugin->options ? choice->plugin->options : no_options;
+    snprintf(where, sizeof where, "%s %s", family, name);
+    choice->settings = memory_zeroed(choice->plugin->settings_size + 1);
+    choice->text = strdup(text);
+    if (!choice->settings || !choice->text) {
+        plugin_release(choice);
+        return fail(ENOMEM, "%s: out of memory", where);
+    }
+    int code = option_defaults(options, choice->settings);
+    if (code == 0 && arguments)
+        code = option_set_list(options, choice->settings, arguments + 1, where);
+    if (code)
+        plugin_release(choice);
+    return code;
+}
+
+void plugin_release(struct plugin_choice *choice)
+{
+    if (choice->plugin && choice->plugin->options && choice->settings)
+        option_release(choice->plugin->options, choice->settings);
+    free(choice->settings);
+    free(choice->text);
+    *choice = (struct plugin_choice){0};
+}
+
+int plugin_usable(const struct plugin *plugin)
+{
+    return plugin->usable ? plugin->usable() : 0;
+}

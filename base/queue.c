@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/queue.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Invariant: entries[head .. head + count) modulo capacity are queued. */
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t not_empty, not_full;
+    uint32_t capacity, head, count;
+    uint32_t poppers, pushers; /* waiting, so that nobody signals in vain */
+    bool closed, cancelled;
+    struct queue_waits waits;
+    void *entries[];
+};
+
+struct queue *queue_create(uint32_t capacity)
+{
+    struct queue *queue = memory_zeroed(sizeof *queue + capacity * sizeof *queue->entries);
+
+    if (!queue)
+        return NULL;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->not_empty, NULL);
+    pthread_cond_init(&queue->not_full, NULL);
+    queue->capacity = capacity;
+    return queue;
+}
+
+void queue_destroy(struct queue *queue)
+{
+    if (!queue)
+        return;
+    pthread_cond_destroy(&queue->not_full);
+    pthread_cond_destroy(&queue->not_empty);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+static void wait_counted(struct queue *queue, pthread_cond_t *condition, uint32_t *waiters,
+                         uint64_t *waited_ns)
+{
+    uint64_t start = clock_now_ns();
+
+    ++*waiters;
+    pthread_cond_wait(condition, &queue->lock);
+    --*waiters;
+    *waited_ns += clock_now_ns() - start;
+}
+
+int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
+{
+    int result = 0;
+
+    pthread_mutex_lock(&queue->lock);
+    while (count > 0) {
+        while (queue->count == queue->capacity && !queue->cancelled)
+            wait_counted(queue, &queue->not_full, &queue->pushers, &queue->waits.push_wait_ns);
+        if (queue->cancelled) {
+            result = -ECANCELED;
+            break;
+        }
+        uint32_t pushed = 0;
+        while (count > 0 && queue->count < queue->capacity) {
+            uint32_t tail = queue->head + queue->count;
+            queue->entries[tail < queue->capacity ? tail : tail - queue->capacity] = *entries++;
+            queue->count++;
+            count--;
+            pushed++;
+        }
+        if (queue->poppers > 1 && pushed > 1)
+            pthread_cond_broadcast(&queue->not_empty);
+        else if (queue->poppers > 0)
+            pthread_cond_signal(&queue->not_empty);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return result;
+}
+
+int queue_push(struct queue *queue, void *entry)
+{
+    return queue_push_many(queue, &entry, 1);
+}
+
+int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
+{
+    int popped = 0;
+
+    pthread_mutex_lock(&queue->lock);
+    while (queue->count == 0 && wait && !queue->closed && !queue->cancelled)
+        wait_counted(queue, &queue->not_empty, &queue->poppers, &queue->waits.pop_wait_ns);
+    if (queue->cancelled) {
+        popped = -ECANCELED;
+    } else {
+        while (queue->count > 0 && (uint32_t)popped < max) {
+            entries[popped++] = queue->entries[queue->head];
+            queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
+            queue->count--;
+        }
+        if (popped > 0 && queue->pushers > 0)
+            pthread_cond_broadcast(&queue->not_full);
+        /* One signal may have stood for several entries. */
+        if (queue->count > 0 && queue->poppers > 0)
+            pthread_cond_signal(&queue->not_empty);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return popped;
+}
+
+static void set_and_wake(struct queue *queue, bool *mark)
+{
+    pthread_mutex_lock(&queue->lock);
+    *mark = true;
+    pthread_cond_broadcast(&queue->not_empty);
+    pthread_cond_broadcast(&queue->not_full);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void queue_close(struct queue *queue)
+{
+    set_and_wake(queue, &queue->closed);
+}
+
+void queue_cancel(struct queue *queue)
+{
+    set_and_wake(queue, &queue->cancelled);
+}
+
+void queue_reset(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->head = queue->count = 0;
+    queue->closed = queue->cancelled = false;
+    queue->waits = (struct queue_waits){0};
+    pthread_mutex_unlock(&queue->lock);
+}
+
+struct queue_waits queue_waits(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct queue_waits waits = queue->waits;
+    pthread_mutex_unlock(&queue->lock);
+    return waits;
+}

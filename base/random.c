@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/random.h"
+
+#include <math.h>
+
+static const uint64_t golden_gamma = 0x9e3779b97f4a7c15u;
+
+uint64_t random_mix(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+uint64_t random_hash(uint64_t seed, uint64_t a, uint64_t b)
+{
+    uint64_t hash = random_mix(seed + golden_gamma);
+
+    hash = random_mix(hash ^ (a + golden_gamma * 2));
+    return random_mix(hash ^ (b + golden_gamma * 3));
+}
+
+struct random random_start(uint64_t seed)
+{
+    struct random random;
+
+    for (int i = 0; i < 4; i++) {
+        seed += golden_gamma;
+        random.state[i] = random_mix(seed);
+    }
+    return random;
+}
+
+static uint64_t rotate_left(uint64_t value, unsigned by)
+{
+    return value << by | value >> (64 - by);
+}
+
+uint64_t random_next(struct random *random)
+{
+    uint64_t *s = random->state;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    uint64_t t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+uint64_t random_below(struct random *random, uint64_t bound)
+{
+    unsigned __int128 product = (unsigned __int128)random_next(random) * bound;
+
+    if ((uint64_t)product < bound) {
+        uint64_t threshold = -bound % bound;
+        while ((uint64_t)product < threshold)
+            product = (unsigned __int128)random_next(random) * bound;
+    }
+    return (uint64_t)(product >> 64);
+}
+
+double random_unit(struct random *random)
+{
+    return (double)(random_next(random) >> 11) * 0x1p-53;
+}
+
+double random_normal(struct random *random)
+{
+    /* Box-Muller; one of the pair is thrown away to keep the state the four words. */
+    double u = 1.0 - random_unit(random);
+
+    return sqrt(-2.0 * log(u)) * cos(2.0 * M_PI * random_unit(random));
+}
+
+void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count)
+{
+    for (uint64_t i = count; i > 1; i--) {
+        uint64_t j = random_below(random, i);
+        uint32_t value = values[i - 1];
+        values[i - 1] = values[j];
+        values[j] = value;
+    }
+}
+
+void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count)
+{
+    for (uint64_t i = count; i > 1; i--) {
+        uint64_t j = random_below(random, i);
+        uint64_t value = values[i - 1];
+        values[i - 1] = values[j];
+        values[j] = value;
+    }
+}
+
+struct permutation permutation_start(uint64_t seed, uint64_t count)
+{
+    struct permutation permutation = {.count = count};
+    uint32_t bits = 2;
+
+    while (bits < 64 && (count - 1) >> bits)
+        bits += 2;
+    permutation.half_bits = bits / 2;
+    permutation.half_mask = (UINT64_C(1) << permutation.half_bits) - 1;
+    for (int i = 0; i < PERMUTATION_ROUNDS; i++)
+        permutation.keys[i] = random_hash(seed, count, (uint64_t)i);
+    return permutation;
+}
+
+uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
+{
+    const uint32_t half_bits = permutation->half_bits;
+    const uint64_t mask = permutation->half_mask;
+
+    /* The domain is less than four times count, so the walk takes under four steps on average. */
+    do {
+        uint64_t left = index >> half_bits, right = index & mask;
+        for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
+            uint64_t round = (right + permutation->keys[i]) * 0x9e3779b97f4a7c15u;
+            uint64_t next = left ^ ((round ^ round >> 29) * 0xbf58476d1ce4e5b9u >> 32 & mask);
+            left = right;
+            right = next;
+        }
+        index = left << half_bits | right;
+    } while (index >= permutation->count);
+    return index;
+}

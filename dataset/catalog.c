@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/catalog.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct catalog *catalog_create(const char *root, const char *format)
+{
+    struct catalog *catalog = memory_zeroed(sizeof *catalog);
+
+    if (!catalog)
+        return NULL;
+    catalog->root = strdup(root);
+    catalog->format = strdup(format);
+    if (!catalog->root || !catalog->format) {
+        catalog_destroy(catalog);
+        fail(ENOMEM, "%s: out of memory for the catalog", root);
+        return NULL;
+    }
+    return catalog;
+}
+
+/* Grow by half again, so that adding is constant time on average. The array of extents moves by
+ * mremap inside realloc and is never copied page by page when it is large. */
+static int grow(void **array, uint64_t count, uint64_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return 0;
+    uint64_t larger = *capacity + *capacity / 2 + 64;
+    void *moved = reallocarray(*array, larger, size);
+    if (!moved)
+        return fail(ENOMEM, "out of memory for a catalog of %llu entries",
+                    (unsigned long long)larger);
+    *array = moved;
+    *capacity = larger;
+    return 0;
+}
+
+int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags)
+{
+    struct stat status;
+
+    if (fd >= 0 ? fstat(fd, &status) : stat(path, &status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    if (catalog->shard_count == UINT32_MAX)
+        return fail(EOVERFLOW, "%s: more than 2^32 shards", catalog->root);
+    if ((catalog->shard_count & (catalog->shard_count - 1)) == 0) {
+        uint32_t larger = catalog->shard_count ? catalog->shard_count * 2 : 1;
+        void *moved = reallocarray(catalog->shards, larger, sizeof *catalog->shards);
+        if (!moved)
+            return fail(ENOMEM, "out of memory for %u shards", larger);
+        catalog->shards = moved;
+    }
+    struct shard *shard = &catalog->shards[catalog->shard_count];
+    *shard = (struct shard){
+        .path = strdup(path),
+        .bytes = (uint64_t)status.st_size,
+        .mtime_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec,
+        .stream_bytes = (uint64_t)status.st_size,
+        .first_record = catalog->record_count,
+        .flags = flags,
+    };
+    if (!shard->path)
+        return fail(ENOMEM, "out of memory for a path");
+    catalog->shard_count++;
+    if (flags & (SHARD_ZLIB | SHARD_GZIP)) {
+        catalog->compressed = true;
+        shard->stream_bytes = UINT64_MAX; /* until catalog_set_stream_bytes() */
+    }
+    return 0;
+}
+
+int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
+{
+    struct shard *shard = &catalog->shards[catalog->shard_count - 1];
+
+    assert(catalog->shard_count > 0 && !catalog->mapping);
+    if (bytes > UINT32_MAX)
+        return fail(EFBIG, "%s: offset %llu: a record of %llu bytes is too large", shard->path,
+                    (unsigned long long)offset, (unsigned long long)bytes);
+    if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
+        return fail(EBADMSG, "%s: offset %llu: a record of %llu bytes goes past the end of the file",
+                    shard->path, (unsigned long long)offset, (unsigned long long)bytes);
+    int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_count,
+                    &catalog->record_capacity, sizeof *catalog->records);
+    if (code)
+        return code;
+    ((struct extent *)(uintptr_t)catalog->records)[catalog->record_count++] =
+        (struct extent){.offset = offset, .bytes = (uint32_t)bytes,
+                        .shard = catalog->shard_count - 1};
+    shard->record_count++;
+    catalog->record_bytes_total += bytes;
+    if (bytes > catalog->record_bytes_max)
+        catalog->record_bytes_max = (uint32_t)bytes;
+    return 0;
+}
+
+void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes)
+{
+    catalog->shards[catalog->shard_count - 1].stream_bytes = bytes;
+}
+
+int catalog_seal(struct catalog *catalog)
+{
+    if (catalog->record_count == 0)
+        return fail(ENODATA, "%s: no %s record in it", catalog->root, catalog->format);
+    struct extent *fitted = reallocarray((void *)(uintptr_t)catalog->records,
+                                         catalog->record_count, sizeof *fitted);
+    if (fitted) {
+        catalog->records = fitted;
+        catalog->record_capacity = catalog->record_count;
+    }
+    return 0;
+}
+
+void catalog_destroy(struct catalog *catalog)
+{
+    if (!catalog)
+        return;
+    if (catalog->mapping)
+        munmap(catalog->mapping, catalog->mapping_bytes);
+    else
+        free((void *)(uintptr_t)catalog->records);
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        free(catalog->shards[i].path);
+    free(catalog->shards);
+    free(catalog->root);
+    free(catalog->format);
+    free(catalog);
+}
+
+uint64_t catalog_data_bytes(const struct catalog *catalog)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        bytes += catalog->shards[i].bytes;
+    return bytes;
+}

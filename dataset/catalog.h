@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * catalog: which shards a data set has, and where each record lies in them.
+ *
+ * A record is an extent (shard, offset, length): the whole framed record, so that its CRC can be
+ * checked. 16 bytes a record in memory. Records are numbered in shard order, then file order;
+ * the records of a shard are neighbours. Immutable once built: any thread may read it.
+ */
+#ifndef IOBENCH_DATASET_CATALOG_H
+#define IOBENCH_DATASET_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct extent {
+    uint64_t offset;
+    uint32_t bytes;
+    uint32_t shard;
+};
+
+enum shard_flags {
+    SHARD_ZLIB = 1, /* whole file compressed: extents are offsets of the inflated stream, */
+    SHARD_GZIP = 2, /* and only reading in order is possible */
+};
+
+struct shard {
+    char *path; /* as opened: absolute or relative to the working directory */
+    uint64_t bytes; /* file size when indexed (compressed size for compressed shards) */
+    int64_t mtime_ns;
+    uint64_t stream_bytes; /* inflated size for compressed shards, else the same as bytes */
+    uint64_t first_record;
+    uint64_t record_count;
+    uint32_t flags;
+};
+
+struct catalog {
+    char *root;
+    char *format;  /* name of the format plug-in that made it */
+    uint32_t shard_count;
+    struct shard *shards;
+    uint64_t record_count;
+    const struct extent *records;
+    uint64_t record_bytes_total;
+    uint32_t record_bytes_max;
+    bool compressed; /* any shard is */
+
+    uint64_t record_capacity; /* private: of records while building, 0 when mapped */
+    void *mapping;            /* private: the sidecar's map that holds records, else NULL */
+    size_t mapping_bytes;
+};
+
+/* What an indexer met that is not as it should be. Return 0 to go on (verify), else a negative
+ * errno that ends the indexing. The default (handler NULL) records the reason and ends it. */
+struct catalog_fault {
+    const char *path;
+    uint64_t offset;
+    const char *what;
+};
+typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *fault);
+
+/* ---- building, by formats ---- */
+struct catalog *catalog_create(const char *root, const char *format); /* NULL with a reason */
+/* Begin the next shard; its records follow by catalog_add(). Takes size and time from fd, or
+ * from path when fd is negative. */
+int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags);
+int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
+/* For compressed shards: the inflated length, at the shard's end. */
+void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
+/* Totals, last checks (no record: -ENODATA). After it the catalog is immutable. */
+int catalog_seal(struct catalog *catalog);
+void catalog_destroy(struct catalog *catalog); /* NULL is fine */
+
+/* ---- use ---- */
+static inline const struct extent *catalog_extent(const struct catalog *catalog, uint64_t record)
+{
+    return &catalog->records[record];
+}
+
+uint64_t catalog_data_bytes(const struct catalog *catalog); /* sum of shard sizes */
+
+#endif

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	dataset/catalog.c dataset/catalog.h \
+	dataset/sample.h

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sample: one labelled image, as every format stores it and every decoder takes it.
+ */
+#ifndef IOBENCH_DATASET_SAMPLE_H
+#define IOBENCH_DATASET_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum sample_encoding {
+    SAMPLE_ENCODED,  /* a JPEG, PNG, ... file image; look at its first bytes */
+    SAMPLE_RAW_HWC,  /* height x width x channels bytes, RGB */
+    SAMPLE_RAW_CHW,  /* channels x height x width bytes, BGR planes (Caffe) */
+};
+
+struct sample {
+    const void *image; /* borrowed from the record, or from the scratch given to parse */
+    size_t image_bytes;
+    int32_t label;     /* 0-based class; -1 when the record has none */
+    enum sample_encoding encoding;
+    uint32_t width, height, channels; /* for raw images; 0 when not known */
+    uint64_t id;                      /* RecordIO image id; 0 when the format has none */
+    const char *name;                 /* not NUL-terminated; name_bytes 0 when there is none */
+    size_t name_bytes;
+};
+
+#endif

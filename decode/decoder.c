@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/decoder.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
+{
+    *decoder = (struct decoder){.ops = (const struct decoder_ops *)(const void *)choice->plugin};
+    decoder->state = memory_zeroed(choice->plugin->state_size);
+    if (!decoder->state)
+        return -ENOMEM;
+    return decoder->ops->open(decoder->state, choice->settings, &decoder->traits);
+}
+
+void decoder_close(struct decoder *decoder)
+{
+    if (decoder->state)
+        decoder->ops->close(decoder->state);
+    free(decoder->state);
+    decoder->state = NULL;
+}
+
+int decoder_decode(struct decoder *decoder, const struct decode_source *source,
+                   const struct view *view, void *row)
+{
+    decoder->figures.images++;
+    decoder->figures.bytes += source->length;
+    int code = decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
+    if (code)
+        decoder->figures.failed++;
+    return code;
+}

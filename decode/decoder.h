@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * decoder: turns one encoded image into one row of a batch. One state per decode worker; nothing
+ * is allocated after open() in steady state. Only decode/decoder.c calls through the ops.
+ */
+#ifndef IOBENCH_DECODE_DECODER_H
+#define IOBENCH_DECODE_DECODER_H
+
+#include "base/plugin.h"
+#include "decode/view.h"
+
+#include <stddef.h>
+
+/* The image as the record holds it (mirrors struct sample; decode knows no data set). */
+struct decode_source {
+    const void *bytes;
+    size_t length;
+    enum { DECODE_ENCODED, DECODE_RAW_HWC_RGB, DECODE_RAW_CHW_BGR } layout;
+    uint32_t width, height, channels; /* for raw layouts */
+};
+
+struct decoder_traits {
+    size_t row_bytes;      /* of one output row; 0 when nothing is written */
+    bool reads_image;      /* false: the image is not looked at, parse is skipped as well */
+};
+
+/* What odd images were met; each is decoded or counted, none stops a run. */
+struct decode_figures {
+    uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
+};
+
+struct decoder_ops {
+    struct plugin plugin;
+    int (*open)(void *state, const void *settings, struct decoder_traits *traits);
+    void (*close)(void *state);
+    /* row: row_bytes, height x width x 3 RGB bytes for image decoders.
+     * 0, or -EBADMSG with a reason when the image cannot be decoded. */
+    int (*decode)(void *state, const struct decode_source *source, const struct view *view,
+                  void *row, struct decode_figures *figures);
+};
+
+extern const struct plugin *const decoder_registry[];
+
+struct decoder {
+    const struct decoder_ops *ops;
+    void *state;
+    struct decoder_traits traits;
+    struct decode_figures figures;
+};
+
+int decoder_open(struct decoder *decoder, const struct plugin_choice *choice);
+void decoder_close(struct decoder *decoder);
+int decoder_decode(struct decoder *decoder, const struct decode_source *source,
+                   const struct view *view, void *row);
+
+#endif

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	decode/decoder.c decode/decoder.h \
+	decode/plugins.h decode/registry.c \
+	decode/none.c

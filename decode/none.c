@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The none decoder: the image is not looked at. What is left is storage and the harness. */
+#include "decode/plugins.h"
+
+static int none_open(void *state, const void *settings, struct decoder_traits *traits)
+{
+    (void)state;
+    (void)settings;
+    (void)traits;
+    return 0;
+}
+
+static void none_close(void *state)
+{
+    (void)state;
+}
+
+static int none_decode(void *state, const struct decode_source *source, const struct view *view,
+                       void *row, struct decode_figures *figures)
+{
+    (void)state;
+    (void)source;
+    (void)view;
+    (void)row;
+    (void)figures;
+    return 0;
+}
+
+const struct decoder_ops decoder_none = {
+    .plugin = {.name = "none", .summary = "images are not decoded"},
+    .open = none_open,
+    .close = none_close,
+    .decode = none_decode,
+};

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The decoders, in the order users see them. */
+#include "decode/plugins.h"
+
+const struct plugin *const decoder_registry[] = {
+    &decoder_none.plugin,
+    NULL,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * view: which part of an image a training step sees: random-resized crop and mirror for training,
+ * a centre crop for evaluation. Pure: the same (seed, epoch, record) gives the same view.
+ */
+#ifndef IOBENCH_DECODE_VIEW_H
+#define IOBENCH_DECODE_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum view_kind { VIEW_TRAIN, VIEW_EVALUATE };
+
+/* How to look at any image; made per record, before its size is known. */
+struct view {
+    enum view_kind kind;
+    uint64_t seed; /* random_hash(seed, epoch, record) */
+};
+
+/* The part of a width x height image that is resized to the output, in source pixels. */
+struct view_box {
+    double x, y, width, height;
+    bool mirror;
+};
+
+/* Training: area 0.05..1 (min_area) and aspect 3/4..4/3, ten tries, else the centre (Inception).
+ * Evaluation: the short side resized to resize_side, then the centre crop_side square. */
+struct view_rules {
+    double min_area, max_area, min_aspect, max_aspect;
+    double crop_share; /* evaluation: crop side over resize side, 224/256 */
+};
+
+extern const struct view_rules view_rules_imagenet;
+
+struct view_box view_box(const struct view *view, const struct view_rules *rules, uint32_t width,
+                         uint32_t height);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * format: how samples lie in files. A format turns a path into a catalog, bytes into a sample,
+ * and samples into a shard. It knows nothing of readers: bytes come from anywhere.
+ *
+ * index() runs off the clock, on one thread. parse() is pure and runs on many threads at once;
+ * it allocates nothing. A writer is one state per shard; different shards may be written by
+ * different threads. Only formats/format.c calls through the ops.
+ */
+#ifndef IOBENCH_FORMATS_FORMAT_H
+#define IOBENCH_FORMATS_FORMAT_H
+
+#include "base/plugin.h"
+#include "dataset/catalog.h"
+#include "dataset/sample.h"
+
+#include <stdbool.h>
+
+/* How to index. */
+struct format_scan {
+    catalog_fault_handler fault; /* NULL: the first fault ends it */
+    void *fault_context;
+    /* Told now and then, for a progress bar; may be NULL. */
+    void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
+    void *progress_context;
+};
+
+/* Where parse() puts bytes that are not contiguous in the record (multi-part RecordIO). */
+struct format_scratch {
+    void *bytes;
+    size_t capacity; /* at least the record's length */
+};
+
+enum format_parse_flags { FORMAT_SKIP_CRC = 1 };
+
+struct format_ops {
+    struct plugin plugin; /* state is a writer's */
+    /* How sure is it that path (a file or folder) is of this format? 0 no .. 100 certain. Looks
+     * at names and first bytes only. */
+    int (*detect)(const char *path);
+    int (*index)(const void *settings, const char *root, const struct format_scan *scan,
+                 struct catalog *catalog);
+    /* -EBADMSG with a reason when the record is damaged. Never reads outside [record, +bytes). */
+    int (*parse)(const void *settings, const void *record, size_t bytes, unsigned flags,
+                 struct format_scratch *scratch, struct sample *sample);
+    /* path: the file (or folder, for files and lmdb) to make; written under a temporary name and
+     * renamed by shard_close(). shard and shards number it, for names inside. */
+    int (*shard_open)(void *state, const void *settings, const char *path);
+    int (*shard_append)(void *state, const struct sample *sample);
+    /* commit false: abandon and remove what was written. Called after every shard_open. */
+    int (*shard_close)(void *state, bool commit);
+    /* The path of shard number shard of shards below folder, e.g. "train-00003-of-01024".
+     * shards 0 asks for the most shards this format can have (0: any number). */
+    int (*shard_path)(const char *folder, uint32_t shard, uint32_t shards, char **path);
+};
+
+extern const struct plugin *const format_registry[];
+
+static inline const struct format_ops *format_of(const struct plugin *plugin)
+{
+    return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
+}
+
+/* The most certain format for path. NULL with a reason. */
+const struct plugin *format_detect(const char *path);
+
+/* Catalog of a data set: from its sidecar when that is fresh, else by indexing (and a new sidecar
+ * when use_sidecar). 0 or a negative errno. */
+int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
+                   const struct format_scan *scan, struct catalog **catalog);
+
+int format_parse(const struct plugin_choice *format, const void *record, size_t bytes,
+                 unsigned flags, struct format_scratch *scratch, struct sample *sample);
+
+/* One shard being written. */
+struct format_writer {
+    const struct format_ops *ops;
+    void *state;
+};
+
+int format_writer_open(struct format_writer *writer, const struct plugin_choice *format,
+                       const char *path);
+int format_writer_append(struct format_writer *writer, const struct sample *sample);
+int format_writer_close(struct format_writer *writer, bool commit);
+
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The members of the format family, for formats/registry.c alone. */
+#ifndef IOBENCH_FORMATS_PLUGINS_H
+#define IOBENCH_FORMATS_PLUGINS_H
+
+#include "formats/format.h"
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The formats, in the order users see them. */
+#include "formats/plugins.h"
+
+const struct plugin *const format_registry[] = {
+    NULL,
+};

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	readers/reader.c readers/reader.h \
+	readers/plugins.h readers/registry.c \
+	readers/null.c

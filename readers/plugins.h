@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The members of the reader family, for readers/registry.c alone. */
+#ifndef IOBENCH_READERS_PLUGINS_H
+#define IOBENCH_READERS_PLUGINS_H
+
+#include "readers/reader.h"
+
+extern const struct reader_ops reader_null;
+
+#endif

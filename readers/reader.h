@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reader: brings bytes of shards into memory. It knows nothing of formats, shuffles or batches.
+ *
+ * One state belongs to one thread (the loader's), which opens, submits, reaps and closes it.
+ * Requests complete in any order. A request and its buffer belong to the reader from submit until
+ * reap gives it back. Only readers/reader.c calls through the ops: it checks the contract, takes
+ * the times and counts.
+ */
+#ifndef IOBENCH_READERS_READER_H
+#define IOBENCH_READERS_READER_H
+
+#include "base/histogram.h"
+#include "base/plugin.h"
+#include "dataset/catalog.h"
+
+#include <stdbool.h>
+#include <sys/uio.h>
+
+struct read_request {
+    /* Set by the caller. With a reader of alignment A > 1, offset and buffer are multiples of A
+     * and capacity is rounded up to A; the end may lie past the end of the file. */
+    uint64_t offset;
+    uint32_t shard;
+    uint32_t bytes;    /* wanted; a whole number of records, plus alignment */
+    uint32_t needed;   /* at least so many must come, else the file is shorter than it was */
+    uint32_t region;   /* which of reader_site.regions buffer lies in */
+    void *buffer;      /* NULL for readers that lend */
+    void *owner;       /* the caller's */
+    /* Set by the reader. */
+    const void *data;  /* where the bytes are: buffer, or a loan until reader_release() */
+    int result;        /* bytes there, >= needed; or a negative errno */
+    uint64_t submit_ns, complete_ns; /* set by reader.c */
+    uint64_t private_[6];            /* the plug-in's scratch while it holds the request */
+};
+
+/* What open() is told. */
+struct reader_site {
+    const struct catalog *catalog;
+    const struct iovec *regions; /* memory that buffers come from; may be registered */
+    uint32_t region_count;
+    uint32_t depth;      /* most requests in flight; >= 1 */
+    uint32_t bytes_max;  /* largest request */
+    uint64_t timeout_ns; /* a request older than this fails with -ETIMEDOUT; 0: never */
+};
+
+/* What open() answers. */
+struct reader_traits {
+    uint32_t alignment; /* of offset, length and memory; 1 when there is none */
+    bool lends;         /* data points into the reader's own memory; the caller gives no buffer */
+    bool no_bytes;      /* completes at once without data: parse and decode are skipped */
+    bool in_order;      /* offsets within a shard must not go back */
+    char engine[160];   /* what really runs, e.g. "io_uring, O_DIRECT, registered buffers" */
+    char notice[256];   /* one line for the user when it is not what was asked for; else "" */
+};
+
+struct reader_ops {
+    struct plugin plugin;
+    int (*open)(void *state, const void *settings, const struct reader_site *site,
+                struct reader_traits *traits);
+    void (*close)(void *state); /* after every open, also a failed one; waits for what is in flight */
+    int (*submit)(void *state, struct read_request *request); /* 0, -EAGAIN when full, or failed */
+    /* Gives back up to max done requests. Waits for one at most wait_ns when none is done.
+     * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
+     * broken (a failed request is not that: see result). */
+    int (*reap)(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
+    void (*release)(void *state, struct read_request *request); /* ends a loan; NULL if !lends */
+};
+
+extern const struct plugin *const reader_registry[];
+
+struct reader_figures {
+    uint64_t requests, bytes, errors, short_reads;
+    struct histogram latency_ns; /* submit to reap */
+};
+
+struct reader {
+    const struct reader_ops *ops;
+    void *state;
+    struct reader_site site;
+    struct reader_traits traits;
+    uint32_t in_flight;
+    uint32_t loans;
+    struct reader_figures figures;
+};
+
+/* Open on the thread that will use it. 0 or a negative errno with a reason; call reader_close in
+ * either case. */
+int reader_open(struct reader *reader, const struct plugin_choice *choice,
+                const struct reader_site *site);
+void reader_close(struct reader *reader);
+int reader_submit(struct reader *reader, struct read_request *request);
+int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
+                uint64_t wait_ns);
+void reader_release(struct reader *reader, struct read_request *request);
+
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The readers, in the order users see them. */
+#include "readers/plugins.h"
+
+const struct plugin *const reader_registry[] = {
+    &reader_null.plugin,
+    NULL,
+};

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The members of the shuffle family, for shuffle/registry.c alone. */
+#ifndef IOBENCH_SHUFFLE_PLUGINS_H
+#define IOBENCH_SHUFFLE_PLUGINS_H
+
+#include "shuffle/plan.h"
+
+#endif

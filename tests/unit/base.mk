@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += tests/unit/test_queue
+tests_unit_test_queue_SOURCES = tests/unit/test_queue.c tests/unit/unit.h
+tests_unit_test_queue_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_memory
+tests_unit_test_memory_SOURCES = tests/unit/test_memory.c tests/unit/unit.h
+tests_unit_test_memory_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <string.h>
+
+enum { EXTENTS = 400, ROUNDS = 200000 };
+
+/* Random takes and gives; each extent is filled with its own mark, which must still stand when
+ * it is given back: extents never overlap. At the end the arena is whole again. */
+static void extents_never_overlap_and_merge_again(void **unused)
+{
+    struct arena *arena = arena_create(8 << 20, 512);
+    struct random random = random_start(7);
+    struct {
+        uint8_t *bytes;
+        uint64_t length;
+    } extents[EXTENTS] = {0};
+
+    (void)unused;
+    assert_non_null(arena);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t i = random_below(&random, EXTENTS);
+        uint8_t mark = (uint8_t)i;
+        if (extents[i].bytes) {
+            assert_int_equal(extents[i].bytes[0], mark);
+            assert_int_equal(extents[i].bytes[extents[i].length - 1], mark);
+            arena_give(arena, extents[i].bytes);
+            extents[i].bytes = NULL;
+            continue;
+        }
+        extents[i].length = 1 + random_below(&random, random_below(&random, 16) ? 30000 : 900000);
+        extents[i].bytes = arena_take(arena, extents[i].length);
+        if (extents[i].bytes) {
+            assert_int_equal((uintptr_t)extents[i].bytes % 512, 0);
+            extents[i].bytes[0] = mark;
+            extents[i].bytes[extents[i].length - 1] = mark;
+        }
+    }
+    for (int i = 0; i < EXTENTS; i++)
+        if (extents[i].bytes)
+            arena_give(arena, extents[i].bytes);
+    assert_int_equal(arena_used_bytes(arena), 0);
+    void *whole = arena_take(arena, arena_bytes(arena));
+    assert_non_null(whole);
+    assert_null(arena_take(arena, 1));
+    assert_int_equal(arena_peak_bytes(arena), arena_bytes(arena));
+    arena_give(arena, whole);
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(extents_never_overlap_and_merge_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/queue.h"
+#include "base/thread.h"
+
+#include <errno.h>
+
+enum { TOTAL = 200000, PRODUCERS = 3, CONSUMERS = 3 };
+
+struct side {
+    struct queue *queue;
+    uintptr_t first, sum, count;
+};
+
+static int produce(void *argument)
+{
+    struct side *side = argument;
+    void *group[7];
+    uint32_t used = 0;
+
+    for (uintptr_t i = side->first; i <= TOTAL; i += PRODUCERS) {
+        group[used++] = (void *)i;
+        if (used == 7 || i + PRODUCERS > TOTAL) {
+            if (queue_push_many(side->queue, group, used))
+                return -1;
+            used = 0;
+        }
+    }
+    return 0;
+}
+
+static int consume(void *argument)
+{
+    struct side *side = argument;
+    void *group[5];
+    int count;
+
+    while ((count = queue_pop_many(side->queue, group, 5, true)) > 0)
+        for (int i = 0; i < count; i++, side->count++)
+            side->sum += (uintptr_t)group[i];
+    return count;
+}
+
+static void every_entry_arrives_once(void **unused)
+{
+    struct queue *queue = queue_create(16);
+    struct side producers[PRODUCERS], consumers[CONSUMERS];
+    struct thread makers[PRODUCERS] = {0}, takers[CONSUMERS] = {0};
+    uintptr_t sum = 0, count = 0;
+
+    (void)unused;
+    for (int i = 0; i < CONSUMERS; i++) {
+        consumers[i] = (struct side){.queue = queue};
+        assert_int_equal(thread_start(&takers[i], "taker", consume, &consumers[i]), 0);
+    }
+    for (int i = 0; i < PRODUCERS; i++) {
+        producers[i] = (struct side){.queue = queue, .first = (uintptr_t)i + 1};
+        assert_int_equal(thread_start(&makers[i], "maker", produce, &producers[i]), 0);
+    }
+    for (int i = 0; i < PRODUCERS; i++)
+        assert_int_equal(thread_join(&makers[i]), 0);
+    queue_close(queue);
+    for (int i = 0; i < CONSUMERS; i++) {
+        assert_int_equal(thread_join(&takers[i]), 0);
+        sum += consumers[i].sum;
+        count += consumers[i].count;
+    }
+    assert_int_equal(count, TOTAL);
+    assert_int_equal(sum, (uintptr_t)TOTAL * (TOTAL + 1) / 2);
+    queue_destroy(queue);
+}
+
+static void order_is_kept_with_one_producer(void **unused)
+{
+    struct queue *queue = queue_create(3);
+    void *got[8];
+    uintptr_t next = 0;
+
+    (void)unused;
+    for (uintptr_t i = 0; i < 100; i++) {
+        assert_int_equal(queue_push(queue, (void *)i), 0);
+        if (i % 3 == 2)
+            for (int n = queue_pop_many(queue, got, 8, false), k = 0; k < n; k++)
+                assert_int_equal((uintptr_t)got[k], next++);
+    }
+    assert_int_equal(next, 99);
+    queue_destroy(queue);
+}
+
+static void cancel_wakes_everybody(void **unused)
+{
+    struct queue *queue = queue_create(1);
+    struct side side = {.queue = queue};
+    struct thread taker = {0};
+    void *entry = NULL;
+
+    (void)unused;
+    assert_int_equal(thread_start(&taker, "taker", consume, &side), 0);
+    queue_cancel(queue);
+    assert_int_equal(thread_join(&taker), -ECANCELED);
+    assert_int_equal(queue_push(queue, entry), -ECANCELED);
+    queue_reset(queue);
+    assert_int_equal(queue_push(queue, entry), 0);
+    queue_destroy(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_entry_arrives_once),
+        cmocka_unit_test(order_is_kept_with_one_producer),
+        cmocka_unit_test(cancel_wakes_everybody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

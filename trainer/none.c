@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The none trainer: batches are taken as fast as they come. */
+#include "trainer/plugins.h"
+
+static int none_open(void *state, const void *settings, const struct trainer_site *site)
+{
+    (void)state;
+    (void)settings;
+    (void)site;
+    return 0;
+}
+
+static void none_close(void *state)
+{
+    (void)state;
+}
+
+static int none_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    (void)state;
+    (void)batch;
+    (void)times;
+    return 0;
+}
+
+const struct trainer_ops trainer_none = {
+    .plugin = {.name = "none", .summary = "takes batches as fast as they come"},
+    .open = none_open,
+    .close = none_close,
+    .step = none_step,
+};

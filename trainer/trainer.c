@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/trainer.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { ROW_ALIGNMENT = 4096 };
+
+int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
+                 const struct trainer_site *site)
+{
+    *trainer = (struct trainer){.ops = (const struct trainer_ops *)(const void *)choice->plugin};
+    int code = plugin_usable(choice->plugin);
+    if (code)
+        return code;
+    trainer->state = memory_zeroed(choice->plugin->state_size);
+    if (!trainer->state)
+        return -ENOMEM;
+    return trainer->ops->open(trainer->state, choice->settings, site);
+}
+
+void trainer_close(struct trainer *trainer)
+{
+    if (trainer->state)
+        trainer->ops->close(trainer->state);
+    free(trainer->state);
+    trainer->state = NULL;
+}
+
+void *trainer_allocate(struct trainer *trainer, size_t bytes)
+{
+    if (trainer->ops->allocate)
+        return trainer->ops->allocate(trainer->state, bytes);
+    void *memory = NULL;
+    int code = posix_memalign(&memory, ROW_ALIGNMENT, bytes ? bytes : 1);
+    if (code) {
+        fail(code, "out of memory: %zu bytes of batches", bytes);
+        return NULL;
+    }
+    return memory;
+}
+
+void trainer_release(struct trainer *trainer, void *memory, size_t bytes)
+{
+    if (trainer->ops->release)
+        trainer->ops->release(trainer->state, memory, bytes);
+    else
+        free(memory);
+}
+
+int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
+                 struct trainer_times *times)
+{
+    *times = (struct trainer_times){0};
+    return trainer->ops->step(trainer->state, batch, times);
+}
+
+int trainer_finish(struct trainer *trainer)
+{
+    return trainer->ops->finish ? trainer->ops->finish(trainer->state) : 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trainer: what eats the batches. It knows no storage. One state, used by the main thread only.
+ * It allocates the memory that rows are decoded into, because a device wants it pinned.
+ */
+#ifndef IOBENCH_TRAINER_TRAINER_H
+#define IOBENCH_TRAINER_TRAINER_H
+
+#include "base/plugin.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct trainer_site {
+    uint32_t batch_size;
+    size_t row_bytes; /* of one decoded image; 0 when decoding is off */
+    uint64_t seed;
+    uint32_t rank, ranks;
+};
+
+struct trainer_batch {
+    const void *rows;       /* count x row_bytes */
+    const int32_t *labels;  /* count */
+    uint32_t count;         /* up to batch_size */
+    uint64_t epoch, step;
+};
+
+/* Times of one step, set by step(). Zero where a trainer has no such phase. */
+struct trainer_times {
+    uint64_t compute_ns;  /* forward and backward, or the replayed step */
+    uint64_t upload_ns;
+    uint64_t exchange_ns; /* gradient all-reduce not hidden behind compute */
+    uint64_t update_ns;
+};
+
+struct trainer_ops {
+    struct plugin plugin;
+    int (*open)(void *state, const void *settings, const struct trainer_site *site);
+    void (*close)(void *state);
+    /* Memory for rows; NULL ops: ordinary memory. */
+    void *(*allocate)(void *state, size_t bytes);
+    void (*release)(void *state, void *memory, size_t bytes);
+    int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
+    int (*finish)(void *state); /* all steps of a run are given; wait for them */
+};
+
+extern const struct plugin *const trainer_registry[];
+
+struct trainer {
+    const struct trainer_ops *ops;
+    void *state;
+};
+
+int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
+                 const struct trainer_site *site);
+void trainer_close(struct trainer *trainer);
+void *trainer_allocate(struct trainer *trainer, size_t bytes);
+void trainer_release(struct trainer *trainer, void *memory, size_t bytes);
+int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
+                 struct trainer_times *times);
+int trainer_finish(struct trainer *trainer);
+
+#endif
