@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * job: everything a user can ask of `iobench run`, and the one option table that parsing, --help,
+ * the man page, completion, job files and the report's settings section come from.
+ */
+#ifndef IOBENCH_PIPELINE_JOB_H
+#define IOBENCH_PIPELINE_JOB_H
+
+#include "base/option.h"
+#include "base/plugin.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum job_drop { JOB_DROP_NO, JOB_DROP_YES, JOB_DROP_STRICT };
+enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
+
+struct job {
+    /* what */
+    char *data;   /* NULL: a synthetic set is made once and kept */
+    char *format; /* "auto" or NAME[:options] */
+    char *label;  /* free text kept in the result */
+    uint64_t limit_samples; /* stop an epoch after so many; 0: all */
+    /* how it is read */
+    char *reader;
+    uint64_t iodepth;
+    uint64_t block_bytes; /* neighbouring records are read together up to this size */
+    bool direct;
+    uint64_t memory_bytes; /* for records in flight and in shuffle buffers; 0: from the machine */
+    uint64_t io_timeout_ns;
+    uint64_t rate_limit_bytes; /* per second; 0: none */
+    bool check_crc;
+    int on_error; /* enum job_on_error */
+    /* in which order */
+    char *shuffle;
+    int partition; /* enum plan_partition */
+    int remainder; /* enum plan_remainder */
+    uint64_t ranks, rank;
+    uint64_t seed;
+    /* what is done with it */
+    char *decode;
+    uint64_t threads; /* decode workers; 0: one a CPU */
+    char *trainer;
+    uint64_t batch_size;
+    uint64_t prefetch_batches;
+    uint64_t epochs, runs;
+    bool overlap_epochs;
+    /* cold */
+    int drop_caches; /* enum job_drop */
+    char *server_drop_command;
+    uint64_t drop_timeout_ns;
+    /* what comes out */
+    char *json, *csv;
+    bool digest; /* print the order-independent digest of (label, image checksum) */
+    bool dry_run;
+    bool calibrate; /* measure the harness floor and the AU of a loop fed from memory */
+};
+
+extern const struct option_spec job_options[];
+
+/* The plug-ins a job names, chosen and checked against each other. */
+struct job_plugins {
+    struct plugin_choice format, reader, shuffle, decoder, trainer;
+};
+
+/* Choose all but the format, which needs the data (see run.h). 0 or -EINVAL with a reason. */
+int job_choose(const struct job *job, struct job_plugins *plugins);
+void job_release(struct job_plugins *plugins);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * result: what a job measured, as plain numbers. Made by pipeline/run, read by report/.
+ * Every field carries its unit. What could not be measured is not known and says why; it is
+ * never zero.
+ */
+#ifndef IOBENCH_PIPELINE_RESULT_H
+#define IOBENCH_PIPELINE_RESULT_H
+
+#include "base/histogram.h"
+#include "decode/decoder.h"
+#include "pipeline/job.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A byte count from an outside witness. */
+struct result_bytes {
+    bool known;
+    uint64_t bytes;
+    char method[96]; /* where it was read, e.g. "/proc/self/io read_bytes" */
+    char reason[160]; /* why it is not known; "" when it is */
+};
+
+/* Page cache before a run. */
+enum result_cache { RESULT_CACHE_COLD, RESULT_CACHE_WARM, RESULT_CACHE_UNVERIFIED };
+
+struct result_cold {
+    enum result_cache state;
+    bool dropped; /* a drop was asked for and done */
+    uint64_t resident_bytes, total_bytes;
+    double residue_percent; /* of total_bytes; meaningless when unverified */
+    uint64_t drop_ns;       /* outside the clock */
+    char method[160];       /* how it was dropped and measured */
+    char reason[400];       /* what is still resident and who holds it, or why unverified */
+};
+
+/* Where the time of the threads went: the answer to who waited for whom. All are sums over the
+ * threads of a stage. */
+struct result_waits {
+    uint64_t loader_storage_ns; /* the loader waited for the reader */
+    uint64_t loader_memory_ns;  /* ... for memory: decode or trainer is behind */
+    uint64_t decode_input_ns;   /* decode workers waited for records: storage is behind */
+    uint64_t decode_slot_ns;    /* ... for a free batch: the trainer is behind */
+    uint64_t decode_busy_ns;    /* they worked */
+    uint64_t trainer_input_ns;  /* the trainer waited for a batch */
+};
+
+enum result_limit {
+    RESULT_LIMIT_STORAGE,
+    RESULT_LIMIT_DECODE,
+    RESULT_LIMIT_TRAINER,
+    RESULT_LIMIT_EXCHANGE,
+    RESULT_LIMIT_HARNESS, /* null reader, none decoder, none trainer */
+};
+
+struct result_epoch {
+    uint64_t epoch;
+    uint64_t samples, skipped, batches;
+    uint64_t record_bytes;  /* of the records delivered, framing included */
+    uint64_t request_bytes; /* asked of the reader; over record_bytes this is read amplification */
+    uint64_t requests;
+    uint64_t start_ns, wall_ns; /* start on the monotonic clock */
+    uint64_t shuffle_ns;        /* making the order */
+    uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
+    uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns; /* of the trainer's loop */
+    struct result_waits waits;
+    enum result_limit limit;
+    double cpu_user_s, cpu_system_s; /* of this process */
+    struct result_bytes device;      /* left storage during the epoch */
+    uint64_t digest_sum, digest_xor; /* over (label, image checksum), any order; see run.h */
+};
+
+struct result_run {
+    uint64_t number; /* from 0 */
+    struct result_cold cold;
+    uint32_t epoch_count;
+    struct result_epoch *epochs;
+    struct histogram read_latency_ns;
+    uint64_t read_errors, short_reads;
+    struct decode_figures decode;
+    uint64_t memory_peak_bytes; /* of the record arena */
+    bool valid;
+    char invalid_reason[256];
+};
+
+enum { RESULT_NOTICES = 16, RESULT_NOTICE_BYTES = 320 };
+
+/* The machine and the settings, recorded with every result. */
+struct result_place {
+    char host[128], kernel[160], cpu[128], clock_source[64];
+    uint32_t cpu_count;
+    uint64_t memory_bytes, memory_limit_bytes; /* limit 0: none */
+    char file_system[32], mount_options[256], mount_point[256];
+    char devices[256]; /* leaf block devices beneath the data, "vda" */
+    char started[40];  /* ISO 8601, UTC */
+    char command[1024];
+};
+
+struct result {
+    const struct job *job;
+    struct result_place place;
+    /* the data set */
+    char data[512], format[64];
+    uint64_t shards, records, data_bytes, record_bytes_total;
+    bool data_was_made; /* a synthetic set, made by this command or an earlier one */
+    /* what really ran */
+    char reader_engine[160];
+    uint32_t threads;
+    uint64_t memory_bytes;
+    uint64_t slots;
+    /* the floor: the same loop with the null reader and no decoding, and the AU of a loop fed
+     * from memory; 0 when not measured */
+    double floor_samples_per_s;
+    double au_calibration_percent;
+    uint32_t run_count;
+    struct result_run *runs;
+    bool valid;
+    char invalid_reason[256];
+    uint32_t notice_count;
+    char notices[RESULT_NOTICES][RESULT_NOTICE_BYTES];
+};
+
+/* ---- derived figures, in one place so that every report agrees ---- */
+double result_epoch_samples_per_s(const struct result_epoch *epoch);
+double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
+/* compute / (compute + wait), percent; 0 when the trainer does no work. */
+double result_epoch_au_percent(const struct result_epoch *epoch);
+/* Of a whole run: samples over the sum of the epochs' wall times. */
+double result_run_samples_per_s(const struct result_run *run);
+double result_run_bytes_per_s(const struct result_run *run);
+double result_run_au_percent(const struct result_run *run);
+/* Device bytes over delivered bytes of the run's first epoch, percent; negative: not known. */
+double result_run_device_percent(const struct result_run *run);
+
+void result_notice(struct result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void result_invalid(struct result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void result_destroy(struct result *result);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run: carries out a job: catalog, plan, cold, epochs, result. It prints nothing; it tells an
+ * observer what happens, for a progress line.
+ */
+#ifndef IOBENCH_PIPELINE_RUN_H
+#define IOBENCH_PIPELINE_RUN_H
+
+#include "pipeline/job.h"
+#include "pipeline/result.h"
+
+enum run_phase { RUN_INDEX, RUN_SYNTHESIS, RUN_DROP, RUN_CALIBRATE, RUN_EPOCH, RUN_DONE };
+
+struct run_progress {
+    enum run_phase phase;
+    uint64_t run, epoch;
+    uint64_t done, total;      /* samples in an epoch; bytes while indexing or making data */
+    uint64_t bytes;            /* record bytes delivered so far in this epoch */
+    uint64_t elapsed_ns;       /* of this phase */
+};
+
+/* Called from the main thread, at most ten times a second and at each change of phase. */
+struct run_observer {
+    void (*progress)(void *context, const struct run_progress *progress);
+    void *context;
+};
+
+/* Carry out a job whose data and format exist. *result is filled even on failure (then
+ * invalid, with the runs that were finished); destroy it. 0, or a negative errno with a reason. */
+int run_job(const struct job *job, const struct run_observer *observer, struct result *result);
+
+/* What run_job would do, without reading: settings resolved, catalog figures, memory needed.
+ * Same result struct, no runs. */
+int run_plan(const struct job *job, const struct run_observer *observer, struct result *result);
+
+/* Ask a running job to stop after the current batch (from a signal handler). */
+void run_interrupt(void);
+
+#endif
