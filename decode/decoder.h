@@ -20,8 +20,11 @@ struct decode_source {
 };
 
 struct decoder_traits {
-    size_t row_bytes;      /* of one output row; 0 when nothing is written */
-    bool reads_image;      /* false: the image is not looked at, parse is skipped as well */
+    /* Of one output row; 0 when nothing is written; 8 for checksum: a little-endian u64, CRC-32C
+     * of the image in the low half and its length in the high one. */
+    size_t row_bytes;
+    bool reads_image; /* false: the image is not looked at, parse is skipped as well */
+    uint32_t side;    /* the row is side x side x 3 RGB bytes; 0 when it holds no pixels */
 };
 
 /* What odd images were met; each is decoded or counted, none stops a run. */

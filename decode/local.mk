@@ -2,4 +2,5 @@
 libiobench_a_SOURCES += \
 	decode/decoder.c decode/decoder.h \
 	decode/plugins.h decode/registry.c \
-	decode/none.c
+	decode/view.c decode/view.h \
+	decode/none.c decode/checksum.c

@@ -6,5 +6,6 @@
 #include "decode/decoder.h"
 
 extern const struct decoder_ops decoder_none;
+extern const struct decoder_ops decoder_checksum;
 
 #endif

@@ -4,5 +4,6 @@
 
 const struct plugin *const decoder_registry[] = {
     &decoder_none.plugin,
+    &decoder_checksum.plugin,
     NULL,
 };

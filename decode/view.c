@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/view.h"
+
+#include "base/random.h"
+
+#include <math.h>
+
+enum { TRIES = 10 };
+
+const struct view_rules view_rules_imagenet = {
+    .min_area = 0.05,
+    .max_area = 1,
+    .min_aspect = 3.0 / 4,
+    .max_aspect = 4.0 / 3,
+    .crop_share = 224.0 / 256,
+};
+
+static struct view_box centre(double box_width, double box_height, uint32_t width, uint32_t height)
+{
+    return (struct view_box){
+        .x = (width - box_width) / 2,
+        .y = (height - box_height) / 2,
+        .width = box_width,
+        .height = box_height,
+    };
+}
+
+/* The largest centred box whose aspect is allowed, in whole pixels. */
+static struct view_box fallback(const struct view_rules *rules, uint32_t width, uint32_t height)
+{
+    double box_width = width, box_height = height;
+
+    if (width < rules->min_aspect * height)
+        box_height = fmax(1, nearbyint(width / rules->min_aspect));
+    else if (width > rules->max_aspect * height)
+        box_width = fmax(1, nearbyint(height * rules->max_aspect));
+    struct view_box box = centre(box_width, box_height, width, height);
+    box.x = floor(box.x);
+    box.y = floor(box.y);
+    return box;
+}
+
+static double between(struct random *random, double low, double high)
+{
+    return low + (high - low) * random_unit(random);
+}
+
+/* "Going deeper with convolutions" (Szegedy et al. 2014), section 6, with the aspect drawn evenly
+ * on a log scale and whole-pixel boxes, as the field's loaders do. */
+static struct view_box random_crop(struct random *random, const struct view_rules *rules,
+                                   uint32_t width, uint32_t height)
+{
+    const double area = (double)width * height;
+    const double log_low = log(rules->min_aspect), log_high = log(rules->max_aspect);
+
+    for (int i = 0; i < TRIES; i++) {
+        double box_area = area * between(random, rules->min_area, rules->max_area);
+        double aspect = exp(between(random, log_low, log_high));
+        double box_width = nearbyint(sqrt(box_area * aspect));
+        double box_height = nearbyint(sqrt(box_area / aspect));
+        if (box_width < 1 || box_height < 1 || box_width > width || box_height > height)
+            continue;
+        uint64_t free_x = width - (uint64_t)box_width, free_y = height - (uint64_t)box_height;
+        return (struct view_box){
+            .x = (double)random_below(random, free_x + 1),
+            .y = (double)random_below(random, free_y + 1),
+            .width = box_width,
+            .height = box_height,
+        };
+    }
+    return fallback(rules, width, height);
+}
+
+struct view_box view_box(const struct view *view, const struct view_rules *rules, uint32_t width,
+                         uint32_t height)
+{
+    if (view->kind == VIEW_EVALUATE) {
+        double side = (width < height ? width : height) * rules->crop_share;
+        return centre(side, side, width, height);
+    }
+    struct random random = random_start(view->seed);
+    bool mirror = random_next(&random) >> 63;
+    struct view_box box = random_crop(&random, rules, width, height);
+    box.mirror = mirror;
+    return box;
+}
