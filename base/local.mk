@@ -3,6 +3,7 @@ libiobench_a_SOURCES += \
 	base/atomic.h \
 	base/bytes.c base/bytes.h \
 	base/clock.c base/clock.h \
+	base/crc32c.c base/crc32c.h \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
 	base/histogram.c base/histogram.h \

@@ -86,15 +86,15 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
         return fail(EFBIG, "%s: offset %llu: a record of %llu bytes is too large", shard->path,
                     (unsigned long long)offset, (unsigned long long)bytes);
     if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
-        return fail(EBADMSG, "%s: offset %llu: a record of %llu bytes goes past the end of the file",
+        return fail(EBADMSG,
+                    "%s: offset %llu: a record of %llu bytes goes past the end of the file",
                     shard->path, (unsigned long long)offset, (unsigned long long)bytes);
     int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_count,
                     &catalog->record_capacity, sizeof *catalog->records);
     if (code)
         return code;
-    ((struct extent *)(uintptr_t)catalog->records)[catalog->record_count++] =
-        (struct extent){.offset = offset, .bytes = (uint32_t)bytes,
-                        .shard = catalog->shard_count - 1};
+    ((struct extent *)(uintptr_t)catalog->records)[catalog->record_count++] = (struct extent){
+        .offset = offset, .bytes = (uint32_t)bytes, .shard = catalog->shard_count - 1};
     shard->record_count++;
     catalog->record_bytes_total += bytes;
     if (bytes > catalog->record_bytes_max)
@@ -111,8 +111,8 @@ int catalog_seal(struct catalog *catalog)
 {
     if (catalog->record_count == 0)
         return fail(ENODATA, "%s: no %s record in it", catalog->root, catalog->format);
-    struct extent *fitted = reallocarray((void *)(uintptr_t)catalog->records,
-                                         catalog->record_count, sizeof *fitted);
+    struct extent *fitted =
+        reallocarray((void *)(uintptr_t)catalog->records, catalog->record_count, sizeof *fitted);
     if (fitted) {
         catalog->records = fitted;
         catalog->record_capacity = catalog->record_count;

@@ -25,7 +25,7 @@ enum shard_flags {
 };
 
 struct shard {
-    char *path; /* as opened: absolute or relative to the working directory */
+    char *path;     /* as opened: absolute or relative to the working directory */
     uint64_t bytes; /* file size when indexed (compressed size for compressed shards) */
     int64_t mtime_ns;
     uint64_t stream_bytes; /* inflated size for compressed shards, else the same as bytes */
@@ -36,7 +36,7 @@ struct shard {
 
 struct catalog {
     char *root;
-    char *format;  /* name of the format plug-in that made it */
+    char *format; /* name of the format plug-in that made it */
     uint32_t shard_count;
     struct shard *shards;
     uint64_t record_count;
@@ -45,8 +45,8 @@ struct catalog {
     uint32_t record_bytes_max;
     bool compressed; /* any shard is */
 
-    uint64_t record_capacity; /* private: of records while building, 0 when mapped */
-    void *mapping;            /* private: the sidecar's map that holds records, else NULL */
+    uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
+    void *mapping; /* private: memory a sidecar was read into and records lie in, else NULL */
     size_t mapping_bytes;
 };
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	dataset/catalog.c dataset/catalog.h \
-	dataset/sample.h
+	dataset/sample.h \
+	dataset/sidecar.c dataset/sidecar.h

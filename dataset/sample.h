@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 enum sample_encoding {
-    SAMPLE_ENCODED,  /* a JPEG, PNG, ... file image; look at its first bytes */
-    SAMPLE_RAW_HWC,  /* height x width x channels bytes, RGB */
-    SAMPLE_RAW_CHW,  /* channels x height x width bytes, BGR planes (Caffe) */
+    SAMPLE_ENCODED, /* a JPEG, PNG, ... file image; look at its first bytes */
+    SAMPLE_RAW_HWC, /* height x width x channels bytes, RGB */
+    SAMPLE_RAW_CHW, /* channels x height x width bytes, BGR planes (Caffe) */
 };
 
 struct sample {
     const void *image; /* borrowed from the record, or from the scratch given to parse */
     size_t image_bytes;
-    int32_t label;     /* 0-based class; -1 when the record has none */
+    int32_t label; /* 0-based class; -1 when the record has none */
     enum sample_encoding encoding;
     uint32_t width, height, channels; /* for raw images; 0 when not known */
     uint64_t id;                      /* RecordIO image id; 0 when the format has none */

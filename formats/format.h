@@ -72,7 +72,13 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
 int format_parse(const struct plugin_choice *format, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
 
-/* One shard being written. */
+/* For formats: tell the scan of a fault. Without a handler it becomes the reason and -code is
+ * returned; with one, the handler says: 0 to go on after it, else the error that ends the scan. */
+int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
+                 const char *what);
+
+/* One shard being written. Close it after every open, failed ones too; commit false abandons it
+ * and removes what was written. */
 struct format_writer {
     const struct format_ops *ops;
     void *state;

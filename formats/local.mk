@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	formats/format.h \
-	formats/plugins.h formats/registry.c
+	formats/format.c formats/format.h \
+	formats/plugins.h formats/registry.c \
+	formats/protobuf.c formats/protobuf.h \
+	formats/shard_list.c formats/shard_list.h \
+	formats/sink.c formats/sink.h

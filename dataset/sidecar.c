@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file, all numbers little-endian:
+ *   0  "IOBCATLG"        8  u32 version         12 u32 shards
+ *  16  u64 records      24  u64 key             32 u64 hash of the names below the root
+ *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
+ *  56  u32 zero         60  u32 CRC of bytes 0..59
+ *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
+ *      u64 records, u32 flags, u32 path length, path (relative to the root, or absolute)
+ *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
+ */
+#include "dataset/sidecar.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct extent) == 16 && offsetof(struct extent, bytes) == 8 &&
+                   offsetof(struct extent, shard) == 12,
+               "the extents lie in the file as in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian");
+
+enum {
+    HEADER_BYTES = 64,
+    SIDECAR_VERSION = 1,
+    SHARD_BYTES = 40, /* without its path */
+    RECORDS_ALIGNMENT = 4096,
+    CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU's cache */
+    FOLDER_DEPTH = 16,
+};
+
+struct header {
+    uint32_t shard_count;
+    uint64_t record_count, key, names_hash, table_bytes;
+    uint32_t table_crc, records_crc;
+};
+
+/* ---- where it lies ---- */
+
+static char *cache_path(const char *root)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char real[PATH_MAX];
+    uint64_t hash = 0;
+
+    if (!realpath(root, real)) {
+        fail(errno, "%s: %s", root, fail_errno_text(errno));
+        return NULL;
+    }
+    for (const char *byte = real; *byte; byte++)
+        hash = random_hash(hash, (uint8_t)*byte, 0);
+    if (cache && *cache)
+        return file_format_path("%s/iobench/%016llx.index", cache, (unsigned long long)hash);
+    if (home && *home)
+        return file_format_path("%s/.cache/iobench/%016llx.index", home, (unsigned long long)hash);
+    fail(ENOENT, "neither XDG_CACHE_HOME nor HOME is set");
+    return NULL;
+}
+
+char *sidecar_path(const char *root, enum sidecar_place place)
+{
+    size_t length = strlen(root);
+
+    if (place == SIDECAR_CACHE)
+        return cache_path(root);
+    if (file_is_folder(root))
+        return file_join(root, ".iobench-index");
+    while (length > 1 && root[length - 1] == '/')
+        length--;
+    return file_format_path("%.*s.iobench-index", (int)length, root);
+}
+
+/* ---- has a file come or gone? ---- */
+
+static uint64_t hash_name(uint64_t hash, const char *name)
+{
+    for (; *name; name++)
+        hash = random_hash(hash, (uint8_t)*name, 1);
+    return random_hash(hash, 0, 2);
+}
+
+/* Sum over the names below folder, so that their order does not matter. Hidden names, drafts and
+ * LMDB's lock file, which come and go without the data changing, are left out. */
+static uint64_t hash_folder(const char *path, uint64_t seed, int depth)
+{
+    DIR *folder = depth < FOLDER_DEPTH ? opendir(path) : NULL;
+    struct dirent *entry;
+    uint64_t sum = 0;
+
+    while (folder && (entry = readdir(folder))) {
+        const char *name = entry->d_name;
+        size_t length = strlen(name);
+        if (name[0] == '.' || strcmp(name, "lock.mdb") == 0 ||
+            (length > 8 && strcmp(name + length - 8, ".partial") == 0))
+            continue;
+        uint64_t hash = hash_name(seed, name);
+        if (entry->d_type == DT_DIR) {
+            char *below = file_join(path, name);
+            if (below)
+                hash += hash_folder(below, hash, depth + 1);
+            free(below);
+        }
+        sum += random_mix(hash);
+    }
+    if (folder)
+        closedir(folder);
+    return sum;
+}
+
+static uint64_t hash_names(const char *root)
+{
+    return file_is_folder(root) ? hash_folder(root, 1, 0) : 0;
+}
+
+/* ---- saving ---- */
+
+/* The part of path below root, or path itself when it is not below. */
+static const char *path_below(const char *root, const char *path)
+{
+    size_t length = strlen(root);
+
+    while (length > 1 && root[length - 1] == '/')
+        length--;
+    if (strncmp(root, path, length) != 0)
+        return path;
+    if (path[length] == '\0')
+        return path + length;
+    if (path[length] != '/')
+        return path;
+    path += length;
+    while (*path == '/')
+        path++;
+    return path;
+}
+
+/* A relative path outside the root cannot be told from one inside it. */
+static int check_path(const struct catalog *catalog, const char *below, const char *path)
+{
+    if (below == path && path[0] != '/')
+        return fail(EINVAL, "%s: not below %s", path, catalog->root);
+    return 0;
+}
+
+static int make_table(const struct catalog *catalog, uint8_t **table, size_t *table_bytes)
+{
+    size_t format_bytes = strlen(catalog->format), total = 4 + format_bytes;
+
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        total += SHARD_BYTES + strlen(path_below(catalog->root, catalog->shards[i].path));
+    uint8_t *to = *table = memory_zeroed(total);
+    if (!to)
+        return -ENOMEM;
+    *table_bytes = total;
+    bytes_put_le32(to, (uint32_t)format_bytes);
+    memcpy(to + 4, catalog->format, format_bytes);
+    to += 4 + format_bytes;
+    for (uint32_t i = 0; i < catalog->shard_count; i++) {
+        const struct shard *shard = &catalog->shards[i];
+        const char *path = path_below(catalog->root, shard->path);
+        size_t path_bytes = strlen(path);
+        int code = check_path(catalog, path, shard->path);
+        if (code)
+            return code;
+        bytes_put_le64(to, shard->bytes);
+        bytes_put_le64(to + 8, (uint64_t)shard->mtime_ns);
+        bytes_put_le64(to + 16, shard->stream_bytes);
+        bytes_put_le64(to + 24, shard->record_count);
+        bytes_put_le32(to + 32, shard->flags);
+        bytes_put_le32(to + 36, (uint32_t)path_bytes);
+        memcpy(to + SHARD_BYTES, path, path_bytes);
+        to += SHARD_BYTES + path_bytes;
+    }
+    return 0;
+}
+
+static void put_header(uint8_t raw[HEADER_BYTES], const struct header *header)
+{
+    memset(raw, 0, HEADER_BYTES);
+    memcpy(raw, "IOBCATLG", 8);
+    bytes_put_le32(raw + 8, SIDECAR_VERSION);
+    bytes_put_le32(raw + 12, header->shard_count);
+    bytes_put_le64(raw + 16, header->record_count);
+    bytes_put_le64(raw + 24, header->key);
+    bytes_put_le64(raw + 32, header->names_hash);
+    bytes_put_le64(raw + 40, header->table_bytes);
+    bytes_put_le32(raw + 48, header->table_crc);
+    bytes_put_le32(raw + 52, header->records_crc);
+    bytes_put_le32(raw + 60, crc32c(0, raw, 60));
+}
+
+static int write_parts(const struct catalog *catalog, const struct file_draft *draft,
+                       const struct header *header, const uint8_t *table)
+{
+    uint8_t raw[HEADER_BYTES];
+    size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
+
+    put_header(raw, header);
+    int code = file_write_at(draft->fd, raw, sizeof raw, 0, draft->draft_path);
+    if (code == 0)
+        code = file_write_at(draft->fd, table, (size_t)header->table_bytes, HEADER_BYTES,
+                             draft->draft_path);
+    if (code == 0)
+        code = file_write_at(draft->fd, catalog->records, records_bytes,
+                             bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT),
+                             draft->draft_path);
+    return code;
+}
+
+static int make_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path)
+        return 0;
+    char *folder = strndup(path, (size_t)(slash - path));
+    int code = folder ? file_make_folders(folder) : fail(ENOMEM, "out of memory for a path");
+    free(folder);
+    return code;
+}
+
+int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
+{
+    struct file_draft draft;
+    uint8_t *table = NULL;
+    size_t table_bytes = 0;
+    int code = make_table(catalog, &table, &table_bytes);
+
+    if (code == 0)
+        code = make_folder_of(path);
+    if (code == 0)
+        code = file_draft_open(&draft, path);
+    if (code) {
+        free(table);
+        return code;
+    }
+    const struct header header = {
+        .shard_count = catalog->shard_count,
+        .record_count = catalog->record_count,
+        .key = key,
+        .names_hash = hash_names(catalog->root),
+        .table_bytes = table_bytes,
+        .table_crc = crc32c(0, table, table_bytes),
+        .records_crc =
+            crc32c(0, catalog->records, (size_t)catalog->record_count * sizeof(struct extent)),
+    };
+    code = write_parts(catalog, &draft, &header, table);
+    if (code == 0)
+        code = file_draft_commit(&draft);
+    else
+        file_draft_abandon(&draft);
+    free(table);
+    return code;
+}
+
+/* ---- loading ---- */
+
+static int damaged(const char *path, const char *what)
+{
+    return fail(EINVAL, "%s: a damaged index: %s; remove it and it is made again", path, what);
+}
+
+static int read_header(int fd, const char *path, struct header *header)
+{
+    uint8_t raw[HEADER_BYTES];
+    ssize_t got = file_read_at(fd, raw, sizeof raw, 0, path);
+
+    if (got < 0)
+        return (int)got;
+    if (got < HEADER_BYTES || memcmp(raw, "IOBCATLG", 8) != 0)
+        return damaged(path, "it does not begin as one");
+    if (bytes_le32(raw + 8) != SIDECAR_VERSION)
+        return fail(ESTALE, "%s: of version %u, not %u", path, bytes_le32(raw + 8),
+                    SIDECAR_VERSION);
+    if (bytes_le32(raw + 60) != crc32c(0, raw, 60))
+        return damaged(path, "the CRC of its header is wrong");
+    *header = (struct header){
+        .shard_count = bytes_le32(raw + 12),
+        .record_count = bytes_le64(raw + 16),
+        .key = bytes_le64(raw + 24),
+        .names_hash = bytes_le64(raw + 32),
+        .table_bytes = bytes_le64(raw + 40),
+        .table_crc = bytes_le32(raw + 48),
+        .records_crc = bytes_le32(raw + 52),
+    };
+    return 0;
+}
+
+/* What the header says must be what the file's size says, before anything is allocated. */
+static int check_sizes(int fd, const char *path, const struct header *header,
+                       uint64_t *records_offset)
+{
+    struct stat status;
+
+    if (fstat(fd, &status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    uint64_t bytes = (uint64_t)status.st_size;
+    if (header->table_bytes < 4 || header->table_bytes > bytes ||
+        header->shard_count > header->table_bytes / SHARD_BYTES)
+        return damaged(path, "the size of its table is wrong");
+    *records_offset = bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT);
+    if (header->record_count == 0 || header->record_count > bytes / sizeof(struct extent) ||
+        bytes != *records_offset + header->record_count * sizeof(struct extent))
+        return damaged(path, "its length is not what its header says");
+    return 0;
+}
+
+struct table_cursor {
+    const uint8_t *at, *end;
+};
+
+/* A run of bytes with its length before it, as text. NULL when it is not there. */
+static char *take_text(struct table_cursor *cursor, size_t bytes)
+{
+    if ((size_t)(cursor->end - cursor->at) < bytes || memchr(cursor->at, '\0', bytes))
+        return NULL;
+    char *text = strndup((const char *)cursor->at, bytes);
+    cursor->at += bytes;
+    return text;
+}
+
+static int load_shard(struct catalog *catalog, struct table_cursor *cursor, const char *path)
+{
+    struct shard *shard = &catalog->shards[catalog->shard_count];
+    const uint8_t *row = cursor->at;
+    struct stat status;
+
+    if (cursor->end - row < SHARD_BYTES)
+        return damaged(path, "its table is cut off");
+    cursor->at += SHARD_BYTES;
+    char *name = take_text(cursor, bytes_le32(row + 36));
+    if (!name)
+        return damaged(path, "a path in its table is damaged");
+    *shard = (struct shard){
+        .path = *name == '/'    ? strdup(name)
+                : *name == '\0' ? strdup(catalog->root)
+                                : file_join(catalog->root, name),
+        .bytes = bytes_le64(row),
+        .mtime_ns = (int64_t)bytes_le64(row + 8),
+        .stream_bytes = bytes_le64(row + 16),
+        .first_record = catalog->record_count,
+        .record_count = bytes_le64(row + 24),
+        .flags = bytes_le32(row + 32),
+    };
+    free(name);
+    if (!shard->path)
+        return fail(ENOMEM, "out of memory for a path");
+    catalog->shard_count++; /* from here catalog_destroy() frees its path */
+    if (stat(shard->path, &status) || (uint64_t)status.st_size != shard->bytes ||
+        status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec != shard->mtime_ns)
+        return fail(ESTALE, "%s: changed since it was indexed", shard->path);
+    if (shard->flags & (SHARD_ZLIB | SHARD_GZIP))
+        catalog->compressed = true;
+    else if (shard->stream_bytes != shard->bytes)
+        return damaged(path, "the length of a shard is wrong");
+    return 0;
+}
+
+static int load_table(struct catalog *catalog, int fd, const char *path,
+                      const struct header *header)
+{
+    uint8_t *table = memory_zeroed((size_t)header->table_bytes);
+    int code = 0;
+
+    catalog->shards = memory_array(header->shard_count, sizeof *catalog->shards);
+    if (!table || !catalog->shards) {
+        free(table);
+        return -ENOMEM;
+    }
+    ssize_t got = file_read_at(fd, table, (size_t)header->table_bytes, HEADER_BYTES, path);
+    if (got < 0)
+        code = (int)got;
+    else if ((uint64_t)got < header->table_bytes ||
+             crc32c(0, table, (size_t)got) != header->table_crc)
+        code = damaged(path, "the CRC of its table is wrong");
+    struct table_cursor cursor = {.at = table + 4, .end = table + header->table_bytes};
+    if (code == 0) {
+        char *format = take_text(&cursor, bytes_le32(table));
+        if (!format)
+            code = damaged(path, "its format is damaged");
+        else if (strcmp(format, catalog->format) != 0)
+            code = fail(ESTALE, "%s: made for format %s", path, format);
+        free(format);
+    }
+    for (uint32_t i = 0; code == 0 && i < header->shard_count; i++) {
+        code = load_shard(catalog, &cursor, path);
+        if (code == 0) {
+            uint64_t records = catalog->shards[i].record_count;
+            if (records > header->record_count - catalog->record_count)
+                code = damaged(path, "its shards have more records than it has");
+            catalog->record_count += records;
+        }
+    }
+    if (code == 0 && (cursor.at != cursor.end || catalog->record_count != header->record_count))
+        code = damaged(path, "its shards and records do not add up");
+    free(table);
+    return code;
+}
+
+/* Check records [first, first + count) and add up their lengths. */
+static bool check_records(struct catalog *catalog, uint64_t first, uint64_t count, uint32_t *shard)
+{
+    uint64_t total = 0;
+    uint32_t most = 0;
+
+    while (count > 0) {
+        const struct shard *of = &catalog->shards[*shard];
+        uint64_t left = of->first_record + of->record_count - first;
+        if (left == 0) {
+            ++*shard; /* the counts add up to the whole, so there is a next one */
+            continue;
+        }
+        uint64_t run = left < count ? left : count, stream_bytes = of->stream_bytes;
+        const struct extent *extent = &catalog->records[first];
+        bool right = true;
+        for (uint64_t i = 0; i < run; i++) {
+            right &= extent[i].shard == *shard && extent[i].offset <= stream_bytes &&
+                     extent[i].bytes <= stream_bytes - extent[i].offset;
+            total += extent[i].bytes;
+            most = extent[i].bytes > most ? extent[i].bytes : most;
+        }
+        if (!right)
+            return false;
+        first += run;
+        count -= run;
+    }
+    catalog->record_bytes_total += total;
+    if (most > catalog->record_bytes_max)
+        catalog->record_bytes_max = most;
+    return true;
+}
+
+static int load_records(struct catalog *catalog, int fd, const char *path, uint64_t offset,
+                        uint32_t expected_crc)
+{
+    size_t bytes = (size_t)catalog->record_count * sizeof(struct extent);
+    uint32_t crc = 0, shard = 0;
+    uint8_t *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (to == MAP_FAILED)
+        return fail(ENOMEM, "%s: out of memory for %zu bytes of index", path, bytes);
+    catalog->mapping = to;
+    catalog->mapping_bytes = bytes;
+    catalog->records = (const struct extent *)(const void *)to;
+    madvise(to, bytes, MADV_HUGEPAGE); /* a wish: without it the load is slower */
+    for (size_t done = 0; done < bytes;) {
+        size_t part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
+        ssize_t got = file_read_at(fd, to + done, part, offset + done, path);
+        if (got < 0)
+            return (int)got;
+        if ((size_t)got < part)
+            return damaged(path, "it is cut off");
+        crc = crc32c(crc, to + done, part);
+        if (!check_records(catalog, done / sizeof(struct extent), part / sizeof(struct extent),
+                           &shard))
+            return damaged(path, "a record is not within its shard");
+        done += part;
+    }
+    if (crc != expected_crc)
+        return damaged(path, "the CRC of its records is wrong");
+    return 0;
+}
+
+static int load(struct catalog *catalog, int fd, const char *path, uint64_t key)
+{
+    struct header header = {0};
+    uint64_t records_offset = 0;
+    int code = read_header(fd, path, &header);
+
+    if (code == 0 && header.key != key)
+        code = fail(ESTALE, "%s: made with other settings", path);
+    if (code == 0)
+        code = check_sizes(fd, path, &header, &records_offset);
+    if (code == 0)
+        code = load_table(catalog, fd, path, &header);
+    if (code == 0 && header.names_hash != hash_names(catalog->root))
+        code = fail(ESTALE, "%s: files have come or gone since it was made", path);
+    if (code == 0)
+        code = load_records(catalog, fd, path, records_offset, header.records_crc);
+    return code;
+}
+
+int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,
+                 struct catalog **catalog)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *catalog = NULL;
+    if (fd < 0)
+        return fail(errno == ENOENT || errno == ENOTDIR ? ENOENT : EINVAL, "%s: %s", path,
+                    fail_errno_text(errno));
+    struct catalog *made = catalog_create(root, format);
+    int code = made ? load(made, fd, path, key) : -ENOMEM;
+    close(fd);
+    if (code) {
+        catalog_destroy(made);
+        return code;
+    }
+    *catalog = made;
+    return 0;
+}

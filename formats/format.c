@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/format.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "dataset/sidecar.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const struct plugin *format_detect(const char *path)
+{
+    const struct plugin *best = NULL;
+    char names[256] = "";
+    size_t used = 0;
+    struct stat status;
+    int surest = 0;
+
+    if (stat(path, &status)) {
+        fail(errno, "%s: %s", path, fail_errno_text(errno));
+        return NULL;
+    }
+    for (const struct plugin *const *row = format_registry; *row; row++) {
+        int sure = format_of(*row)->detect(path);
+        if (sure > surest) {
+            surest = sure;
+            best = *row;
+        }
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     (*row)->name);
+    }
+    if (!best)
+        fail(EINVAL, "%s: looks like none of the formats there are (%s); name one with --format",
+             path, names);
+    return best;
+}
+
+/* One number for the settings, so that a sidecar made with others is not used. */
+static uint64_t settings_key(const struct plugin_choice *format)
+{
+    uint64_t key = 0;
+    char text[1024];
+
+    for (const struct option_spec *row = format->plugin->options; row && row->name; row++) {
+        option_text(row, format->settings, text, sizeof text);
+        for (const char *byte = text; *byte; byte++)
+            key = random_hash(key, (uint8_t)*byte, 1);
+        key = random_hash(key, 0, 2);
+    }
+    return key;
+}
+
+static int load_sidecar(const struct plugin_choice *format, const char *root, uint64_t key,
+                        struct catalog **catalog)
+{
+    static const enum sidecar_place places[] = {SIDECAR_BESIDE, SIDECAR_CACHE};
+    int code = -ENOENT;
+
+    for (size_t i = 0; code && i < sizeof places / sizeof places[0]; i++) {
+        char *path = sidecar_path(root, places[i]);
+        code = path ? sidecar_load(path, root, format->plugin->name, key, catalog) : -ENOENT;
+        free(path);
+    }
+    return code;
+}
+
+/* Beside the data, else in the user's cache. That neither works is no failure: the next start
+ * scans again. */
+static void save_sidecar(const struct catalog *catalog, uint64_t key)
+{
+    char *beside = sidecar_path(catalog->root, SIDECAR_BESIDE);
+
+    if (!beside || sidecar_save(catalog, beside, key)) {
+        char *cached = sidecar_path(catalog->root, SIDECAR_CACHE);
+        if (cached)
+            sidecar_save(catalog, cached, key);
+        free(cached);
+    }
+    free(beside);
+    fail_clear();
+}
+
+int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
+                   const struct format_scan *scan, struct catalog **catalog)
+{
+    static const struct format_scan plain_scan = {0};
+    uint64_t key = settings_key(format);
+
+    *catalog = NULL;
+    if (use_sidecar && load_sidecar(format, root, key, catalog) == 0) {
+        fail_clear();
+        return 0;
+    }
+    fail_clear();
+    struct catalog *made = catalog_create(root, format->plugin->name);
+    if (!made)
+        return -ENOMEM;
+    const struct format_ops *ops = format_of(format->plugin);
+    int code = ops->index(format->settings, root, scan ? scan : &plain_scan, made);
+    if (code == 0)
+        code = catalog_seal(made);
+    if (code) {
+        catalog_destroy(made);
+        return code;
+    }
+    /* A scan that was told to go on past faults may have left records out. */
+    if (use_sidecar && !(scan && scan->fault))
+        save_sidecar(made, key);
+    *catalog = made;
+    return 0;
+}
+
+int format_parse(const struct plugin_choice *format, const void *record, size_t bytes,
+                 unsigned flags, struct format_scratch *scratch, struct sample *sample)
+{
+    *sample = (struct sample){.label = -1};
+    return format_of(format->plugin)
+        ->parse(format->settings, record, bytes, flags, scratch, sample);
+}
+
+int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
+                 const char *what)
+{
+    struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
+
+    if (scan->fault)
+        return scan->fault(scan->fault_context, &fault);
+    return fail(code, "%s: offset %llu: %s", path, (unsigned long long)offset, what);
+}
+
+int format_writer_open(struct format_writer *writer, const struct plugin_choice *format,
+                       const char *path)
+{
+    *writer = (struct format_writer){.ops = format_of(format->plugin)};
+    int code = plugin_usable(format->plugin);
+    if (code)
+        return code;
+    writer->state = memory_zeroed(format->plugin->state_size);
+    if (!writer->state)
+        return -ENOMEM;
+    return writer->ops->shard_open(writer->state, format->settings, path);
+}
+
+int format_writer_append(struct format_writer *writer, const struct sample *sample)
+{
+    assert(writer->state && (sample->image || sample->image_bytes == 0));
+    return writer->ops->shard_append(writer->state, sample);
+}
+
+int format_writer_close(struct format_writer *writer, bool commit)
+{
+    int code = writer->state ? writer->ops->shard_close(writer->state, commit) : 0;
+
+    free(writer->state);
+    *writer = (struct format_writer){0};
+    return code;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/shard_list.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool shard_list_ends(const char *name, const char *end)
+{
+    size_t length = strlen(name), end_length = strlen(end);
+
+    return length >= end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+int shard_list_numbered(const char *name, uint64_t *number, uint64_t *of)
+{
+    /* The last "-of-" with digits on both sides. */
+    const char *found = NULL;
+
+    for (const char *at = name; (at = strstr(at, "-of-")); at++)
+        if (at > name && isdigit((unsigned char)at[-1]) && isdigit((unsigned char)at[4]))
+            found = at;
+    if (!found)
+        return -1;
+    const char *digits = found;
+    while (digits > name && isdigit((unsigned char)digits[-1]))
+        digits--;
+    if (digits == name || digits[-1] != '-' || found - digits > 9)
+        return -1;
+    const char *behind = found + 4;
+    while (isdigit((unsigned char)*behind))
+        behind++;
+    if ((*behind != '\0' && *behind != '.') || behind - (found + 4) > 9)
+        return -1;
+    *number = strtoull(digits, NULL, 10);
+    *of = strtoull(found + 4, NULL, 10);
+    return (int)(digits - 1 - name);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_path(struct shard_list *list, char *path)
+{
+    if (!path)
+        return -ENOMEM;
+    if ((list->count & (list->count - 1)) == 0) {
+        uint32_t larger = list->count ? list->count * 2 : 1;
+        char **moved = reallocarray(list->paths, larger, sizeof *moved);
+        if (!moved || list->count > UINT32_MAX / 4) {
+            free(path);
+            return fail(ENOMEM, "out of memory for %u shards", larger);
+        }
+        list->paths = moved;
+    }
+    list->paths[list->count++] = path;
+    return 0;
+}
+
+static int add_from_folder(struct shard_list *list, const char *root, const char *match,
+                           bool (*wanted)(const char *name))
+{
+    DIR *folder = opendir(root);
+    struct dirent *entry;
+    int code = 0;
+
+    if (!folder)
+        return fail(errno, "%s: cannot open the folder: %s", root, fail_errno_text(errno));
+    for (errno = 0; code == 0 && (entry = readdir(folder)); errno = 0) {
+        const char *name = entry->d_name;
+        if (name[0] == '.' || shard_list_ends(name, ".partial") || !wanted(name) ||
+            (match && fnmatch(match, name, 0)))
+            continue;
+        char *path = file_join(root, name);
+        if (path && file_is_folder(path))
+            free(path);
+        else
+            code = add_path(list, path);
+    }
+    if (code == 0 && errno)
+        code = fail(errno, "%s: cannot read the folder: %s", root, fail_errno_text(errno));
+    closedir(folder);
+    return code;
+}
+
+/* Numbered shards must be one set and complete. The paths are sorted, so a set's numbers rise
+ * when they are written with leading zeros, as every tool does. */
+static int check_numbers(const struct shard_list *list, const char *root)
+{
+    uint64_t expected = 0, first_of = 0;
+    const char *first = NULL;
+    int prefix = 0;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *name = base_name(list->paths[i]);
+        uint64_t number, of;
+        int length = shard_list_numbered(name, &number, &of);
+        if (length < 0)
+            continue;
+        if (!first) {
+            first = name;
+            first_of = of;
+            prefix = length;
+        } else if (of != first_of || length != prefix || strncmp(name, first, (size_t)prefix)) {
+            return fail(EINVAL,
+                        "%s: holds shards of more than one set (%s and %s); choose one "
+                        "with the format's option match=%.*s*",
+                        root, first, name, prefix, first);
+        }
+        if (number > expected)
+            break;
+        if (number < expected || number >= of)
+            return fail(EINVAL, "%s: its number is not within its set", list->paths[i]);
+        expected++;
+    }
+    if (first && expected != first_of)
+        return fail(ENOENT, "%s: shard %.*s-%05llu-of-%05llu is missing; the set is not complete",
+                    root, prefix, first, (unsigned long long)expected,
+                    (unsigned long long)first_of);
+    return 0;
+}
+
+int shard_list_open(struct shard_list *list, const char *root, const char *match,
+                    bool (*wanted)(const char *name))
+{
+    struct stat status;
+
+    *list = (struct shard_list){0};
+    if (stat(root, &status))
+        return fail(errno, "%s: %s", root, fail_errno_text(errno));
+    if (!S_ISDIR(status.st_mode)) {
+        char *path = strdup(root);
+        return path ? add_path(list, path) : fail(ENOMEM, "out of memory for a path");
+    }
+    int code = add_from_folder(list, root, match, wanted);
+    if (code)
+        return code;
+    if (list->count == 0)
+        return match ? fail(ENOENT, "%s: no shard in it whose name fits '%s'", root, match)
+                     : fail(ENOENT, "%s: no shard of this format in it", root);
+    qsort(list->paths, list->count, sizeof list->paths[0], compare_paths);
+    return check_numbers(list, root);
+}
+
+void shard_list_release(struct shard_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
+    *list = (struct shard_list){0};
+}
+
+char *shard_list_first(const char *root, bool (*wanted)(const char *name))
+{
+    struct shard_list list;
+    char *first = NULL;
+
+    /* A missing shard or a second set does not matter here, but the list does. */
+    shard_list_open(&list, root, NULL, wanted);
+    if (list.count > 0) {
+        first = list.paths[0];
+        list.paths[0] = NULL;
+    }
+    shard_list_release(&list);
+    return first;
+}

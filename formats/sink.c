@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/sink.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SINK_BYTES = 1 << 20 };
+
+int sink_open(struct sink *sink, const char *path)
+{
+    *sink = (struct sink){.draft.fd = -1};
+    sink->buffer = memory_zeroed(SINK_BYTES);
+    if (!sink->buffer)
+        return -ENOMEM;
+    return file_draft_open(&sink->draft, path);
+}
+
+static int flush(struct sink *sink)
+{
+    int code = file_write_at(sink->draft.fd, sink->buffer, sink->used, sink->written_bytes,
+                             sink->draft.draft_path);
+
+    if (code == 0) {
+        sink->written_bytes += sink->used;
+        sink->used = 0;
+    }
+    return code;
+}
+
+int sink_write(struct sink *sink, const void *bytes, size_t count)
+{
+    int code = 0;
+
+    if (count > SINK_BYTES - sink->used)
+        code = flush(sink);
+    if (code == 0 && count >= SINK_BYTES) {
+        code = file_write_at(sink->draft.fd, bytes, count, sink->written_bytes,
+                             sink->draft.draft_path);
+        if (code == 0)
+            sink->written_bytes += count;
+    } else if (code == 0 && count > 0) {
+        memcpy(sink->buffer + sink->used, bytes, count);
+        sink->used += count;
+    }
+    return code;
+}
+
+int sink_printf(struct sink *sink, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof line)
+        return fail(EOVERFLOW, "%s: a line is too long", sink->draft.path);
+    return sink_write(sink, line, (size_t)length);
+}
+
+int sink_close(struct sink *sink, bool commit)
+{
+    int code = 0;
+
+    if (!sink->buffer)
+        return 0;
+    if (commit && sink->draft.path) {
+        code = flush(sink);
+        if (code == 0)
+            code = file_draft_commit(&sink->draft);
+    }
+    if (sink->draft.path)
+        file_draft_abandon(&sink->draft);
+    free(sink->buffer);
+    sink->buffer = NULL;
+    return code;
+}
