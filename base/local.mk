@@ -12,4 +12,5 @@ libiobench_a_SOURCES += \
 	base/plugin.c base/plugin.h \
 	base/queue.c base/queue.h \
 	base/random.c base/random.h \
+	base/stats.c base/stats.h \
 	base/thread.c base/thread.h

@@ -18,15 +18,14 @@ struct unit {
 
 /* As fio: a bare letter is binary; KiB and KB are told apart. */
 static const struct unit size_units[] = {
-    {"", 1},          {"b", 1},         {"k", 0x1p10},    {"kib", 0x1p10}, {"kb", 1e3},
-    {"m", 0x1p20},    {"mib", 0x1p20},  {"mb", 1e6},      {"g", 0x1p30},   {"gib", 0x1p30},
-    {"gb", 1e9},      {"t", 0x1p40},    {"tib", 0x1p40},  {"tb", 1e12},    {"p", 0x1p50},
-    {"pib", 0x1p50},  {"pb", 1e15},     {NULL, 0},
+    {"", 1},         {"b", 1},     {"k", 0x1p10}, {"kib", 0x1p10}, {"kb", 1e3},  {"m", 0x1p20},
+    {"mib", 0x1p20}, {"mb", 1e6},  {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9},  {"t", 0x1p40},
+    {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}, {NULL, 0},
 };
 
 static const struct unit duration_units[] = {
-    {"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9},
-    {"d", 86400e9}, {NULL, 0},
+    {"", 1e9},   {"ns", 1},     {"us", 1e3},    {"ms", 1e6}, {"s", 1e9},
+    {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
 };
 
 static int parse_with_units(const char *text, const struct unit *units, uint64_t *value)
@@ -131,6 +130,8 @@ static int set_row(const struct option_spec *row, void *settings, const char *te
     void *field = (char *)settings + row->offset;
     int code = 0;
 
+    if (row->zero && strcmp(text, row->zero) == 0)
+        text = "0";
     switch (row->type) {
     case OPTION_FLAG:
         return parse_flag(text, field);
@@ -178,8 +179,8 @@ const struct option_spec *option_find(const struct option_spec *table, const cha
     return NULL;
 }
 
-int option_set(const struct option_spec *table, void *settings, const char *name,
-               const char *value, const char *where)
+int option_set(const struct option_spec *table, void *settings, const char *name, const char *value,
+               const char *where)
 {
     const struct option_spec *row = option_find(table, name);
 
@@ -189,7 +190,9 @@ int option_set(const struct option_spec *table, void *settings, const char *name
     if (code) {
         char reason[FAIL_REASON_BYTES];
         snprintf(reason, sizeof reason, "%s", fail_reason());
-        return fail(code, "%s: %s: %s", where, name, reason);
+        if (where[0] == '-') /* it names the option already */
+            return fail(-code, "%s: %s", where, reason);
+        return fail(-code, "%s: %s: %s", where, name, reason);
     }
     return 0;
 }
@@ -221,11 +224,20 @@ int option_set_list(const struct option_spec *table, void *settings, const char 
     return code;
 }
 
+static bool is_zero(const struct option_spec *row, const void *field)
+{
+    return row->type == OPTION_REAL ? *(const double *)field == 0 : *(const uint64_t *)field == 0;
+}
+
 const char *option_text(const struct option_spec *row, const void *settings, char *text,
                         size_t text_bytes)
 {
     const void *field = (const char *)settings + row->offset;
 
+    if (row->zero && is_zero(row, field)) {
+        snprintf(text, text_bytes, "%s", row->zero);
+        return text;
+    }
     switch (row->type) {
     case OPTION_FLAG:
         snprintf(text, text_bytes, "%s", *(const bool *)field ? "yes" : "no");

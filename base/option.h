@@ -27,23 +27,24 @@ struct option_spec {
     const char *name; /* long name without dashes */
     char letter;      /* short form, 0 when none */
     enum option_type type;
-    size_t offset;                  /* offsetof(settings, field) */
-    const char *fallback;           /* default, written as a user would; NULL: zero */
-    const char *metavar;            /* NULL: taken from the type */
-    const char *summary;            /* one line for --help */
-    const char *section;            /* heading in --help, NULL: as the row before */
-    const char *const *choices;     /* for OPTION_CHOICE, NULL-terminated */
-    const char *implied;            /* value of a bare "--name" where a value is optional
-                                       (--drop-caches[=strict]), NULL: a value is required */
-    double minimum, maximum;        /* for numbers; both 0: any */
+    size_t offset;              /* offsetof(settings, field) */
+    const char *fallback;       /* default, written as a user would; NULL: zero */
+    const char *metavar;        /* NULL: taken from the type */
+    const char *summary;        /* one line for --help */
+    const char *section;        /* heading in --help, NULL: as the row before */
+    const char *const *choices; /* for OPTION_CHOICE, NULL-terminated */
+    const char *implied;        /* value of a bare "--name" where a value is optional
+                                   (--drop-caches[=strict]), NULL: a value is required */
+    double minimum, maximum;    /* for numbers; both 0: any */
+    const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */
 int option_defaults(const struct option_spec *table, void *settings);
 
 /* Parse one value into its field. where names the source in messages ("--iodepth", "job.ini:3"). */
-int option_set(const struct option_spec *table, void *settings, const char *name,
-               const char *value, const char *where);
+int option_set(const struct option_spec *table, void *settings, const char *name, const char *value,
+               const char *where);
 
 /* Parse "value,key=value,..." (a plug-in's arguments) over the defaults. */
 int option_set_list(const struct option_spec *table, void *settings, const char *list,

@@ -6,3 +6,7 @@ tests_unit_test_queue_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_memory
 tests_unit_test_memory_SOURCES = tests/unit/test_memory.c tests/unit/unit.h
 tests_unit_test_memory_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_stats
+tests_unit_test_stats_SOURCES = tests/unit/test_stats.c tests/unit/unit.h
+tests_unit_test_stats_LDADD = $(UNIT_LIBS)

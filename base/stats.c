@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESAMPLES = 10000, EXACT_MAX = 20 };
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of_sorted(const double *values, size_t count)
+{
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* The median of count values drawn from sorted with replacement. Drawing places instead of values
+ * keeps a resample sorted by counting, so no sort is needed. */
+static double resample_median(const double *sorted, size_t count, uint32_t *drawn,
+                              struct random *random)
+{
+    size_t lower = (count - 1) / 2, upper = count / 2, seen = 0, place = 0;
+
+    memset(drawn, 0, count * sizeof *drawn);
+    for (size_t i = 0; i < count; i++)
+        drawn[random_below(random, count)]++;
+    while (seen + drawn[place] <= lower)
+        seen += drawn[place++];
+    double low = sorted[place];
+    while (seen + drawn[place] <= upper)
+        seen += drawn[place++];
+    return (low + sorted[place]) / 2;
+}
+
+struct stats_summary stats_summarise(const double *values, size_t count)
+{
+    struct stats_summary summary = {.count = count};
+
+    if (count == 0)
+        return summary;
+    double *sorted = malloc(count * sizeof *sorted);
+    double *medians = malloc(RESAMPLES * sizeof *medians);
+    uint32_t *drawn = malloc(count * sizeof *drawn);
+    for (size_t i = 0; i < count; i++)
+        summary.mean += values[i] / (double)count;
+    if (!sorted || !medians || !drawn) {
+        /* Not known without memory for it; never a wrong number. */
+        summary.minimum = summary.median = summary.maximum = summary.low = summary.high = NAN;
+    } else {
+        memcpy(sorted, values, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, compare_doubles);
+        summary.minimum = summary.low = sorted[0];
+        summary.maximum = summary.high = sorted[count - 1];
+        summary.median = median_of_sorted(sorted, count);
+        if (count >= 3) {
+            struct random random = random_start(95);
+            for (int i = 0; i < RESAMPLES; i++)
+                medians[i] = resample_median(sorted, count, drawn, &random);
+            qsort(medians, RESAMPLES, sizeof *medians, compare_doubles);
+            summary.low = medians[RESAMPLES / 40];
+            summary.high = medians[RESAMPLES - 1 - RESAMPLES / 40];
+        }
+    }
+    free(sorted);
+    free(medians);
+    free(drawn);
+    return summary;
+}
+
+double stats_drift(const double *values, size_t count)
+{
+    size_t third = count / 3;
+    double first = 0, last = 0, whole = 0;
+
+    if (count < 6)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        whole += values[i];
+        first += i < third ? values[i] : 0;
+        last += i >= count - third ? values[i] : 0;
+    }
+    whole /= (double)count;
+    return whole == 0 ? 0 : (last - first) / (double)third / whole;
+}
+
+struct ranked {
+    double value;
+    bool of_a;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    return compare_doubles(&((const struct ranked *)a)->value, &((const struct ranked *)b)->value);
+}
+
+/* Two-sided p from the exact distribution of U without ties. ways[i][u] counts the orders of i
+ * values of a and j of b with that U; the largest value is either of a (it beats all j) or of b:
+ * f(i, j, u) = f(i-1, j, u-j) + f(i, j-1, u) (Mann, Whitney 1947). Doubles hold the counts:
+ * C(40, 20) is 1.4e11. */
+static double exact_p(size_t a_count, size_t b_count, double u)
+{
+    size_t width = a_count * b_count + 1;
+    double *ways = calloc((a_count + 1) * width, sizeof *ways), tail = 0, all = 0;
+
+    if (!ways)
+        return 1;
+    for (size_t i = 0; i <= a_count; i++)
+        ways[i * width] = 1;
+    for (size_t j = 1; j <= b_count; j++)
+        for (size_t i = 1; i <= a_count; i++)
+            for (size_t k = j; k < width; k++)
+                ways[i * width + k] += ways[(i - 1) * width + k - j];
+    if (u > (double)(width - 1) / 2)
+        u = (double)(width - 1) - u;
+    for (size_t k = 0; k < width; k++) {
+        all += ways[a_count * width + k];
+        tail += (double)k <= u ? ways[a_count * width + k] : 0;
+    }
+    free(ways);
+    return fmin(1, 2 * tail / all);
+}
+
+/* Normal approximation with continuity and tie correction (Lehmann 1975). ties: the sum of
+ * t^3 - t over the groups of t equal values. */
+static double normal_p(size_t a_count, size_t b_count, double u, double ties)
+{
+    double m = (double)a_count, n = (double)b_count, all = m + n;
+    double variance = m * n / 12 * (all + 1 - ties / (all * (all - 1)));
+    double distance = fabs(u - m * n / 2) - 0.5;
+
+    if (variance <= 0 || distance <= 0)
+        return 1;
+    return fmin(1, erfc(distance / sqrt(2 * variance)));
+}
+
+double stats_mann_whitney_p(const double *a, size_t a_count, const double *b, size_t b_count)
+{
+    size_t count = a_count + b_count;
+    double rank_sum = 0, ties = 0;
+
+    if (a_count == 0 || b_count == 0)
+        return 1;
+    struct ranked *ranked = malloc(count * sizeof *ranked);
+    if (!ranked)
+        return 1;
+    for (size_t i = 0; i < count; i++)
+        ranked[i] = (struct ranked){i < a_count ? a[i] : b[i - a_count], i < a_count};
+    qsort(ranked, count, sizeof *ranked, compare_ranked);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first; end < count && ranked[end].value == ranked[first].value; end++)
+            ;
+        double equal = (double)(end - first);
+        ties += equal * equal * equal - equal;
+        for (size_t i = first; i < end; i++)
+            rank_sum += ranked[i].of_a ? (double)(first + 1 + end) / 2 : 0;
+    }
+    free(ranked);
+    double u = rank_sum - (double)a_count * ((double)a_count + 1) / 2;
+    if (ties == 0 && a_count <= EXACT_MAX && b_count <= EXACT_MAX)
+        return exact_p(a_count, b_count, u);
+    return normal_p(a_count, b_count, u, ties);
+}
