@@ -1,4 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 bin_PROGRAMS += iobench
-iobench_SOURCES = cmd/main.c
+iobench_SOURCES = cmd/main.c \
+	cmd/arguments.c cmd/arguments.h \
+	cmd/command.h cmd/commands.h cmd/registry.c \
+	cmd/families.c cmd/families.h \
+	cmd/help.c cmd/help.h \
+	cmd/manual.c cmd/manual.h \
+	cmd/nearest.c cmd/nearest.h \
+	cmd/run.c
 iobench_LDADD = $(LIBIOBENCH_LIBS)

@@ -1,8 +1,129 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program: finds the command, parses its options and runs it. A command line without a
+ * command is the first one of the registry, `run`.
+ */
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cmd/arguments.h"
+#include "cmd/command.h"
+#include "cmd/help.h"
+#include "cmd/nearest.h"
 
-int main(void)
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option_spec no_options[] = {{0}};
+
+int command_failed(const struct invocation *invocation)
 {
-    puts("iobench " PACKAGE_VERSION);
+    fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
+    return COMMAND_FAILED;
+}
+
+int command_misused(const struct invocation *invocation)
+{
+    fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
+            fail_reason(), invocation->command->name);
+    return COMMAND_USAGE;
+}
+
+static int check_operands(const struct invocation *invocation)
+{
+    const struct command *command = invocation->command;
+
+    if (invocation->count < command->operands_minimum)
+        return fail(EINVAL, "%s %s missing", command->operands,
+                    command->operands_minimum > 1 ? "are" : "is");
+    if (command->operands_maximum >= 0 && invocation->count > command->operands_maximum)
+        return fail(EINVAL, "'%s' is one operand too many",
+                    invocation->operands[command->operands_maximum]);
     return 0;
+}
+
+/* What --help and --version ask for. Returns false when neither was given. */
+static bool answer_common(const struct command *command, const struct common_settings *common,
+                          bool named)
+{
+    if (common->version)
+        puts("iobench " PACKAGE_VERSION);
+    else if (common->help == HELP_ALL)
+        help_everything(stdout);
+    else if (common->help && named)
+        help_command(stdout, command);
+    else if (common->help)
+        help_program(stdout);
+    return common->version || common->help;
+}
+
+/* named: the user wrote the command's name. */
+static int call(const struct command *command, bool named, int argc, char **argv)
+{
+    const struct option_spec *options = command->options ? command->options : no_options;
+    struct common_settings common = {0};
+    struct invocation invocation = {.command = command, .argc = argc, .argv = argv};
+    struct arguments arguments = {0};
+    int status;
+
+    invocation.settings = memory_zeroed(command->settings_size + 1);
+    if (!invocation.settings || option_defaults(options, invocation.settings)) {
+        status = command_failed(&invocation);
+        free(invocation.settings);
+        return status;
+    }
+    const struct arguments_scope scopes[] = {
+        {options, invocation.settings}, {common_options, &common}, {0}};
+    int code = arguments_parse(scopes, argc, argv, &arguments);
+    invocation.count = arguments.count;
+    invocation.operands = arguments.operands;
+    invocation.behind = arguments.behind;
+    if (code == 0 && answer_common(command, &common, named))
+        status = COMMAND_OK;
+    else if (code || check_operands(&invocation))
+        status = command_misused(&invocation);
+    else
+        status = command->run(&invocation);
+    free(arguments.operands);
+    option_release(options, invocation.settings);
+    free(invocation.settings);
+    return status;
+}
+
+/* A word that is neither a command nor a file. */
+static int complain_of_command(const char *word)
+{
+    struct nearest nearest = nearest_start(word);
+
+    for (int i = 0; command_registry[i]; i++)
+        nearest_offer(&nearest, command_registry[i]->name);
+    fprintf(stderr, "iobench: there is no command '%s'", word);
+    if (nearest.best)
+        fprintf(stderr, "; did you mean '%s'?", nearest.best);
+    fprintf(stderr, "\nTry 'iobench --help'.\n");
+    return COMMAND_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    int status;
+
+    setvbuf(stderr, NULL, _IOLBF, 0);
+    if (command)
+        status = call(command, true, argc - 2, argv + 2);
+    else if (argc > 1 && argv[1][0] != '-' && !file_exists(argv[1]) && !strchr(argv[1], '.'))
+        status = complain_of_command(argv[1]);
+    else
+        status = call(command_registry[0], false, argc - 1, argv + 1);
+    /* Data that did not reach its reader is a failure: a full disk behind "> file". */
+    if (fflush(stdout) || ferror(stdout)) {
+        if (errno != EPIPE)
+            fprintf(stderr, "iobench: standard output: %s\n", fail_errno_text(errno));
+        if (status == COMMAND_OK)
+            status = COMMAND_FAILED;
+    }
+    return status;
 }

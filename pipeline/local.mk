@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	pipeline/job.h pipeline/result.h pipeline/run.h
+	pipeline/job.c pipeline/job.h pipeline/result.h pipeline/run.h

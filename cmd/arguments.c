@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/arguments.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "cmd/nearest.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct found {
+    const struct arguments_scope *scope;
+    const struct option_spec *row;
+};
+
+static struct found find_long(const struct arguments_scope *scopes, const char *name)
+{
+    for (; scopes->table; scopes++) {
+        const struct option_spec *row = option_find(scopes->table, name);
+        if (row)
+            return (struct found){scopes, row};
+    }
+    return (struct found){0};
+}
+
+static struct found find_letter(const struct arguments_scope *scopes, char letter)
+{
+    for (; scopes->table; scopes++)
+        for (const struct option_spec *row = scopes->table; row->name; row++)
+            if (row->letter == letter)
+                return (struct found){scopes, row};
+    return (struct found){0};
+}
+
+static bool can_be_denied(const struct option_spec *row)
+{
+    if (row->type == OPTION_FLAG)
+        return true;
+    return row->type == OPTION_CHOICE && row->implied && strcmp(row->choices[0], "no") == 0;
+}
+
+static int fail_unknown(const struct arguments_scope *scopes, const char *name)
+{
+    struct nearest nearest = nearest_start(name);
+
+    for (; scopes->table; scopes++)
+        nearest_offer_table(&nearest, scopes->table);
+    if (nearest.best)
+        return fail(EINVAL, "there is no option '--%s'; did you mean '--%s'?", name, nearest.best);
+    return fail(EINVAL, "there is no option '--%s'", name);
+}
+
+/* What a bare option stands for; NULL when it needs a value. */
+static const char *bare_value(const struct option_spec *row)
+{
+    return row->type == OPTION_FLAG ? "yes" : row->implied;
+}
+
+static int set(struct found found, const char *value, const char *as_given)
+{
+    return option_set(found.scope->table, found.scope->settings, found.row->name, value, as_given);
+}
+
+/* argv[*index] is "--name[=value]". */
+static int parse_long(const struct arguments_scope *scopes, int argc, char **argv, int *index)
+{
+    const char *text = argv[*index] + 2, *equals = strchr(text, '=');
+    char name[64], as_given[72];
+
+    snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - text : (long)strlen(text)), text);
+    snprintf(as_given, sizeof as_given, "--%s", name);
+    struct found found = find_long(scopes, name);
+    if (!found.row && strncmp(name, "no-", 3) == 0) {
+        struct found denied = find_long(scopes, name + 3);
+        if (denied.row && can_be_denied(denied.row)) {
+            if (equals)
+                return fail(EINVAL, "%s takes no value", as_given);
+            return set(denied, "no", as_given);
+        }
+    }
+    if (!found.row)
+        return fail_unknown(scopes, name);
+    if (equals)
+        return set(found, equals + 1, as_given);
+    if (bare_value(found.row))
+        return set(found, bare_value(found.row), as_given);
+    if (*index + 1 >= argc)
+        return fail(EINVAL, "%s needs a value", as_given);
+    return set(found, argv[++*index], as_given);
+}
+
+/* argv[*index] is "-x...". */
+static int parse_letters(const struct arguments_scope *scopes, int argc, char **argv, int *index)
+{
+    for (const char *letter = argv[*index] + 1; *letter; letter++) {
+        char as_given[] = {'-', *letter, '\0'};
+        struct found found = find_letter(scopes, *letter);
+        int code;
+        if (!found.row)
+            return fail(EINVAL, "there is no option '%s'", as_given);
+        if (bare_value(found.row)) {
+            code = set(found, bare_value(found.row), as_given);
+            if (code)
+                return code;
+            continue;
+        }
+        if (letter[1])
+            return set(found, letter[1] == '=' ? letter + 2 : letter + 1, as_given);
+        if (*index + 1 >= argc)
+            return fail(EINVAL, "%s needs a value", as_given);
+        return set(found, argv[++*index], as_given);
+    }
+    return 0;
+}
+
+int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
+                    struct arguments *arguments)
+{
+    int code = 0;
+
+    *arguments = (struct arguments){0};
+    arguments->operands = memory_array((size_t)argc + 1, sizeof(char *));
+    if (!arguments->operands)
+        return -ENOMEM;
+    for (int i = 0; i < argc && code == 0; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            arguments->behind = arguments->count;
+            while (++i < argc)
+                arguments->operands[arguments->count++] = argv[i];
+            return 0;
+        }
+        if (strncmp(argv[i], "--", 2) == 0)
+            code = parse_long(scopes, argc, argv, &i);
+        else if (argv[i][0] == '-' && argv[i][1])
+            code = parse_letters(scopes, argc, argv, &i);
+        else
+            arguments->operands[arguments->count++] = argv[i];
+    }
+    arguments->behind = arguments->count;
+    return code;
+}

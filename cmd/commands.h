@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The commands, for cmd/registry.c alone. */
+#ifndef IOBENCH_CMD_COMMANDS_H
+#define IOBENCH_CMD_COMMANDS_H
+
+#include "cmd/command.h"
+
+extern const struct command command_run;
+extern const struct command command_help;
+
+#endif

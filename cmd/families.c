@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/families.h"
+
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+#include "trainer/trainer.h"
+
+const struct family family_table[] = {
+    {"format", "format", "how samples lie in files", format_registry},
+    {"reader", "reader", "what brings bytes from storage", reader_registry},
+    {"shuffle", "shuffle", "the order of the samples of an epoch", shuffle_registry},
+    {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
+    {"trainer", "trainer", "what takes the batches", trainer_registry},
+    {0},
+};

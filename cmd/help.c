@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/help.h"
+
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/families.h"
+#include "cmd/manual.h"
+#include "cmd/nearest.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 88, COLUMN = 28 };
+
+static const char *const help_choices[] = {"no", "yes", "all", NULL};
+
+const struct option_spec common_options[] = {
+    {"help", 'h', OPTION_CHOICE, offsetof(struct common_settings, help), .choices = help_choices,
+     .implied = "yes", .section = "Any command",
+     .summary = "explain this command; all: every command and plug-in"},
+    {"version", 'V', OPTION_FLAG, offsetof(struct common_settings, version),
+     .summary = "print the version"},
+    {0},
+};
+
+const char *help_metavar(const struct option_spec *row)
+{
+    static const char *const by_type[] = {
+        [OPTION_COUNT] = "N",       [OPTION_SIZE] = "SIZE", [OPTION_REAL] = "X",
+        [OPTION_DURATION] = "TIME", [OPTION_TEXT] = "TEXT", [OPTION_CHOICE] = "WORD",
+    };
+
+    return row->metavar ? row->metavar : by_type[row->type];
+}
+
+const char *help_option_text(const struct option_spec *row, char *text, size_t text_bytes)
+{
+    bool on = row->type == OPTION_FLAG && row->fallback && strcmp(row->fallback, "yes") == 0;
+    char letter[8] = "    ";
+
+    if (row->letter)
+        snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    if (row->type == OPTION_FLAG)
+        snprintf(text, text_bytes, "%s--%s%s", letter, on ? "[no-]" : "", row->name);
+    else
+        snprintf(text, text_bytes, "%s--%s%s=%s%s", letter, row->name, row->implied ? "[" : "",
+                 help_metavar(row), row->implied ? "]" : "");
+    return text;
+}
+
+/* Words of text from column on, broken at WIDTH; the cursor stands at column already. */
+static void print_wrapped(FILE *stream, const char *text, size_t column)
+{
+    size_t at = column;
+
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " \n");
+        if (at > column && at + 1 + length > WIDTH) {
+            fprintf(stream, "\n%*s", (int)column, "");
+            at = column;
+        }
+        if (at > column)
+            at += (size_t)fprintf(stream, " ");
+        at += (size_t)fprintf(stream, "%.*s", (int)length, word);
+        word += length;
+        if (*word == '\n') {
+            fprintf(stream, "\n%*s", (int)column, "");
+            at = column;
+        }
+        word += strspn(word, " \n");
+    }
+    fputc('\n', stream);
+}
+
+static void print_entry(FILE *stream, const char *left, const char *right)
+{
+    if (fprintf(stream, "  %s", left) + 1 > COLUMN)
+        fprintf(stream, "\n%*s", COLUMN, "");
+    else
+        fprintf(stream, "%*s", (int)(COLUMN - 2 - strlen(left)), "");
+    print_wrapped(stream, right, COLUMN);
+}
+
+static void print_option(FILE *stream, const struct option_spec *row)
+{
+    char left[96], right[512], words[256] = "";
+
+    if (row->type == OPTION_CHOICE)
+        for (int i = 0; row->choices[i]; i++)
+            snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? "|" : ": ",
+                     row->choices[i]);
+    bool shown = row->fallback && row->type != OPTION_FLAG;
+    snprintf(right, sizeof right, "%s%s%s%s%s", row->summary, words, shown ? " [" : "",
+             shown ? row->fallback : "", shown ? "]" : "");
+    print_entry(stream, help_option_text(row, left, sizeof left), right);
+}
+
+/* only: one section, NULL for all. */
+static void print_options(FILE *stream, const struct option_spec *table, const char *only)
+{
+    const char *section = NULL;
+
+    for (const struct option_spec *row = table; row && row->name; row++) {
+        bool begins = row->section && (!section || strcmp(section, row->section) != 0);
+        section = row->section ? row->section : section;
+        if (only && (!section || strcmp(only, section) != 0))
+            continue;
+        if (begins)
+            fprintf(stream, "\n%s:\n", section);
+        else if (!section && row == table)
+            fprintf(stream, "\nOptions:\n");
+        print_option(stream, row);
+    }
+}
+
+static void print_usage(FILE *stream, const struct command *command)
+{
+    fprintf(stream, "Usage: iobench %s%s%s%s\n", command->name,
+            command->options ? " [OPTIONS]" : "", command->operands ? " " : "",
+            command->operands ? command->operands : "");
+}
+
+static void print_examples(FILE *stream, const char *examples)
+{
+    if (!examples)
+        return;
+    fprintf(stream, "\nExamples:\n");
+    while (*examples) {
+        size_t line = strcspn(examples, "\n"), command = strcspn(examples, "\t\n");
+        fprintf(stream, "  %.*s\n", (int)command, examples);
+        if (command < line)
+            fprintf(stream, "      %.*s\n", (int)(line - command - 1), examples + command + 1);
+        examples += line + (examples[line] == '\n');
+    }
+}
+
+void help_command(FILE *stream, const struct command *command)
+{
+    print_usage(stream, command);
+    fprintf(stream, "\n");
+    print_wrapped(stream, command->description ? command->description : command->summary, 0);
+    print_options(stream, command->options, NULL);
+    print_options(stream, common_options, NULL);
+    print_examples(stream, command->examples);
+}
+
+void help_program(FILE *stream)
+{
+    const struct command *first = command_registry[0];
+
+    fprintf(stream, "Usage: iobench [COMMAND] [OPTIONS] [OPERANDS]\n"
+                    "       iobench JOBFILE.ini\n\n");
+    print_wrapped(stream,
+                  "Measures whether storage keeps the GPUs of a training cluster fed: reads a data "
+                  "set as training does, and says how many samples a second it delivers and what "
+                  "held it back. Without a command: run.",
+                  0);
+    fprintf(stream, "\nCommands:\n");
+    for (int i = 0; command_registry[i]; i++)
+        print_entry(stream, command_registry[i]->name, command_registry[i]->summary);
+    print_options(stream, first->options, first->options->section);
+    print_options(stream, common_options, NULL);
+    print_examples(stream, first->examples);
+    fprintf(stream,
+            "\n'iobench help COMMAND' explains a command and all its options, 'iobench list' "
+            "names the\nreaders, formats, shuffles, decoders and trainers there are.\n");
+}
+
+static void print_plugins(FILE *stream)
+{
+    for (const struct family *family = family_table; family->name; family++) {
+        fprintf(stream, "\n--%s=NAME[:OPTION=VALUE,...]: %s\n", family->option, family->summary);
+        for (int i = 0; family->registry[i]; i++) {
+            const struct plugin *plugin = family->registry[i];
+            print_entry(stream, plugin->name, plugin->summary);
+            for (const struct option_spec *row = plugin->options; row && row->name; row++) {
+                char left[96], right[512];
+                snprintf(left, sizeof left, "    %s=%s", row->name,
+                         row->type == OPTION_FLAG ? "yes|no" : help_metavar(row));
+                snprintf(right, sizeof right, "%s%s%s%s", row->summary, row->fallback ? " [" : "",
+                         row->fallback ? row->fallback : "", row->fallback ? "]" : "");
+                print_entry(stream, left, right);
+            }
+        }
+    }
+}
+
+void help_everything(FILE *stream)
+{
+    help_program(stream);
+    for (int i = 0; command_registry[i]; i++) {
+        fprintf(stream, "\n---- %s: %s ----\n", command_registry[i]->name,
+                command_registry[i]->summary);
+        print_usage(stream, command_registry[i]);
+        print_options(stream, command_registry[i]->options, NULL);
+        print_examples(stream, i ? command_registry[i]->examples : NULL);
+    }
+    fprintf(stream, "\n---- plug-ins: the first option may be given without its name ----\n");
+    print_plugins(stream);
+}
+
+/* ---- the command ---- */
+struct help_settings {
+    bool man;
+};
+
+static const struct option_spec help_options[] = {
+    {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
+     .summary = "print the manual page, for man(1)"},
+    {0},
+};
+
+static int help_run(const struct invocation *invocation)
+{
+    const struct help_settings *settings = invocation->settings;
+
+    if (settings->man) {
+        manual_print(stdout);
+        return COMMAND_OK;
+    }
+    if (invocation->count == 0) {
+        help_program(stdout);
+        return COMMAND_OK;
+    }
+    if (strcmp(invocation->operands[0], "all") == 0) {
+        help_everything(stdout);
+        return COMMAND_OK;
+    }
+    const struct command *command = command_find(invocation->operands[0]);
+    if (!command) {
+        struct nearest nearest = nearest_start(invocation->operands[0]);
+        for (int i = 0; command_registry[i]; i++)
+            nearest_offer(&nearest, command_registry[i]->name);
+        fail(EINVAL, "there is no command '%s'%s%s%s", invocation->operands[0],
+             nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
+             nearest.best ? "'?" : "");
+        return command_misused(invocation);
+    }
+    help_command(stdout, command);
+    return COMMAND_OK;
+}
+
+const struct command command_help = {
+    .name = "help",
+    .summary = "explain a command, or everything",
+    .operands = "[COMMAND|all]",
+    .operands_maximum = 1,
+    .options = help_options,
+    .settings_size = sizeof(struct help_settings),
+    .run = help_run,
+};

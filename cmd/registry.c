@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The commands, in the order users see them. The first one is meant when none is named. */
+#include "cmd/commands.h"
+
+#include <string.h>
+
+const struct command *const command_registry[] = {
+    &command_run,
+    &command_help,
+    NULL,
+};
+
+const struct command *command_find(const char *name)
+{
+    for (int i = 0; command_registry[i]; i++)
+        if (strcmp(command_registry[i]->name, name) == 0)
+            return command_registry[i];
+    return NULL;
+}

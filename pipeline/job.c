@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/job.h"
+
+#include "base/fail.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+static const char *const drop_choices[] = {"no", "yes", "strict", NULL};
+static const char *const error_choices[] = {"stop", "skip", NULL};
+static const char *const partition_choices[] = {"disjoint",   "sticky",  "shards",
+                                                "replicated", "elastic", NULL};
+static const char *const remainder_choices[] = {"uneven", "pad", "drop", NULL};
+
+/* clang-format off */
+#define FIELD(field) .offset = offsetof(struct job, field)
+const struct option_spec job_options[] = {
+    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "What is read",
+     .summary = "file or folder of the data set; without it a synthetic set is made once and kept"},
+    {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
+     .summary = "how samples lie in files; auto looks at names and first bytes"},
+    {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
+     .summary = "end each epoch after so many samples"},
+    {"crc", 0, OPTION_FLAG, FIELD(check_crc), .fallback = "yes",
+     .summary = "check the CRC of every record"},
+    {"on-error", 0, OPTION_CHOICE, FIELD(on_error), .fallback = "stop", .choices = error_choices,
+     .summary = "what a damaged record or a failed read does; skip counts it and marks the result"},
+
+    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "uring", .metavar = "NAME[:...]",
+     .section = "How it is read", .summary = "I/O engine"},
+    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
+     .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"},
+    {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
+     .maximum = 1 << 30, .summary = "neighbouring records are read together up to this size"},
+    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
+     .summary = "bypass the page cache (O_DIRECT)"},
+    {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
+     .summary = "for records in flight and in shuffle buffers; auto takes a share of what is free"},
+    {"io-timeout", 0, OPTION_DURATION, FIELD(io_timeout_ns), .fallback = "60s", .zero = "none",
+     .summary = "a read that takes longer has failed"},
+    {"limit-rate", 0, OPTION_SIZE, FIELD(rate_limit_bytes), .fallback = "none", .zero = "none",
+     .summary = "read at most so many bytes a second"},
+
+    {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "epoch", .metavar = "NAME[:...]",
+     .section = "In which order", .summary = "order of the samples of an epoch"},
+    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+     .summary = "the same seed gives the same order and the same crops"},
+    {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
+     .summary = "the data set is shared by so many processes"},
+    {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
+     .summary = "which of them this one is, from 0"},
+    {"partition", 0, OPTION_CHOICE, FIELD(partition), .fallback = "disjoint",
+     .choices = partition_choices, .summary = "how samples are dealt to ranks"},
+    {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
+     .choices = remainder_choices,
+     .summary = "what is done when they cannot be dealt evenly"},
+
+    {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
+     .section = "What is done with it", .summary = "decoder of the images; none delivers them as they are"},
+    {"threads", 't', OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
+     .maximum = 4096, .summary = "decode workers; auto is one a CPU"},
+    {"trainer", 0, OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
+     .summary = "what takes the batches: replay:h200 waits as an H200 would compute"},
+    {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
+     .maximum = 1 << 20, .summary = "samples in a batch"},
+    {"prefetch", 0, OPTION_COUNT, FIELD(prefetch_batches), .fallback = "2", .minimum = 1,
+     .maximum = 1024, .summary = "decoded batches kept ready for the trainer"},
+    {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20, .summary = "passes over the data set in each run"},
+    {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1, .maximum = 10000,
+     .summary = "repetitions of the whole; the median and its 95% interval are reported"},
+    {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
+     .summary = "begin to read the next epoch before this one is used up"},
+
+    {"drop-caches", 'c', OPTION_CHOICE, FIELD(drop_caches), .fallback = "no",
+     .choices = drop_choices, .implied = "yes", .section = "Cold or warm",
+     .summary = "empty the caches before each run and prove it; strict fails when it cannot be proven"},
+    {"server-drop-cmd", 0, OPTION_TEXT, FIELD(server_drop_command), .metavar = "COMMAND",
+     .summary = "also run this before each run, to empty the caches of a storage server"},
+    {"drop-timeout", 0, OPTION_DURATION, FIELD(drop_timeout_ns), .fallback = "10m", .zero = "none",
+     .summary = "give up dropping after so long"},
+
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
+     .summary = "write the whole result; - is standard output instead of the table"},
+    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE",
+     .summary = "write one row an epoch; - is standard output instead of the table"},
+    {"label", 0, OPTION_TEXT, FIELD(label), .metavar = "TEXT",
+     .summary = "free text kept in the result"},
+    {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",
+     .summary = "print a checksum over all (label, image), the same for every order"},
+    {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",
+     .summary = "measure first what the program itself can do without storage"},
+    {"dry-run", 0, OPTION_FLAG, FIELD(dry_run), .fallback = "no",
+     .summary = "say what would be done and how much memory it takes; read nothing"},
+    {0},
+};
+#undef FIELD
+/* clang-format on */
+
+static int choose(const char *family, const struct plugin *const *registry, const char *text,
+                  struct plugin_choice *choice)
+{
+    int code = plugin_choose(family, registry, text, choice);
+
+    return code ? code : plugin_usable(choice->plugin);
+}
+
+/* --direct is for readers that have such an option of their own. */
+static int apply_direct(const struct job *job, struct plugin_choice *reader)
+{
+    if (!job->direct)
+        return 0;
+    if (!reader->plugin->options || !option_find(reader->plugin->options, "direct"))
+        return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
+                    reader->plugin->name);
+    return option_set(reader->plugin->options, reader->settings, "direct", "yes", "--direct");
+}
+
+static int check(const struct job *job)
+{
+    struct plugin_choice format;
+
+    if (job->rank >= job->ranks)
+        return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
+                    (unsigned long long)job->rank, (unsigned long long)job->ranks,
+                    (unsigned long long)job->ranks - 1);
+    if (job->server_drop_command && job->drop_caches == JOB_DROP_NO)
+        return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
+    if (job->json && job->csv && strcmp(job->json, "-") == 0 && strcmp(job->csv, "-") == 0)
+        return fail(EINVAL, "--json - and --csv - cannot both have the standard output");
+    if (strcmp(job->format, "auto") == 0)
+        return 0;
+    int code = plugin_choose("format", format_registry, job->format, &format);
+    if (code == 0)
+        plugin_release(&format);
+    return code;
+}
+
+int job_choose(const struct job *job, struct job_plugins *plugins)
+{
+    *plugins = (struct job_plugins){0};
+    int code = check(job);
+    if (code == 0)
+        code = choose("reader", reader_registry, job->reader, &plugins->reader);
+    if (code == 0)
+        code = apply_direct(job, &plugins->reader);
+    if (code == 0)
+        code = choose("shuffle", shuffle_registry, job->shuffle, &plugins->shuffle);
+    if (code == 0)
+        code = choose("decoder", decoder_registry, job->decode, &plugins->decoder);
+    if (code == 0)
+        code = choose("trainer", trainer_registry, job->trainer, &plugins->trainer);
+    if (code)
+        job_release(plugins);
+    return code;
+}
+
+void job_release(struct job_plugins *plugins)
+{
+    plugin_release(&plugins->format);
+    plugin_release(&plugins->reader);
+    plugin_release(&plugins->shuffle);
+    plugin_release(&plugins->decoder);
+    plugin_release(&plugins->trainer);
+}
