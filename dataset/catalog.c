@@ -66,6 +66,7 @@ int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint3
         .stream_bytes = (uint64_t)status.st_size,
         .first_record = catalog->record_count,
         .flags = flags,
+        .label = -1,
     };
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
@@ -100,6 +101,11 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
     if (bytes > catalog->record_bytes_max)
         catalog->record_bytes_max = (uint32_t)bytes;
     return 0;
+}
+
+void catalog_set_label(struct catalog *catalog, int32_t label)
+{
+    catalog->shards[catalog->shard_count - 1].label = label;
 }
 
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes)

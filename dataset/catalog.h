@@ -32,6 +32,7 @@ struct shard {
     uint64_t first_record;
     uint64_t record_count;
     uint32_t flags;
+    int32_t label; /* of each sample in it, where the path tells (plain files); else -1 */
 };
 
 struct catalog {
@@ -65,6 +66,7 @@ struct catalog *catalog_create(const char *root, const char *format); /* NULL wi
  * from path when fd is negative. */
 int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags);
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
+void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
 /* Totals, last checks (no record: -ENODATA). After it the catalog is immutable. */

@@ -6,7 +6,7 @@
  *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
  *  56  u32 zero         60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
- *      u64 records, u32 flags, u32 path length, path (relative to the root, or absolute)
+ *      u64 records, u32 flags, i32 label, u32 path length, path (relative to root, or absolute)
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
  */
 #include "dataset/sidecar.h"
@@ -36,7 +36,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 enum {
     HEADER_BYTES = 64,
     SIDECAR_VERSION = 1,
-    SHARD_BYTES = 40, /* without its path */
+    SHARD_BYTES = 44, /* without its path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU's cache */
     FOLDER_DEPTH = 16,
@@ -179,7 +179,8 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
         bytes_put_le64(to + 16, shard->stream_bytes);
         bytes_put_le64(to + 24, shard->record_count);
         bytes_put_le32(to + 32, shard->flags);
-        bytes_put_le32(to + 36, (uint32_t)path_bytes);
+        bytes_put_le32(to + 36, (uint32_t)shard->label);
+        bytes_put_le32(to + 40, (uint32_t)path_bytes);
         memcpy(to + SHARD_BYTES, path, path_bytes);
         to += SHARD_BYTES + path_bytes;
     }
@@ -340,7 +341,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (cursor->end - row < SHARD_BYTES)
         return damaged(path, "its table is cut off");
     cursor->at += SHARD_BYTES;
-    char *name = take_text(cursor, bytes_le32(row + 36));
+    char *name = take_text(cursor, bytes_le32(row + 40));
     if (!name)
         return damaged(path, "a path in its table is damaged");
     *shard = (struct shard){
@@ -353,6 +354,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
         .first_record = catalog->record_count,
         .record_count = bytes_le64(row + 24),
         .flags = bytes_le32(row + 32),
+        .label = (int32_t)bytes_le32(row + 36),
     };
     free(name);
     if (!shard->path)

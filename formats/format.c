@@ -117,12 +117,13 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     return 0;
 }
 
-int format_parse(const struct plugin_choice *format, const void *record, size_t bytes,
-                 unsigned flags, struct format_scratch *scratch, struct sample *sample)
+int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
+                 size_t bytes, unsigned flags, struct format_scratch *scratch,
+                 struct sample *sample)
 {
-    *sample = (struct sample){.label = -1};
+    *sample = (struct sample){.label = shard->label};
     return format_of(format->plugin)
-        ->parse(format->settings, record, bytes, flags, scratch, sample);
+        ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
 }
 
 int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,

@@ -40,9 +40,10 @@ struct format_ops {
     int (*detect)(const char *path);
     int (*index)(const void *settings, const char *root, const struct format_scan *scan,
                  struct catalog *catalog);
-    /* -EBADMSG with a reason when the record is damaged. Never reads outside [record, +bytes). */
-    int (*parse)(const void *settings, const void *record, size_t bytes, unsigned flags,
-                 struct format_scratch *scratch, struct sample *sample);
+    /* -EBADMSG with a reason when the record is damaged. Never reads outside [record, +bytes).
+     * sample comes with the label of the shard; shard is for what only its path tells. */
+    int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
+                 unsigned flags, struct format_scratch *scratch, struct sample *sample);
     /* path: the file (or folder, for files and lmdb) to make; written under a temporary name and
      * renamed by shard_close(). shard and shards number it, for names inside. */
     int (*shard_open)(void *state, const void *settings, const char *path);
@@ -69,8 +70,10 @@ const struct plugin *format_detect(const char *path);
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
-int format_parse(const struct plugin_choice *format, const void *record, size_t bytes,
-                 unsigned flags, struct format_scratch *scratch, struct sample *sample);
+/* shard: the one of the catalog that the record lies in. */
+int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
+                 size_t bytes, unsigned flags, struct format_scratch *scratch,
+                 struct sample *sample);
 
 /* For formats: tell the scan of a fault. Without a handler it becomes the reason and -code is
  * returned; with one, the handler says: 0 to go on after it, else the error that ends the scan. */
