@@ -142,8 +142,7 @@ int file_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset, con
     size_t done = 0;
 
     while (done < bytes) {
-        ssize_t put = pwrite(fd, (const char *)buffer + done, bytes - done,
-                             (off_t)(offset + done));
+        ssize_t put = pwrite(fd, (const char *)buffer + done, bytes - done, (off_t)(offset + done));
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
@@ -163,7 +162,8 @@ int file_draft_open(struct file_draft *draft, const char *path)
         draft->fd = open(draft->draft_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (draft->fd >= 0)
         return 0;
-    int code = fail_path(errno, "cannot make the file", draft->draft_path ? draft->draft_path : path);
+    int code =
+        fail_path(errno, "cannot make the file", draft->draft_path ? draft->draft_path : path);
     file_draft_abandon(draft);
     return code;
 }

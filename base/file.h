@@ -38,7 +38,8 @@ struct file_draft {
 
 int file_draft_open(struct file_draft *draft, const char *path);
 int file_draft_commit(struct file_draft *draft); /* fsync, close, rename, fsync of the folder */
-void file_draft_abandon(struct file_draft *draft); /* close and unlink; also after a commit: no-op */
+void file_draft_abandon(
+    struct file_draft *draft); /* close and unlink; also after a commit: no-op */
 
 /* Free bytes that this user may write below path. */
 int file_free_bytes(const char *path, uint64_t *bytes);

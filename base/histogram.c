@@ -19,9 +19,9 @@ static uint64_t bucket_middle(uint32_t bucket)
 
     if (octave == 0)
         return bucket;
-    uint64_t low = (uint64_t)((1u << HISTOGRAM_SUB_BITS) |
-                              (bucket & ((1u << HISTOGRAM_SUB_BITS) - 1)))
-                   << (octave - 1);
+    uint64_t low =
+        (uint64_t)((1u << HISTOGRAM_SUB_BITS) | (bucket & ((1u << HISTOGRAM_SUB_BITS) - 1)))
+        << (octave - 1);
     return low + ((UINT64_C(1) << (octave - 1)) >> 1);
 }
 

@@ -204,8 +204,8 @@ void *arena_take(struct arena *arena, uint64_t bytes)
 
 void arena_give(struct arena *arena, void *extent)
 {
-    uint32_t chunk = (uint32_t)((uint64_t)((uint8_t *)extent - arena->base) >>
-                                arena->granule_shift);
+    uint32_t chunk =
+        (uint32_t)((uint64_t)((uint8_t *)extent - arena->base) >> arena->granule_shift);
 
     assert(chunk < arena->granules && (arena->size[chunk] & TAKEN));
     uint32_t granules = arena->size[chunk] & ~TAKEN, after = chunk + granules;

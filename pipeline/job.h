@@ -17,9 +17,9 @@ enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
 
 struct job {
     /* what */
-    char *data;   /* NULL: a synthetic set is made once and kept */
-    char *format; /* "auto" or NAME[:options] */
-    char *label;  /* free text kept in the result */
+    char *data;             /* NULL: a synthetic set is made once and kept */
+    char *format;           /* "auto" or NAME[:options] */
+    char *label;            /* free text kept in the result */
     uint64_t limit_samples; /* stop an epoch after so many; 0: all */
     /* how it is read */
     char *reader;

@@ -18,7 +18,7 @@
 struct result_bytes {
     bool known;
     uint64_t bytes;
-    char method[96]; /* where it was read, e.g. "/proc/self/io read_bytes" */
+    char method[96];  /* where it was read, e.g. "/proc/self/io read_bytes" */
     char reason[160]; /* why it is not known; "" when it is */
 };
 

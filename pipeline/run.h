@@ -14,9 +14,9 @@ enum run_phase { RUN_INDEX, RUN_SYNTHESIS, RUN_DROP, RUN_CALIBRATE, RUN_EPOCH, R
 struct run_progress {
     enum run_phase phase;
     uint64_t run, epoch;
-    uint64_t done, total;      /* samples in an epoch; bytes while indexing or making data */
-    uint64_t bytes;            /* record bytes delivered so far in this epoch */
-    uint64_t elapsed_ns;       /* of this phase */
+    uint64_t done, total; /* samples in an epoch; bytes while indexing or making data */
+    uint64_t bytes;       /* record bytes delivered so far in this epoch */
+    uint64_t elapsed_ns;  /* of this phase */
 };
 
 /* Called from the main thread, at most ten times a second and at each change of phase. */

@@ -22,14 +22,14 @@ struct read_request {
      * and capacity is rounded up to A; the end may lie past the end of the file. */
     uint64_t offset;
     uint32_t shard;
-    uint32_t bytes;    /* wanted; a whole number of records, plus alignment */
-    uint32_t needed;   /* at least so many must come, else the file is shorter than it was */
-    uint32_t region;   /* which of reader_site.regions buffer lies in */
-    void *buffer;      /* NULL for readers that lend */
-    void *owner;       /* the caller's */
+    uint32_t bytes;  /* wanted; a whole number of records, plus alignment */
+    uint32_t needed; /* at least so many must come, else the file is shorter than it was */
+    uint32_t region; /* which of reader_site.regions buffer lies in */
+    void *buffer;    /* NULL for readers that lend */
+    void *owner;     /* the caller's */
     /* Set by the reader. */
-    const void *data;  /* where the bytes are: buffer, or a loan until reader_release() */
-    int result;        /* bytes there, >= needed; or a negative errno */
+    const void *data; /* where the bytes are: buffer, or a loan until reader_release() */
+    int result;       /* bytes there, >= needed; or a negative errno */
     uint64_t submit_ns, complete_ns; /* set by reader.c */
     uint64_t private_[6];            /* the plug-in's scratch while it holds the request */
 };
@@ -58,7 +58,8 @@ struct reader_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, const struct reader_site *site,
                 struct reader_traits *traits);
-    void (*close)(void *state); /* after every open, also a failed one; waits for what is in flight */
+    void (*close)(
+        void *state); /* after every open, also a failed one; waits for what is in flight */
     int (*submit)(void *state, struct read_request *request); /* 0, -EAGAIN when full, or failed */
     /* Gives back up to max done requests. Waits for one at most wait_ns when none is done.
      * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
@@ -90,8 +91,7 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_site *site);
 void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);
-int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
-                uint64_t wait_ns);
+int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void reader_release(struct reader *reader, struct read_request *request);
 
 #endif

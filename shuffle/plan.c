@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int plan_open(struct plan *plan, const struct plugin_choice *choice,
-              const struct plan_scope *scope)
+int plan_open(struct plan *plan, const struct plugin_choice *choice, const struct plan_scope *scope)
 {
     *plan = (struct plan){.ops = (const struct shuffle_ops *)(const void *)choice->plugin,
                           .scope = *scope};

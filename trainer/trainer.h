@@ -19,15 +19,15 @@ struct trainer_site {
 };
 
 struct trainer_batch {
-    const void *rows;       /* count x row_bytes */
-    const int32_t *labels;  /* count */
-    uint32_t count;         /* up to batch_size */
+    const void *rows;      /* count x row_bytes */
+    const int32_t *labels; /* count */
+    uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
 };
 
 /* Times of one step, set by step(). Zero where a trainer has no such phase. */
 struct trainer_times {
-    uint64_t compute_ns;  /* forward and backward, or the replayed step */
+    uint64_t compute_ns; /* forward and backward, or the replayed step */
     uint64_t upload_ns;
     uint64_t exchange_ns; /* gradient all-reduce not hidden behind compute */
     uint64_t update_ns;
