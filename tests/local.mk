@@ -18,3 +18,15 @@ include tests/unit/report.mk
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
+
+# The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.
+LINTS = tests/lint/layers.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lint/quiet.sh \
+	tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
+	tests/lint/format.sh tests/lint/shell.sh
+TESTS += $(LINTS)
+EXTRA_DIST += $(LINTS) tests/lint/lint.sh .ci/run
+AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; export CC LINT_CFLAGS;
+
+.PHONY: format
+format:
+	cd $(srcdir) && clang-format -i $$(ls */*.[ch] tests/*/*.[ch])

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What every lint needs; sourced, never run. A lint defines `lint`, which looks at the tree in
+# the working directory and prints one line a fault ("FILE:LINE: what is wrong"), then says
+#
+#     bad FILE TEXT      a tree with only this file must give a fault: else the lint sleeps
+#     good FILE TEXT     a tree with only this file must give none
+#     lint_tree          look at the real tree and exit 0 (clean) or 1
+#
+# The trees are the sources: a checkout, or an unpacked tarball, without git.
+set -u
+
+FOLDERS="base bench cachectl cmd dataset decode formats kernels pipeline readers report shuffle
+    telemetry tests trainer"
+SRCDIR=$(cd "${srcdir:-.}" && pwd)
+LINT_TMP=$(mktemp -d)
+trap 'rm -rf "$LINT_TMP"' EXIT
+
+# Files of the source folders whose names match one of the patterns: sources '*.c' '*.h'
+sources() {
+    set -f # the patterns are for find
+    expression=
+    for pattern; do
+        expression="$expression${expression:+ -o }-name $pattern"
+    done
+    for folder in $FOLDERS; do
+        # shellcheck disable=SC2086 # an expression is words
+        [ ! -d "$folder" ] || find "$folder" -type f \( $expression \)
+    done | sort
+    set +f
+}
+
+# Every text file that is written by hand.
+texts() {
+    sources '*.c' '*.h' '*.cu' '*.cpp' '*.mk' '*.sh' '*.py' '*.md'
+    for path in configure.ac Makefile.am m4/optional.m4 bootstrap .ci/run docs/*.md ./*.md NEWS man/*; do
+        [ ! -f "$path" ] || echo "$path"
+    done
+}
+
+# C without comments, and with empty strings and characters; lines stay where they are.
+code() {
+    awk '
+    {
+        line = $0; out = ""
+        while (length(line)) {
+            if (inside) {
+                end = index(line, "*/")
+                if (!end) { line = ""; break }
+                line = substr(line, end + 2); inside = 0
+            } else if (match(line, /\/\*|\/\/|"|\047/)) {
+                mark = substr(line, RSTART, RLENGTH)
+                out = out substr(line, 1, RSTART - 1)
+                line = substr(line, RSTART + RLENGTH)
+                if (mark == "//") { line = ""; break }
+                if (mark == "/*") { inside = 1; out = out " "; continue }
+                if (out ~ /^[ \t]*#[ \t]*include[ \t]*$/) { out = out mark line; break }
+                pattern = mark == "\"" ? "^([^\"\\\\]|\\\\.)*\"?" : "^([^\047\\\\]|\\\\.)*\047?"
+                match(line, pattern)
+                line = substr(line, RLENGTH + 1); out = out mark mark
+            } else { out = out line; line = "" }
+        }
+        print out
+    }' "$1"
+}
+
+# grep_code REGEX MESSAGE FILE...: a fault for each line of code that matches.
+grep_code() {
+    regex=$1 message=$2
+    shift 2
+    for path; do
+        code "$path" | grep -nE -- "$regex" | sed "s|^\([0-9]*\):.*|$path:\1: $message|"
+    done
+}
+
+tree_of() {
+    rm -rf "$LINT_TMP/tree"
+    mkdir -p "$LINT_TMP/tree/$(dirname "$1")"
+    printf '%s\n' "$2" >"$LINT_TMP/tree/$1"
+    (cd "$LINT_TMP/tree" && lint)
+}
+
+bad() {
+    [ -n "$(tree_of "$1" "$2")" ] || {
+        echo "this lint did not see the fault in its own bad $1:"
+        printf '%s\n' "$2"
+        exit 1
+    }
+}
+
+good() {
+    found=$(tree_of "$1" "$2")
+    [ -z "$found" ] || {
+        echo "this lint found a fault in its own good $1:"
+        printf '%s\n' "$found" "$2"
+        exit 1
+    }
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+lint_tree() {
+    found=$(cd "$SRCDIR" && lint)
+    [ -n "$found" ] || exit 0
+    printf '%s\n' "$found"
+    exit 1
+}
