@@ -2,4 +2,6 @@
 libiobench_a_SOURCES += \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \
-	trainer/none.c
+	trainer/accelerator.c trainer/accelerator.h \
+	trainer/profile.c trainer/profile.h \
+	trainer/none.c trainer/replay.c

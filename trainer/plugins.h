@@ -6,5 +6,6 @@
 #include "trainer/trainer.h"
 
 extern const struct trainer_ops trainer_none;
+extern const struct trainer_ops trainer_replay;
 
 #endif

@@ -4,5 +4,6 @@
 
 const struct plugin *const trainer_registry[] = {
     &trainer_none.plugin,
+    &trainer_replay.plugin,
     NULL,
 };

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "trainer/accelerator.h"
+#include "trainer/profile.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Steps of a trainer; the wall time and the sum of compute_ns. */
+struct played {
+    uint64_t wall_ns, compute_ns;
+};
+
+static struct played play(const char *text, uint32_t batch_size, uint32_t count, int steps)
+{
+    struct plugin_choice choice;
+    struct trainer trainer;
+    struct trainer_site site = {.batch_size = batch_size};
+    struct played played = {0};
+
+    assert_int_equal(plugin_choose("trainer", trainer_registry, text, &choice), 0);
+    assert_int_equal(trainer_open(&trainer, &choice, &site), 0);
+    uint64_t start = clock_now_ns();
+    for (int i = 0; i < steps; i++) {
+        struct trainer_batch batch = {.count = count};
+        struct trainer_times times;
+        assert_int_equal(trainer_step(&trainer, &batch, &times), 0);
+        played.compute_ns += times.compute_ns;
+    }
+    played.wall_ns = clock_now_ns() - start;
+    trainer_close(&trainer);
+    plugin_release(&choice);
+    return played;
+}
+
+static void assert_refused(const char *text, const char *reason)
+{
+    struct plugin_choice choice;
+    struct trainer trainer = {0};
+    struct trainer_site site = {.batch_size = 8};
+
+    int code = plugin_choose("trainer", trainer_registry, text, &choice);
+    if (code == 0) {
+        code = trainer_open(&trainer, &choice, &site);
+        trainer_close(&trainer);
+        plugin_release(&choice);
+    }
+    assert_true(code < 0);
+    if (!strstr(fail_reason(), reason))
+        print_error("'%s' does not contain '%s'\n", fail_reason(), reason);
+    assert_non_null(strstr(fail_reason(), reason));
+}
+
+/* The sum of many short steps is right, because what one oversleeps the next one sleeps less;
+ * without that 200 steps would be 200 times the slack of a sleep late. */
+static void steps_add_up(void **unused)
+{
+    const double nominal_ns = 200 * 10 / 7950.0 * 1e9; /* 0.25 s */
+    struct played played = play("replay:h200", 10, 10, 200);
+
+    (void)unused;
+    assert_in_range(played.compute_ns, (uint64_t)(nominal_ns * 0.999),
+                    (uint64_t)(nominal_ns * 1.02));
+    /* AU of a loop fed from memory: nothing but compute time passes. */
+    assert_true((double)played.compute_ns / (double)played.wall_ns > 0.99);
+}
+
+static void rate_gpus_and_scale(void **unused)
+{
+    (void)unused;
+    /* 100 samples at 10,000/s are 10 ms; 4 GPUs take a quarter; scale makes it 8 times as long. */
+    struct played played = play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2);
+    assert_in_range(played.compute_ns, 39900000, 45000000);
+    /* Half a batch takes half the time. */
+    played = play("replay:rate=10000", 100, 50, 4);
+    assert_in_range(played.compute_ns, 19900000, 25000000);
+}
+
+static void a_file_is_played(void **unused)
+{
+    char path[] = "/tmp/iobench-profile-XXXXXX", text[128];
+    int fd = mkstemp(path);
+
+    (void)unused;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "step,step_ms,loss\n1,5,9\n2,15,8\n", 31), 31);
+    close(fd);
+    snprintf(text, sizeof text, "replay:file=%s", path);
+    struct played played = play(text, 8, 8, 4); /* 5 + 15 + 5 + 15 */
+    assert_in_range(played.compute_ns, 39900000, 45000000);
+    unlink(path);
+}
+
+static void bad_requests_are_refused(void **unused)
+{
+    (void)unused;
+    assert_refused("replay", "name one of");
+    assert_refused("replay:h200,rate=5", "name one of");
+    assert_refused("replay:k80", "there is no GPU 'k80'; there are: v100, a100, h100, h200");
+    assert_refused("replay:h200,precision=fp32", "no FP32 rate");
+    assert_refused("replay:h200,gpus=0", "gpus");
+    assert_refused("replay:rate=-1", "rate: -1 is not within");
+    assert_refused("replay:file=/nowhere/at/all", "/nowhere/at/all");
+}
+
+static void parse(const char *text, int code, size_t count, uint64_t last_ns, const char *reason)
+{
+    struct profile profile;
+
+    assert_int_equal(profile_parse("steps", text, strlen(text), &profile), code);
+    if (code == 0) {
+        assert_int_equal(profile.count, count);
+        assert_int_equal(profile.step_ns[count - 1], last_ns);
+    } else {
+        assert_non_null(strstr(fail_reason(), reason));
+    }
+    profile_release(&profile);
+}
+
+static void profiles_are_parsed(void **unused)
+{
+    (void)unused;
+    parse("1\n2.5\n", 0, 2, 2500000, "");
+    parse("# steps\n\n 3 \r\n4", 0, 2, 4000000, "");
+    parse("ms,gpu\n7,0\n8,1\n", 0, 2, 8000000, "");
+    parse("epoch,time\n0,7\n", 0, 1, 7000000, "");
+    parse("[1, 2.5, 3]", 0, 3, 3000000, "");
+    parse("{\"step_ms\": [4], \"batch_size\": 64}", 0, 1, 4000000, "");
+    parse("", -EINVAL, 0, 0, "no step that takes time");
+    parse("0\n0\n", -EINVAL, 0, 0, "no step that takes time");
+    parse("1\nx\n", -EINVAL, 0, 0, "steps:2");
+    parse("1\n-2\n", -EINVAL, 0, 0, "-2");
+    parse("1\n1e300\n", -EINVAL, 0, 0, "1e+300");
+    parse("1\nnan\n", -EINVAL, 0, 0, "nan");
+    parse("[1, \"2\"]", -EINVAL, 0, 0, "step 1");
+    parse("[1, ", -EINVAL, 0, 0, "steps:1");
+    parse("{\"steps\": [1]}", -EINVAL, 0, 0, "step_ms");
+    parse("{\"step_ms\": [1], \"batch_size\": -1}", -EINVAL, 0, 0, "batch_size");
+}
+
+static void every_accelerator_has_a_source(void **unused)
+{
+    (void)unused;
+    for (const struct accelerator *row = accelerator_table; row->name; row++) {
+        assert_true(row->mixed_samples_per_s > 0);
+        assert_non_null(row->mixed_source);
+        assert_int_equal(row->fp32_samples_per_s > 0, row->fp32_source != NULL);
+    }
+    assert_ptr_equal(accelerator_find("H200"), accelerator_find("h200"));
+    assert_null(accelerator_find("h20"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_add_up),        cmocka_unit_test(rate_gpus_and_scale),
+        cmocka_unit_test(a_file_is_played),    cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(profiles_are_parsed), cmocka_unit_test(every_accelerator_has_a_source),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The replay trainer: takes as long for a batch as a GPU would, by sleeping. It answers whether
+ * storage and decoding keep up with GPUs that are not there.
+ *
+ * A sleep ends late by tens of microseconds. What a step overslept is taken off the next one, so
+ * that the sum of all steps is exact and no CPU is burnt by spinning: the decode workers need it.
+ */
+#include "trainer/plugins.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/option.h"
+#include "trainer/accelerator.h"
+#include "trainer/profile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+enum replay_precision { REPLAY_MIXED, REPLAY_FP32 };
+
+struct replay_settings {
+    char *gpu;
+    int precision; /* enum replay_precision */
+    uint64_t gpus;
+    double rate;
+    char *file;
+    double scale;
+};
+
+struct replay_state {
+    uint32_t batch_size;
+    double sample_ns; /* of one sample; 0 when a profile is played */
+    double scale;     /* of the profile's steps */
+    struct profile profile;
+    uint64_t step; /* next of the profile */
+    int64_t overslept_ns;
+};
+
+static const char *const precision_choices[] = {"mixed", "fp32", NULL};
+
+static const struct option_spec replay_options[] = {
+    {"gpu", 0, OPTION_TEXT, offsetof(struct replay_settings, gpu), .metavar = "NAME",
+     .summary = "v100, a100, h100 or h200, training ResNet-50 at its best published rate"},
+    {"precision", 0, OPTION_CHOICE, offsetof(struct replay_settings, precision),
+     .fallback = "mixed", .choices = precision_choices, .summary = "arithmetic of that GPU"},
+    {"gpus", 0, OPTION_COUNT, offsetof(struct replay_settings, gpus), .fallback = "1", .minimum = 1,
+     .maximum = 1e6, .summary = "so many GPUs share the batch"},
+    {"rate", 0, OPTION_REAL, offsetof(struct replay_settings, rate), .fallback = "0",
+     .maximum = 1e9, .metavar = "N", .summary = "samples a second of one GPU of your own"},
+    {"file", 0, OPTION_TEXT, offsetof(struct replay_settings, file), .metavar = "FILE",
+     .summary = "step times in milliseconds, one a line or JSON, played again and again"},
+    {"scale", 0, OPTION_REAL, offsetof(struct replay_settings, scale), .fallback = "1",
+     .minimum = 1e-6, .maximum = 1e6, .metavar = "X", .summary = "make every step X times as long"},
+    {0},
+};
+
+/* Samples a second of one GPU of the table. */
+static int find_rate(const struct replay_settings *settings, double *rate)
+{
+    const struct accelerator *gpu = accelerator_find(settings->gpu);
+    char names[256];
+    size_t used = 0;
+
+    if (!gpu) {
+        for (gpu = accelerator_table; gpu->name && used < sizeof names; gpu++)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     gpu->name);
+        return fail(EINVAL, "trainer replay: there is no GPU '%s'; there are: %s; or give rate=N",
+                    settings->gpu, names);
+    }
+    *rate = settings->precision == REPLAY_FP32 ? gpu->fp32_samples_per_s : gpu->mixed_samples_per_s;
+    if (*rate == 0)
+        return fail(EINVAL, "trainer replay: no FP32 rate of the %s is published; give rate=N",
+                    gpu->title);
+    return 0;
+}
+
+static int replay_open(void *state, const void *settings_given, const struct trainer_site *site)
+{
+    struct replay_state *replay = state;
+    const struct replay_settings *settings = settings_given;
+    int ways = (settings->gpu != NULL) + (settings->rate > 0) + (settings->file != NULL);
+    double rate = settings->rate;
+    int code = 0;
+
+    if (ways != 1)
+        return fail(EINVAL, "trainer replay: name one of a GPU (replay:h200), rate=N or file=FILE");
+    replay->batch_size = site->batch_size;
+    replay->scale = settings->scale / (double)settings->gpus;
+    if (settings->file) {
+        code = profile_load(settings->file, &replay->profile);
+        if (code == 0 && replay->profile.batch_size)
+            replay->scale *= (double)site->batch_size / (double)replay->profile.batch_size;
+    } else {
+        if (settings->gpu)
+            code = find_rate(settings, &rate);
+        replay->sample_ns = code ? 0 : 1e9 / rate * replay->scale;
+    }
+    /* The kernel may let a sleep run 50 us over; ask for as little as it can do. */
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    return code;
+}
+
+static void replay_close(void *state)
+{
+    struct replay_state *replay = state;
+
+    profile_release(&replay->profile);
+    prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
+}
+
+/* Nominal time of the next step of count samples. */
+static uint64_t next_step_ns(struct replay_state *replay, uint32_t count)
+{
+    if (replay->sample_ns > 0)
+        return (uint64_t)llround(replay->sample_ns * count);
+    uint64_t whole = replay->profile.step_ns[replay->step++ % replay->profile.count];
+    return (uint64_t)llround((double)whole * replay->scale * count / replay->batch_size);
+}
+
+static int replay_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct replay_state *replay = state;
+    uint64_t start = clock_now_ns();
+    int64_t nominal = (int64_t)next_step_ns(replay, batch->count);
+    int64_t wanted = nominal - replay->overslept_ns;
+
+    if (wanted > 0)
+        clock_sleep_until_ns(start + (uint64_t)wanted);
+    times->compute_ns = clock_now_ns() - start;
+    replay->overslept_ns = (int64_t)times->compute_ns - wanted;
+    if (replay->overslept_ns > nominal) /* a machine that stood still is not made up for */
+        replay->overslept_ns = nominal;
+    return 0;
+}
+
+const struct trainer_ops trainer_replay = {
+    .plugin = {.name = "replay",
+               .summary = "takes as long for a batch as a GPU would",
+               .options = replay_options,
+               .settings_size = sizeof(struct replay_settings),
+               .state_size = sizeof(struct replay_state)},
+    .open = replay_open,
+    .close = replay_close,
+    .step = replay_step,
+};
