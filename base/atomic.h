@@ -54,4 +54,19 @@ static inline bool countdown_done(struct countdown *countdown, uint32_t amount)
     return atomic_fetch_sub_explicit(&countdown->left, amount, memory_order_acq_rel) == amount;
 }
 
+/* A number that only grows; who sees it also sees everything written before it was raised. */
+struct gate {
+    _Atomic uint64_t value;
+};
+
+static inline void gate_raise(struct gate *gate, uint64_t value)
+{
+    atomic_store_explicit(&gate->value, value, memory_order_release);
+}
+
+static inline uint64_t gate_value(const struct gate *gate)
+{
+    return atomic_load_explicit(&((struct gate *)(uintptr_t)gate)->value, memory_order_acquire);
+}
+
 #endif

@@ -156,11 +156,20 @@ struct arena *arena_create(uint64_t bytes, uint32_t granule)
         arena->base[offset] = 0;
     arena->next = arena->size + granules;
     arena->previous = arena->next + granules;
-    for (int first = 0; first < FIRST; first++)
+    arena_reset(arena);
+    return arena;
+}
+
+void arena_reset(struct arena *arena)
+{
+    for (int first = 0; first < FIRST; first++) {
+        arena->second_map[first] = 0;
         for (int second = 0; second < SECOND; second++)
             arena->heads[first][second] = NONE;
+    }
+    arena->first_map = 0;
+    arena->used = arena->peak = 0;
     list_insert(arena, 0, arena->granules);
-    return arena;
 }
 
 void arena_destroy(struct arena *arena)

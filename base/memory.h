@@ -26,6 +26,9 @@ enum { ARENA_ALIGNMENT = 4096 }; /* of the region; extents are aligned to the gr
 struct arena *arena_create(uint64_t bytes, uint32_t granule);
 void arena_destroy(struct arena *arena);
 
+/* Everything is free again, whatever was taken; the peak is forgotten. */
+void arena_reset(struct arena *arena);
+
 /* NULL when no free extent is large enough (no reason recorded: the caller waits). */
 void *arena_take(struct arena *arena, uint64_t bytes);
 void arena_give(struct arena *arena, void *extent);

@@ -34,3 +34,15 @@ int decoder_decode(struct decoder *decoder, const struct decode_source *source,
         decoder->figures.failed++;
     return code;
 }
+
+void decode_figures_add(struct decode_figures *into, const struct decode_figures *from)
+{
+    into->images += from->images;
+    into->bytes += from->bytes;
+    into->grayscale += from->grayscale;
+    into->cmyk += from->cmyk;
+    into->progressive += from->progressive;
+    into->png += from->png;
+    into->raw += from->raw;
+    into->failed += from->failed;
+}

@@ -32,6 +32,8 @@ struct decode_figures {
     uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
 };
 
+void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
+
 struct decoder_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "pipeline/loader_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FETCHES_AHEAD = 8192 };
+
+struct loader_memory loader_memory_needed(const struct catalog *catalog,
+                                          const struct plan_traits *plan, uint32_t depth,
+                                          uint64_t block_bytes)
+{
+    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
+    uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
+    uint64_t block = block_bytes > largest ? block_bytes : largest;
+    /* A plan of one slot holds nothing for long. */
+    uint64_t slots = plan->slots > 1 ? plan->slots : 0;
+    struct loader_memory memory = {
+        .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest,
+        .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * depth * block,
+    };
+
+    if (memory.wanted_bytes < memory.least_bytes)
+        memory.wanted_bytes = memory.least_bytes;
+    return memory;
+}
+
+/* ---- memory ---- */
+
+void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region)
+{
+    for (uint32_t i = 0; i < loader->arena_count; i++) {
+        void *memory = arena_take(loader->arenas[i], bytes);
+        if (memory) {
+            *region = i;
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+void loader_memory_give(struct loader *loader, void *memory)
+{
+    for (uint32_t i = 0; i < loader->arena_count; i++) {
+        uint64_t offset = (uint64_t)((uintptr_t)memory - (uintptr_t)loader->regions[i].iov_base);
+        if (offset < loader->regions[i].iov_len) {
+            arena_give(loader->arenas[i], memory);
+            return;
+        }
+    }
+    assert(!"memory that no arena gave");
+}
+
+void loader_block_release(struct loader *loader, struct block *block)
+{
+    assert(block->holders > 0);
+    if (--block->holders > 0)
+        return;
+    reader_release(&loader->reader, &block->request);
+    if (block->memory)
+        loader_memory_give(loader, block->memory);
+    loader->free_blocks[loader->free_block_count++] = block;
+}
+
+void loader_fetch_free(struct loader *loader, struct fetch *fetch)
+{
+    if (fetch->copy)
+        loader_memory_give(loader, fetch->copy);
+    if (fetch->block)
+        loader_block_release(loader, fetch->block);
+    fetch->state = FETCH_FREE;
+    loader->free_fetches[loader->free_fetch_count++] = fetch;
+}
+
+/* ---- completion ---- */
+
+static int fail_read(struct loader *loader, const struct read_request *request)
+{
+    const char *path = loader->site.catalog->shards[request->shard].path;
+    unsigned long long offset = request->offset;
+
+    switch (-request->result) {
+    case ENODATA:
+        return fail(
+            ENODATA,
+            "%s: offset %llu: the file ends before the %u bytes that were there when it was "
+            "indexed; it was truncated (the index is made anew when the run is repeated)",
+            path, offset, request->needed);
+    case ESTALE:
+        return fail(ESTALE, "%s: the file was replaced while it was read; run again", path);
+    case ETIMEDOUT:
+        return fail(ETIMEDOUT, "%s: offset %llu: no answer from storage within %g s (--io-timeout)",
+                    path, offset, (double)loader->site.io_timeout_ns * 1e-9);
+    default:
+        return fail(-request->result, "%s: offset %llu: cannot read %u bytes: %s", path, offset,
+                    request->bytes, fail_errno_text(request->result));
+    }
+}
+
+/* Every record of a failed block is read once more alone, so that only the bad one is lost. */
+static void split_block(struct loader *loader, struct block *block)
+{
+    const uint32_t count = block->fetch_count, left = loader->window_count - loader->window_at;
+    struct fetch *fetch = block->fetches;
+
+    /* What is left of the window stands behind the returned fetches. */
+    memmove(loader->window + count, loader->window + loader->window_at,
+            left * sizeof *loader->window);
+    loader->window_count = count + left;
+    loader->window_at = 0;
+    for (uint32_t i = 0; i < count; i++, fetch = fetch->next) {
+        fetch->state = FETCH_PENDING;
+        fetch->alone = true;
+        fetch->block = NULL;
+        loader->window[i] = fetch;
+        loader_block_release(loader, block);
+    }
+}
+
+static bool window_has_room(const struct loader *loader, uint32_t count)
+{
+    return loader->window_count - loader->window_at + count <= WINDOW_FETCHES + BLOCK_FETCHES;
+}
+
+/* A record whose draw is not known yet stays long; it must not keep a whole block. */
+static void copy_out(struct loader *loader, struct fetch *fetch)
+{
+    uint32_t region;
+    void *copy = loader_memory_take(loader, fetch->length, &region);
+
+    if (!copy)
+        return;
+    memcpy(copy, fetch->bytes, fetch->length);
+    fetch->bytes = fetch->copy = copy;
+    loader_block_release(loader, fetch->block);
+    fetch->block = NULL;
+}
+
+static int complete_block(struct loader *loader, struct read_request *request)
+{
+    struct block *block = request->owner;
+    uint32_t count = block->fetch_count;
+
+    if (request->result < 0) {
+        int code = fail_read(loader, request);
+        if (!loader->site.skip_errors)
+            return code;
+        if (count > 1 && window_has_room(loader, count)) {
+            split_block(loader, block);
+            return 0;
+        }
+    }
+    for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next) {
+        const struct extent *place = catalog_extent(loader->site.catalog, fetch->record);
+        fetch->state = FETCH_READY;
+        fetch->code = request->result < 0 ? request->result : 0;
+        if (request->result < 0 || !request->data)
+            continue;
+        fetch->bytes = (const char *)request->data + (place->offset - request->offset);
+        if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory)
+            copy_out(loader, fetch);
+    }
+    return 0;
+}
+
+/* ---- delivery ---- */
+
+static int deliver(struct loader *loader)
+{
+    void *group[GROUP];
+    uint32_t count = 0;
+
+    while (loader->draw_head < loader->draw_tail) {
+        struct fetch *fetch = loader->draw_ring[loader->draw_head % loader->fetch_count];
+        if (fetch->state != FETCH_READY)
+            break;
+        fetch->state = FETCH_DELIVERED;
+        loader->draw_head++;
+        group[count++] = fetch;
+        if (count == GROUP) {
+            loader->outstanding += count;
+            int code = queue_push_many(loader->ready, group, count);
+            if (code)
+                return code;
+            count = 0;
+        }
+    }
+    loader->outstanding += count;
+    return count ? queue_push_many(loader->ready, group, count) : 0;
+}
+
+/* Returned fetches give their memory back. 0 or -ECANCELED. */
+static int collect_returned(struct loader *loader, bool wait)
+{
+    void *group[GROUP];
+    int count;
+
+    while ((count = queue_pop_many(loader->returned, group, GROUP, wait)) > 0) {
+        for (int i = 0; i < count; i++)
+            loader_fetch_free(loader, group[i]);
+        loader->outstanding -= (uint32_t)count;
+        wait = false;
+    }
+    return count < 0 ? count : 0;
+}
+
+static int reap(struct loader *loader, uint64_t wait_ns)
+{
+    struct read_request *done[GROUP];
+    uint64_t start_ns = wait_ns ? clock_now_ns() : 0;
+    int count = reader_reap(&loader->reader, done, GROUP, wait_ns);
+
+    if (wait_ns)
+        loader->figures.storage_wait_ns += clock_now_ns() - start_ns;
+    for (int i = 0; i < count; i++) {
+        int code = complete_block(loader, done[i]);
+        if (code)
+            return code;
+    }
+    return count;
+}
+
+static int fail_stuck(const struct loader *loader)
+{
+    char needed[32], memory[32];
+
+    bytes_text(loader_memory_needed(loader->site.catalog, &loader->site.plan->traits,
+                                    loader->site.depth, loader->site.block_bytes)
+                   .wanted_bytes,
+               needed, sizeof needed);
+    bytes_text(loader->site.memory_bytes, memory, sizeof memory);
+    return fail(ENOMEM, "the shuffle holds more than the record memory of %s; give --memory %s",
+                memory, needed);
+}
+
+/* Nothing could be submitted and nothing is done: wait for whichever can happen. blocked: memory
+ * stopped the last submission, else the reader's depth or the rate limit did. */
+static int wait_for_something(struct loader *loader, bool blocked)
+{
+    uint64_t wait_ns = 100000000; /* a cancelled run is noticed so soon */
+
+    if (loader->site.rate_limit_bytes) {
+        uint64_t now_ns = clock_now_ns();
+        uint64_t until_ns = loader->rate_next_ns > now_ns ? loader->rate_next_ns - now_ns : 0;
+        if (!blocked && until_ns < wait_ns)
+            wait_ns = until_ns;
+    }
+    if (loader->reader.in_flight > 0)
+        return reap(loader, wait_ns);
+    if (!blocked) {
+        clock_sleep_ns(wait_ns);
+        return 0;
+    }
+    if (loader->outstanding == 0)
+        return fail_stuck(loader);
+    uint64_t start_ns = clock_now_ns();
+    int code = collect_returned(loader, true);
+    loader->figures.memory_wait_ns += clock_now_ns() - start_ns;
+    return code;
+}
+
+static bool epoch_is_over(const struct loader *loader)
+{
+    return window_empty(loader) && loader->reader.in_flight == 0 &&
+           loader->draw_head == loader->draw_tail;
+}
+
+static int run_epoch(struct loader *loader, uint64_t epoch)
+{
+    int code = window_begin(loader, epoch);
+
+    while (code >= 0 && !epoch_is_over(loader)) {
+        bool blocked;
+        code = collect_returned(loader, false);
+        if (code < 0)
+            break;
+        int submitted = window_submit(loader, &blocked);
+        if (submitted < 0)
+            return submitted;
+        code = reap(loader, 0);
+        if (code < 0)
+            break;
+        bool progress = submitted > 0 || code > 0;
+        uint64_t head = loader->draw_head;
+        code = deliver(loader);
+        if (code == 0 && !progress && head == loader->draw_head && !epoch_is_over(loader))
+            code = wait_for_something(loader, blocked);
+    }
+    if (code >= 0)
+        window_drop_slots(loader);
+    return code < 0 ? code : 0;
+}
+
+/* Hand the figures of the ended epoch to whoever asks for them. */
+static void publish_figures(struct loader *loader)
+{
+    struct loader_figures *figures = &loader->epoch_figures[loader->epochs_run++];
+
+    *figures = loader->figures;
+    for (uint32_t i = 0; i < loader->arena_count; i++)
+        figures->memory_peak_bytes += arena_peak_bytes(loader->arenas[i]);
+    loader->figures = (struct loader_figures){0};
+    queue_push(loader->ended, figures);
+}
+
+static int loader_body(void *argument)
+{
+    struct loader *loader = argument;
+    struct reader_site site = {
+        .catalog = loader->site.catalog,
+        .regions = loader->regions,
+        .region_count = loader->arena_count,
+        .depth = loader->site.depth,
+        .bytes_max = (uint32_t)(bytes_align_up(
+            (loader->site.block_bytes > loader->site.catalog->record_bytes_max
+                 ? loader->site.block_bytes
+                 : loader->site.catalog->record_bytes_max) +
+                ARENA_ALIGNMENT,
+            ARENA_ALIGNMENT)),
+        .timeout_ns = loader->site.io_timeout_ns,
+    };
+    void *entry;
+
+    int code = reader_open(&loader->reader, loader->site.reader, &site);
+    if (code == 0 && loader->reader.traits.alignment > loader->site.alignment)
+        code = fail(EINVAL, "the %s reader wants memory aligned to %u bytes: give --direct",
+                    loader->site.reader->plugin->name, loader->reader.traits.alignment);
+    queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
+    while (code == 0 && queue_pop_many(loader->epochs, &entry, 1, true) == 1) {
+        code = run_epoch(loader, (uint64_t)(uintptr_t)entry - 1);
+        if (code == 0)
+            publish_figures(loader);
+    }
+    if (code) {
+        loader_cancel(loader);
+        batcher_cancel(loader->site.batcher);
+    } else {
+        queue_close(loader->ready);
+    }
+    queue_pop_many(loader->closing, &entry, 1, true);
+    reader_close(&loader->reader);
+    return code;
+}
+
+/* ---- life ---- */
+
+static int create_arenas(struct loader *loader)
+{
+    uint64_t bytes = loader->site.memory_bytes;
+
+    loader->arena_count = (uint32_t)((bytes + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
+    loader->arenas = memory_array(loader->arena_count, sizeof *loader->arenas);
+    loader->regions = memory_array(loader->arena_count, sizeof *loader->regions);
+    if (!loader->arenas || !loader->regions)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < loader->arena_count; i++) {
+        uint64_t part = bytes < ARENA_BYTES_MAX ? bytes : ARENA_BYTES_MAX;
+        loader->arenas[i] = arena_create(part, loader->site.alignment);
+        if (!loader->arenas[i])
+            return -ENOMEM;
+        loader->regions[i] = (struct iovec){.iov_base = arena_base(loader->arenas[i]),
+                                            .iov_len = arena_bytes(loader->arenas[i])};
+        bytes -= part;
+    }
+    return 0;
+}
+
+static int create_pools(struct loader *loader)
+{
+    uint64_t fetches = loader->site.plan->traits.slots + FETCHES_AHEAD;
+
+    if (fetches > UINT32_MAX)
+        return fail(EINVAL, "a shuffle of %llu slots is too large",
+                    (unsigned long long)loader->site.plan->traits.slots);
+    loader->fetch_count = (uint32_t)fetches;
+    loader->block_count = loader->fetch_count;
+    loader->slot_count = loader->site.plan->traits.slots;
+    loader->fetches = memory_array(fetches, sizeof *loader->fetches);
+    loader->free_fetches = memory_array(fetches, sizeof(void *));
+    loader->draw_ring = memory_array(fetches, sizeof(void *));
+    loader->slots = memory_array(loader->slot_count, sizeof(void *));
+    loader->blocks = memory_array(loader->block_count, sizeof *loader->blocks);
+    loader->free_blocks = memory_array(loader->block_count, sizeof(void *));
+    loader->ready = queue_create(loader->fetch_count);
+    loader->returned = queue_create(loader->fetch_count);
+    loader->epochs = queue_create((uint32_t)loader->site.epochs_max);
+    loader->opened = queue_create(1);
+    loader->closing = queue_create(1);
+    loader->ended = queue_create((uint32_t)loader->site.epochs_max);
+    loader->epoch_figures = memory_array(loader->site.epochs_max, sizeof *loader->epoch_figures);
+    if (!loader->fetches || !loader->free_fetches || !loader->draw_ring || !loader->slots ||
+        !loader->blocks || !loader->free_blocks || !loader->ready || !loader->returned ||
+        !loader->epochs || !loader->opened || !loader->closing || !loader->ended ||
+        !loader->epoch_figures)
+        return -ENOMEM;
+    return 0;
+}
+
+struct loader *loader_create(const struct loader_site *site)
+{
+    struct loader *loader = memory_zeroed(sizeof *loader);
+
+    if (!loader)
+        return NULL;
+    loader->site = *site;
+    loader->window_bytes_max = site->memory_bytes / 4;
+    if (create_pools(loader) || create_arenas(loader)) {
+        loader_destroy(loader);
+        return NULL;
+    }
+    return loader;
+}
+
+void loader_destroy(struct loader *loader)
+{
+    if (!loader)
+        return;
+    for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
+        arena_destroy(loader->arenas[i]);
+    free(loader->arenas);
+    free(loader->regions);
+    free(loader->fetches);
+    free(loader->free_fetches);
+    free(loader->draw_ring);
+    free(loader->slots);
+    free(loader->blocks);
+    free(loader->free_blocks);
+    queue_destroy(loader->ready);
+    queue_destroy(loader->returned);
+    queue_destroy(loader->epochs);
+    queue_destroy(loader->opened);
+    queue_destroy(loader->closing);
+    queue_destroy(loader->ended);
+    free(loader->epoch_figures);
+    free(loader);
+}
+
+/* All pools full again; what a failed run left behind is forgotten. */
+static void reset(struct loader *loader)
+{
+    loader->free_fetch_count = loader->free_block_count = 0;
+    for (uint32_t i = loader->fetch_count; i-- > 0;)
+        loader->free_fetches[loader->free_fetch_count++] = &loader->fetches[i];
+    for (uint32_t i = loader->block_count; i-- > 0;)
+        loader->free_blocks[loader->free_block_count++] = &loader->blocks[i];
+    memset(loader->slots, 0, loader->slot_count * sizeof *loader->slots);
+    for (uint32_t i = 0; i < loader->arena_count; i++)
+        arena_reset(loader->arenas[i]);
+    loader->window_at = loader->window_count = 0;
+    loader->draw_head = loader->draw_tail = loader->outstanding = 0;
+    loader->rate_next_ns = 0;
+    loader->figures = (struct loader_figures){0};
+    queue_reset(loader->ready);
+    queue_reset(loader->returned);
+    queue_reset(loader->epochs);
+    queue_reset(loader->opened);
+    queue_reset(loader->closing);
+    queue_reset(loader->ended);
+    loader->epochs_run = 0;
+}
+
+int loader_start(struct loader *loader)
+{
+    void *answer;
+
+    reset(loader);
+    int code = thread_start(&loader->thread, "loader", loader_body, loader);
+    if (code)
+        return code;
+    queue_pop_many(loader->opened, &answer, 1, true);
+    return (intptr_t)answer == 1 ? 0 : loader_join(loader);
+}
+
+const struct reader_traits *loader_traits(const struct loader *loader)
+{
+    return &loader->reader.traits;
+}
+
+void loader_begin(struct loader *loader, uint64_t epoch)
+{
+    queue_push(loader->epochs, (void *)(uintptr_t)(epoch + 1));
+}
+
+void loader_finish(struct loader *loader)
+{
+    queue_close(loader->epochs);
+}
+
+void loader_cancel(struct loader *loader)
+{
+    queue_cancel(loader->epochs);
+    queue_cancel(loader->ready);
+    queue_cancel(loader->returned);
+    queue_cancel(loader->ended);
+}
+
+int loader_join(struct loader *loader)
+{
+    queue_push(loader->closing, NULL);
+    return thread_join(&loader->thread);
+}
+
+int loader_take(struct loader *loader, struct fetch **fetches, uint32_t max)
+{
+    void *group[GROUP];
+    int count = queue_pop_many(loader->ready, group, max < GROUP ? max : GROUP, true);
+
+    for (int i = 0; i < count; i++)
+        fetches[i] = group[i];
+    return count;
+}
+
+void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t count)
+{
+    void *group[GROUP];
+
+    assert(count <= GROUP);
+    for (uint32_t i = 0; i < count; i++)
+        group[i] = fetches[i];
+    queue_push_many(loader->returned, group, count);
+}
+
+bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
+{
+    void *entry;
+
+    if (queue_pop_many(loader->ended, &entry, 1, true) != 1)
+        return false;
+    *figures = *(const struct loader_figures *)entry;
+    return true;
+}
+
+const struct reader_figures *loader_reader_figures(const struct loader *loader)
+{
+    return &loader->reader.figures;
+}
+
+uint64_t loader_take_wait_ns(const struct loader *loader)
+{
+    return queue_waits(loader->ready).pop_wait_ns;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * loader: the one place where plan and bytes meet. Its thread owns the plan and the reader: it
+ * issues fetches as far ahead as its memory goes, and yields records in draw order, whatever
+ * order storage answers in. It knows neither formats nor decoding.
+ *
+ * Decode workers take fetches and return them; everything else runs on the loader's thread. All
+ * memory is taken when it is created.
+ */
+#ifndef IOBENCH_PIPELINE_LOADER_H
+#define IOBENCH_PIPELINE_LOADER_H
+
+#include "base/plugin.h"
+#include "dataset/catalog.h"
+#include "pipeline/batcher.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loader;
+
+struct loader_site {
+    const struct catalog *catalog;
+    const struct plugin_choice *reader;
+    struct plan *plan; /* open; used by the loader's thread while it runs */
+    struct batcher *batcher;
+    uint32_t depth;
+    uint64_t memory_bytes;     /* for records; see loader_memory_needed() */
+    uint64_t block_bytes;      /* neighbours are read together up to this size */
+    uint64_t io_timeout_ns;    /* 0: wait for ever */
+    uint64_t rate_limit_bytes; /* per second; 0: none */
+    uint64_t limit_samples;    /* draws of an epoch; 0: all */
+    uint64_t epochs_max;       /* of one run */
+    uint32_t alignment;        /* of memory: 4096 for direct reads, else 512 */
+    bool skip_errors;          /* a record that cannot be read is delivered with its error */
+};
+
+/* One record on its way. A worker holds it between loader_take() and loader_return(). */
+struct fetch {
+    uint64_t record;
+    uint64_t address;  /* batch and row: see pipeline/batcher.h */
+    const void *bytes; /* the framed record; NULL when the reader brings none */
+    uint32_t length;
+    uint64_t epoch;
+    int code; /* 0, or the negative errno it failed with (only when errors are skipped) */
+    /* the loader's own */
+    uint32_t state;
+    bool alone;         /* read it in a block of its own: the block it was in failed */
+    struct fetch *next; /* of its block */
+    struct block *block;
+    void *copy; /* its own memory, when it was copied out of its block */
+};
+
+struct loader_figures {
+    uint64_t requests, request_bytes;
+    uint64_t storage_wait_ns, memory_wait_ns;
+    uint64_t plan_ns; /* making the epoch's order */
+    uint64_t memory_peak_bytes;
+};
+
+/* Memory a plan and a depth need at least, and what is comfortable. */
+struct loader_memory {
+    uint64_t least_bytes, wanted_bytes;
+};
+struct loader_memory loader_memory_needed(const struct catalog *catalog,
+                                          const struct plan_traits *plan, uint32_t depth,
+                                          uint64_t block_bytes);
+
+struct loader *loader_create(const struct loader_site *site); /* NULL with a reason */
+void loader_destroy(struct loader *loader);
+
+/* Start the thread and open the reader on it. 0, or why it could not be opened. */
+int loader_start(struct loader *loader);
+const struct reader_traits *loader_traits(const struct loader *loader);
+/* Let it work on the next epoch of this run. Several may be asked for at once. */
+void loader_begin(struct loader *loader, uint64_t epoch);
+/* No more epochs: workers get 0 from loader_take() once all is delivered. */
+void loader_finish(struct loader *loader);
+void loader_cancel(struct loader *loader);
+/* Close the reader and wait for the thread. Only when no worker holds a fetch any more: records
+ * may lie in the reader's own memory. The first failure of the thread, or 0. */
+int loader_join(struct loader *loader);
+
+/* Workers: up to max fetches in draw order. Their count, 0 at the end, or -ECANCELED. */
+int loader_take(struct loader *loader, struct fetch **fetches, uint32_t max);
+void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t count);
+
+/* Of the oldest epoch not asked for yet; waits for its end. False when the run was cancelled. */
+bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures);
+/* Of the whole run; after loader_join(). */
+const struct reader_figures *loader_reader_figures(const struct loader *loader);
+uint64_t loader_take_wait_ns(const struct loader *loader); /* workers waited for records, ever */
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loader's insides, shared by loader.c (thread, delivery) and window.c (plan to blocks). */
+#ifndef IOBENCH_PIPELINE_LOADER_PRIVATE_H
+#define IOBENCH_PIPELINE_LOADER_PRIVATE_H
+
+#include "base/memory.h"
+#include "base/queue.h"
+#include "base/thread.h"
+#include "pipeline/loader.h"
+
+/*
+ * Life of a fetch: PENDING in the window -> READING in a block -> READY (bytes there or failed)
+ * -> with a worker -> free. It gets its address when the plan draws it, which may be before or
+ * after its bytes are there; it is delivered when it has both and all earlier draws are out.
+ */
+enum fetch_state { FETCH_FREE, FETCH_PENDING, FETCH_READING, FETCH_READY, FETCH_DELIVERED };
+
+#define FETCH_UNDRAWN UINT64_MAX
+
+/* One read: a run of neighbouring records. Lives until its last record has come back. */
+struct block {
+    struct read_request request;
+    uint32_t holders;
+    uint32_t fetch_count;
+    struct fetch *fetches; /* chained by next */
+    void *memory;          /* from the arena, NULL when the reader lends */
+};
+
+enum {
+    BLOCK_FETCHES = 256,  /* records in one block at most */
+    WINDOW_FETCHES = 512, /* fetches sorted by place before they are issued */
+    PLAN_OPS = 256,
+    GROUP = 64, /* fetches moved through a queue at once */
+};
+
+/* Registered buffers may be 1 GiB at most, and a read must lie in one of them. */
+#define ARENA_BYTES_MAX (UINT64_C(1) << 30)
+
+struct loader {
+    struct loader_site site;
+    struct thread thread;
+    struct queue *ready;    /* fetches to workers, in draw order */
+    struct queue *returned; /* and back */
+    struct queue *epochs;   /* numbers + 1, from loader_begin() */
+    struct queue *opened;   /* one entry: the reader was opened, or failed to */
+    struct queue *closing;  /* one entry: no worker holds a fetch any more */
+    struct queue *ended;    /* the figures of each ended epoch */
+    struct reader reader;
+    struct loader_figures figures;        /* of the epoch that runs */
+    struct loader_figures *epoch_figures; /* of the ended ones, epochs_max */
+    uint64_t epochs_run;
+
+    struct arena **arenas;
+    uint32_t arena_count;
+    struct iovec *regions;
+
+    struct fetch *fetches; /* fetch_count of them */
+    struct fetch **free_fetches;
+    uint32_t fetch_count, free_fetch_count;
+    struct block *blocks;
+    struct block **free_blocks;
+    uint32_t block_count, free_block_count;
+
+    /* plan */
+    struct plan_op ops[PLAN_OPS];
+    uint32_t op_at, op_count;
+    bool plan_ended;
+    uint64_t epoch, drawn, draws, first_address;
+    struct fetch **slots; /* plan slot -> the fetch it holds */
+    uint64_t slot_count;
+
+    /* fetches that wait to be read, sorted by place from window_at on */
+    struct fetch *window[WINDOW_FETCHES + BLOCK_FETCHES]; /* room for a block that failed */
+    struct fetch *window_scratch[WINDOW_FETCHES];
+    uint32_t window_at, window_count;
+    uint64_t window_bytes_max;
+
+    /* draws not yet delivered, in order: a ring of fetch_count entries */
+    struct fetch **draw_ring;
+    uint64_t draw_head, draw_tail;
+
+    uint64_t outstanding;  /* fetches with workers */
+    uint64_t rate_next_ns; /* when the rate limit allows the next read */
+};
+
+/* Start an epoch of the plan. */
+int window_begin(struct loader *loader, uint64_t epoch);
+/* Run the plan ahead and submit blocks until the reader is full or memory is out.
+ * 1 when something was submitted, 0 when not, or negative. *blocked says whether it is memory
+ * (or fetches) that stopped it. */
+int window_submit(struct loader *loader, bool *blocked);
+/* True when the plan has ended and no fetch waits to be read. */
+bool window_empty(const struct loader *loader);
+/* The plan was cut short: fetches that no draw will use any more are dropped. */
+void window_drop_slots(struct loader *loader);
+
+void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region);
+void loader_memory_give(struct loader *loader, void *memory);
+void loader_block_release(struct loader *loader, struct block *block);
+void loader_fetch_free(struct loader *loader, struct fetch *fetch);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/stage.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP_MAX = 64 };
+
+/* A group is about this much work: small enough that no worker holds what another could do, large
+ * enough that a lock a group costs nothing. */
+static const uint64_t group_ns = 50000;
+
+struct worker {
+    struct stage *stage;
+    struct thread thread;
+    struct decoder decoder;
+    bool decoder_open;
+    struct format_scratch scratch;
+    uint32_t group;
+    struct stage_figures figures; /* of this worker since it was created; under the stage's lock */
+};
+
+struct stage {
+    struct stage_site site;
+    bool parses; /* records are looked at: they have bytes, and the decoder wants them */
+    pthread_mutex_t lock; /* guards the figures of all workers: taken once a group */
+    struct worker *workers;
+};
+
+static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label)
+{
+    const struct stage_site *site = &worker->stage->site;
+    struct sample sample = {.label = -1};
+
+    int code = format_parse(site->format, fetch->bytes, fetch->length,
+                            site->check_crc ? 0 : FORMAT_SKIP_CRC, &worker->scratch, &sample);
+    if (code)
+        return code;
+    *label = sample.label;
+    static const int layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
+                                  [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
+                                  [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR};
+    struct decode_source source = {.bytes = sample.image,
+                                   .length = sample.image_bytes,
+                                   .layout = layouts[sample.encoding],
+                                   .width = sample.width,
+                                   .height = sample.height,
+                                   .channels = sample.channels};
+    struct view view = {.kind = VIEW_TRAIN,
+                        .seed = random_hash(site->seed, fetch->epoch, fetch->record)};
+    return decoder_decode(&worker->decoder, &source, &view, row);
+}
+
+/* Where a bad record lies, in front of what is wrong with it. */
+static int fail_record(const struct stage_site *site, const struct fetch *fetch, int code)
+{
+    const struct extent *place = catalog_extent(site->catalog, fetch->record);
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fetch->code ? fail_errno_text(code) : fail_reason());
+    return fail(code, "%s: offset %llu: record %llu: %s", site->catalog->shards[place->shard].path,
+                (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
+}
+
+static void add_digest(struct stage_figures *figures, const void *row, int32_t label)
+{
+    uint64_t first = 0;
+
+    memcpy(&first, row, sizeof first);
+    uint64_t hash = random_hash(first, (uint64_t)(uint32_t)label, 0);
+    figures->digest_sum += hash;
+    figures->digest_xor ^= hash;
+}
+
+/* One record into its row. 0, or why the run must stop. */
+static int work_on(struct worker *worker, const struct fetch *fetch, struct stage_figures *figures)
+{
+    const struct stage_site *site = &worker->stage->site;
+    int32_t *label = batcher_label(site->batcher, fetch->address);
+    void *row = batcher_row(site->batcher, fetch->address);
+
+    *label = -1;
+    if (!worker->stage->parses && fetch->code == 0) {
+        figures->samples++;
+        figures->record_bytes += fetch->length;
+        return 0;
+    }
+    int code = fetch->code ? fetch->code : decode_row(worker, fetch, row, label);
+    if (code == 0) {
+        figures->samples++;
+        figures->record_bytes += fetch->length;
+        if (site->digest)
+            add_digest(figures, row, *label);
+        return 0;
+    }
+    code = fail_record(site, fetch, code);
+    if (!site->skip_errors)
+        return code;
+    if (figures->skipped++ == 0)
+        snprintf(figures->first_skip, sizeof figures->first_skip, "%s", fail_reason());
+    *label = -1;
+    if (row)
+        memset(row, 0, worker->decoder.traits.row_bytes);
+    return 0;
+}
+
+/* Rows of one batch that are written but not yet announced. */
+struct written {
+    uint64_t batch;
+    uint32_t rows;
+};
+
+static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
+                         struct stage_figures *figures, struct written *written)
+{
+    const struct stage_site *site = &worker->stage->site;
+
+    *written = (struct written){.batch = fetches[0]->address / site->batch_size};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t own = fetches[i]->address / site->batch_size;
+        if (own != written->batch) {
+            batcher_done(site->batcher, written->batch, written->rows);
+            *written = (struct written){.batch = own};
+        }
+        int code = batcher_wait_open(site->batcher, fetches[i]->address, &figures->slot_wait_ns);
+        if (code == 0)
+            code = work_on(worker, fetches[i], figures);
+        if (code)
+            return code;
+        written->rows++;
+    }
+    loader_return(site->loader, fetches, count);
+    return 0;
+}
+
+static void add_figures(struct stage_figures *into, const struct stage_figures *from)
+{
+    into->samples += from->samples;
+    if (into->skipped == 0 && from->skipped)
+        memcpy(into->first_skip, from->first_skip, sizeof into->first_skip);
+    into->skipped += from->skipped;
+    into->record_bytes += from->record_bytes;
+    into->slot_wait_ns += from->slot_wait_ns;
+    into->busy_ns += from->busy_ns;
+    into->digest_sum += from->digest_sum;
+    into->digest_xor ^= from->digest_xor;
+}
+
+static int worker_body(void *argument)
+{
+    struct worker *worker = argument;
+    struct stage *stage = worker->stage;
+    struct fetch *fetches[GROUP_MAX];
+    int count;
+
+    while ((count = loader_take(stage->site.loader, fetches, worker->group)) > 0) {
+        struct stage_figures figures = {0};
+        struct written written;
+        uint64_t start_ns = clock_now_ns();
+        int code = work_on_group(worker, fetches, (uint32_t)count, &figures, &written);
+        uint64_t spent_ns = clock_now_ns() - start_ns;
+        figures.busy_ns = spent_ns - figures.slot_wait_ns;
+        pthread_mutex_lock(&stage->lock);
+        add_figures(&worker->figures, &figures);
+        worker->figures.decode = worker->decoder.figures;
+        pthread_mutex_unlock(&stage->lock);
+        /* Announced last: who sees an epoch's last batch sees all its figures. */
+        if (code == 0)
+            batcher_done(stage->site.batcher, written.batch, written.rows);
+        if (code) {
+            loader_cancel(stage->site.loader);
+            batcher_cancel(stage->site.batcher);
+            return code;
+        }
+        uint64_t fitting = group_ns * (uint32_t)count / (figures.busy_ns + 1);
+        worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
+    }
+    return count;
+}
+
+struct stage *stage_create(const struct stage_site *site)
+{
+    struct stage *stage = memory_zeroed(sizeof *stage);
+
+    if (!stage)
+        return NULL;
+    stage->site = *site;
+    pthread_mutex_init(&stage->lock, NULL);
+    stage->workers = memory_array(site->workers, sizeof *stage->workers);
+    if (!stage->workers) {
+        stage_destroy(stage);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < site->workers; i++) {
+        struct worker *worker = &stage->workers[i];
+        worker->stage = stage;
+        worker->decoder_open = true;
+        worker->scratch.capacity = site->catalog->record_bytes_max;
+        worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
+        if (!worker->scratch.bytes || decoder_open(&worker->decoder, site->decoder)) {
+            stage_destroy(stage);
+            return NULL;
+        }
+    }
+    return stage;
+}
+
+void stage_destroy(struct stage *stage)
+{
+    if (!stage)
+        return;
+    for (uint32_t i = 0; stage->workers && i < stage->site.workers; i++) {
+        if (stage->workers[i].decoder_open)
+            decoder_close(&stage->workers[i].decoder);
+        free(stage->workers[i].scratch.bytes);
+    }
+    free(stage->workers);
+    pthread_mutex_destroy(&stage->lock);
+    free(stage);
+}
+
+size_t stage_row_bytes(const struct plugin_choice *choice, int *code)
+{
+    struct decoder decoder;
+
+    *code = decoder_open(&decoder, choice);
+    size_t row_bytes = decoder.traits.row_bytes;
+    decoder_close(&decoder);
+    return row_bytes;
+}
+
+int stage_start(struct stage *stage, bool no_bytes)
+{
+    stage->parses = !no_bytes && stage->workers[0].decoder.traits.reads_image;
+    for (uint32_t i = 0; i < stage->site.workers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "decode%u", i);
+        stage->workers[i].group = stage->parses ? 1 : GROUP_MAX;
+        int code = thread_start(&stage->workers[i].thread, name, worker_body, &stage->workers[i]);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+int stage_join(struct stage *stage)
+{
+    char reason[FAIL_REASON_BYTES] = "";
+    int first = 0;
+
+    for (uint32_t i = 0; i < stage->site.workers; i++) {
+        int code = thread_join(&stage->workers[i].thread);
+        if (code && (first == 0 || first == -ECANCELED)) {
+            first = code;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    return first ? fail(first, "%s", reason) : 0;
+}
+
+void stage_figures(struct stage *stage, struct stage_figures *figures)
+{
+    *figures = (struct stage_figures){0};
+    pthread_mutex_lock(&stage->lock);
+    for (uint32_t i = 0; i < stage->site.workers; i++) {
+        add_figures(figures, &stage->workers[i].figures);
+        decode_figures_add(&figures->decode, &stage->workers[i].figures.decode);
+    }
+    pthread_mutex_unlock(&stage->lock);
+}

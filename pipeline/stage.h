@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stage: the decode workers. Each takes fetches from the loader, parses the record, decodes the
+ * image into its row of a batch, and returns the memory. Workers share nothing but the queues.
+ */
+#ifndef IOBENCH_PIPELINE_STAGE_H
+#define IOBENCH_PIPELINE_STAGE_H
+
+#include "base/plugin.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "pipeline/batcher.h"
+#include "pipeline/loader.h"
+
+#include <stdbool.h>
+
+struct stage;
+
+struct stage_site {
+    const struct catalog *catalog;
+    const struct plugin_choice *format, *decoder;
+    struct loader *loader;
+    struct batcher *batcher;
+    uint32_t workers;
+    uint32_t batch_size;
+    uint64_t seed;
+    bool skip_errors; /* a bad record becomes an empty row with label -1, and is counted */
+    bool check_crc;
+    bool digest; /* sum up (label, first 8 bytes of the row) of every sample */
+};
+
+/* Of all workers together, ever. */
+struct stage_figures {
+    uint64_t samples, skipped, record_bytes;
+    uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
+    uint64_t busy_ns;      /* parsed and decoded */
+    uint64_t digest_sum, digest_xor;
+    struct decode_figures decode;
+    char first_skip[256]; /* why the first record was skipped */
+};
+
+struct stage *stage_create(const struct stage_site *site); /* NULL with a reason */
+void stage_destroy(struct stage *stage);
+size_t stage_row_bytes(const struct plugin_choice *decoder, int *code); /* of this decoder */
+
+int stage_start(struct stage *stage, bool no_bytes); /* no_bytes: records come without bytes */
+/* The first failure of a worker, or 0. */
+int stage_join(struct stage *stage);
+
+/* Exact between epochs (all batches taken) and after the end. */
+void stage_figures(struct stage *stage, struct stage_figures *figures);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From plan to reads. The plan's future is known, so the next fetches are gathered in a window,
+ * sorted by place on storage, and neighbours are read as one block.
+ *
+ * Why this cannot starve: a window's bytes are at most a quarter of the memory, the plan's slots
+ * at most half (checked before the run). Fetches of earlier windows come back without needing
+ * this one, so in the end a whole window always fits.
+ */
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "pipeline/loader_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+int window_begin(struct loader *loader, uint64_t epoch)
+{
+    int code = plan_begin(loader->site.plan, epoch);
+
+    if (code)
+        return code;
+    loader->figures.plan_ns = loader->site.plan->begin_ns;
+    loader->draws = plan_draws(loader->site.plan);
+    if (loader->site.limit_samples && loader->draws > loader->site.limit_samples)
+        loader->draws = loader->site.limit_samples;
+    loader->epoch = epoch;
+    loader->drawn = 0;
+    loader->op_at = loader->op_count = 0;
+    loader->plan_ended = loader->draws == 0;
+    loader->first_address = batcher_expect(loader->site.batcher, loader->draws);
+    return 0;
+}
+
+static const struct extent *place_of(const struct loader *loader, const struct fetch *fetch)
+{
+    return catalog_extent(loader->site.catalog, fetch->record);
+}
+
+static void take_fetch(struct loader *loader, const struct plan_op *op, struct fetch *fetch)
+{
+    *fetch = (struct fetch){
+        .record = op->record,
+        .epoch = loader->epoch,
+        .address = FETCH_UNDRAWN,
+        .length = catalog_extent(loader->site.catalog, op->record)->bytes,
+        .state = FETCH_PENDING,
+    };
+    assert(!loader->slots[op->slot]);
+    loader->slots[op->slot] = fetch;
+}
+
+static void draw_fetch(struct loader *loader, uint32_t slot)
+{
+    struct fetch *fetch = loader->slots[slot];
+
+    assert(fetch);
+    loader->slots[slot] = NULL;
+    fetch->address = loader->first_address + loader->drawn++;
+    loader->draw_ring[loader->draw_tail++ % loader->fetch_count] = fetch;
+    if (loader->drawn == loader->draws)
+        loader->plan_ended = true;
+}
+
+static bool goes_before(const struct loader *loader, const struct fetch *a, const struct fetch *b)
+{
+    const struct extent *x = place_of(loader, a), *y = place_of(loader, b);
+
+    return x->shard != y->shard ? x->shard < y->shard : x->offset < y->offset;
+}
+
+/* By place on storage: a stable merge sort from the bottom up, because qsort() may allocate. */
+static void sort_window(struct loader *loader)
+{
+    struct fetch **from = loader->window, **to = loader->window_scratch;
+    const uint32_t count = loader->window_count;
+
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t low = 0; low < count; low += 2 * width) {
+            uint32_t middle = low + width < count ? low + width : count;
+            uint32_t high = low + 2 * width < count ? low + 2 * width : count;
+            uint32_t left = low, right = middle, at = low;
+            while (left < middle && right < high)
+                to[at++] =
+                    goes_before(loader, from[right], from[left]) ? from[right++] : from[left++];
+            memcpy(to + at, from + left, (middle - left) * sizeof *to);
+            memcpy(to + at + middle - left, from + right, (high - right) * sizeof *to);
+        }
+        struct fetch **other = from;
+        from = to;
+        to = other;
+    }
+    if (from != loader->window)
+        memcpy(loader->window, from, count * sizeof *from);
+}
+
+/* Run the plan's operations until the window is full, memory for fetches is out, or it ends. */
+static int fill_window(struct loader *loader)
+{
+    uint64_t bytes = 0;
+    bool sorted = true;
+
+    loader->window_at = loader->window_count = 0;
+    while (!loader->plan_ended) {
+        if (loader->op_at == loader->op_count) {
+            int count = plan_next(loader->site.plan, loader->ops, PLAN_OPS);
+            if (count < 0)
+                return count;
+            assert(count > 0);
+            loader->op_at = 0;
+            loader->op_count = (uint32_t)count;
+        }
+        const struct plan_op *op = &loader->ops[loader->op_at];
+        if (op->kind == PLAN_DRAW) {
+            draw_fetch(loader, op->slot);
+            loader->op_at++;
+            continue;
+        }
+        if (loader->window_count == WINDOW_FETCHES || loader->free_fetch_count == 0 ||
+            (bytes >= loader->window_bytes_max && loader->window_count > 0))
+            break;
+        struct fetch *fetch = loader->free_fetches[--loader->free_fetch_count];
+        take_fetch(loader, op, fetch);
+        bytes += fetch->length;
+        if (sorted && loader->window_count > 0)
+            sorted = !goes_before(loader, fetch, loader->window[loader->window_count - 1]);
+        loader->window[loader->window_count++] = fetch;
+        loader->op_at++;
+    }
+    if (!sorted)
+        sort_window(loader);
+    return 0;
+}
+
+bool window_empty(const struct loader *loader)
+{
+    return loader->plan_ended && loader->window_at == loader->window_count;
+}
+
+void window_drop_slots(struct loader *loader)
+{
+    for (uint64_t slot = 0; slot < loader->slot_count; slot++) {
+        struct fetch *fetch = loader->slots[slot];
+        if (fetch) {
+            assert(fetch->state == FETCH_READY);
+            loader->slots[slot] = NULL;
+            loader_fetch_free(loader, fetch);
+        }
+    }
+}
+
+/* The aligned range that covers a run of records. */
+struct run {
+    uint64_t start, end;  /* of the read, aligned */
+    uint64_t records_end; /* where the last record ends */
+    uint32_t count;
+};
+
+/* Take fetches from the window while they are neighbours: the next one starts within the
+ * aligned end of the run (formats keep small gaps between records), and the block stays small. */
+static struct run next_run(const struct loader *loader)
+{
+    const uint32_t alignment = loader->reader.traits.alignment;
+    struct fetch *const *window = loader->window + loader->window_at;
+    uint32_t left = loader->window_count - loader->window_at;
+    const struct extent *first = place_of(loader, window[0]);
+    const uint64_t gap = 4096;
+    struct run run = {.start = bytes_align_down(first->offset, alignment),
+                      .records_end = first->offset + first->bytes,
+                      .count = 1};
+
+    while (run.count < left && run.count < BLOCK_FETCHES && !window[0]->alone &&
+           !window[run.count]->alone) {
+        const struct extent *next = place_of(loader, window[run.count]);
+        uint64_t end = next->offset + next->bytes;
+        if (next->shard != first->shard || next->offset > run.records_end + gap ||
+            bytes_align_up(end, alignment) - run.start > loader->site.block_bytes)
+            break;
+        if (end > run.records_end) /* the same record twice is one read as well */
+            run.records_end = end;
+        run.count++;
+    }
+    run.end = bytes_align_up(run.records_end, alignment);
+    return run;
+}
+
+/* 1 submitted, 0 no memory, -EAGAIN reader full, or negative. */
+static int submit_run(struct loader *loader)
+{
+    struct run run = next_run(loader);
+    const struct extent *first = place_of(loader, loader->window[loader->window_at]);
+    uint32_t region = 0;
+    void *memory = NULL;
+
+    if (loader->free_block_count == 0)
+        return 0;
+    if (!loader->reader.traits.lends && !loader->reader.traits.no_bytes) {
+        memory = loader_memory_take(loader, run.end - run.start, &region);
+        if (!memory)
+            return 0;
+    }
+    struct block *block = loader->free_blocks[--loader->free_block_count];
+    block->memory = memory;
+    block->fetch_count = block->holders = run.count;
+    block->request = (struct read_request){
+        .offset = run.start,
+        .shard = first->shard,
+        .bytes = (uint32_t)(run.end - run.start),
+        .needed = (uint32_t)(run.records_end - run.start),
+        .region = region,
+        .buffer = memory,
+        .owner = block,
+    };
+    int code = reader_submit(&loader->reader, &block->request);
+    if (code) {
+        if (memory)
+            loader_memory_give(loader, memory);
+        loader->free_blocks[loader->free_block_count++] = block;
+        return code;
+    }
+    block->fetches = NULL;
+    for (uint32_t i = 0; i < run.count; i++) {
+        struct fetch *fetch = loader->window[loader->window_at++];
+        fetch->block = block;
+        fetch->state = FETCH_READING;
+        fetch->next = block->fetches;
+        block->fetches = fetch;
+    }
+    loader->figures.requests++;
+    loader->figures.request_bytes += block->request.bytes;
+    if (loader->site.rate_limit_bytes)
+        loader->rate_next_ns +=
+            block->request.bytes * UINT64_C(1000000000) / loader->site.rate_limit_bytes;
+    return 1;
+}
+
+/* A bucket of 10 ms: what was not used is lost, so the rate holds over any longer time. */
+static bool rate_allows(struct loader *loader)
+{
+    const uint64_t burst_ns = 10000000;
+
+    if (!loader->site.rate_limit_bytes)
+        return true;
+    uint64_t now_ns = clock_now_ns();
+    if (loader->rate_next_ns + burst_ns < now_ns)
+        loader->rate_next_ns = now_ns - burst_ns;
+    return loader->rate_next_ns <= now_ns;
+}
+
+int window_submit(struct loader *loader, bool *blocked)
+{
+    int submitted = 0;
+
+    *blocked = false;
+    while (loader->reader.in_flight < loader->site.depth && rate_allows(loader)) {
+        if (loader->window_at == loader->window_count) {
+            int code = fill_window(loader);
+            if (code)
+                return code;
+            if (loader->window_count == 0) {
+                *blocked = !loader->plan_ended;
+                break;
+            }
+        }
+        int code = submit_run(loader);
+        if (code == -EAGAIN)
+            break;
+        if (code < 0)
+            return code;
+        if (code == 0) {
+            *blocked = true;
+            break;
+        }
+        submitted = 1;
+    }
+    return submitted;
+}
