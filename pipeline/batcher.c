@@ -119,8 +119,24 @@ uint64_t batcher_expect(struct batcher *batcher, uint64_t draws)
         (struct epoch_range){.first_batch = first, .batches = batches, .draws = draws};
     batcher->known += batches;
     open_batches(batcher);
+    pthread_cond_signal(&batcher->batch_complete);
     pthread_mutex_unlock(&batcher->lock);
     return first * size;
+}
+
+int batcher_wait_epoch(struct batcher *batcher, uint64_t epoch, uint64_t *draws)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&batcher->lock);
+    while (batcher->epochs <= epoch && !batcher->cancelled)
+        pthread_cond_wait(&batcher->batch_complete, &batcher->lock);
+    if (batcher->cancelled)
+        code = -ECANCELED;
+    else
+        *draws = batcher->ranges[epoch].draws;
+    pthread_mutex_unlock(&batcher->lock);
+    return code;
 }
 
 int batcher_wait_open(struct batcher *batcher, uint64_t address, uint64_t *waited_ns)

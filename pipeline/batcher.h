@@ -42,6 +42,9 @@ void batcher_reset(struct batcher *batcher);
 /* The loader: the next epoch has so many draws. Returns the address of its first. */
 uint64_t batcher_expect(struct batcher *batcher, uint64_t draws);
 
+/* The trainer: wait until the loader has announced an epoch. 0 and its draws, or -ECANCELED. */
+int batcher_wait_epoch(struct batcher *batcher, uint64_t epoch, uint64_t *draws);
+
 /* A worker: wait until the batch of this address is open. *waited_ns is added to. 0 or -ECANCELED.
  */
 int batcher_wait_open(struct batcher *batcher, uint64_t address, uint64_t *waited_ns);

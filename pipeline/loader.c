@@ -302,8 +302,6 @@ static void publish_figures(struct loader *loader)
     struct loader_figures *figures = &loader->epoch_figures[loader->epochs_run++];
 
     *figures = loader->figures;
-    for (uint32_t i = 0; i < loader->arena_count; i++)
-        figures->memory_peak_bytes += arena_peak_bytes(loader->arenas[i]);
     loader->figures = (struct loader_figures){0};
     queue_push(loader->ended, figures);
 }
@@ -538,6 +536,15 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 const struct reader_figures *loader_reader_figures(const struct loader *loader)
 {
     return &loader->reader.figures;
+}
+
+uint64_t loader_memory_peak_bytes(const struct loader *loader)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < loader->arena_count; i++)
+        bytes += arena_peak_bytes(loader->arenas[i]);
+    return bytes;
 }
 
 uint64_t loader_take_wait_ns(const struct loader *loader)

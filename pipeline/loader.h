@@ -57,7 +57,6 @@ struct loader_figures {
     uint64_t requests, request_bytes;
     uint64_t storage_wait_ns, memory_wait_ns;
     uint64_t plan_ns; /* making the epoch's order */
-    uint64_t memory_peak_bytes;
 };
 
 /* Memory a plan and a depth need at least, and what is comfortable. */
@@ -91,6 +90,7 @@ void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures);
 /* Of the whole run; after loader_join(). */
 const struct reader_figures *loader_reader_figures(const struct loader *loader);
+uint64_t loader_memory_peak_bytes(const struct loader *loader);
 uint64_t loader_take_wait_ns(const struct loader *loader); /* workers waited for records, ever */
 
 #endif

@@ -229,14 +229,14 @@ void stage_destroy(struct stage *stage)
     free(stage);
 }
 
-size_t stage_row_bytes(const struct plugin_choice *choice, int *code)
+int stage_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 {
     struct decoder decoder;
 
-    *code = decoder_open(&decoder, choice);
-    size_t row_bytes = decoder.traits.row_bytes;
+    int code = decoder_open(&decoder, choice);
+    *row_bytes = decoder.traits.row_bytes;
     decoder_close(&decoder);
-    return row_bytes;
+    return code;
 }
 
 int stage_start(struct stage *stage, bool no_bytes)
@@ -246,6 +246,8 @@ int stage_start(struct stage *stage, bool no_bytes)
         char name[16];
         snprintf(name, sizeof name, "decode%u", i);
         stage->workers[i].group = stage->parses ? 1 : GROUP_MAX;
+        stage->workers[i].figures = (struct stage_figures){0};
+        stage->workers[i].decoder.figures = (struct decode_figures){0};
         int code = thread_start(&stage->workers[i].thread, name, worker_body, &stage->workers[i]);
         if (code)
             return code;

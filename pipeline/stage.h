@@ -29,7 +29,7 @@ struct stage_site {
     bool digest; /* sum up (label, first 8 bytes of the row) of every sample */
 };
 
-/* Of all workers together, ever. */
+/* Of all workers together, since the last stage_start(). */
 struct stage_figures {
     uint64_t samples, skipped, record_bytes;
     uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
@@ -41,7 +41,8 @@ struct stage_figures {
 
 struct stage *stage_create(const struct stage_site *site); /* NULL with a reason */
 void stage_destroy(struct stage *stage);
-size_t stage_row_bytes(const struct plugin_choice *decoder, int *code); /* of this decoder */
+/* Bytes of a row of this decoder. 0 or a negative errno. */
+int stage_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
 
 int stage_start(struct stage *stage, bool no_bytes); /* no_bytes: records come without bytes */
 /* The first failure of a worker, or 0. */

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/engine.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "pipeline/batcher.h"
+#include "pipeline/loader.h"
+#include "pipeline/stage.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct engine {
+    struct engine_site site;
+    struct plan plan;
+    struct trainer trainer;
+    struct batcher *batcher;
+    struct loader *loader;
+    struct stage *stage;
+    void *rows;
+    size_t rows_bytes;
+    uint32_t workers;
+    struct stage_figures stage_before; /* at the start of the epoch */
+    uint64_t decode_wait_before_ns;
+};
+
+static uint64_t choose_memory(const struct engine *engine, struct result *result)
+{
+    const struct job *job = engine->site.job;
+    struct loader_memory need =
+        loader_memory_needed(engine->site.catalog, &engine->plan.traits, (uint32_t)job->iodepth,
+                             job->block_bytes);
+    char least[32], given[32];
+
+    if (job->memory_bytes) {
+        if (job->memory_bytes >= need.least_bytes)
+            return job->memory_bytes;
+        bytes_text(need.least_bytes, least, sizeof least);
+        bytes_text(job->memory_bytes, given, sizeof given);
+        fail(ENOMEM,
+             "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give more, "
+             "or a smaller shuffle",
+             job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
+        return 0;
+    }
+    uint64_t half = memory_available_bytes() / 2;
+    if (need.least_bytes > half) {
+        bytes_text(need.least_bytes, least, sizeof least);
+        bytes_text(half, given, sizeof given);
+        fail(ENOMEM,
+             "shuffle %s holds %llu records, which needs at least %s; half of the free memory is "
+             "%s: use a smaller shuffle, or force it with --memory %llu",
+             job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given,
+             (unsigned long long)need.least_bytes);
+        return 0;
+    }
+    uint64_t bytes = need.wanted_bytes < half ? need.wanted_bytes : half;
+    if (bytes < need.wanted_bytes)
+        result_notice(result, "record memory is limited to half of the free memory");
+    return bytes;
+}
+
+static int open_plan(struct engine *engine)
+{
+    const struct job *job = engine->site.job;
+    struct plan_scope scope = {
+        .catalog = engine->site.catalog,
+        .seed = job->seed,
+        .rank = (uint32_t)job->rank,
+        .ranks = (uint32_t)job->ranks,
+        .partition = (enum plan_partition)job->partition,
+        .remainder = (enum plan_remainder)job->remainder,
+        .batch_size = (uint32_t)job->batch_size,
+    };
+
+    return plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
+}
+
+static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
+{
+    const struct job *job = engine->site.job;
+    struct trainer_site site = {
+        .batch_size = (uint32_t)job->batch_size,
+        .row_bytes = row_bytes,
+        .seed = job->seed,
+        .rank = (uint32_t)job->rank,
+        .ranks = (uint32_t)job->ranks,
+    };
+    int code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &site);
+
+    if (code)
+        return code;
+    engine->rows_bytes = row_bytes * job->batch_size * slots;
+    if (engine->rows_bytes == 0)
+        return 0;
+    engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
+    if (!engine->rows)
+        return -ENOMEM;
+    memset(engine->rows, 0, engine->rows_bytes); /* page faults stay off the clock */
+    return 0;
+}
+
+static int build(struct engine *engine, struct result *result)
+{
+    const struct job *job = engine->site.job;
+    const struct job_plugins *plugins = engine->site.plugins;
+    uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    int code;
+
+    if ((code = open_plan(engine)))
+        return code;
+    size_t row_bytes;
+    code = stage_row_bytes(&plugins->decoder, &row_bytes);
+    if (code || (code = open_trainer(engine, row_bytes, slots)))
+        return code;
+    result->memory_bytes = choose_memory(engine, result);
+    if (!result->memory_bytes)
+        return -ENOMEM;
+    result->slots = engine->plan.traits.slots;
+    engine->workers = (uint32_t)(job->threads ? job->threads : thread_cpu_count());
+    result->threads = engine->workers;
+    engine->batcher = batcher_create(&(struct batcher_site){
+        .batch_size = (uint32_t)job->batch_size,
+        .slots = slots,
+        .row_bytes = row_bytes,
+        .rows = engine->rows,
+        .epochs_max = engine->site.epochs_max,
+    });
+    if (!engine->batcher)
+        return -ENOMEM;
+    engine->loader = loader_create(&(struct loader_site){
+        .catalog = engine->site.catalog,
+        .reader = &plugins->reader,
+        .plan = &engine->plan,
+        .batcher = engine->batcher,
+        .depth = (uint32_t)job->iodepth,
+        .memory_bytes = result->memory_bytes,
+        .block_bytes = job->block_bytes,
+        .io_timeout_ns = job->io_timeout_ns,
+        .rate_limit_bytes = job->rate_limit_bytes,
+        .limit_samples = job->limit_samples,
+        .epochs_max = engine->site.epochs_max,
+        .alignment = job->direct ? 4096 : 512,
+        .skip_errors = job->on_error == JOB_ERROR_SKIP,
+    });
+    if (!engine->loader)
+        return -ENOMEM;
+    engine->stage = stage_create(&(struct stage_site){
+        .catalog = engine->site.catalog,
+        .format = &plugins->format,
+        .decoder = &plugins->decoder,
+        .loader = engine->loader,
+        .batcher = engine->batcher,
+        .workers = engine->workers,
+        .batch_size = (uint32_t)job->batch_size,
+        .seed = job->seed,
+        .skip_errors = job->on_error == JOB_ERROR_SKIP,
+        .check_crc = job->check_crc,
+        .digest = job->digest && row_bytes >= sizeof(uint64_t),
+    });
+    return engine->stage ? 0 : -ENOMEM;
+}
+
+struct engine *engine_create(const struct engine_site *site, struct result *result)
+{
+    struct engine *engine = memory_zeroed(sizeof *engine);
+
+    if (!engine)
+        return NULL;
+    engine->site = *site;
+    if (build(engine, result)) {
+        engine_destroy(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (!engine)
+        return;
+    stage_destroy(engine->stage);
+    loader_destroy(engine->loader);
+    batcher_destroy(engine->batcher);
+    if (engine->rows)
+        trainer_release(&engine->trainer, engine->rows, engine->rows_bytes);
+    trainer_close(&engine->trainer);
+    plan_close(&engine->plan);
+    free(engine);
+}
+
+/* ---- one epoch ---- */
+
+static double cpu_seconds(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
+}
+
+/* The stage that the others waited for. The trainer's wait says whether the pipeline is behind at
+ * all; the decode workers' wait for records then tells storage from decoding. */
+static enum result_limit limit_of(const struct engine *engine, const struct result_epoch *epoch)
+{
+    const struct result_waits *waits = &epoch->waits;
+
+    if (epoch->wait_ns * 20 < epoch->wall_ns && epoch->wall_ns > 0)
+        return epoch->exchange_ns > epoch->compute_ns ? RESULT_LIMIT_EXCHANGE : RESULT_LIMIT_TRAINER;
+    if (strcmp(engine->site.plugins->reader.plugin->name, "null") == 0)
+        return RESULT_LIMIT_HARNESS;
+    /* Workers that wait for input less than they work: they are what is short. */
+    return waits->decode_input_ns < waits->decode_busy_ns ? RESULT_LIMIT_DECODE
+                                                           : RESULT_LIMIT_STORAGE;
+}
+
+static void account_epoch(struct engine *engine, struct result_epoch *epoch,
+                          const struct rusage *before)
+{
+    struct stage_figures now, *then = &engine->stage_before;
+    struct loader_figures loader;
+    struct rusage after;
+
+    getrusage(RUSAGE_SELF, &after);
+    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
+    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
+    stage_figures(engine->stage, &now);
+    epoch->samples = now.samples - then->samples;
+    epoch->skipped = now.skipped - then->skipped;
+    epoch->record_bytes = now.record_bytes - then->record_bytes;
+    epoch->digest_sum = now.digest_sum - then->digest_sum;
+    epoch->digest_xor = now.digest_xor ^ then->digest_xor;
+    epoch->waits.decode_slot_ns = now.slot_wait_ns - then->slot_wait_ns;
+    epoch->waits.decode_busy_ns = now.busy_ns - then->busy_ns;
+    uint64_t waited_ns = loader_take_wait_ns(engine->loader);
+    epoch->waits.decode_input_ns = waited_ns - engine->decode_wait_before_ns;
+    epoch->waits.trainer_input_ns = epoch->wait_ns;
+    if (loader_epoch_figures(engine->loader, &loader)) {
+        epoch->requests = loader.requests;
+        epoch->request_bytes = loader.request_bytes;
+        epoch->shuffle_ns = loader.plan_ns;
+        epoch->waits.loader_storage_ns = loader.storage_wait_ns;
+        epoch->waits.loader_memory_ns = loader.memory_wait_ns;
+    }
+    epoch->limit = limit_of(engine, epoch);
+    *then = now;
+    engine->decode_wait_before_ns = waited_ns;
+}
+
+static void cancel(struct engine *engine)
+{
+    loader_cancel(engine->loader);
+    batcher_cancel(engine->batcher);
+}
+
+static int take_and_train(struct engine *engine, struct result_epoch *epoch)
+{
+    struct batcher_batch batch;
+    struct trainer_times times;
+    uint64_t start_ns = clock_now_ns();
+
+    int code = batcher_take(engine->batcher, &batch);
+    uint64_t taken_ns = clock_now_ns();
+    if (code < 0)
+        return code;
+    epoch->wait_ns += taken_ns - start_ns;
+    if (epoch->batches == 0)
+        epoch->first_batch_ns = taken_ns - epoch->start_ns;
+    struct trainer_batch given = {.rows = batch.rows,
+                                  .labels = batch.labels,
+                                  .count = batch.count,
+                                  .epoch = epoch->epoch,
+                                  .step = batch.step};
+    code = trainer_step(&engine->trainer, &given, &times);
+    batcher_give(engine->batcher);
+    epoch->compute_ns += times.compute_ns;
+    epoch->upload_ns += times.upload_ns;
+    epoch->exchange_ns += times.exchange_ns;
+    epoch->update_ns += times.update_ns;
+    epoch->batches++;
+    epoch->samples += batch.count;
+    return code;
+}
+
+static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
+                     struct result_epoch *epoch)
+{
+    const uint64_t tick_ns = 100000000;
+    const struct job *job = engine->site.job;
+    struct rusage before;
+
+    hooks->before(hooks->context, epoch);
+    getrusage(RUSAGE_SELF, &before);
+    epoch->start_ns = clock_now_ns();
+    if (!job->overlap_epochs)
+        loader_begin(engine->loader, epoch->epoch);
+    uint64_t draws = 0;
+    int code = batcher_wait_epoch(engine->batcher, epoch->epoch, &draws);
+    uint64_t batches = (draws + job->batch_size - 1) / job->batch_size;
+    uint64_t next_tick_ns = epoch->start_ns + tick_ns;
+    while (code == 0 && epoch->batches < batches) {
+        code = take_and_train(engine, epoch);
+        epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+        if (code == 0 && epoch->start_ns + epoch->wall_ns >= next_tick_ns) {
+            code = hooks->tick(hooks->context, epoch, draws);
+            next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
+        }
+    }
+    if (code == 0)
+        code = trainer_finish(&engine->trainer);
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    if (code)
+        cancel(engine);
+    account_epoch(engine, epoch, &before);
+    hooks->after(hooks->context, epoch);
+    return code;
+}
+
+static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
+                      struct result_run *run)
+{
+    int code = 0;
+
+    for (uint64_t i = 0; engine->site.job->overlap_epochs && i < epochs; i++)
+        loader_begin(engine->loader, i);
+    for (uint64_t i = 0; code == 0 && i < epochs; i++) {
+        run->epochs[i] = (struct result_epoch){.epoch = i};
+        code = run_epoch(engine, hooks, &run->epochs[i]);
+        if (code == 0)
+            run->epoch_count++;
+    }
+    return code;
+}
+
+/* The first thing that went wrong, not what others noticed of it. */
+static int join(struct engine *engine, int code)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (code)
+        cancel(engine);
+    else
+        loader_finish(engine->loader);
+    int stage_code = stage_join(engine->stage);
+    char stage_reason[FAIL_REASON_BYTES];
+    snprintf(stage_reason, sizeof stage_reason, "%s", fail_reason());
+    int loader_code = loader_join(engine->loader);
+
+    if (loader_code && loader_code != -ECANCELED)
+        return loader_code;
+    if (stage_code && stage_code != -ECANCELED)
+        return fail(stage_code, "%s", stage_reason);
+    return code ? fail(code, "%s", reason) : 0;
+}
+
+int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
+               struct result_run *run, struct result *result)
+{
+    batcher_reset(engine->batcher);
+    int code = loader_start(engine->loader);
+    if (code)
+        return code;
+    const struct reader_traits *traits = loader_traits(engine->loader);
+    snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
+    if (traits->notice[0] && run->number == 0)
+        result_notice(result, "%s", traits->notice);
+    engine->stage_before = (struct stage_figures){0};
+    engine->decode_wait_before_ns = 0;
+    code = stage_start(engine->stage, traits->no_bytes);
+    if (code == 0)
+        code = run_epochs(engine, epochs, hooks, run);
+    code = join(engine, code);
+
+    const struct reader_figures *reader = loader_reader_figures(engine->loader);
+    run->read_latency_ns = reader->latency_ns;
+    run->read_errors = reader->errors;
+    run->short_reads = reader->short_reads;
+    struct stage_figures figures;
+    stage_figures(engine->stage, &figures);
+    run->decode = figures.decode;
+    run->memory_peak_bytes = loader_memory_peak_bytes(engine->loader);
+    if (figures.skipped)
+        result_notice(result, "run %llu: %llu records were skipped, the first: %s",
+                      (unsigned long long)run->number + 1, (unsigned long long)figures.skipped,
+                      figures.first_skip);
+    return code;
+}

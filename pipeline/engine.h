@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine: loader, decode workers, batch slots and trainer joined for one job. It is built once,
+ * and carries out one run after the other; run.c decides what happens between runs.
+ */
+#ifndef IOBENCH_PIPELINE_ENGINE_H
+#define IOBENCH_PIPELINE_ENGINE_H
+
+#include "pipeline/result.h"
+
+struct engine;
+
+struct engine_site {
+    const struct job *job;
+    const struct job_plugins *plugins;
+    const struct catalog *catalog;
+    uint64_t epochs_max;
+};
+
+/* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */
+typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);
+
+struct engine *engine_create(const struct engine_site *site, struct result *result);
+void engine_destroy(struct engine *engine);
+
+/* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after
+ * are called around each epoch, outside its clock. run->epochs has room for epochs. */
+struct engine_hooks {
+    void (*before)(void *context, struct result_epoch *epoch);
+    void (*after)(void *context, struct result_epoch *epoch);
+    engine_tick tick;
+    void *context;
+};
+int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
+               struct result_run *run, struct result *result);
+
+#endif

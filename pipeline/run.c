@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/run.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "formats/format.h"
+#include "pipeline/engine.h"
+#include "pipeline/witness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct flag interrupted;
+
+void run_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+/* One job while it is carried out. */
+struct execution {
+    const struct job *job;
+    const struct run_observer *observer;
+    struct result *result;
+    struct job_plugins plugins;
+    struct catalog *catalog;
+    struct witness *witness;
+    uint64_t run;
+    uint64_t phase_start_ns;
+};
+
+static void tell(struct execution *execution, struct run_progress progress)
+{
+    progress.run = execution->run;
+    if (execution->observer && execution->observer->progress)
+        execution->observer->progress(execution->observer->context, &progress);
+}
+
+static void enter(struct execution *execution, enum run_phase phase)
+{
+    execution->phase_start_ns = clock_now_ns();
+    tell(execution, (struct run_progress){.phase = phase});
+}
+
+/* ---- the data set ---- */
+
+static void tell_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    struct execution *execution = context;
+
+    tell(execution,
+         (struct run_progress){.phase = RUN_INDEX,
+                               .done = done_bytes,
+                               .total = total_bytes,
+                               .elapsed_ns = clock_now_ns() - execution->phase_start_ns});
+}
+
+static int choose_format(struct execution *execution)
+{
+    const struct job *job = execution->job;
+    const char *text = job->format;
+
+    if (strcmp(text, "auto") == 0) {
+        const struct plugin *format = format_detect(job->data);
+        if (!format)
+            return -EINVAL;
+        text = format->name;
+    }
+    return plugin_choose("format", format_registry, text, &execution->plugins.format);
+}
+
+/* The index of compressed shards is of the inflated stream, which one reader alone can serve. */
+static int check_compressed(struct execution *execution)
+{
+    if (!execution->catalog->compressed ||
+        strcmp(execution->plugins.reader.plugin->name, "null") == 0 ||
+        strcmp(execution->plugins.reader.plugin->name, "inflate") == 0)
+        return 0;
+    result_notice(execution->result,
+                  "the shards are compressed as a whole: they are read by the inflate reader, not "
+                  "%s",
+                  execution->plugins.reader.plugin->name);
+    plugin_release(&execution->plugins.reader);
+    return plugin_choose("reader", reader_registry, "inflate", &execution->plugins.reader);
+}
+
+static int load_catalog(struct execution *execution)
+{
+    struct result *result = execution->result;
+    struct format_scan scan = {.progress = tell_index, .progress_context = execution};
+
+    enter(execution, RUN_INDEX);
+    int code = choose_format(execution);
+    if (code == 0)
+        code = format_catalog(&execution->plugins.format, execution->job->data, true, &scan,
+                              &execution->catalog);
+    if (code)
+        return code;
+    const struct catalog *catalog = execution->catalog;
+    snprintf(result->data, sizeof result->data, "%s", execution->job->data);
+    snprintf(result->format, sizeof result->format, "%s", execution->plugins.format.plugin->name);
+    result->shards = catalog->shard_count;
+    result->records = catalog->record_count;
+    result->data_bytes = catalog_data_bytes(catalog);
+    result->record_bytes_total = catalog->record_bytes_total;
+    return check_compressed(execution);
+}
+
+/* ---- runs ---- */
+
+static void before_epoch(void *context, struct result_epoch *epoch)
+{
+    struct execution *execution = context;
+
+    execution->phase_start_ns = clock_now_ns();
+    tell(execution, (struct run_progress){.phase = RUN_EPOCH, .epoch = epoch->epoch});
+    if (execution->witness)
+        witness_before(execution->witness);
+}
+
+static void after_epoch(void *context, struct result_epoch *epoch)
+{
+    struct execution *execution = context;
+
+    if (execution->witness)
+        witness_after(execution->witness, &epoch->device);
+}
+
+static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    struct execution *execution = context;
+    const struct catalog *catalog = execution->catalog;
+
+    /* Bytes are counted per record at the epoch's end; the live figure takes the mean. */
+    tell(execution,
+         (struct run_progress){.phase = RUN_EPOCH,
+                               .epoch = so_far->epoch,
+                               .done = so_far->samples,
+                               .total = draws,
+                               .bytes = so_far->samples *
+                                        (catalog->record_bytes_total / catalog->record_count),
+                               .elapsed_ns = so_far->wall_ns});
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+static void tell_drop(void *context, uint64_t elapsed_ns)
+{
+    tell(context, (struct run_progress){.phase = RUN_DROP, .elapsed_ns = elapsed_ns});
+}
+
+/* Bytes that left storage must match the bytes delivered when the cache was cold: a check of the
+ * whole chain, from eviction to counting. */
+static void cross_check(struct execution *execution, struct result_run *run)
+{
+    double percent = result_run_device_percent(run);
+
+    if (run->cold.state != RESULT_CACHE_COLD || percent < 0 || run->epochs[0].skipped)
+        return;
+    if (percent < 98)
+        result_notice(execution->result,
+                      "run %llu: only %.1f%% of the delivered bytes left storage although the cache "
+                      "was cold: something else cached them",
+                      (unsigned long long)run->number + 1, percent);
+}
+
+static int carry_out_run(struct execution *execution, struct engine *engine,
+                         struct result_run *run)
+{
+    const struct job *job = execution->job;
+    const struct engine_hooks hooks = {
+        .before = before_epoch, .after = after_epoch, .tick = tick, .context = execution};
+
+    run->valid = true;
+    run->epochs = memory_array(job->epochs, sizeof *run->epochs);
+    if (!run->epochs)
+        return -ENOMEM;
+    enter(execution, RUN_DROP);
+    int code = witness_make_cold(execution->witness, tell_drop, execution, &run->cold);
+    if (code == 0)
+        code = engine_run(engine, job->epochs, &hooks, run, execution->result);
+    if (code) {
+        run->valid = false;
+        snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());
+        return code;
+    }
+    cross_check(execution, run);
+    if (job->drop_caches != JOB_DROP_NO && run->cold.state == RESULT_CACHE_WARM) {
+        run->valid = false;
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "the cache was to be cold, but %.2f%% of it was resident: %s",
+                 run->cold.residue_percent, run->cold.reason);
+    }
+    return 0;
+}
+
+static int carry_out_runs(struct execution *execution)
+{
+    const struct job *job = execution->job;
+    struct result *result = execution->result;
+    struct engine_site site = {.job = job,
+                               .plugins = &execution->plugins,
+                               .catalog = execution->catalog,
+                               .epochs_max = job->epochs};
+    struct engine *engine = engine_create(&site, result);
+    int code = 0;
+
+    if (!engine)
+        return -ENOMEM;
+    result->runs = memory_array(job->runs, sizeof *result->runs);
+    if (!result->runs)
+        code = -ENOMEM;
+    for (uint64_t i = 0; code == 0 && i < job->runs; i++) {
+        struct result_run *run = &result->runs[result->run_count++];
+        run->number = execution->run = i;
+        code = carry_out_run(execution, engine, run);
+        if (!run->valid)
+            result_invalid(result, "run %llu: %s", (unsigned long long)i + 1, run->invalid_reason);
+        else if (run->epochs[0].skipped)
+            result_notice(result, "run %llu: degraded: records were skipped",
+                          (unsigned long long)i + 1);
+    }
+    engine_destroy(engine);
+    return code;
+}
+
+/* ---- calibration ---- */
+
+static void no_epoch_hook(void *context, struct result_epoch *epoch)
+{
+    (void)context;
+    (void)epoch;
+}
+
+static int calibration_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    (void)context;
+    (void)so_far;
+    (void)draws;
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+/* The same loop fed from memory: the null reader and no decoding. */
+static int run_from_memory(struct execution *execution, const char *trainer, uint64_t samples,
+                           struct result_epoch *epoch)
+{
+    struct job job = *execution->job;
+    struct result scratch = {.valid = true};
+    struct job_plugins plugins = {0};
+    struct result_run run = {.epochs = epoch};
+    const struct engine_hooks hooks = {
+        .before = no_epoch_hook, .after = no_epoch_hook, .tick = calibration_tick};
+
+    job.reader = (char[]){"null"};
+    job.decode = (char[]){"none"};
+    job.trainer = (char *)(uintptr_t)trainer;
+    job.direct = job.digest = false;
+    job.limit_samples = samples;
+    job.rate_limit_bytes = 0;
+    int code = job_choose(&job, &plugins);
+    if (code)
+        return code;
+    struct engine_site site = {.job = &job,
+                               .plugins = &plugins,
+                               .catalog = execution->catalog,
+                               .epochs_max = 1};
+    struct engine *engine = engine_create(&site, &scratch);
+    code = engine ? engine_run(engine, 1, &hooks, &run, &scratch) : -ENOMEM;
+    engine_destroy(engine);
+    job_release(&plugins);
+    return code;
+}
+
+static int calibrate(struct execution *execution)
+{
+    const struct job *job = execution->job;
+    struct result_epoch epoch;
+
+    enter(execution, RUN_CALIBRATE);
+    int code = run_from_memory(execution, "none", 1000000, &epoch);
+    if (code)
+        return code;
+    execution->result->floor_samples_per_s = result_epoch_samples_per_s(&epoch);
+    if (strncmp(job->trainer, "replay", 6) != 0)
+        return 0;
+    code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
+    if (code == 0)
+        execution->result->au_calibration_percent = result_epoch_au_percent(&epoch);
+    return code;
+}
+
+/* ---- the calls ---- */
+
+static int prepare(struct execution *execution, const struct job *job,
+                   const struct run_observer *observer, struct result *result)
+{
+    *execution = (struct execution){.job = job, .observer = observer, .result = result};
+    *result = (struct result){.job = job, .valid = true};
+    int code = job_choose(job, &execution->plugins);
+    if (code == 0)
+        code = load_catalog(execution);
+    if (code)
+        return code;
+    execution->witness = witness_open(job, execution->catalog);
+    if (!execution->witness)
+        return -ENOMEM;
+    witness_place(execution->witness, &result->place);
+    return 0;
+}
+
+static int conclude(struct execution *execution, int code)
+{
+    if (code)
+        result_invalid(execution->result, "%s", fail_reason());
+    witness_close(execution->witness);
+    catalog_destroy(execution->catalog);
+    job_release(&execution->plugins);
+    tell(execution, (struct run_progress){.phase = RUN_DONE});
+    return code;
+}
+
+int run_job(const struct job *job, const struct run_observer *observer, struct result *result)
+{
+    struct execution execution;
+    int code = prepare(&execution, job, observer, result);
+
+    if (code == 0 && job->calibrate)
+        code = calibrate(&execution);
+    if (code == 0)
+        code = carry_out_runs(&execution);
+    return conclude(&execution, code);
+}
+
+int run_plan(const struct job *job, const struct run_observer *observer, struct result *result)
+{
+    struct execution execution;
+    int code = prepare(&execution, job, observer, result);
+
+    if (code == 0) {
+        struct engine_site site = {.job = job,
+                                   .plugins = &execution.plugins,
+                                   .catalog = execution.catalog,
+                                   .epochs_max = 1};
+        struct engine *engine = engine_create(&site, result);
+        code = engine ? 0 : -ENOMEM;
+        engine_destroy(engine);
+    }
+    return conclude(&execution, code);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * witness: what others than the reader say about a run: the page cache before it, and the bytes
+ * that left storage during it. A number is believed only when both agree with it.
+ */
+#ifndef IOBENCH_PIPELINE_WITNESS_H
+#define IOBENCH_PIPELINE_WITNESS_H
+
+#include "dataset/catalog.h"
+#include "pipeline/result.h"
+
+struct witness;
+
+/* NULL with a reason. */
+struct witness *witness_open(const struct job *job, const struct catalog *catalog);
+void witness_close(struct witness *witness);
+
+/* Drop the caches when the job says so, then look at them. Fails only when strict. */
+int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
+                      void *context, struct result_cold *cold);
+
+/* Around an epoch: bytes that left storage between the two calls. */
+void witness_before(struct witness *witness);
+void witness_after(struct witness *witness, struct result_bytes *device);
+
+/* Host, kernel, processor, file system and devices of the data. */
+void witness_place(const struct witness *witness, struct result_place *place);
+
+#endif
