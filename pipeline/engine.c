@@ -34,9 +34,8 @@ struct engine {
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
 {
     const struct job *job = engine->site.job;
-    struct loader_memory need =
-        loader_memory_needed(engine->site.catalog, &engine->plan.traits, (uint32_t)job->iodepth,
-                             job->block_bytes);
+    struct loader_memory need = loader_memory_needed(engine->site.catalog, &engine->plan.traits,
+                                                     (uint32_t)job->iodepth, job->block_bytes);
     char least[32], given[32];
 
     if (job->memory_bytes) {
@@ -45,7 +44,8 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
         bytes_text(need.least_bytes, least, sizeof least);
         bytes_text(job->memory_bytes, given, sizeof given);
         fail(ENOMEM,
-             "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give more, "
+             "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
+             "more, "
              "or a smaller shuffle",
              job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
         return 0;
@@ -210,12 +210,13 @@ static enum result_limit limit_of(const struct engine *engine, const struct resu
     const struct result_waits *waits = &epoch->waits;
 
     if (epoch->wait_ns * 20 < epoch->wall_ns && epoch->wall_ns > 0)
-        return epoch->exchange_ns > epoch->compute_ns ? RESULT_LIMIT_EXCHANGE : RESULT_LIMIT_TRAINER;
+        return epoch->exchange_ns > epoch->compute_ns ? RESULT_LIMIT_EXCHANGE
+                                                      : RESULT_LIMIT_TRAINER;
     if (strcmp(engine->site.plugins->reader.plugin->name, "null") == 0)
         return RESULT_LIMIT_HARNESS;
     /* Workers that wait for input less than they work: they are what is short. */
     return waits->decode_input_ns < waits->decode_busy_ns ? RESULT_LIMIT_DECODE
-                                                           : RESULT_LIMIT_STORAGE;
+                                                          : RESULT_LIMIT_STORAGE;
 }
 
 static void account_epoch(struct engine *engine, struct result_epoch *epoch,

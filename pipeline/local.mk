@@ -1,3 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	pipeline/job.c pipeline/job.h pipeline/result.h pipeline/run.h
+	pipeline/batcher.c pipeline/batcher.h \
+	pipeline/engine.c pipeline/engine.h \
+	pipeline/job.c pipeline/job.h \
+	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
+	pipeline/result.c pipeline/result.h \
+	pipeline/run.c pipeline/run.h \
+	pipeline/stage.c pipeline/stage.h \
+	pipeline/witness.c pipeline/witness.h

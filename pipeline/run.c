@@ -8,6 +8,7 @@
 #include "formats/format.h"
 #include "pipeline/engine.h"
 #include "pipeline/witness.h"
+#include "readers/reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -136,14 +137,13 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     const struct catalog *catalog = execution->catalog;
 
     /* Bytes are counted per record at the epoch's end; the live figure takes the mean. */
-    tell(execution,
-         (struct run_progress){.phase = RUN_EPOCH,
-                               .epoch = so_far->epoch,
-                               .done = so_far->samples,
-                               .total = draws,
-                               .bytes = so_far->samples *
-                                        (catalog->record_bytes_total / catalog->record_count),
-                               .elapsed_ns = so_far->wall_ns});
+    tell(execution, (struct run_progress){.phase = RUN_EPOCH,
+                                          .epoch = so_far->epoch,
+                                          .done = so_far->samples,
+                                          .total = draws,
+                                          .bytes = so_far->samples * (catalog->record_bytes_total /
+                                                                      catalog->record_count),
+                                          .elapsed_ns = so_far->wall_ns});
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
@@ -161,14 +161,14 @@ static void cross_check(struct execution *execution, struct result_run *run)
     if (run->cold.state != RESULT_CACHE_COLD || percent < 0 || run->epochs[0].skipped)
         return;
     if (percent < 98)
-        result_notice(execution->result,
-                      "run %llu: only %.1f%% of the delivered bytes left storage although the cache "
-                      "was cold: something else cached them",
-                      (unsigned long long)run->number + 1, percent);
+        result_notice(
+            execution->result,
+            "run %llu: only %.1f%% of the delivered bytes left storage although the cache "
+            "was cold: something else cached them",
+            (unsigned long long)run->number + 1, percent);
 }
 
-static int carry_out_run(struct execution *execution, struct engine *engine,
-                         struct result_run *run)
+static int carry_out_run(struct execution *execution, struct engine *engine, struct result_run *run)
 {
     const struct job *job = execution->job;
     const struct engine_hooks hooks = {
@@ -191,7 +191,7 @@ static int carry_out_run(struct execution *execution, struct engine *engine,
     if (job->drop_caches != JOB_DROP_NO && run->cold.state == RESULT_CACHE_WARM) {
         run->valid = false;
         snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the cache was to be cold, but %.2f%% of it was resident: %s",
+                 "the cache was to be cold, but %.2f%% of it was resident: %.180s",
                  run->cold.residue_percent, run->cold.reason);
     }
     return 0;
@@ -263,10 +263,8 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     int code = job_choose(&job, &plugins);
     if (code)
         return code;
-    struct engine_site site = {.job = &job,
-                               .plugins = &plugins,
-                               .catalog = execution->catalog,
-                               .epochs_max = 1};
+    struct engine_site site = {
+        .job = &job, .plugins = &plugins, .catalog = execution->catalog, .epochs_max = 1};
     struct engine *engine = engine_create(&site, &scratch);
     code = engine ? engine_run(engine, 1, &hooks, &run, &scratch) : -ENOMEM;
     engine_destroy(engine);

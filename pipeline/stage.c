@@ -32,7 +32,7 @@ struct worker {
 
 struct stage {
     struct stage_site site;
-    bool parses; /* records are looked at: they have bytes, and the decoder wants them */
+    bool parses;          /* records are looked at: they have bytes, and the decoder wants them */
     pthread_mutex_t lock; /* guards the figures of all workers: taken once a group */
     struct worker *workers;
 };
@@ -42,7 +42,9 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     const struct stage_site *site = &worker->stage->site;
     struct sample sample = {.label = -1};
 
-    int code = format_parse(site->format, fetch->bytes, fetch->length,
+    const struct shard *shard =
+        &site->catalog->shards[catalog_extent(site->catalog, fetch->record)->shard];
+    int code = format_parse(site->format, shard, fetch->bytes, fetch->length,
                             site->check_crc ? 0 : FORMAT_SKIP_CRC, &worker->scratch, &sample);
     if (code)
         return code;
@@ -244,7 +246,7 @@ int stage_start(struct stage *stage, bool no_bytes)
     stage->parses = !no_bytes && stage->workers[0].decoder.traits.reads_image;
     for (uint32_t i = 0; i < stage->site.workers; i++) {
         char name[16];
-        snprintf(name, sizeof name, "decode%u", i);
+        snprintf(name, sizeof name, "decode%u", i % 10000u);
         stage->workers[i].group = stage->parses ? 1 : GROUP_MAX;
         stage->workers[i].figures = (struct stage_figures){0};
         stage->workers[i].decoder.figures = (struct decode_figures){0};
