@@ -43,12 +43,9 @@ static int grow(void **array, uint64_t count, uint64_t *capacity, size_t size)
     return 0;
 }
 
-int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags)
+/* Shards double: their array is full when the count is a power of two. */
+static int grow_shards(struct catalog *catalog)
 {
-    struct stat status;
-
-    if (fd >= 0 ? fstat(fd, &status) : stat(path, &status))
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
     if (catalog->shard_count == UINT32_MAX)
         return fail(EOVERFLOW, "%s: more than 2^32 shards", catalog->root);
     if ((catalog->shard_count & (catalog->shard_count - 1)) == 0) {
@@ -58,6 +55,18 @@ int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint3
             return fail(ENOMEM, "out of memory for %u shards", larger);
         catalog->shards = moved;
     }
+    return 0;
+}
+
+int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags)
+{
+    struct stat status;
+
+    if (fd >= 0 ? fstat(fd, &status) : stat(path, &status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    int code = grow_shards(catalog);
+    if (code)
+        return code;
     struct shard *shard = &catalog->shards[catalog->shard_count];
     *shard = (struct shard){
         .path = strdup(path),
@@ -111,6 +120,41 @@ void catalog_set_label(struct catalog *catalog, int32_t label)
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes)
 {
     catalog->shards[catalog->shard_count - 1].stream_bytes = bytes;
+}
+
+int catalog_append(struct catalog *catalog, struct catalog *part)
+{
+    uint32_t shard_base = catalog->shard_count;
+    struct extent *into, *from = (struct extent *)(uintptr_t)part->records;
+    uint64_t base = catalog->record_count;
+
+    while (catalog->record_capacity < base + part->record_count) {
+        int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_capacity,
+                        &catalog->record_capacity, sizeof *catalog->records);
+        if (code)
+            return code;
+    }
+    for (uint32_t i = 0; i < part->shard_count; i++) {
+        int code = grow_shards(catalog);
+        if (code)
+            return code;
+        struct shard *shard = &catalog->shards[catalog->shard_count++];
+        *shard = part->shards[i];
+        shard->first_record += base;
+        part->shards[i].path = NULL;
+    }
+    into = (struct extent *)(uintptr_t)catalog->records + base;
+    for (uint64_t i = 0; i < part->record_count; i++) {
+        into[i] = from[i];
+        into[i].shard += shard_base;
+    }
+    catalog->record_count += part->record_count;
+    catalog->record_bytes_total += part->record_bytes_total;
+    if (part->record_bytes_max > catalog->record_bytes_max)
+        catalog->record_bytes_max = part->record_bytes_max;
+    catalog->compressed |= part->compressed;
+    part->record_count = 0;
+    return 0;
 }
 
 int catalog_seal(struct catalog *catalog)

@@ -69,6 +69,9 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
+/* Move the shards and records of part behind those of catalog; part is left empty. For shards that
+ * were indexed side by side. */
+int catalog_append(struct catalog *catalog, struct catalog *part);
 /* Totals, last checks (no record: -ENODATA). After it the catalog is immutable. */
 int catalog_seal(struct catalog *catalog);
 void catalog_destroy(struct catalog *catalog); /* NULL is fine */

@@ -3,5 +3,7 @@ libiobench_a_SOURCES += \
 	formats/format.c formats/format.h \
 	formats/plugins.h formats/registry.c \
 	formats/protobuf.c formats/protobuf.h \
+	formats/recordio.c \
+	formats/scan.c formats/scan.h \
 	formats/shard_list.c formats/shard_list.h \
 	formats/sink.c formats/sink.h

@@ -5,4 +5,6 @@
 
 #include "formats/format.h"
 
+extern const struct format_ops format_recordio;
+
 #endif

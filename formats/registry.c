@@ -3,5 +3,6 @@
 #include "formats/plugins.h"
 
 const struct plugin *const format_registry[] = {
+    &format_recordio.plugin,
     NULL,
 };

@@ -73,6 +73,16 @@ static int add_path(struct shard_list *list, char *path)
     return 0;
 }
 
+static bool never_shard(const char *name)
+{
+    static const char *const ends[] = {".partial", ".idx", ".lst", ".json", ".iobench-index"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (shard_list_ends(name, ends[i]))
+            return true;
+    return name[0] == '.';
+}
+
 static int add_from_folder(struct shard_list *list, const char *root, const char *match,
                            bool (*wanted)(const char *name))
 {
@@ -84,8 +94,7 @@ static int add_from_folder(struct shard_list *list, const char *root, const char
         return fail(errno, "%s: cannot open the folder: %s", root, fail_errno_text(errno));
     for (errno = 0; code == 0 && (entry = readdir(folder)); errno = 0) {
         const char *name = entry->d_name;
-        if (name[0] == '.' || shard_list_ends(name, ".partial") || !wanted(name) ||
-            (match && fnmatch(match, name, 0)))
+        if (never_shard(name) || (match ? fnmatch(match, name, 0) != 0 : !wanted(name)))
             continue;
         char *path = file_join(root, name);
         if (path && file_is_folder(path))

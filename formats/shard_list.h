@@ -14,10 +14,10 @@ struct shard_list {
     uint32_t count;
 };
 
-/* root: a file (that one alone, whatever its name) or a folder: its files that wanted() accepts
- * and, with match, that fit this shell pattern. Hidden names and those of drafts ("*.partial")
- * are left out. Shards numbered NAME-00000-of-00004 must be complete and of one set: a missing
- * one is -ENOENT and named. No shard at all: -ENOENT. Release in either case. */
+/* root: a file (that one alone, whatever its name) or a folder: its files whose names fit the
+ * shell pattern match or, without one, that wanted() accepts. Never hidden names, drafts
+ * ("*.partial") and indexes. Shards numbered NAME-00000-of-00004 must be complete and of one set: a
+ * missing one is -ENOENT and named. No shard at all: -ENOENT. Release in either case. */
 int shard_list_open(struct shard_list *list, const char *root, const char *match,
                     bool (*wanted)(const char *name));
 void shard_list_release(struct shard_list *list);

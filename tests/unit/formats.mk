@@ -2,3 +2,7 @@
 UNIT_TESTS += tests/unit/test_protobuf
 tests_unit_test_protobuf_SOURCES = tests/unit/test_protobuf.c tests/unit/unit.h
 tests_unit_test_protobuf_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_recordio
+tests_unit_test_recordio_SOURCES = tests/unit/test_recordio.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_recordio_LDADD = $(UNIT_LIBS)

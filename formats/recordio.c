@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RecordIO as MXNet's im2rec writes it (dmlc-core recordio, MXNet image_recordio.h).
+ *
+ * A record is one or more parts, each: u32 magic, u32 kind << 29 | length, the bytes, zeros up to
+ * a multiple of 4. The magic never occurs in a part at a multiple of 4: the writer drops those
+ * four bytes and begins a new part, the reader puts them back. So the next aligned magic whose
+ * kind is WHOLE or FIRST is where reading can begin again after damage.
+ * The payload: u32 flag, f32 label, u64 id, u64 id2, f32 label[flag] when flag > 0, the image.
+ */
+#include "formats/plugins.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "formats/scan.h"
+#include "formats/sink.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAGIC UINT32_C(0xced7230a)
+#define MAGIC_2015 UINT32_C(0x3ed7230a) /* a variant with a 2/30 split of the second word */
+
+enum kind { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
+
+enum {
+    PART_BYTES = 8,         /* magic and length word */
+    LABEL_BYTES = 24,       /* the payload's header */
+    RECORD_LIMIT = 1 << 29, /* payload of one record, exclusive */
+    IDX_LINE_BYTES = 64,
+    IDX_PROBES = 64,
+};
+
+struct recordio_settings {
+    char *match;
+    bool idx;
+};
+
+static const struct option_spec recordio_options[] = {
+    {.name = "match",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct recordio_settings, match),
+     .metavar = "PATTERN",
+     .summary = "of a folder, only the files whose names fit this shell pattern"},
+    {.name = "idx",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct recordio_settings, idx),
+     .fallback = "yes",
+     .summary = "use the .idx file beside a .rec file, and write one"},
+    {0},
+};
+
+static inline enum kind part_kind(const uint8_t *part)
+{
+    return (enum kind)(bytes_le32(part + 4) >> 29);
+}
+
+static inline uint32_t part_length(const uint8_t *part)
+{
+    return bytes_le32(part + 4) & (RECORD_LIMIT - 1);
+}
+
+static inline uint32_t padded(uint32_t bytes)
+{
+    return (uint32_t)bytes_align_up(bytes, 4);
+}
+
+static bool wanted(const char *name)
+{
+    return shard_list_ends(name, ".rec");
+}
+
+static int recordio_detect(const char *path)
+{
+    char *first = shard_list_first(path, wanted);
+    uint8_t bytes[4] = {0};
+    int sure = 0;
+
+    if (!first)
+        return 0;
+    int fd = open(first, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && pread(fd, bytes, 4, 0) == 4 && bytes_le32(bytes) == MAGIC)
+        sure = 90;
+    if (wanted(first))
+        sure = sure ? 100 : 30; /* damaged, perhaps: its own message helps more than none */
+    if (fd >= 0)
+        close(fd);
+    free(first);
+    return sure;
+}
+
+/* ---- index: the .idx file ---- */
+
+/* "x.rec" -> "x.idx", else the name with ".idx" behind. */
+static char *idx_path(const char *path)
+{
+    size_t length = strlen(path);
+
+    if (shard_list_ends(path, ".rec"))
+        length -= 4;
+    return file_format_path("%.*s.idx", (int)length, path);
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The offsets of a file of lines "key TAB offset", sorted. 0 when it is not such a file or holds
+ * offsets that the .rec file cannot have. */
+static uint64_t read_idx(FILE *idx, uint64_t file_bytes, uint64_t **offsets)
+{
+    char line[IDX_LINE_BYTES];
+    uint64_t count = 0, capacity = 0;
+    bool sorted = true;
+
+    *offsets = NULL;
+    while (fgets(line, sizeof line, idx)) {
+        char *tab = strchr(line, '\t'), *end = NULL;
+        uint64_t offset = tab ? strtoull(tab + 1, &end, 10) : 0;
+        if (!tab || end == tab + 1 || (*end != '\n' && *end != '\r' && *end != '\0') ||
+            offset % 4 || offset >= file_bytes || count > file_bytes / PART_BYTES)
+            return 0;
+        if (count == capacity) {
+            capacity = capacity ? capacity * 2 : 1024;
+            uint64_t *moved = reallocarray(*offsets, capacity, sizeof *moved);
+            if (!moved)
+                return 0;
+            *offsets = moved;
+        }
+        sorted &= count == 0 || offset > (*offsets)[count - 1];
+        (*offsets)[count++] = offset;
+    }
+    if (!sorted)
+        qsort(*offsets, count, sizeof **offsets, compare_offsets);
+    return ferror(idx) ? 0 : count;
+}
+
+/* Does one record reach from offset to end exactly? */
+static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
+{
+    for (bool first = true; end - offset >= PART_BYTES; first = false) {
+        int code;
+        const uint8_t *part = scanner_at(scanner, offset, PART_BYTES, &code);
+        if (!part || bytes_le32(part) != MAGIC)
+            return false;
+        enum kind kind = part_kind(part);
+        uint32_t bytes = padded(part_length(part)) + PART_BYTES;
+        if (bytes > end - offset || first != (kind == WHOLE || kind == FIRST))
+            return false;
+        offset += bytes;
+        if (kind == WHOLE || kind == LAST)
+            return offset == end;
+    }
+    return false;
+}
+
+/* An index may be of another file, or of a part of this one. So it is believed only when it
+ * begins at the first record and records probed over the whole file reach exactly from one
+ * offset to the next. */
+static bool idx_plausible(struct scanner *scanner, const uint64_t *offsets, uint64_t count)
+{
+    uint64_t probes = count < IDX_PROBES ? count : IDX_PROBES;
+
+    if (count == 0 || offsets[0] != 0)
+        return false;
+    for (uint64_t i = 1; i < count; i++)
+        if (offsets[i] == offsets[i - 1])
+            return false;
+    for (uint64_t probe = 0; probe < probes; probe++) {
+        uint64_t i = probes > 1 ? probe * (count - 1) / (probes - 1) : 0;
+        uint64_t end = i + 1 < count ? offsets[i + 1] : scanner->file_bytes;
+        if (!record_spans(scanner, offsets[i], end))
+            return false;
+    }
+    return true;
+}
+
+/* 1 when the .idx file was used, 0 when there is none to use. */
+static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
+{
+    char *path = idx_path(scanner->path);
+    FILE *idx = path ? fopen(path, "re") : NULL;
+    uint64_t *offsets = NULL;
+    int code = 0;
+
+    free(path);
+    if (!idx)
+        return 0;
+    uint64_t count = read_idx(idx, scanner->file_bytes, &offsets);
+    fclose(idx);
+    bool use = idx_plausible(scanner, offsets, count);
+    for (uint64_t i = 0; use && code == 0 && i < count; i++) {
+        uint64_t end = i + 1 < count ? offsets[i + 1] : scanner->file_bytes;
+        code = catalog_add(catalog, offsets[i], end - offsets[i]);
+    }
+    free(offsets);
+    return code ? code : use;
+}
+
+/* ---- index: scanning ---- */
+
+/* Measure the record at offset. 0 and its end; 1 and *what when it is damaged; or an error. */
+static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
+                          const char **what)
+{
+    uint64_t left = scanner->file_bytes - offset, payload = 0;
+
+    for (bool first = true;; first = false) {
+        int code = 0;
+        if (left < PART_BYTES) {
+            *what = first ? "the file ends inside a record's header"
+                          : "the file ends between the parts of a record";
+            return 1;
+        }
+        const uint8_t *part = scanner_at(scanner, scanner->file_bytes - left, PART_BYTES, &code);
+        if (!part)
+            return code;
+        uint32_t length = part_length(part);
+        enum kind kind = part_kind(part);
+        *what = bytes_le32(part) != MAGIC ? first ? "no record begins here (the magic number "
+                                                    "0xced7230a is missing)"
+                                                  : "the next part of a record is missing"
+                : kind > LAST             ? "a record's kind of part is none of 0..3"
+                : first != (kind == WHOLE || kind == FIRST)
+                    ? first ? "a later part of a record without its first"
+                            : "a record begins before the one before it has ended"
+                : (kind == FIRST || kind == MIDDLE) && length % 4
+                    ? "the length of a part that is not the last is not a multiple of 4"
+                : padded(length) > left - PART_BYTES ? "the file ends inside a record"
+                                                     : NULL;
+        payload += length + 4;
+        if (!*what && payload > RECORD_LIMIT + 4)
+            *what = "a record of more than 512 MiB";
+        if (*what)
+            return 1;
+        left -= PART_BYTES + padded(length);
+        if (kind == WHOLE || kind == LAST)
+            break;
+    }
+    *end = scanner->file_bytes - left;
+    return 0;
+}
+
+/* The next place behind offset where a record may begin, or the end of the file. */
+static int find_record(struct scanner *scanner, uint64_t *offset)
+{
+    for (*offset = bytes_align_down(*offset, 4) + 4; *offset + PART_BYTES <= scanner->file_bytes;
+         *offset += 4) {
+        int code = 0;
+        const uint8_t *part = scanner_at(scanner, *offset, PART_BYTES, &code);
+        if (!part)
+            return code;
+        if (bytes_le32(part) == MAGIC && part_kind(part) <= FIRST)
+            return 0;
+    }
+    *offset = scanner->file_bytes;
+    return 0;
+}
+
+static int refuse_2015(struct scanner *scanner)
+{
+    int code = 0;
+    const uint8_t *word = scanner->file_bytes >= 4 ? scanner_at(scanner, 0, 4, &code) : NULL;
+
+    if (word && bytes_le32(word) == MAGIC_2015)
+        return scanner_fault(scanner, ENOTSUP, 0,
+                             "RecordIO of 2015 (magic number 0x3ed7230a), before its format was "
+                             "settled; write it anew with MXNet's im2rec");
+    return code;
+}
+
+static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
+{
+    const struct recordio_settings *recordio = settings;
+    int code = refuse_2015(scanner);
+
+    /* A verify looks at every header itself. */
+    if (code == 0 && recordio->idx && !scanner->scan->fault)
+        code = index_by_idx(scanner, catalog);
+    if (code)
+        return code < 0 ? code : 0;
+    for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
+        const char *what = NULL;
+        code = measure_record(scanner, offset, &end, &what);
+        if (code == 0) {
+            code = catalog_add(catalog, offset, end - offset);
+        } else if (code > 0) {
+            code = scanner_fault(scanner, EBADMSG, offset, what);
+            end = offset;
+            if (code == 0)
+                code = find_record(scanner, &end);
+        }
+    }
+    return code;
+}
+
+static int recordio_index(const void *settings, const char *root, const struct format_scan *scan,
+                          struct catalog *catalog)
+{
+    const struct recordio_settings *recordio = settings;
+    struct shard_list list;
+    int code = shard_list_open(&list, root, recordio->match, wanted);
+
+    if (code == 0)
+        code = scan_shards(&list, recordio_walk, settings, scan, catalog);
+    shard_list_release(&list);
+    return code;
+}
+
+/* ---- parse ---- */
+
+/* Join the parts of a record in scratch. Returns the payload's bytes or a negative errno. */
+static int64_t join_parts(const uint8_t *record, size_t bytes, struct format_scratch *scratch)
+{
+    uint8_t *to = scratch->bytes;
+    size_t used = 0, offset = 0;
+
+    for (bool first = true;; first = false) {
+        const uint8_t *part = record + offset;
+        if (bytes - offset < PART_BYTES || bytes_le32(part) != MAGIC)
+            return fail(EBADMSG, "byte %zu of the record: a part of it is missing", offset);
+        enum kind kind = part_kind(part);
+        uint32_t length = part_length(part);
+        if (kind != LAST && (kind != (first ? FIRST : MIDDLE) || length % 4))
+            return fail(EBADMSG, "byte %zu of the record: its parts are not in order", offset);
+        if (padded(length) > bytes - offset - PART_BYTES)
+            return fail(EBADMSG, "byte %zu of the record: a part goes past its end", offset);
+        if (length + (size_t)4 > scratch->capacity - used)
+            return fail(ENOBUFS, "a record of several parts needs more than %zu bytes to be joined",
+                        scratch->capacity);
+        if (!first) {
+            bytes_put_le32(to + used, MAGIC);
+            used += 4;
+        }
+        memcpy(to + used, part + PART_BYTES, length);
+        used += length;
+        offset += PART_BYTES + padded(length);
+        if (kind == LAST)
+            break;
+    }
+    if (offset != bytes)
+        return fail(EBADMSG, "byte %zu of the record: %zu bytes follow its end", offset,
+                    bytes - offset);
+    return (int64_t)used;
+}
+
+/* MXNet keeps class numbers as floats. */
+static int32_t class_of(float label)
+{
+    return label >= 0 && label < 0x1p31f ? (int32_t)lrintf(label) : -1;
+}
+
+static int parse_payload(const uint8_t *payload, size_t bytes, struct sample *sample)
+{
+    if (bytes < LABEL_BYTES)
+        return fail(EBADMSG, "the record has %zu bytes, less than its image header of 24", bytes);
+    uint32_t flag = bytes_le32(payload);
+    float label = bytes_le_float(payload + 4);
+    if (flag > (bytes - LABEL_BYTES) / sizeof(float))
+        return fail(EBADMSG, "the record says it has %u labels, more than its %zu bytes can hold",
+                    flag, bytes);
+    if (flag > 0)
+        label = bytes_le_float(payload + LABEL_BYTES);
+    sample->label = class_of(label);
+    sample->id = bytes_le64(payload + 8);
+    sample->image = payload + LABEL_BYTES + flag * sizeof(float);
+    sample->image_bytes = bytes - LABEL_BYTES - flag * sizeof(float);
+    sample->encoding = SAMPLE_ENCODED;
+    return 0;
+}
+
+static int recordio_parse(const void *settings, const struct shard *shard, const void *record,
+                          size_t bytes, unsigned flags, struct format_scratch *scratch,
+                          struct sample *sample)
+{
+    const uint8_t *part = record;
+
+    (void)settings, (void)shard, (void)flags;
+    if (bytes < PART_BYTES || bytes_le32(part) != MAGIC)
+        return fail(EBADMSG, "no record begins here (the magic number 0xced7230a is missing)");
+    if (part_kind(part) == WHOLE) {
+        uint32_t length = part_length(part);
+        if (padded(length) + (size_t)PART_BYTES != bytes)
+            return fail(EBADMSG, "the record says it has %u bytes, where %zu are its place", length,
+                        bytes - PART_BYTES);
+        return parse_payload(part + PART_BYTES, length, sample);
+    }
+    if (part_kind(part) != FIRST)
+        return fail(EBADMSG, "a later part of a record without its first");
+    int64_t joined = join_parts(record, bytes, scratch);
+    return joined < 0 ? (int)joined : parse_payload(scratch->bytes, (size_t)joined, sample);
+}
+
+/* ---- writing ---- */
+
+struct recordio_writer {
+    struct sink rec, idx;
+    uint64_t records;
+};
+
+static int recordio_shard_open(void *state, const void *settings, const char *path)
+{
+    const struct recordio_settings *recordio = settings;
+    struct recordio_writer *writer = state;
+    int code = sink_open(&writer->rec, path);
+
+    if (code == 0 && recordio->idx) {
+        char *beside = idx_path(path);
+        code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
+        free(beside);
+    }
+    return code;
+}
+
+/* The payload lies in two pieces, the first a multiple of 4. A part is written when the magic is
+ * met: it may begin in the first piece and end in the second. */
+struct payload {
+    const uint8_t *header;
+    const uint8_t *image;
+    uint32_t image_bytes;
+};
+
+static uint32_t payload_word(const struct payload *payload, uint32_t at)
+{
+    return at < LABEL_BYTES ? bytes_le32(payload->header + at)
+                            : bytes_le32(payload->image + (at - LABEL_BYTES));
+}
+
+static int write_part(struct sink *sink, const struct payload *payload, enum kind kind,
+                      uint32_t from, uint32_t to)
+{
+    static const uint8_t zeros[4];
+    uint8_t part[PART_BYTES];
+    uint32_t header_end = to < LABEL_BYTES ? to : LABEL_BYTES;
+
+    bytes_put_le32(part, MAGIC);
+    bytes_put_le32(part + 4, (uint32_t)kind << 29 | (to - from));
+    int code = sink_write(sink, part, sizeof part);
+    if (code == 0 && from < header_end)
+        code = sink_write(sink, payload->header + from, header_end - from);
+    if (code == 0 && to > LABEL_BYTES) {
+        uint32_t image_from = from > LABEL_BYTES ? from - LABEL_BYTES : 0;
+        code = sink_write(sink, payload->image + image_from, to - LABEL_BYTES - image_from);
+    }
+    return code ? code : sink_write(sink, zeros, padded(to - from) - (to - from));
+}
+
+static int write_payload(struct sink *sink, const struct payload *payload)
+{
+    uint32_t bytes = LABEL_BYTES + payload->image_bytes, from = 0;
+    int code = 0;
+
+    for (uint32_t at = 0; code == 0 && at + 4 <= bytes; at += 4) {
+        if (payload_word(payload, at) != MAGIC)
+            continue;
+        code = write_part(sink, payload, from ? MIDDLE : FIRST, from, at);
+        from = at + 4;
+    }
+    return code ? code : write_part(sink, payload, from ? LAST : WHOLE, from, bytes);
+}
+
+static int recordio_shard_append(void *state, const struct sample *sample)
+{
+    struct recordio_writer *writer = state;
+    uint8_t header[LABEL_BYTES] = {0};
+
+    if (sample->encoding != SAMPLE_ENCODED)
+        return fail(EINVAL, "%s: RecordIO holds encoded images, not bare pixels",
+                    writer->rec.draft.path);
+    if (sample->image_bytes >= RECORD_LIMIT - LABEL_BYTES)
+        return fail(EFBIG, "%s: an image of %zu bytes is too large for RecordIO (512 MiB)",
+                    writer->rec.draft.path, sample->image_bytes);
+    bytes_put_le_float(header + 4, (float)sample->label);
+    bytes_put_le64(header + 8, sample->id);
+    const struct payload payload = {
+        .header = header, .image = sample->image, .image_bytes = (uint32_t)sample->image_bytes};
+    uint64_t offset = sink_offset(&writer->rec);
+    int code = write_payload(&writer->rec, &payload);
+    if (code == 0 && writer->idx.buffer)
+        code = sink_printf(&writer->idx, "%llu\t%llu\n", (unsigned long long)writer->records,
+                           (unsigned long long)offset);
+    writer->records++;
+    return code;
+}
+
+/* The .idx comes first: a .rec file that is there has its index. */
+static int recordio_shard_close(void *state, bool commit)
+{
+    struct recordio_writer *writer = state;
+    int code = sink_close(&writer->idx, commit);
+    int rec_code = sink_close(&writer->rec, commit && code == 0);
+
+    return code ? code : rec_code;
+}
+
+static int recordio_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
+{
+    if (shards == 0)
+        return 0;
+    *path = shards == 1 ? file_join(folder, "train.rec")
+                        : file_format_path("%s/train-%05u-of-%05u.rec", folder, shard, shards);
+    return *path ? 0 : -ENOMEM;
+}
+
+const struct format_ops format_recordio = {
+    .plugin = {.name = "recordio",
+               .summary = "RecordIO files (.rec) of MXNet",
+               .options = recordio_options,
+               .settings_size = sizeof(struct recordio_settings),
+               .state_size = sizeof(struct recordio_writer)},
+    .detect = recordio_detect,
+    .index = recordio_index,
+    .parse = recordio_parse,
+    .shard_open = recordio_shard_open,
+    .shard_append = recordio_shard_append,
+    .shard_close = recordio_shard_close,
+    .shard_path = recordio_shard_path,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/scan.h"
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SCAN_THREADS = 16 }; /* they wait for storage, so more than there are CPUs */
+
+struct scan_team {
+    const struct shard_list *list;
+    scan_walk walk;
+    const void *settings;
+    const struct format_scan *scan;
+    uint64_t total_bytes;
+    uint32_t workers;
+    struct counter done_bytes;
+    struct flag stop;
+};
+
+struct scan_worker {
+    struct thread thread;
+    struct scan_team *team;
+    uint32_t number;
+    struct catalog **parts; /* of shards number, number + workers, ... */
+};
+
+static void report(struct scanner *scanner, uint64_t offset)
+{
+    struct scan_team *team = scanner->team;
+
+    if (offset <= scanner->reported)
+        return;
+    counter_add(&team->done_bytes, offset - scanner->reported);
+    scanner->reported = offset;
+    if (scanner->scan->progress)
+        scanner->scan->progress(scanner->scan->progress_context, counter_get(&team->done_bytes),
+                                team->total_bytes);
+}
+
+const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code)
+{
+    uint64_t window_end = scanner->window_start + scanner->window_count;
+
+    assert(count <= SCANNER_HEADER_BYTES && count <= scanner->file_bytes &&
+           offset <= scanner->file_bytes - count);
+    if (offset >= scanner->window_start && offset + count <= window_end)
+        return scanner->window + (offset - scanner->window_start);
+    if (flag_get(&scanner->team->stop)) {
+        *code = -ECANCELED;
+        return NULL;
+    }
+    bool near = offset + SCANNER_WINDOW_BYTES / 4 >= scanner->window_start &&
+                offset < window_end + SCANNER_WINDOW_BYTES / 4;
+    size_t wanted = near ? SCANNER_WINDOW_BYTES : SCANNER_HEADER_BYTES;
+    ssize_t got = file_read_at(scanner->fd, scanner->window, wanted, offset, scanner->path);
+    if (got < 0 || (size_t)got < count) {
+        *code = got < 0 ? (int)got
+                        : fail(EIO, "%s: offset %llu: the file became shorter while it was indexed",
+                               scanner->path, (unsigned long long)offset);
+        return NULL;
+    }
+    scanner->window_start = offset;
+    scanner->window_count = (size_t)got;
+    report(scanner, offset);
+    return scanner->window;
+}
+
+/* Walk one shard with a window that is used again for the next. */
+static int walk_shard(struct scan_team *team, const char *path, const struct format_scan *scan,
+                      uint8_t *window, struct catalog *catalog)
+{
+    struct scanner scanner = {.path = path, .scan = scan, .team = team, .window = window};
+    struct stat status;
+
+    scanner.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (scanner.fd < 0)
+        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    int code = 0;
+    if (fstat(scanner.fd, &status))
+        code = fail(errno, "%s: %s", path, fail_errno_text(errno));
+    else if (!S_ISREG(status.st_mode))
+        code = fail(EINVAL, "%s: not a regular file", path);
+    scanner.file_bytes = code ? 0 : (uint64_t)status.st_size;
+    if (code == 0)
+        code = catalog_begin_shard(catalog, path, scanner.fd, 0);
+    if (code == 0 && scanner.file_bytes == 0)
+        code = scanner_fault(&scanner, ENODATA, 0, "the file is empty");
+    else if (code == 0)
+        code = team->walk(team->settings, &scanner, catalog);
+    if (code == 0)
+        report(&scanner, scanner.file_bytes);
+    close(scanner.fd);
+    return code;
+}
+
+static int scan_worker(void *argument)
+{
+    struct scan_worker *worker = argument;
+    struct scan_team *team = worker->team;
+    /* The progress and the faults are the caller's, so only its own thread tells them. */
+    struct format_scan quiet = {0};
+    uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
+    int code = window ? 0 : -ENOMEM;
+
+    for (uint32_t i = worker->number; code == 0 && i < team->list->count; i += team->workers) {
+        worker->parts[i] = catalog_create("", "");
+        code = worker->parts[i]
+                   ? walk_shard(team, team->list->paths[i],
+                                worker->number == 0 ? team->scan : &quiet, window, worker->parts[i])
+                   : -ENOMEM;
+    }
+    free(window);
+    if (code)
+        flag_set(&team->stop);
+    return code;
+}
+
+/* The caller's thread is worker 0. Another worker's -ECANCELED is not the cause. */
+static int scan_together(struct scan_team *team, struct catalog **parts)
+{
+    struct scan_worker *workers = memory_array(team->workers, sizeof *workers);
+    int code = 0;
+
+    if (!workers)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < team->workers; i++)
+        workers[i] = (struct scan_worker){.team = team, .number = i, .parts = parts};
+    for (uint32_t i = 1; code == 0 && i < team->workers; i++)
+        code = thread_start(&workers[i].thread, "scan", scan_worker, &workers[i]);
+    if (code)
+        flag_set(&team->stop);
+    else
+        code = scan_worker(&workers[0]);
+    for (uint32_t i = 1; i < team->workers; i++) {
+        bool cause_known = code && code != -ECANCELED;
+        char reason[FAIL_REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        int joined = thread_join(&workers[i].thread);
+        if (cause_known)
+            fail(-code, "%s", reason); /* joining may have replaced it */
+        else if (joined)
+            code = joined;
+    }
+    free(workers);
+    return code;
+}
+
+static int scan_parts(struct scan_team *team, struct catalog *catalog)
+{
+    uint32_t count = team->list->count;
+    struct catalog **parts = memory_array(count, sizeof *parts);
+
+    if (!parts)
+        return -ENOMEM;
+    int code = scan_together(team, parts);
+    for (uint32_t i = 0; i < count; i++) {
+        if (code == 0)
+            code = catalog_append(catalog, parts[i]);
+        catalog_destroy(parts[i]);
+    }
+    free(parts);
+    return code;
+}
+
+static int scan_one_by_one(struct scan_team *team, struct catalog *catalog)
+{
+    uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
+    int code = window ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; code == 0 && i < team->list->count; i++) {
+        code = walk_shard(team, team->list->paths[i], team->scan, window, catalog);
+        if ((code == -EACCES || code == -EIO) && team->scan->fault) {
+            /* A verify goes on with the next file. */
+            char reason[FAIL_REASON_BYTES];
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+            code = format_fault(team->scan, -code, team->list->paths[i], 0, reason);
+        }
+    }
+    free(window);
+    return code;
+}
+
+int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
+                const struct format_scan *scan, struct catalog *catalog)
+{
+    struct scan_team team = {.list = list, .walk = walk, .settings = settings, .scan = scan};
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct stat status;
+        if (stat(list->paths[i], &status) == 0)
+            team.total_bytes += (uint64_t)status.st_size;
+    }
+    team.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
+    if (scan->fault || team.workers < 2)
+        return scan_one_by_one(&team, catalog);
+    return scan_parts(&team, catalog);
+}

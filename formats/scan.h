@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scan: indexing shards that are files by looking at their record headers, several shards at
+ * once: on a network file system the wait for each header is the whole cost. It knows no format:
+ * the caller gives the function that walks one shard.
+ *
+ * A walk runs on one thread with a catalog of its own; the parts are joined in the order of the
+ * list. With a fault handler everything runs on the caller's thread.
+ */
+#ifndef IOBENCH_FORMATS_SCAN_H
+#define IOBENCH_FORMATS_SCAN_H
+
+#include "formats/format.h"
+#include "formats/shard_list.h"
+
+struct scan_team;
+
+/* A file looked at here and there. */
+struct scanner {
+    const char *path;
+    const struct format_scan *scan;
+    int fd;
+    uint64_t file_bytes;
+    /* private */
+    struct scan_team *team;
+    uint8_t *window;
+    uint64_t window_start, reported;
+    size_t window_count;
+};
+
+enum { SCANNER_WINDOW_BYTES = 256 * 1024, SCANNER_HEADER_BYTES = 4096 };
+
+/* The count bytes at offset (all within the file, count <= SCANNER_HEADER_BYTES); valid until the
+ * next call. Reads a little when headers lie far apart, much when they are neighbours. NULL with
+ * a reason and its code in *code. */
+const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code);
+
+/* A fault of this file. See format_fault(). */
+static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offset,
+                                const char *what)
+{
+    return format_fault(scanner->scan, code, scanner->path, offset, what);
+}
+
+/* Begin the shard in catalog, then add its records. */
+typedef int (*scan_walk)(const void *settings, struct scanner *scanner, struct catalog *catalog);
+
+int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
+                const struct format_scan *scan, struct catalog *catalog);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A folder for a test's files, removed with all in it. */
+#ifndef IOBENCH_TESTS_UNIT_FOLDER_H
+#define IOBENCH_TESTS_UNIT_FOLDER_H
+
+#include "tests/unit/unit.h"
+
+#include "base/file.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char test_folder[64];
+
+static int folder_setup(void **unused)
+{
+    const char *below = getenv("TMPDIR");
+
+    (void)unused;
+    snprintf(test_folder, sizeof test_folder, "%.40s/iobench-test-XXXXXX", below ? below : "/tmp");
+    return mkdtemp(test_folder) ? 0 : -1;
+}
+
+static int folder_remove_one(const char *path, const struct stat *status, int type,
+                             struct FTW *walk)
+{
+    (void)status, (void)type, (void)walk;
+    return remove(path);
+}
+
+static int folder_teardown(void **unused)
+{
+    (void)unused;
+    return nftw(test_folder, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The path of a name in the folder; good until the eighth next call. */
+static inline const char *folder_path(const char *name)
+{
+    static char paths[8][512];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder, name);
+    return path;
+}
+
+static inline void folder_write(const char *name, const void *bytes, size_t count)
+{
+    FILE *file = fopen(folder_path(name), "we");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+#endif
