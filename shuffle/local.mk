@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	shuffle/plan.c shuffle/plan.h \
-	shuffle/plugins.h shuffle/registry.c
+	shuffle/plugins.h shuffle/registry.c \
+	shuffle/source.c shuffle/source.h \
+	shuffle/buffer.c shuffle/buffer.h \
+	shuffle/direct.c \
+	shuffle/buffered.c

@@ -48,6 +48,7 @@ struct plan_scope {
     enum plan_partition partition;
     enum plan_remainder remainder;
     uint32_t batch_size;
+    uint64_t memory_bytes; /* the plan's own tables may take so much; 0: no limit */
 };
 
 struct plan_traits {

@@ -5,4 +5,8 @@
 
 #include "shuffle/plan.h"
 
+extern const struct shuffle_ops shuffle_none;
+extern const struct shuffle_ops shuffle_epoch;
+extern const struct shuffle_ops shuffle_buffer;
+
 #endif

@@ -3,5 +3,8 @@
 #include "shuffle/plugins.h"
 
 const struct plugin *const shuffle_registry[] = {
+    &shuffle_none.plugin,
+    &shuffle_epoch.plugin,
+    &shuffle_buffer.plugin,
     NULL,
 };

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants: runs[i].start grows and runs[run_count].start is the length of the walk; every
+ * record of the walk lies in exactly one run. least and most are the same on every rank, so all
+ * ranks agree on padding and dropping without a word between them. */
+#include "shuffle/source.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+bool source_is_shared(const struct plan_scope *scope)
+{
+    return scope->partition == PLAN_DISJOINT || scope->partition == PLAN_ELASTIC;
+}
+
+uint64_t source_seed(const struct plan_scope *scope, enum source_stream stream, uint64_t epoch,
+                     bool shared)
+{
+    uint64_t seed = random_hash(scope->seed, (uint64_t)stream, epoch);
+
+    return shared ? seed : random_hash(seed, scope->rank, 1);
+}
+
+void *source_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
+                   uint64_t size, const char *what)
+{
+    char need[32], limit[32];
+    uint64_t bytes = count > UINT64_MAX / size ? UINT64_MAX : count * size;
+
+    traits->state_bytes += bytes;
+    if (scope->memory_bytes && traits->state_bytes > scope->memory_bytes) {
+        fail(ENOMEM, "the shuffle needs %s for %s, the limit is %s; take fewer or larger units",
+             bytes_text(traits->state_bytes, need, sizeof need), what,
+             bytes_text(scope->memory_bytes, limit, sizeof limit));
+        return NULL;
+    }
+    return memory_array(count, size);
+}
+
+/* ---- units ---- */
+
+/* The first record of a shard that starts at or after a byte of it. */
+static uint64_t record_at_byte(const struct catalog *catalog, const struct shard *shard,
+                               uint64_t byte)
+{
+    uint64_t low = shard->first_record, high = low + shard->record_count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (catalog_extent(catalog, middle)->offset < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several small
+ * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. Sets
+ * unit_first when it is there; returns the count either way. */
+static uint64_t find_chunks(const struct source *source, uint64_t *unit_first)
+{
+    const struct catalog *catalog = source->scope.catalog;
+    const bool join = source->scope.partition != PLAN_SHARDS;
+    const uint64_t chunk_bytes = source->rules.chunk_bytes;
+    uint64_t count = 0, joined_bytes = 0, last = UINT64_MAX;
+
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        const struct shard *shard = &catalog->shards[s];
+        const uint64_t end = shard->first_record + shard->record_count;
+        if (shard->record_count == 0)
+            continue;
+        if (join && joined_bytes && joined_bytes + shard->stream_bytes <= chunk_bytes) {
+            joined_bytes += shard->stream_bytes;
+            continue;
+        }
+        joined_bytes = shard->stream_bytes <= chunk_bytes ? shard->stream_bytes : 0;
+        for (uint64_t first = shard->first_record; first < end;) {
+            if (unit_first)
+                unit_first[count] = first;
+            count++;
+            last = catalog_extent(catalog, first)->offset / chunk_bytes;
+            first = record_at_byte(catalog, shard, (last + 1) * chunk_bytes);
+        }
+    }
+    if (unit_first)
+        unit_first[count] = catalog->record_count;
+    return count;
+}
+
+static int make_units(struct source *source, struct plan_traits *traits)
+{
+    switch (source->rules.unit) {
+    case SOURCE_WHOLE:
+    case SOURCE_RECORDS:
+        source->unit_count = 1;
+        return 0;
+    case SOURCE_SHARDS:
+        source->unit_count = source->scope.catalog->shard_count;
+        return 0;
+    case SOURCE_CHUNKS:
+        source->unit_count = find_chunks(source, NULL);
+        source->unit_first = source_table(&source->scope, traits, source->unit_count + 1,
+                                          sizeof(uint64_t), "its table of chunks");
+        if (!source->unit_first)
+            return -ENOMEM;
+        find_chunks(source, source->unit_first);
+        return 0;
+    }
+    return 0;
+}
+
+static void unit_bounds(const struct source *source, uint64_t unit, uint64_t *first, uint64_t *end)
+{
+    const struct catalog *catalog = source->scope.catalog;
+
+    if (source->rules.unit == SOURCE_SHARDS) {
+        *first = catalog->shards[unit].first_record;
+        *end = *first + catalog->shards[unit].record_count;
+    } else if (source->rules.unit == SOURCE_CHUNKS) {
+        *first = source->unit_first[unit];
+        *end = source->unit_first[unit + 1];
+    } else {
+        *first = 0;
+        *end = catalog->record_count;
+    }
+}
+
+/* ---- partition ---- */
+
+static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
+{
+    return (uint64_t)((unsigned __int128)total * part / parts);
+}
+
+/* The first record that starts at or after a byte of all shards laid end to end. */
+static uint64_t record_at_global_byte(const struct catalog *catalog, uint64_t byte)
+{
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        if (byte < catalog->shards[s].stream_bytes)
+            return record_at_byte(catalog, &catalog->shards[s], byte);
+        byte -= catalog->shards[s].stream_bytes;
+    }
+    return catalog->record_count;
+}
+
+/* Where part number `part` of the walk begins. */
+static uint64_t cut(const struct source *source, uint32_t part)
+{
+    const struct catalog *catalog = source->scope.catalog;
+    const uint32_t parts = source->scope.ranks;
+    uint64_t bytes = 0, step;
+
+    if (part == 0 || part == parts)
+        return part ? catalog->record_count : 0;
+    switch (source->rules.cut) {
+    case SOURCE_CUT_CEILING:
+        step = (catalog->record_count + parts - 1) / parts;
+        return step * part < catalog->record_count ? step * part : catalog->record_count;
+    case SOURCE_CUT_BYTES:
+        if (source->scope.partition != PLAN_STICKY)
+            break;
+        for (uint32_t s = 0; s < catalog->shard_count; s++)
+            bytes += catalog->shards[s].stream_bytes;
+        return record_at_global_byte(catalog, share(bytes, part, parts));
+    case SOURCE_CUT_EVEN:
+        break;
+    }
+    return share(catalog->record_count, part, parts);
+}
+
+static uint64_t records_of_part(const struct source *source, uint32_t part)
+{
+    const struct catalog *catalog = source->scope.catalog;
+    uint64_t count = 0;
+
+    if (source->scope.partition == PLAN_REPLICATED)
+        return catalog->record_count;
+    if (source->scope.partition != PLAN_SHARDS)
+        return cut(source, part + 1) - cut(source, part);
+    for (uint64_t s = part; s < catalog->shard_count; s += source->scope.ranks)
+        count += catalog->shards[s].record_count;
+    return count;
+}
+
+/* Draws of a rank when batches are dealt from the shared walk: whole global batches, then a
+ * slice of what is left. A dropped rest is a whole global batch, so that all numbers of ranks
+ * leave out the same records. */
+static uint64_t elastic_draws(const struct plan_scope *scope)
+{
+    const uint64_t global = (uint64_t)scope->batch_size * scope->ranks;
+    const uint64_t whole = scope->catalog->record_count / global * scope->batch_size;
+    const uint64_t rest = scope->catalog->record_count % global;
+
+    if (rest == 0 || scope->remainder == PLAN_DROP)
+        return whole;
+    if (scope->remainder == PLAN_PAD)
+        return whole + scope->batch_size;
+    return whole + share(rest, scope->rank + 1, scope->ranks) -
+           share(rest, scope->rank, scope->ranks);
+}
+
+static uint64_t elastic_position(const struct plan_scope *scope, uint64_t place)
+{
+    const uint64_t global = (uint64_t)scope->batch_size * scope->ranks;
+    const uint64_t batch = place / scope->batch_size, row = place % scope->batch_size;
+    const uint64_t records = scope->catalog->record_count;
+
+    if (batch < records / global || scope->remainder == PLAN_PAD)
+        return (batch * global + (uint64_t)scope->rank * scope->batch_size + row) % records;
+    return batch * global + share(records % global, scope->rank, scope->ranks) + row;
+}
+
+static int count_shares(struct source *source)
+{
+    const struct plan_scope *scope = &source->scope;
+
+    source->least = UINT64_MAX;
+    if (scope->partition == PLAN_ELASTIC) {
+        if (scope->batch_size == 0)
+            return fail(EINVAL, "partition elastic deals batches: the batch size cannot be 0");
+        source->most = elastic_draws(scope);
+        if (scope->remainder == PLAN_DROP && source->most == 0)
+            return fail(EINVAL,
+                        "%llu records are less than one batch of %u x %u ranks, and the "
+                        "rest is dropped; use a smaller batch or remainder pad",
+                        (unsigned long long)scope->catalog->record_count, scope->batch_size,
+                        scope->ranks);
+        return 0;
+    }
+    for (uint32_t rank = 0; rank < scope->ranks; rank++) {
+        uint64_t count = records_of_part(source, rank);
+        if (count == 0)
+            return fail(EINVAL,
+                        "rank %u of %u would have no records of the %llu in %u shards; "
+                        "use fewer ranks or another partition",
+                        rank, scope->ranks, (unsigned long long)scope->catalog->record_count,
+                        scope->catalog->shard_count);
+        source->least = count < source->least ? count : source->least;
+        source->most = count > source->most ? count : source->most;
+    }
+    return 0;
+}
+
+int source_open(struct source *source, const struct plan_scope *scope,
+                const struct source_rules *rules, struct plan_traits *traits)
+{
+    *source = (struct source){.scope = *scope, .rules = *rules};
+    int code = make_units(source, traits);
+    if (code == 0)
+        code = count_shares(source);
+    if (code)
+        return code;
+    /* Clipping at the ends of a range never makes more runs than units; only units that are
+     * larger than a shard are split by dealing shards. */
+    source->run_capacity = source->unit_count;
+    if (scope->partition == PLAN_SHARDS && source->run_capacity < scope->catalog->shard_count)
+        source->run_capacity = scope->catalog->shard_count;
+    source->runs = source_table(scope, traits, source->run_capacity + 1, sizeof(struct source_run),
+                                "its table of runs");
+    return source->runs ? 0 : -ENOMEM;
+}
+
+void source_close(struct source *source)
+{
+    free(source->unit_first);
+    free(source->runs);
+    source->unit_first = NULL;
+    source->runs = NULL;
+}
+
+uint64_t source_draws_max(const struct source *source)
+{
+    return source->scope.remainder == PLAN_DROP && source->scope.partition != PLAN_ELASTIC
+               ? source->least
+               : source->most;
+}
+
+/* ---- the walk of an epoch ---- */
+
+static void add_run(struct source *source, uint64_t first, uint64_t end)
+{
+    struct source_run *run = &source->runs[source->run_count];
+
+    assert(source->run_count < source->run_capacity);
+    if (end <= first)
+        return;
+    run->first = first;
+    run[1].start = run->start + (end - first);
+    source->run_count++;
+}
+
+/* Units that lie in [first, end), in this epoch's order. */
+static void add_units(struct source *source, uint64_t seed, uint64_t first, uint64_t end)
+{
+    uint64_t low = 0, count = source->unit_count, unit_first, unit_end;
+
+    for (; count > 1; count--) { /* a range of a sticky rank: skip what lies before and after */
+        unit_bounds(source, low, &unit_first, &unit_end);
+        if (unit_end > first)
+            break;
+        low++;
+    }
+    for (; count > 1; count--) {
+        unit_bounds(source, low + count - 1, &unit_first, &unit_end);
+        if (unit_first < end)
+            break;
+    }
+    struct permutation order = permutation_start(seed, count);
+    for (uint64_t i = 0; i < count; i++) {
+        unit_bounds(source, low + (source->rules.permute ? permutation_at(&order, i) : i),
+                    &unit_first, &unit_end);
+        add_run(source, unit_first > first ? unit_first : first, unit_end < end ? unit_end : end);
+    }
+}
+
+/* The units of every ranks-th shard. Chunks do not cross shards then and lie in shard order. */
+static void add_shards(struct source *source, uint64_t seed)
+{
+    const struct catalog *catalog = source->scope.catalog;
+    const bool chunks = source->rules.unit == SOURCE_CHUNKS;
+    uint64_t unit = 0;
+
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        const struct shard *shard = &catalog->shards[s];
+        const uint64_t end = shard->first_record + shard->record_count;
+        const bool mine = s % source->scope.ranks == source->scope.rank;
+        if (mine && !chunks)
+            add_run(source, shard->first_record, end);
+        for (; chunks && unit < source->unit_count && source->unit_first[unit] < end; unit++)
+            if (mine)
+                add_run(source, source->unit_first[unit], source->unit_first[unit + 1]);
+    }
+    if (!source->rules.permute)
+        return;
+    struct random random = random_start(seed);
+    struct source_run *runs = source->runs;
+    for (uint64_t i = 0; i < source->run_count; i++) /* start holds the length for a while */
+        runs[i].start = runs[i + 1].start - runs[i].start;
+    for (uint64_t i = source->run_count; i > 1; i--) {
+        uint64_t j = random_below(&random, i);
+        struct source_run run = runs[i - 1];
+        runs[i - 1] = runs[j];
+        runs[j] = run;
+    }
+    for (uint64_t i = 0, start = 0; i <= source->run_count; i++) {
+        uint64_t length = i < source->run_count ? runs[i].start : 0;
+        runs[i].start = start;
+        start += length;
+    }
+}
+
+int source_begin(struct source *source, uint64_t epoch)
+{
+    const struct plan_scope *scope = &source->scope;
+    const bool permuted = source->rules.permute || source->rules.unit == SOURCE_RECORDS;
+    const uint64_t records = scope->catalog->record_count;
+    const uint64_t seed = source_seed(scope, SOURCE_ORDER, epoch, source_is_shared(scope));
+    uint32_t part = scope->rank;
+
+    source->run_count = source->run_now = 0;
+    source->runs[0].start = 0;
+    source->offset = 0;
+    if (scope->partition == PLAN_DISJOINT && !permuted)
+        part = (uint32_t)((scope->rank + epoch) % scope->ranks);
+    if (scope->partition == PLAN_SHARDS)
+        add_shards(source, seed);
+    else if (scope->partition == PLAN_STICKY)
+        add_units(source, seed, cut(source, part), cut(source, part + 1));
+    else
+        add_units(source, seed, 0, records);
+    if (scope->partition == PLAN_DISJOINT)
+        source->offset = cut(source, part);
+    if (source->rules.unit == SOURCE_RECORDS)
+        source->permutation = permutation_start(seed, source->runs[source->run_count].start);
+    if (scope->partition == PLAN_ELASTIC) {
+        source->own = records;
+        source->draws = elastic_draws(scope);
+        return 0;
+    }
+    source->own = records_of_part(source, part);
+    source->draws = scope->remainder == PLAN_PAD    ? source->most
+                    : scope->remainder == PLAN_DROP ? source->least
+                                                    : source->own;
+    return 0;
+}
+
+static void find_run(struct source *source, uint64_t position)
+{
+    uint64_t low = 0, high = source->run_count;
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (source->runs[middle].start <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    source->run_now = low;
+}
+
+uint64_t source_record(struct source *source, uint64_t place)
+{
+    uint64_t position;
+
+    assert(place < source->draws);
+    if (source->scope.partition == PLAN_ELASTIC)
+        position = elastic_position(&source->scope, place);
+    else /* padding goes round to the rank's first records */
+        position = source->offset + (place < source->own ? place : place % source->own);
+    if (source->rules.unit == SOURCE_RECORDS)
+        position = permutation_at(&source->permutation, position);
+    const struct source_run *run = &source->runs[source->run_now];
+    if (position >= run[1].start && source->run_now + 1 < source->run_count) {
+        source->run_now++;
+        run++;
+    }
+    if (position < run->start || position >= run[1].start) {
+        find_run(source, position);
+        run = &source->runs[source->run_now];
+    }
+    return run->first + (position - run->start);
+}
+
+int source_next(struct source *source, struct source_cursor *cursor, struct plan_op *ops,
+                uint32_t max)
+{
+    uint32_t count = 0;
+
+    while (count < max && cursor->place < source->draws) {
+        if (!cursor->fetched)
+            ops[count++] = (struct plan_op){.kind = PLAN_FETCH,
+                                            .record = source_record(source, cursor->place)};
+        else {
+            ops[count++] = (struct plan_op){.kind = PLAN_DRAW};
+            cursor->place++;
+        }
+        cursor->fetched = !cursor->fetched;
+    }
+    return (int)count;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * source: the input of one rank in one epoch: which records it uses and the order in which a
+ * strategy walks over them before any shuffle buffer of its own.
+ *
+ * The data set is seen as units (the whole of it, shards, chunks of bytes, single records) in
+ * storage or random order; the partition says which part of that walk is this rank's, and the
+ * remainder says how many of it are used. The walk is kept as runs of neighbouring records, so
+ * its memory goes with the units and not with the records; single records are permuted by a
+ * bijection and need none.
+ *
+ * Partitions: disjoint cuts the walk that all ranks share into one slice a rank; a walk in
+ * storage order is the same each epoch, so there the slices go round the ranks. sticky, shards
+ * and replicated give each rank a walk of its own (over a range, over every ranks-th shard, over
+ * everything). elastic deals batches out of the shared walk.
+ */
+#ifndef IOBENCH_SHUFFLE_SOURCE_H
+#define IOBENCH_SHUFFLE_SOURCE_H
+
+#include "base/random.h"
+#include "shuffle/plan.h"
+
+enum source_unit { SOURCE_WHOLE, SOURCE_SHARDS, SOURCE_CHUNKS, SOURCE_RECORDS };
+
+/* Where sticky ranges are cut. */
+enum source_cut {
+    SOURCE_CUT_EVEN,    /* rank r has [r N / P, (r + 1) N / P) */
+    SOURCE_CUT_CEILING, /* ceil(N / P) each while they last (dmlc-core's indexed split) */
+    SOURCE_CUT_BYTES,   /* equal bytes (dmlc-core's plain split) */
+};
+
+struct source_rules {
+    enum source_unit unit;
+    uint64_t chunk_bytes; /* of SOURCE_CHUNKS */
+    bool permute;         /* units in random order; SOURCE_RECORDS always are */
+    enum source_cut cut;
+};
+
+struct source_run {
+    uint64_t first; /* record */
+    uint64_t start; /* its position in the walk */
+};
+
+struct source {
+    struct plan_scope scope;
+    struct source_rules rules;
+    uint64_t unit_count;
+    uint64_t *unit_first; /* of SOURCE_CHUNKS: unit_count + 1 record numbers */
+    uint64_t run_capacity;
+    uint64_t least, most; /* records of the poorest and of the richest rank */
+    /* of the epoch begun */
+    struct source_run *runs; /* run_count + 1: the last one holds the end */
+    uint64_t run_count, run_now;
+    struct permutation permutation;
+    uint64_t offset; /* of the rank's part in the walk */
+    uint64_t own;    /* its length */
+    uint64_t draws;
+};
+
+/* Purposes of random numbers, so that no two streams of a plan are the same. */
+enum source_stream { SOURCE_ORDER = 1, SOURCE_BUFFER, SOURCE_INSIDE, SOURCE_SIZES };
+
+/* The seed of a stream. Walks that ranks share do not depend on the rank. */
+uint64_t source_seed(const struct plan_scope *scope, enum source_stream stream, uint64_t epoch,
+                     bool shared);
+bool source_is_shared(const struct plan_scope *scope);
+
+/* Adds its tables to traits->state_bytes. Refuses a partition that leaves a rank without
+ * records. Close it after every open, failed ones too. */
+int source_open(struct source *source, const struct plan_scope *scope,
+                const struct source_rules *rules, struct plan_traits *traits);
+void source_close(struct source *source);
+int source_begin(struct source *source, uint64_t epoch);
+
+/* The record at a place of this rank's input, 0 .. draws - 1. Fast when places are neighbours. */
+uint64_t source_record(struct source *source, uint64_t place);
+
+/* The most draws of any epoch. */
+uint64_t source_draws_max(const struct source *source);
+
+/* Claim memory for a plan's own table: zeroed, or NULL with a reason when it is more than
+ * scope->memory_bytes allows or than there is. Adds it to traits->state_bytes. */
+void *source_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
+                   uint64_t size, const char *what);
+
+/* Operations of an order without a buffer of its own: slot 0 again and again. */
+struct source_cursor {
+    uint64_t place;
+    bool fetched;
+};
+int source_next(struct source *source, struct source_cursor *cursor, struct plan_op *ops,
+                uint32_t max);
+
+#endif
