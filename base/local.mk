@@ -10,6 +10,7 @@ libiobench_a_SOURCES += \
 	base/memory.c base/memory.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \
+	base/pool.c base/pool.h base/pool_jpeg.c \
 	base/queue.c base/queue.h \
 	base/random.c base/random.h \
 	base/stats.c base/stats.h \

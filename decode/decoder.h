@@ -30,6 +30,8 @@ struct decoder_traits {
 /* What odd images were met; each is decoded or counted, none stops a run. */
 struct decode_figures {
     uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
+    uint64_t truncated; /* ended early; decoded as far as it went, the rest is grey */
+    uint64_t damaged;   /* decoded, but libjpeg warned of corrupt bytes */
 };
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
@@ -39,7 +41,7 @@ struct decoder_ops {
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
     void (*close)(void *state);
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders.
-     * 0, or -EBADMSG with a reason when the image cannot be decoded. */
+     * 0, or -EBADMSG with a reason when the image cannot be decoded; -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
 };

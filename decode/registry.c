@@ -5,5 +5,6 @@
 const struct plugin *const decoder_registry[] = {
     &decoder_none.plugin,
     &decoder_checksum.plugin,
+    &decoder_jpeg.plugin,
     NULL,
 };

@@ -1,1 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	kernels/clones.h \
+	kernels/resize.c kernels/resize.h

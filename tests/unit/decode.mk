@@ -6,3 +6,12 @@ tests_unit_test_view_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_checksum
 tests_unit_test_checksum_SOURCES = tests/unit/test_checksum.c tests/unit/unit.h
 tests_unit_test_checksum_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_resize
+tests_unit_test_resize_SOURCES = tests/unit/test_resize.c tests/unit/unit.h
+tests_unit_test_resize_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_jpeg
+tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/unit.h
+tests_unit_test_jpeg_LDADD = $(UNIT_LIBS)
+EXTRA_DIST += tests/fixtures/images

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libjpeg's memory manager over a pool (libjpeg.txt, "Memory management", and jmemsys.h).
+ * - The manager libjpeg made stays in place and keeps the permanent pool (tables that live as long
+ *   as the object); only the calls of the image pool are replaced in its table.
+ * - A virtual array is simply all in memory, from its request on.
+ * - Rows of samples are padded to 64 bytes, since SIMD code of libjpeg-turbo works on whole
+ * vectors.
+ */
+#include "base/pool.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+/* The two control blocks are opaque to libjpeg: each memory manager has its own. */
+struct jvirt_sarray_control {
+    JSAMPARRAY rows;
+    JDIMENSION count;
+};
+
+struct jvirt_barray_control {
+    JBLOCKARRAY rows;
+    JDIMENSION count;
+};
+
+static struct pool *pool_of(j_common_ptr jpeg)
+{
+    return jpeg->client_data;
+}
+
+static void *take(j_common_ptr jpeg, size_t count, size_t size)
+{
+    void *piece = pool_take_array(pool_of(jpeg), count, size);
+
+    if (!piece)
+        ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
+    return piece;
+}
+
+static void *take_small(j_common_ptr jpeg, int pool_id, size_t bytes)
+{
+    if (pool_id != JPOOL_IMAGE)
+        return pool_of(jpeg)->jpeg_original->alloc_small(jpeg, pool_id, bytes);
+    return take(jpeg, 1, bytes);
+}
+
+static void *take_large(j_common_ptr jpeg, int pool_id, size_t bytes)
+{
+    if (pool_id != JPOOL_IMAGE)
+        return pool_of(jpeg)->jpeg_original->alloc_large(jpeg, pool_id, bytes);
+    return take(jpeg, 1, bytes);
+}
+
+static JSAMPARRAY take_samples(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
+{
+    if (pool_id != JPOOL_IMAGE)
+        return pool_of(jpeg)->jpeg_original->alloc_sarray(jpeg, pool_id, width, count);
+    size_t stride = bytes_align_up((size_t)width * sizeof(JSAMPLE), POOL_ALIGNMENT);
+    JSAMPARRAY rows = take(jpeg, count, sizeof *rows);
+    uint8_t *samples = take(jpeg, count, stride);
+    for (JDIMENSION i = 0; i < count; i++)
+        rows[i] = samples + i * stride;
+    return rows;
+}
+
+static JBLOCKARRAY take_blocks(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
+{
+    if (pool_id != JPOOL_IMAGE)
+        return pool_of(jpeg)->jpeg_original->alloc_barray(jpeg, pool_id, width, count);
+    JBLOCKARRAY rows = take(jpeg, count, sizeof *rows);
+    JBLOCKROW blocks = take(jpeg, (size_t)width * count, sizeof *blocks);
+    for (JDIMENSION i = 0; i < count; i++)
+        rows[i] = blocks + (size_t)i * width;
+    return rows;
+}
+
+static jvirt_sarray_ptr request_samples(j_common_ptr jpeg, int pool_id, boolean zero,
+                                        JDIMENSION width, JDIMENSION count, JDIMENSION access)
+{
+    jvirt_sarray_ptr array = take(jpeg, 1, sizeof *array);
+
+    (void)access;
+    if (pool_id != JPOOL_IMAGE)
+        ERREXIT1(jpeg, JERR_BAD_POOL_ID, pool_id);
+    array->rows = take_samples(jpeg, pool_id, width, count);
+    array->count = count;
+    for (JDIMENSION i = 0; zero && i < count; i++)
+        memset(array->rows[i], 0, width);
+    return array;
+}
+
+static jvirt_barray_ptr request_blocks(j_common_ptr jpeg, int pool_id, boolean zero,
+                                       JDIMENSION width, JDIMENSION count, JDIMENSION access)
+{
+    jvirt_barray_ptr array = take(jpeg, 1, sizeof *array);
+
+    (void)access;
+    if (pool_id != JPOOL_IMAGE)
+        ERREXIT1(jpeg, JERR_BAD_POOL_ID, pool_id);
+    array->rows = take_blocks(jpeg, pool_id, width, count);
+    array->count = count;
+    if (zero && count)
+        memset(array->rows[0], 0, (size_t)width * count * sizeof(JBLOCK));
+    return array;
+}
+
+static void realize(j_common_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+static void check_access(j_common_ptr jpeg, JDIMENSION start, JDIMENSION rows, JDIMENSION count)
+{
+    if (start > count || rows > count - start)
+        ERREXIT(jpeg, JERR_BAD_VIRTUAL_ACCESS);
+}
+
+static JSAMPARRAY access_samples(j_common_ptr jpeg, jvirt_sarray_ptr array, JDIMENSION start,
+                                 JDIMENSION rows, boolean writable)
+{
+    (void)writable;
+    check_access(jpeg, start, rows, array->count);
+    return array->rows + start;
+}
+
+static JBLOCKARRAY access_blocks(j_common_ptr jpeg, jvirt_barray_ptr array, JDIMENSION start,
+                                 JDIMENSION rows, boolean writable)
+{
+    (void)writable;
+    check_access(jpeg, start, rows, array->count);
+    return array->rows + start;
+}
+
+static void free_pool(j_common_ptr jpeg, int pool_id)
+{
+    if (pool_id != JPOOL_IMAGE)
+        pool_of(jpeg)->jpeg_original->free_pool(jpeg, pool_id);
+    else
+        pool_reset(pool_of(jpeg));
+}
+
+int pool_serve_jpeg(struct pool *pool, struct jpeg_common_struct *jpeg)
+{
+    struct jpeg_memory_mgr *manager = jpeg->mem;
+
+    pool->jpeg_original = memory_zeroed(sizeof *manager);
+    if (!pool->jpeg_original)
+        return -ENOMEM;
+    *pool->jpeg_original = *manager;
+    jpeg->client_data = pool;
+    manager->alloc_small = take_small;
+    manager->alloc_large = take_large;
+    manager->alloc_sarray = take_samples;
+    manager->alloc_barray = take_blocks;
+    manager->request_virt_sarray = request_samples;
+    manager->request_virt_barray = request_blocks;
+    manager->realize_virt_arrays = realize;
+    manager->access_virt_sarray = access_samples;
+    manager->access_virt_barray = access_blocks;
+    manager->free_pool = free_pool;
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/image.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+
+int image_check_size(const struct image_request *request, uint64_t width, uint64_t height)
+{
+    if (width == 0 || height == 0)
+        return fail(EBADMSG, "the image has no pixels");
+    if (width > UINT16_MAX || height > UINT16_MAX || width * height > request->max_pixels)
+        return fail(EBADMSG, "the image claims %llu x %llu pixels, more than max-pixels=%llu",
+                    (unsigned long long)width, (unsigned long long)height,
+                    (unsigned long long)request->max_pixels);
+    return 0;
+}
+
+int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
+               uint32_t height, uint32_t numerator)
+{
+    struct view_box view = view_box(request->view, request->rules, width, height);
+    const double scale = numerator / 8.0;
+    const struct resize_box box = {
+        .x = view.x * scale,
+        .y = view.y * scale,
+        .width = view.width * scale,
+        .height = view.height * scale,
+        .image_width = (width * numerator + 7) / 8,
+        .image_height = (height * numerator + 7) / 8,
+        .mirror = view.mirror,
+    };
+
+    return resize_plan(resize, &box, request->side, request->pool);
+}

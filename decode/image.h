@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * image: what the parts of the jpeg decoder share: the request for one row of pixels, and the
+ * readers of each kind of image. All memory of one image comes from one pool. One thread.
+ */
+#ifndef IOBENCH_DECODE_IMAGE_H
+#define IOBENCH_DECODE_IMAGE_H
+
+#include "base/pool.h"
+#include "decode/decoder.h"
+#include "kernels/resize.h"
+
+struct image_request {
+    const struct decode_source *source;
+    const struct view *view;
+    const struct view_rules *rules;
+    uint64_t max_pixels;
+    uint32_t side;
+    struct pool *pool;
+    uint8_t *row;
+    struct decode_figures *figures;
+};
+
+/* Refuses an image without pixels or with more than max_pixels. 0, or -EBADMSG. */
+int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);
+
+/* The view's box of a width x height image that was scaled to scaled_width x scaled_height
+ * (rounded up) by numerator/8, and its plan. 0, or -ENOMEM. */
+int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
+               uint32_t height, uint32_t numerator);
+
+/* ---- PNG (decode/png.c) ---- */
+bool image_is_png(const struct decode_source *source);
+int image_decode_png(const struct image_request *request);
+
+/* ---- raw layouts (decode/raw.c) ---- */
+int image_decode_raw(const struct image_request *request);
+
+/* ---- JPEG (decode/jpeg.c) ---- */
+struct jpeg_settings {
+    uint64_t size;
+    uint64_t max_pixels;
+    int view, dct, upsampling, scale;
+};
+
+#endif

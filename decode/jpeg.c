@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The jpeg decoder: a JPEG (or PNG, or raw image) to one row of RGB pixels, on the CPU.
+ *
+ * What cannot be avoided is the Huffman decoding of the scan up to the last row of the box, since
+ * a baseline scan has no entry points. The rest is kept small:
+ * - rows above the box are entropy-decoded only (jpeg_skip_scanlines), columns beside it are not
+ *   transformed (jpeg_crop_scanline), rows below it are not touched at all;
+ * - a box larger than the output is shrunk by the inverse DCT itself, as far as it stays at least
+ *   as large as the output, by the factors that libjpeg-turbo has SIMD code for;
+ * - rows go straight from libjpeg into the ring of the resize kernel, in cache.
+ * libjpeg's and libpng's memory is a pool, so nothing is allocated per image.
+ *
+ * EXIF orientation is ignored, as the field's training pipelines do.
+ */
+#include "decode/image.h"
+
+#include "base/fail.h"
+#include "base/option.h"
+#include "decode/plugins.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum {
+    POOL_BYTES = 4 << 20,
+    SCANS_MAX = 200, /* of a progressive image; real ones have about ten */
+};
+
+/* The coefficients of a progressive image in all its components, plus rows: see jdcoefct.c. */
+enum { POOL_BYTES_PER_PIXEL = 16 };
+
+enum { DCT_ISLOW, DCT_IFAST };
+enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
+enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
+enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
+
+struct jpeg_state {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_source_mgr source;
+    struct pool pool;
+    struct resize resize;
+    struct view view;
+    const struct jpeg_settings *settings;
+    bool created, truncated;
+    jmp_buf escape;
+    char reason[JMSG_LENGTH_MAX];
+};
+
+static const char *const view_names[] = {"asked", "train", "evaluate", NULL};
+static const char *const dct_names[] = {"islow", "ifast", NULL};
+static const char *const upsampling_names[] = {"plain", "fancy", NULL};
+static const char *const scale_names[] = {"fast", "any", "none", NULL};
+
+static const struct option_spec jpeg_options[] = {
+    {.name = "size",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct jpeg_settings, size),
+     .fallback = "224",
+     .summary = "side of the output square in pixels",
+     .minimum = 1,
+     .maximum = 4096},
+    {.name = "view",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, view),
+     .fallback = "asked",
+     .choices = view_names,
+     .summary = "random crop (train), centre crop (evaluate), or what the run asks for"},
+    {.name = "dct",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, dct),
+     .fallback = "islow",
+     .choices = dct_names,
+     .summary = "inverse DCT: exact to a level (islow) or slightly faster (ifast)"},
+    {.name = "upsampling",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, upsampling),
+     .fallback = "plain",
+     .choices = upsampling_names,
+     .summary = "chroma repeated (plain) or interpolated as image viewers do (fancy)"},
+    {.name = "scale",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, scale),
+     .fallback = "fast",
+     .choices = scale_names,
+     .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none)"},
+    {.name = "max-pixels",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct jpeg_settings, max_pixels),
+     .fallback = "134217728",
+     .summary = "refuse images with more pixels than this",
+     .minimum = 1,
+     .maximum = 4294967296.0},
+    {.name = NULL},
+};
+
+/* ---- what libjpeg calls ---- */
+
+static void on_error(j_common_ptr jpeg)
+{
+    struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
+
+    jpeg->err->format_message(jpeg, state->reason);
+    longjmp(state->escape, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level)
+{
+    if (level < 0)
+        jpeg->err->num_warnings++;
+}
+
+static void on_progress(j_common_ptr jpeg)
+{
+    struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
+
+    if (state->jpeg.input_scan_number > SCANS_MAX) {
+        snprintf(state->reason, sizeof state->reason, "it has more than %d scans", SCANS_MAX);
+        longjmp(state->escape, 1);
+    }
+}
+
+static void source_begin(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+/* The image ended early: what libjpeg.txt advises, an end marker, so that what came is decoded. */
+static boolean source_fill(j_decompress_ptr jpeg)
+{
+    static const JOCTET end[] = {0xff, JPEG_EOI};
+
+    ((struct jpeg_state *)(void *)jpeg)->truncated = true;
+    jpeg->src->next_input_byte = end;
+    jpeg->src->bytes_in_buffer = sizeof end;
+    return TRUE;
+}
+
+static void source_skip(j_decompress_ptr jpeg, long bytes)
+{
+    struct jpeg_source_mgr *source = jpeg->src;
+
+    if (bytes <= 0)
+        return;
+    if ((size_t)bytes >= source->bytes_in_buffer) {
+        source_fill(jpeg);
+        return;
+    }
+    source->next_input_byte += bytes;
+    source->bytes_in_buffer -= (size_t)bytes;
+}
+
+static void source_end(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+/* ---- one JPEG ---- */
+
+/* The smallest n of n/8 that leaves the box at least as large as the output. */
+static uint32_t choose_scale(const struct jpeg_state *state, const struct view_box *box)
+{
+    const double shorter = box->width < box->height ? box->width : box->height;
+    const double side = (double)state->settings->size;
+
+    if (state->settings->scale == SCALE_NONE)
+        return 8;
+    const uint32_t factor = state->settings->scale == SCALE_FAST ? 2 : 0;
+    uint32_t numerator = 1;
+    while (numerator < 8 && shorter * numerator / 8 < side)
+        numerator = factor ? numerator * factor : numerator + 1;
+    return numerator;
+}
+
+static void set_output(struct jpeg_state *state, uint32_t numerator)
+{
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
+    const bool inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+
+    jpeg->scale_num = numerator;
+    jpeg->scale_denom = 8;
+    jpeg->out_color_space = inks ? JCS_CMYK : JCS_EXT_RGBX;
+    jpeg->dct_method = state->settings->dct == DCT_IFAST ? JDCT_IFAST : JDCT_ISLOW;
+    jpeg->do_fancy_upsampling = state->settings->upsampling == UPSAMPLE_FANCY;
+    /* Smoothing of coarse progressive scans: costs time, and complete files do not need it. */
+    jpeg->do_block_smoothing = FALSE;
+}
+
+/* Inks are paper minus light. Adobe stores them inverted, which is then light already. */
+static void inks_to_rgbx(uint8_t *row, uint32_t pixels, bool inverted)
+{
+    const uint8_t flip = inverted ? 0 : 255;
+
+    for (uint8_t *end = row + (size_t)pixels * RESIZE_PIXEL_BYTES; row < end;
+         row += RESIZE_PIXEL_BYTES) {
+        const uint32_t black = row[3] ^ flip;
+        for (int i = 0; i < 3; i++)
+            row[i] = (uint8_t)(((uint32_t)(row[i] ^ flip) * black + 127) / 255);
+    }
+}
+
+static int read_rows(struct jpeg_state *state, uint32_t columns)
+{
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
+    const bool inks = jpeg->out_color_space == JCS_CMYK;
+    const bool inverted = jpeg->saw_Adobe_marker;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+
+    if (state->resize.row > 0)
+        jpeg_skip_scanlines(jpeg, state->resize.row);
+    for (uint32_t count; (count = resize_want(&state->resize, rows));) {
+        count = jpeg_read_scanlines(jpeg, rows, count);
+        if (count == 0)
+            return fail(EBADMSG, "the JPEG has fewer rows than its header says");
+        for (uint32_t i = 0; inks && i < count; i++)
+            inks_to_rgbx(rows[i], columns, inverted);
+        resize_give(&state->resize, count);
+    }
+    return 0;
+}
+
+static int decode_opened(struct jpeg_state *state, const struct image_request *request)
+{
+    struct jpeg_decompress_struct *jpeg = &state->jpeg;
+    int code;
+
+    jpeg_read_header(jpeg, TRUE);
+    const uint32_t width = jpeg->image_width, height = jpeg->image_height;
+    if ((code = image_check_size(request, width, height)))
+        return code;
+    struct view_box box = view_box(request->view, request->rules, width, height);
+    const uint32_t numerator = choose_scale(state, &box);
+    set_output(state, numerator);
+    request->figures->progressive += jpeg->progressive_mode != 0;
+    request->figures->grayscale += jpeg->num_components == 1;
+    request->figures->cmyk += jpeg->out_color_space == JCS_CMYK;
+    jpeg_start_decompress(jpeg);
+
+    if ((code = image_plan(request, &state->resize, width, height, numerator)))
+        return code;
+    JDIMENSION origin = state->resize.x.low, columns = state->resize.x.high - origin;
+    if (columns < jpeg->output_width)
+        jpeg_crop_scanline(jpeg, &origin, &columns);
+    if ((code = resize_begin(&state->resize, origin, columns, request->row)))
+        return code;
+    return read_rows(state, columns);
+}
+
+static int decode_jpeg(struct jpeg_state *state, const struct image_request *request)
+{
+    const struct decode_source *source = request->source;
+    int code;
+
+    state->truncated = false;
+    state->errors.num_warnings = 0;
+    state->source.next_input_byte = source->bytes;
+    state->source.bytes_in_buffer = source->length;
+    if (setjmp(state->escape))
+        code = fail(EBADMSG, "the JPEG cannot be decoded: %s", state->reason);
+    else
+        code = decode_opened(state, request);
+    if (code == 0 && state->truncated)
+        request->figures->truncated++;
+    else if (code == 0 && state->errors.num_warnings)
+        request->figures->damaged++;
+    jpeg_abort_decompress(&state->jpeg);
+    return code;
+}
+
+/* ---- the plug-in ---- */
+
+static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *traits)
+{
+    struct jpeg_state *state = opaque;
+    int code;
+
+    state->settings = settings;
+    traits->side = (uint32_t)state->settings->size;
+    traits->row_bytes = (size_t)traits->side * traits->side * 3;
+    traits->reads_image = true;
+    code = pool_open(&state->pool, POOL_BYTES,
+                     POOL_BYTES + state->settings->max_pixels * POOL_BYTES_PER_PIXEL);
+    if (code)
+        return code;
+    state->jpeg.err = jpeg_std_error(&state->errors);
+    state->errors.error_exit = on_error;
+    state->errors.emit_message = on_message;
+    if (setjmp(state->escape))
+        return fail(ENOMEM, "libjpeg cannot start: %s", state->reason);
+    state->created = true;
+    jpeg_create_decompress(&state->jpeg);
+    state->progress.progress_monitor = on_progress;
+    state->jpeg.progress = &state->progress;
+    state->source = (struct jpeg_source_mgr){
+        .init_source = source_begin,
+        .fill_input_buffer = source_fill,
+        .skip_input_data = source_skip,
+        .resync_to_restart = jpeg_resync_to_restart,
+        .term_source = source_end,
+    };
+    state->jpeg.src = &state->source;
+    return pool_serve_jpeg(&state->pool, (struct jpeg_common_struct *)&state->jpeg);
+}
+
+static void jpeg_close(void *opaque)
+{
+    struct jpeg_state *state = opaque;
+
+    if (state->created)
+        jpeg_destroy_decompress(&state->jpeg);
+    pool_close(&state->pool);
+}
+
+static int jpeg_decode(void *opaque, const struct decode_source *source, const struct view *view,
+                       void *row, struct decode_figures *figures)
+{
+    struct jpeg_state *state = opaque;
+    const struct image_request request = {
+        .source = source,
+        .view = &state->view,
+        .rules = &view_rules_imagenet,
+        .max_pixels = state->settings->max_pixels,
+        .side = (uint32_t)state->settings->size,
+        .pool = &state->pool,
+        .row = row,
+        .figures = figures,
+    };
+
+    state->view = *view;
+    if (state->settings->view != LOOK_ASKED)
+        state->view.kind = state->settings->view == LOOK_TRAIN ? VIEW_TRAIN : VIEW_EVALUATE;
+    pool_reset(&state->pool);
+    if (source->layout != DECODE_ENCODED)
+        return image_decode_raw(&request);
+    if (image_is_png(source))
+        return image_decode_png(&request);
+    return decode_jpeg(state, &request);
+}
+
+const struct decoder_ops decoder_jpeg = {
+    .plugin = {.name = "jpeg",
+               .summary = "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, raw)",
+               .options = jpeg_options,
+               .settings_size = sizeof(struct jpeg_settings),
+               .state_size = sizeof(struct jpeg_state)},
+    .open = jpeg_open,
+    .close = jpeg_close,
+    .decode = jpeg_decode,
+};

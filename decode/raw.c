@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Images stored as bare pixels: interleaved RGB, or Caffe's planes in the order blue, green, red.
+ */
+#include "decode/image.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+
+static void fill_row(const struct decode_source *source, uint32_t number, uint32_t low,
+                     uint32_t high, uint8_t *row)
+{
+    const size_t plane = (size_t)source->width * source->height;
+    const uint8_t *bytes = source->bytes;
+    const bool planes = source->layout == DECODE_RAW_CHW_BGR;
+    const size_t channels = source->channels, step = planes ? 1 : channels;
+    const uint8_t *pixel = bytes + ((size_t)number * source->width + low) * step;
+    /* Where red, green and blue lie after the pixel's address. */
+    const size_t red = channels == 3 && planes ? 2 * plane : 0;
+    const size_t green = channels == 1 ? 0 : planes ? plane : 1;
+    const size_t blue = channels == 1 || planes ? 0 : 2;
+
+    for (uint32_t x = low; x < high; x++, pixel += step, row += RESIZE_PIXEL_BYTES) {
+        row[0] = pixel[red];
+        row[1] = pixel[green];
+        row[2] = pixel[blue];
+        row[3] = 0;
+    }
+}
+
+int image_decode_raw(const struct image_request *request)
+{
+    const struct decode_source *source = request->source;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    struct resize resize;
+    int code;
+
+    request->figures->raw++;
+    if (source->channels != 1 && source->channels != 3)
+        return fail(EBADMSG, "a raw image has %u channels; 1 and 3 are known", source->channels);
+    if ((code = image_check_size(request, source->width, source->height)))
+        return code;
+    if (source->length < (size_t)source->width * source->height * source->channels)
+        return fail(EBADMSG, "a raw image of %u x %u x %u has only %zu bytes", source->width,
+                    source->height, source->channels, source->length);
+    if (source->channels == 1)
+        request->figures->grayscale++;
+    if ((code = image_plan(request, &resize, source->width, source->height, 8)))
+        return code;
+    const uint32_t low = resize.x.low, high = resize.x.high;
+    if ((code = resize_begin(&resize, low, high - low, request->row)))
+        return code;
+    for (uint32_t count; (count = resize_want(&resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            fill_row(source, resize.row + i, low, high, rows[i]);
+        resize_give(&resize, count);
+    }
+    return 0;
+}

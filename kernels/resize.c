@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants.
+ * - The weights of a window sum to 65535, so a sum of 16-bit products' high halves cannot pass 16
+ *   bits: 255 * 256 * 65535 / 65536 < 65280. Each high half loses half a unit of 1/256 level on
+ *   average; half the number of taps is added back (at most ROUND_MAX, which cannot overflow).
+ * - The ring holds source row r at r % ring_rows; rows from y.first[out_row] to row - 1 are valid.
+ *   A window has at most y.taps rows, so RESIZE_ROWS_MAX slots are always free.
+ */
+#include "kernels/resize.h"
+
+#include "base/bytes.h"
+#include "kernels/clones.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { ONE = 65535, ROUND_MAX = 64, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
+
+struct window {
+    uint32_t first, count;
+    double centre, reach;
+};
+
+/* The triangle of the antialiased bilinear filter: reach is one output pixel when shrinking, one
+ * source pixel when enlarging. */
+static struct window window_at(double start, double scale, uint32_t low, uint32_t high, uint32_t i)
+{
+    struct window window = {.centre = start + (i + 0.5) * scale, .reach = scale > 1 ? scale : 1};
+    double first = floor(window.centre - window.reach + 0.5);
+    double last = floor(window.centre + window.reach + 0.5);
+
+    window.first = first > low ? (uint32_t)first : low;
+    if (window.first > high - 1)
+        window.first = high - 1;
+    uint32_t end = last < high ? (uint32_t)last : high;
+    window.count = end > window.first ? end - window.first : 1;
+    return window;
+}
+
+static double weight_at(const struct window *window, uint32_t k)
+{
+    double distance = fabs(window->first + k + 0.5 - window->centre) / window->reach;
+
+    return distance < 1 ? 1 - distance : 0;
+}
+
+static double weights_sum(const struct window *window)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < window->count; k++)
+        sum += weight_at(window, k);
+    return sum;
+}
+
+/* Rounded so that the sum is ONE: what rounding leaves goes to the largest weight. */
+static void set_weights(const struct window *window, uint16_t *weights, uint32_t taps)
+{
+    const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
+    int32_t left = ONE;
+    uint32_t largest = 0;
+
+    for (uint32_t k = 0; k < window->count; k++) {
+        weights[k] = (uint16_t)(weight_at(window, k) * factor + 0.5);
+        left -= weights[k];
+        if (weights[k] > weights[largest])
+            largest = k;
+    }
+    weights[largest] = (uint16_t)(weights[largest] + left);
+    for (uint32_t k = window->count; k < taps; k++)
+        weights[k] = 0;
+}
+
+static void bounds(double start, double length, uint32_t image, uint32_t *low, uint32_t *high)
+{
+    /* A box scaled down can miss a whole number by a rounding error. */
+    const double slack = 1e-6;
+
+    *low = (uint32_t)fmax(0, floor(start + slack));
+    *high = (uint32_t)fmin(image, ceil(start + length - slack));
+    if (*low >= image)
+        *low = image - 1;
+    if (*high <= *low)
+        *high = *low + 1;
+}
+
+static int plan_axis(struct resize_axis *axis, double start, double length, uint32_t image,
+                     uint32_t side, struct pool *pool)
+{
+    const double scale = length / side;
+    uint32_t low, high;
+
+    bounds(start, length, image, &low, &high);
+    axis->taps = (uint32_t)(2 * fmax(1, scale)) + 2;
+    axis->first = pool_take_array(pool, side, sizeof *axis->first);
+    axis->weights = pool_take_array(pool, (size_t)side * axis->taps, sizeof *axis->weights);
+    if (!axis->first || !axis->weights)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < side; i++) {
+        struct window window = window_at(start, scale, low, high, i);
+        assert(window.count <= axis->taps);
+        axis->first[i] = window.first;
+        set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
+    }
+    axis->low = low;
+    axis->high = high;
+    return 0;
+}
+
+int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
+                struct pool *pool)
+{
+    *resize = (struct resize){.side = side, .mirror = box->mirror, .pool = pool};
+    int code = plan_axis(&resize->x, box->x, box->width, box->image_width, side, pool);
+    if (code)
+        return code;
+    return plan_axis(&resize->y, box->y, box->height, box->image_height, side, pool);
+}
+
+/* Weights of the horizontal pass, each four times: one for every byte of a pixel. */
+static int spread_columns(struct resize *resize)
+{
+    const struct resize_axis *x = &resize->x;
+    const uint32_t taps = resize->column_taps = (x->taps + 1) & ~1u;
+
+    resize->column_offset = pool_take_array(resize->pool, resize->side, sizeof(uint32_t));
+    resize->column_weights =
+        pool_take_array(resize->pool, (size_t)resize->side * taps * LANES, sizeof(uint16_t));
+    if (!resize->column_offset || !resize->column_weights)
+        return -ENOMEM;
+    uint16_t *spread = resize->column_weights;
+    for (uint32_t i = 0; i < resize->side; i++) {
+        resize->column_offset[i] = (x->first[i] - x->low) * LANES;
+        for (uint32_t k = 0; k < taps; k++, spread += LANES) {
+            uint16_t weight = k < x->taps ? x->weights[(size_t)i * x->taps + k] : 0;
+            spread[0] = spread[1] = spread[2] = spread[3] = weight;
+        }
+    }
+    return 0;
+}
+
+int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output)
+{
+    const struct resize_axis *x = &resize->x;
+
+    assert(origin <= x->low && x->high <= origin + columns);
+    if (spread_columns(resize))
+        return -ENOMEM;
+    /* A window with padding may reach behind the last column; its weights there are zero. */
+    size_t line = (size_t)(x->high - x->low) * LANES;
+    size_t behind = (size_t)resize->column_taps * LANES;
+    resize->line = pool_take_array(resize->pool, line + behind, sizeof *resize->line);
+    resize->ring_rows = resize->y.taps + RESIZE_ROWS_MAX;
+    resize->ring_stride = bytes_align_up((size_t)columns * LANES + PADDING_BYTES, POOL_ALIGNMENT);
+    resize->ring = pool_take_array(resize->pool, resize->ring_rows, resize->ring_stride);
+    resize->window = pool_take_array(resize->pool, resize->y.taps, sizeof *resize->window);
+    if (!resize->line || !resize->ring || !resize->window)
+        return -ENOMEM;
+    memset(resize->line + line, 0, behind * sizeof *resize->line);
+    resize->skip_pixels = x->low - origin;
+    resize->row = resize->y.low;
+    resize->output = output;
+    return 0;
+}
+
+uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX])
+{
+    uint32_t left = resize->y.high - resize->row;
+    uint32_t count = left < RESIZE_ROWS_MAX ? left : RESIZE_ROWS_MAX;
+
+    if (resize->out_row == resize->side)
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = resize->ring + (resize->row + i) % resize->ring_rows * resize->ring_stride;
+    return count;
+}
+
+/* ---- the vertical pass: line = sum of weights[k] * rows[k] ---- */
+
+static inline __attribute__((always_inline)) void sum_rows(uint16_t *restrict line,
+                                                           const uint8_t *const *rows,
+                                                           const uint16_t *weights, uint32_t taps,
+                                                           size_t lanes, uint16_t start, bool add)
+{
+    for (size_t i = 0; i < lanes; i++) {
+        uint16_t sum = add ? line[i] : start;
+        for (uint32_t k = 0; k < taps; k++) {
+            uint16_t value = (uint16_t)(rows[k][i] << 8);
+            sum = (uint16_t)(sum + (uint16_t)((uint32_t)value * weights[k] >> 16));
+        }
+        line[i] = sum;
+    }
+}
+
+/* A fixed number of taps lets the compiler keep the sum in a register; more go four at a time. */
+KERNEL_CLONES
+static void vertical(uint16_t *restrict line, const uint8_t *const *rows, const uint16_t *weights,
+                     uint32_t taps, size_t lanes, uint16_t start)
+{
+    bool add = false;
+
+    while (taps > 4) {
+        sum_rows(line, rows, weights, 4, lanes, start, add);
+        add = true;
+        rows += 4;
+        weights += 4;
+        taps -= 4;
+    }
+    switch (taps) {
+    case 1:
+        sum_rows(line, rows, weights, 1, lanes, start, add);
+        break;
+    case 2:
+        sum_rows(line, rows, weights, 2, lanes, start, add);
+        break;
+    case 3:
+        sum_rows(line, rows, weights, 3, lanes, start, add);
+        break;
+    default:
+        sum_rows(line, rows, weights, 4, lanes, start, add);
+    }
+}
+
+/* ---- the horizontal pass: one output row of RGB bytes from a line ---- */
+
+static uint16_t rounding(uint32_t taps)
+{
+    return (uint16_t)(taps / 2 < ROUND_MAX ? taps / 2 : ROUND_MAX);
+}
+
+#ifdef __SSE2__
+static void horizontal(const struct resize *resize, uint8_t *output)
+{
+    const uint32_t taps = resize->column_taps;
+    const uint16_t *weights = resize->column_weights;
+    const __m128i start = _mm_set1_epi16((int16_t)(128 + rounding(resize->x.taps)));
+    uint8_t *out = output + (resize->mirror ? (resize->side - 1) * 3 : 0);
+    const ptrdiff_t step = resize->mirror ? -3 : 3;
+
+    for (uint32_t i = 0; i < resize->side; i++, out += step) {
+        const uint16_t *pixels = resize->line + resize->column_offset[i];
+        __m128i sum = _mm_setzero_si128();
+        for (uint32_t k = 0; k < taps; k += 2) {
+            __m128i pair = _mm_loadu_si128((const void *)(pixels + k * LANES));
+            __m128i weight = _mm_load_si128((const void *)weights);
+            sum = _mm_add_epi16(sum, _mm_mulhi_epu16(pair, weight));
+            weights += 2 * LANES;
+        }
+        sum = _mm_add_epi16(_mm_add_epi16(sum, start), _mm_srli_si128(sum, 8));
+        sum = _mm_srli_epi16(sum, 8);
+        uint32_t rgbx = (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
+        bytes_put_le16(out, (uint16_t)rgbx);
+        out[2] = (uint8_t)(rgbx >> 16);
+    }
+}
+#else
+static void horizontal(const struct resize *resize, uint8_t *output)
+{
+    const uint16_t *weights = resize->column_weights;
+    uint8_t *out = output + (resize->mirror ? (resize->side - 1) * 3 : 0);
+    const ptrdiff_t step = resize->mirror ? -3 : 3;
+    const uint32_t start = 128u + rounding(resize->x.taps);
+
+    for (uint32_t i = 0; i < resize->side; i++, out += step) {
+        const uint16_t *pixels = resize->line + resize->column_offset[i];
+        uint32_t sum[LANES] = {start, start, start, start};
+        for (uint32_t k = 0; k < resize->column_taps * LANES; k++)
+            sum[k % LANES] += (uint32_t)pixels[k] * weights[k] >> 16;
+        weights += resize->column_taps * LANES;
+        for (int lane = 0; lane < 3; lane++)
+            out[lane] = (uint8_t)(sum[lane] >> 8);
+    }
+}
+#endif
+
+/* Trailing zero weights are left out: most windows are a row shorter than the widest. */
+static void emit(struct resize *resize, uint32_t out_row)
+{
+    const struct resize_axis *y = &resize->y;
+    const uint16_t *weights = y->weights + (size_t)out_row * y->taps;
+    const size_t lanes = (size_t)(resize->x.high - resize->x.low) * LANES;
+    const uint8_t **rows = resize->window;
+    uint32_t taps = y->taps;
+
+    while (taps > 1 && weights[taps - 1] == 0)
+        taps--;
+    for (uint32_t k = 0; k < taps; k++)
+        rows[k] = resize->ring + (y->first[out_row] + k) % resize->ring_rows * resize->ring_stride +
+                  resize->skip_pixels * LANES;
+    vertical(resize->line, rows, weights, taps, lanes, rounding(taps));
+    horizontal(resize, resize->output + (size_t)out_row * resize->side * 3);
+}
+
+void resize_give(struct resize *resize, uint32_t count)
+{
+    const struct resize_axis *y = &resize->y;
+
+    resize->row += count;
+    while (resize->out_row < resize->side) {
+        uint32_t end = y->first[resize->out_row] + y->taps;
+        if (end > y->high)
+            end = y->high;
+        if (end > resize->row)
+            break;
+        emit(resize, resize->out_row++);
+    }
+}
+
+void resize_reference(const uint8_t *image, const struct resize_box *box, uint32_t side,
+                      double *output)
+{
+    const double scale_x = box->width / side, scale_y = box->height / side;
+    uint32_t low_x, high_x, low_y, high_y;
+
+    bounds(box->x, box->width, box->image_width, &low_x, &high_x);
+    bounds(box->y, box->height, box->image_height, &low_y, &high_y);
+    for (uint32_t i = 0; i < side * side; i++) {
+        uint32_t column = box->mirror ? side - 1 - i % side : i % side;
+        struct window y = window_at(box->y, scale_y, low_y, high_y, i / side);
+        struct window x = window_at(box->x, scale_x, low_x, high_x, column);
+        double total = weights_sum(&x) * weights_sum(&y), sum[3] = {0};
+        for (uint32_t j = 0; j < y.count; j++) {
+            const uint8_t *row = image + (size_t)(y.first + j) * box->image_width * LANES;
+            for (uint32_t k = 0; k < x.count; k++)
+                for (int lane = 0; lane < 3; lane++)
+                    sum[lane] += row[(x.first + k) * LANES + (uint32_t)lane] * weight_at(&x, k) *
+                                 weight_at(&y, j);
+        }
+        for (int lane = 0; lane < 3; lane++)
+            output[i * 3 + (uint32_t)lane] = sum[lane] / total;
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * resize: a box of an image, resized to a square of RGB bytes with the antialiased triangle
+ * filter (what Pillow and torchvision call bilinear), while its rows are being decoded.
+ *
+ * Rows are RGBX bytes, four a pixel, so that a pixel is one SIMD load. The vertical pass goes
+ * first: each output row needs only the few source rows under its filter, which lie in a small
+ * ring that stays in cache; no whole image is ever kept. Fixed point: values and weights are 16
+ * bits; the result is within one level of the exact one (resize_reference()).
+ *
+ *     resize_plan()   which columns and rows of the image are needed
+ *     resize_begin()  with the columns that rows will really hold
+ *     while ((count = resize_want(...)))  { fill the rows; resize_give(count); }
+ *
+ * Knows no image format. Memory comes from a pool and lives until its reset. One thread.
+ */
+#ifndef IOBENCH_KERNELS_RESIZE_H
+#define IOBENCH_KERNELS_RESIZE_H
+
+#include "base/pool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RESIZE_PIXEL_BYTES = 4, RESIZE_ROWS_MAX = 4 };
+
+/* One axis: output position i is the sum of taps source positions from first[i] on. */
+struct resize_axis {
+    uint32_t low, high; /* source positions that are needed: [low, high) */
+    uint32_t taps;      /* of the widest window */
+    uint32_t *first;
+    uint16_t *weights; /* of position i from i * taps on; zero behind the window; sum 65535 */
+};
+
+struct resize {
+    struct resize_axis x, y;
+    struct pool *pool;
+    uint32_t side;
+    bool mirror;
+    uint8_t *output;         /* side x side x 3 */
+    uint32_t *column_offset; /* in line, of each output column */
+    uint16_t *column_weights;
+    uint32_t column_taps; /* even */
+    uint16_t *line;       /* one row after the vertical pass, 8.8 fixed point, four a pixel */
+    uint8_t *ring;
+    size_t ring_stride;
+    uint32_t ring_rows;
+    const uint8_t **window; /* the rows under one output row's filter */
+    uint32_t row, out_row;  /* next source row to come, next output row to leave */
+    uint32_t skip_pixels;   /* columns in the rows before x.low */
+};
+
+struct resize_box {
+    double x, y, width, height; /* in pixels of the width x height image */
+    uint32_t image_width, image_height;
+    bool mirror;
+};
+
+/* Pixels outside the box (rounded outwards to whole ones) are never used. The box lies inside the
+ * image and is not empty. 0, or -ENOMEM. */
+int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
+                struct pool *pool);
+
+/* Rows will hold the columns [origin, origin + columns), which include [x.low, x.high).
+ * output: side x side x 3 bytes. 0, or -ENOMEM. */
+int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output);
+
+/* Where to put the next source rows, number resize->row and on; at most RESIZE_ROWS_MAX.
+ * Returns how many; 0 when the output is complete. */
+uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX]);
+
+/* count rows of those were filled. */
+void resize_give(struct resize *resize, uint32_t count);
+
+/* What is right: the same in double precision on a whole RGBX image. Slow; for tests. */
+void resize_reference(const uint8_t *image, const struct resize_box *box, uint32_t side,
+                      double *output);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "decode/decoder.h"
+#include "kernels/resize.h"
+#include "tests/unit/allocations.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+static const char *const fixtures[] = {
+    "yuv420.jpg",    "yuv422.jpg",    "yuv444.jpg", "progressive.jpg",     "grayscale.jpg",
+    "cmyk.jpg",      "one_pixel.jpg", "large.jpg",  "large420.jpg",        "exif_rotated.jpg",
+    "truncated.jpg", "palette.png",   "grey16.png", "png_named_jpeg.JPEG", "alpha.png",
+    "interlaced.png"};
+enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
+
+static struct decode_source load(const char *name)
+{
+    const char *srcdir = getenv("srcdir");
+    struct decode_source source = {.layout = DECODE_ENCODED};
+    char path[512], *bytes;
+
+    snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", srcdir ? srcdir : ".", name);
+    if (file_load(path, 1 << 20, &bytes, &source.length))
+        print_message("%s\n", fail_reason());
+    else
+        source.bytes = bytes;
+    assert_non_null(source.bytes);
+    return source;
+}
+
+static void drop(struct decode_source *source)
+{
+    free((void *)(uintptr_t)source->bytes);
+}
+
+struct bench {
+    struct plugin_choice choice;
+    struct decoder decoder;
+    uint8_t *row;
+};
+
+static void start(struct bench *bench, const char *text)
+{
+    if (plugin_choose("decoder", decoder_registry, text, &bench->choice))
+        print_message("%s\n", fail_reason());
+    assert_int_equal(decoder_open(&bench->decoder, &bench->choice), 0);
+    bench->row = malloc(bench->decoder.traits.row_bytes);
+}
+
+static void stop(struct bench *bench)
+{
+    decoder_close(&bench->decoder);
+    plugin_release(&bench->choice);
+    free(bench->row);
+}
+
+static int decode(struct bench *bench, const struct decode_source *source, uint64_t seed)
+{
+    struct view view = {.kind = VIEW_TRAIN, .seed = seed};
+
+    return decoder_decode(&bench->decoder, source, &view, bench->row);
+}
+
+static double mean_difference(const uint8_t *a, const uint8_t *b, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += abs(a[i] - b[i]);
+    return sum / (double)count;
+}
+
+static void evaluation_gives_the_pixels_of_pillow(void **unused)
+{
+    struct decode_source golden = load("large.evaluate.64.rgb"), image = load("large.jpg");
+    struct bench bench;
+    int worst = 0;
+
+    (void)unused;
+    start(&bench, "jpeg:size=64,view=evaluate,scale=none");
+    assert_int_equal(golden.length, bench.decoder.traits.row_bytes);
+    assert_int_equal(decode(&bench, &image, 1), 0);
+    for (size_t i = 0; i < golden.length; i++)
+        worst = abs(bench.row[i] - ((const uint8_t *)golden.bytes)[i]) > worst
+                    ? abs(bench.row[i] - ((const uint8_t *)golden.bytes)[i])
+                    : worst;
+    assert_true(worst <= 2); /* Pillow rounds between its passes */
+    stop(&bench);
+    /* Shrinking in the DCT is another filter; the picture is the same. */
+    start(&bench, "jpeg:size=64,view=evaluate");
+    assert_int_equal(decode(&bench, &image, 1), 0);
+    assert_true(mean_difference(bench.row, golden.bytes, golden.length) < 3);
+    stop(&bench);
+    drop(&golden);
+    drop(&image);
+}
+
+/* The whole image, by plain libjpeg. */
+static uint8_t *decode_whole(const struct decode_source *source, bool fancy, uint32_t *width,
+                             uint32_t *height)
+{
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&jpeg);
+    jpeg_mem_src(&jpeg, source->bytes, source->length);
+    jpeg_read_header(&jpeg, TRUE);
+    jpeg.out_color_space = JCS_EXT_RGBX;
+    jpeg.do_fancy_upsampling = fancy;
+    jpeg_start_decompress(&jpeg);
+    *width = jpeg.output_width;
+    *height = jpeg.output_height;
+    uint8_t *image = malloc((size_t)*width * *height * RESIZE_PIXEL_BYTES);
+    while (jpeg.output_scanline < jpeg.output_height) {
+        uint8_t *row = image + (size_t)jpeg.output_scanline * *width * RESIZE_PIXEL_BYTES;
+        jpeg_read_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_decompress(&jpeg);
+    jpeg_destroy_decompress(&jpeg);
+    return image;
+}
+
+/* Skipping rows and columns changes no pixel: 200 random crops, mirrored ones among them, against
+ * the same box of the whole image. Interpolated chroma may differ where the crop cuts it. */
+static void crops_equal_those_of_the_whole_image(const char *name, const char *text, bool fancy,
+                                                 double most, double mean)
+{
+    struct decode_source source = load(name);
+    struct bench bench;
+    uint32_t width, height;
+    double exact[48 * 48 * 3], sum = 0, worst = 0;
+    uint8_t *image = decode_whole(&source, fancy, &width, &height);
+
+    start(&bench, text);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct view view = {.kind = VIEW_TRAIN, .seed = seed};
+        struct view_box crop = view_box(&view, &view_rules_imagenet, width, height);
+        struct resize_box box = {crop.x, crop.y, crop.width, crop.height,
+                                 width,  height, crop.mirror};
+        resize_reference(image, &box, 48, exact);
+        assert_int_equal(decode(&bench, &source, seed), 0);
+        for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+            worst = fmax(worst, fabs(bench.row[i] - exact[i]));
+            sum += fabs(bench.row[i] - exact[i]);
+        }
+    }
+    sum /= 200 * 48 * 48 * 3;
+    print_message("%s, %s: worst %.2f levels, mean %.3f\n", name, text, worst, sum);
+    assert_true(worst < most);
+    assert_true(sum < mean);
+    stop(&bench);
+    free(image);
+    drop(&source);
+}
+
+static void skipping_changes_no_pixel(void **unused)
+{
+    (void)unused;
+    crops_equal_those_of_the_whole_image("large.jpg", "jpeg:size=48,scale=none", false, 0.6, 0.3);
+    crops_equal_those_of_the_whole_image("large420.jpg", "jpeg:size=48,scale=none", false, 0.6,
+                                         0.3);
+    crops_equal_those_of_the_whole_image("large420.jpg", "jpeg:size=48,scale=none,upsampling=fancy",
+                                         true, 40, 0.4);
+    crops_equal_those_of_the_whole_image("large.jpg", "jpeg:size=48", true, 60, 4);
+    crops_equal_those_of_the_whole_image("large.jpg", "jpeg:size=48,scale=any", true, 60, 4);
+}
+
+/* Every kind shows the same scene; it is compared with the PNG, which loses nothing. */
+static void every_kind_of_image_is_decoded_and_counted(void **unused)
+{
+    static const struct {
+        const char *name;
+        double difference;
+        struct decode_figures figures;
+    } kinds[] = {
+        {"yuv420.jpg", 6, {0}},
+        {"yuv422.jpg", 6, {0}},
+        {"yuv444.jpg", 5, {0}},
+        {"exif_rotated.jpg", 6, {0}},
+        {"progressive.jpg", 6, {.progressive = 1}},
+        {"cmyk.jpg", 5, {.cmyk = 1}},
+        {"grayscale.jpg", 60, {.grayscale = 1}},
+        {"grey16.png", 60, {.grayscale = 1, .png = 1}},
+        {"palette.png", 15, {.png = 1}},
+        {"alpha.png", 0.01, {.png = 1}},
+        {"interlaced.png", 0.01, {.png = 1}},
+        {"truncated.jpg", 60, {.truncated = 1}},
+    };
+    struct decode_source png = load("png_named_jpeg.JPEG");
+    struct bench reference, bench;
+
+    (void)unused;
+    start(&reference, "jpeg:size=40,view=evaluate");
+    assert_int_equal(decode(&reference, &png, 0), 0);
+    assert_int_equal(reference.decoder.figures.png, 1);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct decode_source source = load(kinds[i].name);
+        struct decode_figures expected = kinds[i].figures;
+        start(&bench, "jpeg:size=40,view=evaluate");
+        assert_int_equal(decode(&bench, &source, 0), 0);
+        double difference = mean_difference(bench.row, reference.row, 40 * 40 * 3);
+        print_message("%s: differs by %.2f\n", kinds[i].name, difference);
+        assert_true(difference < kinds[i].difference);
+        expected.images = 1;
+        expected.bytes = source.length;
+        assert_memory_equal(&bench.decoder.figures, &expected, sizeof expected);
+        stop(&bench);
+        drop(&source);
+    }
+    stop(&reference);
+    drop(&png);
+}
+
+/* YCCK, which Pillow does not write: inks of a plain colour, and what they must come back as. */
+static void ycck_and_inks_without_adobe_marker(void **unused)
+{
+    static const uint8_t inks[4] = {200, 100, 50, 230};
+
+    (void)unused;
+    for (int adobe = 0; adobe < 2; adobe++) {
+        struct jpeg_compress_struct jpeg;
+        struct jpeg_error_mgr errors;
+        unsigned char *bytes = NULL;
+        unsigned long length = 0;
+        uint8_t line[32 * 4], *row = line;
+        struct bench bench;
+
+        jpeg.err = jpeg_std_error(&errors);
+        jpeg_create_compress(&jpeg);
+        jpeg_mem_dest(&jpeg, &bytes, &length);
+        jpeg.image_width = jpeg.image_height = 32;
+        jpeg.input_components = 4;
+        jpeg.in_color_space = JCS_CMYK;
+        jpeg_set_defaults(&jpeg);
+        jpeg_set_colorspace(&jpeg, adobe ? JCS_YCCK : JCS_CMYK);
+        jpeg.write_Adobe_marker = adobe;
+        jpeg_set_quality(&jpeg, 100, TRUE);
+        jpeg_start_compress(&jpeg, TRUE);
+        for (size_t i = 0; i < sizeof line; i++)
+            line[i] = inks[i % 4];
+        for (int i = 0; i < 32; i++)
+            jpeg_write_scanlines(&jpeg, &row, 1);
+        jpeg_finish_compress(&jpeg);
+        jpeg_destroy_compress(&jpeg);
+
+        struct decode_source source = {.bytes = bytes, .length = length};
+        start(&bench, "jpeg:size=8,view=evaluate");
+        assert_int_equal(decode(&bench, &source, 0), 0);
+        assert_int_equal(bench.decoder.figures.cmyk, 1);
+        for (int i = 0; i < 8 * 8 * 3; i++) {
+            int ink = inks[i % 3], black = inks[3];
+            int light = adobe ? ink * black / 255 : (255 - ink) * (255 - black) / 255;
+            assert_true(abs(bench.row[i] - light) <= 3);
+        }
+        stop(&bench);
+        free(bytes);
+    }
+}
+
+static void raw_layouts(void **unused)
+{
+    uint8_t interleaved[6 * 4 * 3], planes[6 * 4 * 3], grey[6 * 4];
+    struct decode_source source = {.bytes = interleaved,
+                                   .length = sizeof interleaved,
+                                   .layout = DECODE_RAW_HWC_RGB,
+                                   .width = 6,
+                                   .height = 4,
+                                   .channels = 3};
+    struct bench a, b;
+
+    (void)unused;
+    for (int i = 0; i < 24; i++)
+        for (int c = 0; c < 3; c++)
+            interleaved[i * 3 + c] = planes[(2 - c) * 24 + i] = (uint8_t)(i * 7 + c * 30);
+    memset(grey, 77, sizeof grey);
+    start(&a, "jpeg:size=5");
+    start(&b, "jpeg:size=5");
+    assert_int_equal(decode(&a, &source, 3), 0);
+    source.bytes = planes;
+    source.layout = DECODE_RAW_CHW_BGR;
+    assert_int_equal(decode(&b, &source, 3), 0);
+    assert_memory_equal(a.row, b.row, 75);
+    source = (struct decode_source){grey, sizeof grey, DECODE_RAW_CHW_BGR, 6, 4, 1};
+    assert_int_equal(decode(&b, &source, 3), 0);
+    assert_int_equal(b.row[74], 77);
+    assert_int_equal(b.decoder.figures.grayscale, 1);
+    source.length--;
+    assert_int_equal(decode(&b, &source, 3), -EBADMSG);
+    source.channels = 2;
+    assert_int_equal(decode(&b, &source, 3), -EBADMSG);
+    assert_int_equal(b.decoder.figures.failed, 2);
+    stop(&a);
+    stop(&b);
+}
+
+static void what_is_no_image_is_refused_with_a_reason(void **unused)
+{
+    struct decode_source image = load("yuv420.jpg"), png = load("palette.png");
+    struct bench bench;
+
+    (void)unused;
+    start(&bench, "jpeg:size=16");
+    struct decode_source source = {.bytes = "GIF89a", .length = 6};
+    assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "JPEG"));
+    source.length = 0;
+    assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
+    source = png;
+    source.length = 60;
+    assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "PNG"));
+    /* A header that claims 61680 x 61680 pixels costs no memory. */
+    uint8_t *bytes = (uint8_t *)(uintptr_t)image.bytes;
+    for (size_t i = 0; i + 9 < image.length; i++)
+        if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) {
+            memset(bytes + i + 5, 0xf0, 4);
+            break;
+        }
+    assert_int_equal(decode(&bench, &image, 0), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "61680 x 61680"));
+    assert_int_equal(bench.decoder.figures.failed, 4);
+    stop(&bench);
+    drop(&image);
+    drop(&png);
+}
+
+/* Whatever is broken ends in pixels or in a reason. Under the sanitizers this finds the rest. */
+static void damaged_images_end_well(void **unused)
+{
+    struct random random = random_start(11);
+    struct bench bench;
+    uint64_t failed = 0;
+
+    (void)unused;
+    start(&bench, "jpeg:size=24,max-pixels=4m");
+    for (int i = 0; i < FIXTURES; i++) {
+        struct decode_source image = load(fixtures[i]);
+        uint8_t *copy = malloc(image.length);
+        for (int round = 0; round < 250; round++) {
+            struct decode_source source = {.bytes = copy, .length = image.length};
+            memcpy(copy, image.bytes, image.length);
+            for (uint64_t flips = 1 + random_below(&random, 4); flips; flips--) {
+                /* Half of them in the headers, where they do more. */
+                uint64_t reach = round % 2 && image.length > 700 ? 700 : image.length;
+                copy[random_below(&random, reach)] ^= (uint8_t)(1u << random_below(&random, 8));
+            }
+            if (round % 5 == 0)
+                source.length = random_below(&random, image.length);
+            int code = decode(&bench, &source, random_next(&random));
+            assert_true(code == 0 || code == -EBADMSG || code == -ENOMEM);
+            failed += code != 0;
+        }
+        free(copy);
+        drop(&image);
+    }
+    assert_int_equal(bench.decoder.figures.failed, failed);
+    assert_true(failed > 100 && bench.decoder.figures.truncated > 100 &&
+                bench.decoder.figures.damaged > 100);
+    stop(&bench);
+}
+
+static void decoding_allocates_nothing(void **unused)
+{
+    struct decode_source images[FIXTURES];
+    struct bench bench;
+
+    (void)unused;
+    if (!allocations_counted)
+        skip();
+    start(&bench, "jpeg:size=32");
+    for (int i = 0; i < FIXTURES; i++)
+        images[i] = load(fixtures[i]);
+    for (int i = 0; i < FIXTURES; i++)
+        assert_int_equal(decode(&bench, &images[i], 1), 0);
+    uint64_t before = counter_get(&allocations);
+    for (int round = 0; round < 20 * FIXTURES; round++)
+        assert_int_equal(decode(&bench, &images[round % FIXTURES], (uint64_t)round), 0);
+    assert_int_equal(counter_get(&allocations), before);
+    for (int i = 0; i < FIXTURES; i++)
+        drop(&images[i]);
+    stop(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(evaluation_gives_the_pixels_of_pillow),
+        cmocka_unit_test(skipping_changes_no_pixel),
+        cmocka_unit_test(every_kind_of_image_is_decoded_and_counted),
+        cmocka_unit_test(ycck_and_inks_without_adobe_marker),
+        cmocka_unit_test(raw_layouts),
+        cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
+        cmocka_unit_test(damaged_images_end_well),
+        cmocka_unit_test(decoding_allocates_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
