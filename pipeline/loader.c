@@ -341,6 +341,8 @@ static int loader_body(void *argument)
         queue_close(loader->ready);
     }
     queue_pop_many(loader->closing, &entry, 1, true);
+    if (code == 0)
+        code = collect_returned(loader, false); /* ends the last loans */
     reader_close(&loader->reader);
     return code;
 }

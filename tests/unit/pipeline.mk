@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
+UNIT_TESTS += tests/unit/test_loader
+tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/unit.h
+tests_unit_test_loader_LDADD = $(UNIT_LIBS)

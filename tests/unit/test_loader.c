@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loader against a storage that answers late, out of order, with errors, and with memory that
+ * is only just enough: each record must come once, in draw order, with its own bytes.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "pipeline/loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- a storage in memory: byte b of shard s at offset o is a function of (s, o) ---- */
+
+static uint8_t byte_at(uint32_t shard, uint64_t offset)
+{
+    return (uint8_t)((((uint32_t)offset + shard * 77777u) * 0x9e3779b1u) >> 24);
+}
+
+static struct {
+    bool lends, late;
+    uint32_t alignment;
+    uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
+    uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
+} storage;
+
+struct test_reader {
+    struct random random;
+    struct read_request *held[64];
+    uint32_t count, depth;
+    uint64_t reads;
+    const struct catalog *catalog;
+};
+
+static int test_open(void *state, const void *settings, const struct reader_site *site,
+                     struct reader_traits *traits)
+{
+    struct test_reader *reader = state;
+
+    (void)settings;
+    reader->random = random_start(99);
+    reader->depth = site->depth < 64 ? site->depth : 64;
+    reader->catalog = site->catalog;
+    traits->alignment = storage.alignment;
+    traits->lends = storage.lends;
+    return 0;
+}
+
+static void test_close(void *state)
+{
+    struct test_reader *reader = state;
+
+    for (uint32_t i = 0; i < reader->count; i++)
+        if (storage.lends)
+            free((void *)(uintptr_t)reader->held[i]->data);
+}
+
+static int test_submit(void *state, struct read_request *request)
+{
+    struct test_reader *reader = state;
+
+    if (reader->count == reader->depth)
+        return -EAGAIN;
+    if (storage.lends)
+        request->buffer = NULL;
+    reader->held[reader->count++] = request;
+    return 0;
+}
+
+static void answer(struct test_reader *reader, struct read_request *request)
+{
+    const struct shard *shard = &reader->catalog->shards[request->shard];
+    uint8_t *bytes = storage.lends ? malloc(request->bytes) : request->buffer;
+    uint64_t end = request->offset + request->bytes;
+
+    request->data = bytes;
+    request->result = (int)(end > shard->bytes ? shard->bytes - request->offset : request->bytes);
+    for (int i = 0; i < request->result; i++)
+        bytes[i] = byte_at(request->shard, request->offset + (uint64_t)i);
+    if (request->shard == storage.bad_shard && request->offset <= storage.bad_offset &&
+        storage.bad_offset < end) {
+        request->result = -EIO;
+        if (storage.lends)
+            free(bytes);
+    }
+}
+
+static int test_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    struct test_reader *reader = state;
+    uint32_t count = 0;
+
+    if (storage.reads_until_broken && ++reader->reads > storage.reads_until_broken)
+        return -EIO;
+    if (storage.late && wait_ns == 0)
+        return 0;
+    while (count < max && reader->count > 0 && (count == 0 || random_next(&reader->random) % 2)) {
+        uint64_t pick = storage.late ? random_below(&reader->random, reader->count) : 0;
+        done[count] = reader->held[pick];
+        reader->held[pick] = reader->held[--reader->count];
+        answer(reader, done[count++]);
+    }
+    return (int)count;
+}
+
+static void test_release(void *state, struct read_request *request)
+{
+    (void)state;
+    free((void *)(uintptr_t)request->data);
+}
+
+static const struct reader_ops test_reader = {
+    .plugin = {.name = "test", .state_size = sizeof(struct test_reader)},
+    .open = test_open,
+    .close = test_close,
+    .submit = test_submit,
+    .reap = test_reap,
+    .release = test_release,
+};
+
+/* ---- a plan with many slots: random fetches, random draws ---- */
+
+static struct {
+    uint64_t slots;
+    bool in_order;
+} strategy;
+
+struct test_plan {
+    struct random random;
+    const struct plan_scope *scope;
+    uint32_t *order;
+    uint64_t fetched, drawn, records;
+    uint32_t held[512], held_count, free_slots[512], free_count;
+};
+
+static int plan_test_open(void *state, const void *settings, const struct plan_scope *scope,
+                          struct plan_traits *traits)
+{
+    struct test_plan *plan = state;
+
+    (void)settings;
+    plan->scope = scope;
+    plan->records = scope->catalog->record_count;
+    plan->order = memory_array(plan->records, sizeof *plan->order);
+    traits->slots = strategy.slots;
+    return 0;
+}
+
+static void plan_test_close(void *state)
+{
+    free(((struct test_plan *)state)->order);
+}
+
+static int plan_test_begin(void *state, uint64_t epoch)
+{
+    struct test_plan *plan = state;
+
+    plan->random = random_start(random_hash(plan->scope->seed, epoch, 0));
+    for (uint32_t i = 0; i < plan->records; i++)
+        plan->order[i] = i;
+    if (!strategy.in_order)
+        random_shuffle_u32(&plan->random, plan->order, plan->records);
+    plan->fetched = plan->drawn = plan->held_count = plan->free_count = 0;
+    for (uint32_t i = 0; i < strategy.slots; i++)
+        plan->free_slots[plan->free_count++] = i;
+    return 0;
+}
+
+static int plan_test_next(void *state, struct plan_op *ops, uint32_t max)
+{
+    struct test_plan *plan = state;
+    uint32_t count = 0;
+
+    while (count < max && plan->drawn < plan->records) {
+        bool fetch = plan->fetched < plan->records && plan->free_count > 0 &&
+                     (plan->held_count == 0 || random_next(&plan->random) % 4);
+        if (fetch) {
+            uint32_t slot = plan->free_slots[--plan->free_count];
+            plan->held[plan->held_count++] = slot;
+            ops[count++] = (struct plan_op){
+                .kind = PLAN_FETCH, .slot = slot, .record = plan->order[plan->fetched++]};
+        } else {
+            uint64_t pick = random_below(&plan->random, plan->held_count);
+            uint32_t slot = plan->held[pick];
+            plan->held[pick] = plan->held[--plan->held_count];
+            plan->free_slots[plan->free_count++] = slot;
+            ops[count++] = (struct plan_op){.kind = PLAN_DRAW, .slot = slot};
+            plan->drawn++;
+        }
+    }
+    return (int)count;
+}
+
+static uint64_t plan_test_draws(void *state)
+{
+    return ((struct test_plan *)state)->records;
+}
+
+static const struct shuffle_ops test_shuffle = {
+    .plugin = {.name = "test", .state_size = sizeof(struct test_plan)},
+    .open = plan_test_open,
+    .close = plan_test_close,
+    .begin = plan_test_begin,
+    .next = plan_test_next,
+    .draws = plan_test_draws,
+};
+
+/* ---- the bench: catalog, loader, and this thread as worker and trainer ---- */
+
+enum { SHARDS = 5, RECORDS = 3000, BATCH = 64, SLOTS = 3 };
+
+static struct catalog *make_catalog(uint32_t bytes_max)
+{
+    struct catalog *catalog = catalog_create("test", "test");
+    struct random random = random_start(5);
+    char path[] = "/tmp/iobench-test-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes_max * RECORDS), 0);
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        uint64_t offset = 0;
+        assert_int_equal(catalog_begin_shard(catalog, path, fd, 0), 0);
+        for (uint32_t i = 0; i < RECORDS / SHARDS; i++) {
+            uint64_t bytes = 1 + random_below(&random, bytes_max);
+            assert_int_equal(catalog_add(catalog, offset, bytes), 0);
+            offset += bytes + (random_next(&random) % 4 ? 0 : random_below(&random, 9000));
+        }
+    }
+    close(fd);
+    unlink(path);
+    assert_int_equal(catalog_seal(catalog), 0);
+    return catalog;
+}
+
+struct bench {
+    struct catalog *catalog;
+    struct plan plan;
+    struct batcher *batcher;
+    struct loader *loader;
+    struct plugin_choice reader, shuffle;
+};
+
+static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes,
+                       uint64_t memory_bytes, bool skip_errors)
+{
+    bench->catalog = make_catalog(20000);
+    bench->reader = (struct plugin_choice){.plugin = &test_reader.plugin};
+    bench->shuffle = (struct plugin_choice){.plugin = &test_shuffle.plugin};
+    struct plan_scope scope = {.catalog = bench->catalog, .seed = 3, .ranks = 1};
+    assert_int_equal(plan_open(&bench->plan, &bench->shuffle, &scope), 0);
+    bench->batcher = batcher_create(
+        &(struct batcher_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
+    if (memory_bytes == 0)
+        memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes)
+                           .least_bytes;
+    bench->loader = loader_create(&(struct loader_site){
+        .catalog = bench->catalog,
+        .reader = &bench->reader,
+        .plan = &bench->plan,
+        .batcher = bench->batcher,
+        .depth = depth,
+        .memory_bytes = memory_bytes,
+        .block_bytes = block_bytes,
+        .epochs_max = 4,
+        .alignment = 4096,
+        .skip_errors = skip_errors,
+    });
+    assert_non_null(bench->loader);
+}
+
+static void bench_close(struct bench *bench)
+{
+    loader_destroy(bench->loader);
+    batcher_destroy(bench->batcher);
+    plan_close(&bench->plan);
+    catalog_destroy(bench->catalog);
+}
+
+static void check_bytes(const struct catalog *catalog, const struct fetch *fetch)
+{
+    const struct extent *place = catalog_extent(catalog, fetch->record);
+    const uint8_t *bytes = fetch->bytes;
+
+    assert_int_equal(fetch->length, place->bytes);
+    for (uint32_t i = 0; i < place->bytes; i += i + 1 < place->bytes && i > 64 ? 61 : 1)
+        assert_int_equal(bytes[i], byte_at(place->shard, place->offset + i));
+    assert_int_equal(bytes[place->bytes - 1],
+                     byte_at(place->shard, place->offset + place->bytes - 1));
+}
+
+/* One worker and trainer in turn. Returns the number of records that came with an error. */
+static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
+{
+    uint32_t *seen = memory_array(RECORDS, sizeof *seen), errors = 0;
+    uint64_t first = 0, count = 0, waited_ns = 0;
+    struct fetch *fetches[7];
+
+    loader_begin(bench->loader, epoch);
+    while (count < RECORDS) {
+        int taken = loader_take(bench->loader, fetches, 7);
+        assert_true(taken > 0);
+        for (int i = 0; i < taken; i++, count++) {
+            struct fetch *fetch = fetches[i];
+            if (count == 0)
+                first = fetch->address;
+            assert_int_equal(fetch->address, first + count); /* draw order */
+            assert_int_equal(fetch->epoch, epoch);
+            seen[fetch->record]++;
+            if (fetch->code)
+                errors++;
+            else
+                check_bytes(bench->catalog, fetch);
+            assert_int_equal(batcher_wait_open(bench->batcher, fetch->address, &waited_ns), 0);
+            *batcher_label(bench->batcher, fetch->address) = (int32_t)fetch->record;
+            uint64_t address = fetch->address;
+            loader_return(bench->loader, &fetch, 1);
+            batcher_done(bench->batcher, address / BATCH, 1);
+            if (address % BATCH == BATCH - 1 || count + 1 == RECORDS) {
+                struct batcher_batch batch;
+                assert_int_equal(batcher_take(bench->batcher, &batch), 1);
+                assert_int_equal(batch.count, address % BATCH + 1);
+                batcher_give(bench->batcher);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < RECORDS; i++)
+        assert_int_equal(seen[i], 1);
+    free(seen);
+    return errors;
+}
+
+static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
+{
+    uint32_t errors = 0;
+
+    batcher_reset(bench->batcher);
+    assert_int_equal(loader_start(bench->loader), 0);
+    for (uint64_t epoch = 0; epoch < epochs; epoch++) {
+        struct loader_figures figures;
+        errors += drain_epoch(bench, epoch);
+        assert_true(loader_epoch_figures(bench->loader, &figures));
+        assert_true(figures.requests > 0);
+    }
+    loader_finish(bench->loader);
+    struct fetch *none;
+    assert_int_equal(loader_take(bench->loader, &none, 1), 0);
+    assert_int_equal(loader_join(bench->loader), 0);
+    return errors;
+}
+
+static void every_record_comes_once_in_draw_order(void **unused)
+{
+    static const uint64_t slots[] = {1, 2, 37, 512};
+    static const uint32_t alignments[] = {1, 512, 4096};
+    static const uint32_t depths[] = {1, 3, 32};
+    uint32_t variant = 0;
+
+    (void)unused;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 3; j++, variant++) {
+            struct bench bench;
+            storage.late = variant % 2;
+            storage.alignment = alignments[j];
+            storage.lends = variant % 5 == 4;
+            storage.bad_shard = UINT32_MAX;
+            strategy.slots = slots[i];
+            strategy.in_order = variant % 3 == 0;
+            bench_open(&bench, depths[(i + j) % 3], variant % 4 ? 65536 : 4096, 0, false);
+            assert_int_equal(run_epochs(&bench, 2), 0);
+            assert_int_equal(run_epochs(&bench, 1), 0); /* a second run of the same job */
+            bench_close(&bench);
+        }
+}
+
+static void neighbours_are_read_together(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    storage.late = storage.lends = false;
+    storage.alignment = 1;
+    strategy.slots = 1;
+    strategy.in_order = true;
+    bench_open(&bench, 8, 1 << 20, 64 << 20, false);
+    batcher_reset(bench.batcher);
+    assert_int_equal(loader_start(bench.loader), 0);
+    drain_epoch(&bench, 0);
+    struct loader_figures figures;
+    assert_true(loader_epoch_figures(bench.loader, &figures));
+    /* 30 MB in reads of up to 1 MiB; gaps of up to 4 KiB are read over, larger ones are not. */
+    assert_true(figures.requests < RECORDS / 4);
+    assert_true(figures.request_bytes < bench.catalog->record_bytes_total * 112 / 100);
+    loader_finish(bench.loader);
+    assert_int_equal(loader_join(bench.loader), 0);
+    bench_close(&bench);
+}
+
+static void only_the_bad_record_is_skipped(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    storage.late = true;
+    storage.lends = false;
+    storage.alignment = 1;
+    strategy.slots = 37;
+    strategy.in_order = true;
+    storage.bad_shard = 2;
+    for (uint64_t i = 0; i < 2; i++) {
+        bench_open(&bench, 8, 1 << 20, 0, true);
+        const struct extent *victim = catalog_extent(bench.catalog, RECORDS / 2 + i);
+        storage.bad_shard = victim->shard;
+        storage.bad_offset = victim->offset;
+        assert_int_equal(run_epochs(&bench, 2), 2);
+        bench_close(&bench);
+    }
+    storage.bad_shard = UINT32_MAX;
+}
+
+static void a_read_error_stops_with_file_and_offset(void **unused)
+{
+    struct bench bench;
+    struct fetch *fetches[16];
+    int count;
+
+    (void)unused;
+    storage.late = true;
+    storage.lends = false;
+    storage.alignment = 1;
+    strategy.slots = 1;
+    strategy.in_order = false;
+    bench_open(&bench, 8, 4096, 0, false);
+    storage.bad_shard = 1;
+    storage.bad_offset = catalog_extent(bench.catalog, RECORDS / SHARDS + 7)->offset;
+    batcher_reset(bench.batcher);
+    assert_int_equal(loader_start(bench.loader), 0);
+    loader_begin(bench.loader, 0);
+    while ((count = loader_take(bench.loader, fetches, 16)) > 0)
+        loader_return(bench.loader, fetches, (uint32_t)count);
+    assert_int_equal(count, -ECANCELED);
+    assert_int_equal(loader_join(bench.loader), -EIO);
+    assert_non_null(strstr(fail_reason(), "offset"));
+    assert_non_null(strstr(fail_reason(), "/tmp/iobench-test-"));
+    bench_close(&bench);
+    storage.bad_shard = UINT32_MAX;
+}
+
+/* Wherever the reader breaks, the loader ends with its code; nothing hangs, nothing leaks. */
+static void a_broken_reader_ends_the_run(void **unused)
+{
+    struct bench bench;
+    struct fetch *fetches[16];
+    int count;
+
+    (void)unused;
+    storage.late = true;
+    strategy.slots = 37;
+    bench_open(&bench, 8, 65536, 0, false);
+    for (uint64_t n = 1; n < 60; n += 7) {
+        storage.reads_until_broken = n;
+        batcher_reset(bench.batcher);
+        assert_int_equal(loader_start(bench.loader), 0);
+        loader_begin(bench.loader, 0);
+        while ((count = loader_take(bench.loader, fetches, 16)) > 0)
+            loader_return(bench.loader, fetches, (uint32_t)count);
+        assert_int_equal(loader_join(bench.loader), -EIO);
+    }
+    storage.reads_until_broken = 0;
+    bench_close(&bench);
+}
+
+static void a_plan_that_holds_too_much_is_an_error(void **unused)
+{
+    struct bench bench;
+    struct fetch *fetches[16];
+    int count;
+
+    (void)unused;
+    storage.late = storage.lends = false;
+    storage.alignment = 1;
+    strategy.slots = 512;
+    strategy.in_order = true;
+    bench_open(&bench, 8, 65536, 2 << 20, false);
+    batcher_reset(bench.batcher);
+    assert_int_equal(loader_start(bench.loader), 0);
+    loader_begin(bench.loader, 0);
+    while ((count = loader_take(bench.loader, fetches, 16)) > 0)
+        loader_return(bench.loader, fetches, (uint32_t)count);
+    assert_int_equal(loader_join(bench.loader), -ENOMEM);
+    assert_non_null(strstr(fail_reason(), "--memory"));
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_record_comes_once_in_draw_order),
+        cmocka_unit_test(neighbours_are_read_together),
+        cmocka_unit_test(only_the_bad_record_is_skipped),
+        cmocka_unit_test(a_read_error_stops_with_file_and_offset),
+        cmocka_unit_test(a_broken_reader_ends_the_run),
+        cmocka_unit_test(a_plan_that_holds_too_much_is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
