@@ -409,6 +409,9 @@ struct loader *loader_create(const struct loader_site *site)
         return NULL;
     loader->site = *site;
     loader->window_bytes_max = site->memory_bytes / 4;
+    /* A block is freed with its last record; small ones keep little memory from the others. */
+    if (loader->site.block_bytes > site->memory_bytes / 16)
+        loader->site.block_bytes = site->memory_bytes / 16;
     if (create_pools(loader) || create_arenas(loader)) {
         loader_destroy(loader);
         return NULL;

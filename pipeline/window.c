@@ -160,7 +160,7 @@ struct run {
 
 /* Take fetches from the window while they are neighbours: the next one starts within the
  * aligned end of the run (formats keep small gaps between records), and the block stays small. */
-static struct run next_run(const struct loader *loader)
+static struct run next_run(const struct loader *loader, bool single)
 {
     const uint32_t alignment = loader->reader.traits.alignment;
     struct fetch *const *window = loader->window + loader->window_at;
@@ -171,8 +171,8 @@ static struct run next_run(const struct loader *loader)
                       .records_end = first->offset + first->bytes,
                       .count = 1};
 
-    while (run.count < left && run.count < BLOCK_FETCHES && !window[0]->alone &&
-           !window[run.count]->alone) {
+    single = single || window[0]->alone;
+    while (!single && run.count < left && run.count < BLOCK_FETCHES && !window[run.count]->alone) {
         const struct extent *next = place_of(loader, window[run.count]);
         uint64_t end = next->offset + next->bytes;
         if (next->shard != first->shard || next->offset > run.records_end + gap ||
@@ -187,9 +187,9 @@ static struct run next_run(const struct loader *loader)
 }
 
 /* 1 submitted, 0 no memory, -EAGAIN reader full, or negative. */
-static int submit_run(struct loader *loader)
+static int submit_run(struct loader *loader, bool single)
 {
-    struct run run = next_run(loader);
+    struct run run = next_run(loader, single);
     const struct extent *first = place_of(loader, loader->window[loader->window_at]);
     uint32_t region = 0;
     void *memory = NULL;
@@ -264,7 +264,10 @@ int window_submit(struct loader *loader, bool *blocked)
                 break;
             }
         }
-        int code = submit_run(loader);
+        int code = submit_run(loader, false);
+        /* Memory may be free in pieces only; then nothing but one record at a time may fit. */
+        if (code == 0 && loader->reader.in_flight == 0 && loader->outstanding == 0)
+            code = submit_run(loader, true);
         if (code == -EAGAIN)
             break;
         if (code < 0)
