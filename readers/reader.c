@@ -8,6 +8,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+
+enum { DRAIN_WAIT_NS = 100000000 };
 
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_site *site)
@@ -27,10 +30,26 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
     return code;
 }
 
+/* Let every request in flight end: its memory is the caller's again afterwards. */
+static void drain(struct reader *reader)
+{
+    struct read_request *done[32];
+
+    while (reader->in_flight) {
+        int count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
+        if (count < 0)
+            return;
+        for (int i = 0; i < count; i++)
+            reader_release(reader, done[i]);
+    }
+}
+
 void reader_close(struct reader *reader)
 {
-    if (reader->state)
+    if (reader->state) {
+        drain(reader);
         reader->ops->close(reader->state);
+    }
     free(reader->state);
     reader->state = NULL;
 }
@@ -47,6 +66,8 @@ int reader_submit(struct reader *reader, struct read_request *request)
     request->submit_ns = clock_now_ns();
     request->data = NULL;
     request->result = 0;
+    request->short_reads = 0;
+    request->held = false;
     int code = reader->ops->submit(reader->state, request);
     if (code == 0)
         reader->in_flight++;
@@ -59,8 +80,11 @@ static void account(struct reader *reader, struct read_request *request, uint64_
 
     request->complete_ns = now_ns;
     figures->requests++;
+    figures->short_reads += request->short_reads;
     if (request->result < 0) {
         figures->errors++;
+        reader->held += request->held;
+        reader_explain(reader, request);
         return;
     }
     assert((uint32_t)request->result >= request->needed);
@@ -93,4 +117,50 @@ void reader_release(struct reader *reader, struct read_request *request)
     reader->loans--;
     reader->ops->release(reader->state, request);
     request->data = NULL;
+}
+
+static int explain_change(const struct shard *shard, uint64_t offset)
+{
+    struct stat now;
+
+    if (stat(shard->path, &now))
+        return fail(ESTALE, "%s: offset %llu: the file was removed while it was read", shard->path,
+                    (unsigned long long)offset);
+    if ((uint64_t)now.st_size != shard->bytes)
+        return fail(ESTALE,
+                    "%s: offset %llu: the file changed: it had %llu bytes when it was indexed and "
+                    "has %llu now; leave the data alone and index it again",
+                    shard->path, (unsigned long long)offset, (unsigned long long)shard->bytes,
+                    (unsigned long long)now.st_size);
+    return fail(ESTALE,
+                "%s: offset %llu: the file was written to or replaced since it was indexed; leave "
+                "the data alone and index it again",
+                shard->path, (unsigned long long)offset);
+}
+
+int reader_explain(const struct reader *reader, const struct read_request *request)
+{
+    const struct shard *shard = &reader->site.catalog->shards[request->shard];
+    unsigned long long offset = request->offset;
+
+    assert(request->result < 0);
+    switch (request->result) {
+    case -ESTALE:
+        return explain_change(shard, request->offset);
+    case -ETIMEDOUT:
+        return fail(ETIMEDOUT,
+                    "%s: offset %llu: no answer for %.1f s; see to the storage, or allow more time",
+                    shard->path, offset, (double)reader->site.timeout_ns / 1e9);
+    case -EMFILE:
+    case -ENFILE:
+        return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",
+                    shard->path);
+    case -ENOENT:
+    case -EACCES:
+        return fail(-request->result, "%s: cannot be opened: %s", shard->path,
+                    fail_errno_text(request->result));
+    default:
+        return fail(-request->result, "%s: offset %llu: reading %u bytes failed: %s", shard->path,
+                    offset, request->bytes, fail_errno_text(request->result));
+    }
 }

@@ -28,10 +28,13 @@ struct read_request {
     void *buffer;    /* NULL for readers that lend */
     void *owner;     /* the caller's */
     /* Set by the reader. */
-    const void *data; /* where the bytes are: buffer, or a loan until reader_release() */
-    int result;       /* bytes there, >= needed; or a negative errno */
+    const void *data;     /* where the bytes are: buffer, or a loan until reader_release() */
+    int result;           /* bytes there, >= needed; or a negative errno, see reader_explain() */
+    uint32_t short_reads; /* how often the read had to be resumed */
+    /* After -ETIMEDOUT: the kernel may still write to buffer. Never use nor free it again. */
+    bool held;
+    void *loan;                      /* the plug-in's, from reap until release */
     uint64_t submit_ns, complete_ns; /* set by reader.c */
-    uint64_t private_[6];            /* the plug-in's scratch while it holds the request */
 };
 
 /* What open() is told. */
@@ -58,8 +61,8 @@ struct reader_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, const struct reader_site *site,
                 struct reader_traits *traits);
-    void (*close)(
-        void *state); /* after every open, also a failed one; waits for what is in flight */
+    /* After every open, also a failed one. Nothing is in flight but what was given up (held). */
+    void (*close)(void *state);
     int (*submit)(void *state, struct read_request *request); /* 0, -EAGAIN when full, or failed */
     /* Gives back up to max done requests. Waits for one at most wait_ns when none is done.
      * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
@@ -82,6 +85,7 @@ struct reader {
     struct reader_traits traits;
     uint32_t in_flight;
     uint32_t loans;
+    uint32_t held; /* buffers lost to reads that timed out; then the regions must not be freed */
     struct reader_figures figures;
 };
 
@@ -89,9 +93,14 @@ struct reader {
  * either case. */
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_site *site);
+/* Waits for what is in flight, at most the time-out; reader->held stays readable. */
 void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void reader_release(struct reader *reader, struct read_request *request);
+
+/* Record the reason of a failed request (file, offset, what was wrong, what to do) and return its
+ * result. reader_reap() has done so for the last failed one that it gave back. */
+int reader_explain(const struct reader *reader, const struct read_request *request);
 
 #endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "readers/handles.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef STATX_DIOALIGN /* Linux 6.1, glibc 2.37 */
+#define STATX_DIOALIGN 0x2000U
+#endif
+
+enum {
+    OPEN_MOST = 4096,        /* more open files bring nothing */
+    MAP_MOST = 32768,        /* half of what vm.max_map_count allows; needs no descriptor */
+    DESCRIPTORS_LEFT = 64,   /* for everything else in the program */
+    DIRECT_ALIGNMENT = 4096, /* where the kernel does not say: right for every disk */
+    DIRECT_ALIGNMENT_MOST = 65536,
+    NONE = -1,
+};
+static const uint64_t RECHECK_NS = 1000000000;
+
+/* Descriptors promised to all readers of this program, so that several loaders share the limit. */
+static pthread_mutex_t promised_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t promised;
+
+static uint64_t descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return 1024;
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            limit = raised;
+    }
+    return limit.rlim_cur;
+}
+
+static uint32_t promise_descriptors(uint64_t wanted)
+{
+    uint64_t limit = descriptor_limit();
+
+    pthread_mutex_lock(&promised_lock);
+    uint64_t taken = promised + DESCRIPTORS_LEFT;
+    uint64_t share = limit > taken ? (limit - taken) / 2 : 0;
+    uint64_t count = wanted < share ? wanted : share;
+    if (count == 0)
+        count = 1;
+    promised += count;
+    pthread_mutex_unlock(&promised_lock);
+    return (uint32_t)count;
+}
+
+static void return_descriptors(uint32_t count)
+{
+    pthread_mutex_lock(&promised_lock);
+    promised -= count;
+    pthread_mutex_unlock(&promised_lock);
+}
+
+/* statx(2): stx_dio_mem_align and stx_dio_offset_align, behind stx_mnt_id; 0 and 0 when the file
+ * has no O_DIRECT. Older headers do not name them. */
+static int direct_alignment(const char *path, uint32_t *alignment)
+{
+    union {
+        struct statx known;
+        uint32_t words[64];
+    } status = {0};
+    enum { DIO_MEM_WORD = 0x98 / 4, DIO_OFFSET_WORD = 0x9c / 4 };
+
+    *alignment = DIRECT_ALIGNMENT;
+    if (statx(AT_FDCWD, path, 0, STATX_DIOALIGN, &status.known))
+        return errno == ENOSYS ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
+    if (!(status.known.stx_mask & STATX_DIOALIGN))
+        return 0;
+    uint32_t memory = status.words[DIO_MEM_WORD], offset = status.words[DIO_OFFSET_WORD];
+    uint32_t larger = memory > offset ? memory : offset;
+    if (offset == 0)
+        return fail(EOPNOTSUPP, "%s: O_DIRECT is not possible for this file; run without direct",
+                    path);
+    if (larger > DIRECT_ALIGNMENT_MOST || (larger & (larger - 1)))
+        return fail(EOPNOTSUPP,
+                    "%s: O_DIRECT asks for an alignment of %u bytes; run without direct", path,
+                    larger);
+    *alignment = larger;
+    return 0;
+}
+
+/* The first shard tells for all: a data set lies on one file system. */
+static int learn_alignment(struct handles *handles)
+{
+    handles->alignment = 1;
+    if (!(handles->flags & HANDLES_DIRECT) || handles->catalog->shard_count == 0)
+        return 0;
+    const char *path = handles->catalog->shards[0].path;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (fd < 0 && errno == EINVAL)
+        return fail(EOPNOTSUPP, "%s: the file system refuses O_DIRECT; run without direct", path);
+    if (fd < 0)
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    close(fd);
+    return direct_alignment(path, &handles->alignment);
+}
+
+int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
+                   uint32_t busiest)
+{
+    *handles = (struct handles){
+        .catalog = catalog, .flags = flags, .oldest = (uint32_t)NONE, .newest = (uint32_t)NONE};
+    int code = learn_alignment(handles);
+    if (code)
+        return code;
+    uint64_t most = flags & HANDLES_MAP ? MAP_MOST : OPEN_MOST;
+    uint64_t wanted = busiest > most ? busiest : most;
+    if (wanted > catalog->shard_count)
+        wanted = catalog->shard_count;
+    handles->where = memory_array(catalog->shard_count, sizeof *handles->where);
+    if (!handles->where)
+        return -ENOMEM;
+    handles->promised = flags & HANDLES_MAP ? 0 : promise_descriptors(wanted);
+    handles->capacity = flags & HANDLES_MAP ? (uint32_t)wanted : handles->promised;
+    handles->all = memory_array(handles->capacity, sizeof *handles->all);
+    if (!handles->all)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < handles->capacity; i++)
+        pthread_mutex_init(&handles->all[i].lock, NULL);
+    return 0;
+}
+
+static void close_file(struct handle *handle)
+{
+    if (handle->map)
+        munmap((void *)(uintptr_t)handle->map, handle->map_bytes);
+    if (handle->fd >= 0)
+        close(handle->fd);
+    handle->map = NULL;
+    handle->fd = -1;
+    handle->opened = false;
+}
+
+void handles_destroy(struct handles *handles)
+{
+    for (uint32_t i = 0; handles->all && i < handles->used; i++)
+        close_file(&handles->all[i]);
+    for (uint32_t i = 0; handles->all && i < handles->capacity; i++)
+        pthread_mutex_destroy(&handles->all[i].lock);
+    free(handles->all);
+    free(handles->where);
+    return_descriptors(handles->promised);
+    *handles = (struct handles){0};
+}
+
+static void unlink_unused(struct handles *handles, struct handle *handle)
+{
+    if (handle->older != (uint32_t)NONE)
+        handles->all[handle->older].newer = handle->newer;
+    else
+        handles->oldest = handle->newer;
+    if (handle->newer != (uint32_t)NONE)
+        handles->all[handle->newer].older = handle->older;
+    else
+        handles->newest = handle->older;
+}
+
+/* A handle for a shard that has none: a fresh one, else the one unused for longest. */
+static struct handle *recycle(struct handles *handles)
+{
+    struct handle *handle;
+
+    if (handles->used < handles->capacity) {
+        handle = &handles->all[handles->used++];
+        handle->fd = -1;
+        return handle;
+    }
+    if (handles->oldest == (uint32_t)NONE)
+        return NULL;
+    handle = &handles->all[handles->oldest];
+    unlink_unused(handles, handle);
+    handles->where[handle->shard] = 0;
+    close_file(handle);
+    return handle;
+}
+
+struct handle *handles_take(struct handles *handles, uint32_t shard)
+{
+    uint32_t index = handles->where[shard];
+    struct handle *handle;
+
+    if (index) {
+        handle = &handles->all[index - 1];
+        if (handle->users == 0)
+            unlink_unused(handles, handle);
+    } else {
+        handle = recycle(handles);
+        if (!handle)
+            return NULL;
+        handle->shard = shard;
+        handles->where[shard] = (uint32_t)(handle - handles->all) + 1;
+    }
+    handle->users++;
+    return handle;
+}
+
+void handles_give(struct handles *handles, struct handle *handle)
+{
+    uint32_t index = (uint32_t)(handle - handles->all);
+
+    assert(handle->users > 0);
+    if (--handle->users)
+        return;
+    handle->older = handles->newest;
+    handle->newer = (uint32_t)NONE;
+    if (handles->newest != (uint32_t)NONE)
+        handles->all[handles->newest].newer = index;
+    else
+        handles->oldest = index;
+    handles->newest = index;
+}
+
+/* Compare with what was indexed. AT_STATX_DONT_SYNC: never a round trip to a server. A file that
+ * was renamed over has no name left. */
+static int check_file(const struct shard *shard, int fd)
+{
+    const char *path = fd < 0 ? shard->path : "";
+    struct statx now;
+
+    if (statx(fd < 0 ? AT_FDCWD : fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+              STATX_SIZE | STATX_MTIME | STATX_NLINK, &now))
+        return errno == ENOENT ? -ESTALE : -errno;
+    int64_t mtime_ns = now.stx_mtime.tv_sec * INT64_C(1000000000) + now.stx_mtime.tv_nsec;
+    if (now.stx_size != shard->bytes || mtime_ns != shard->mtime_ns || now.stx_nlink == 0)
+        return -ESTALE;
+    return 0;
+}
+
+/* The descriptor is not needed any longer once the file is mapped. */
+static int map_file(const struct handles *handles, struct handle *handle)
+{
+    uint64_t bytes = handles->catalog->shards[handle->shard].bytes;
+
+    if (bytes > 0) {
+        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, handle->fd, 0);
+        if (map == MAP_FAILED)
+            return -errno;
+        if (handles->flags & HANDLES_RANDOM)
+            madvise(map, bytes, MADV_RANDOM);
+        handle->map = map;
+        handle->map_bytes = bytes;
+    }
+    close(handle->fd);
+    handle->fd = -1;
+    return 0;
+}
+
+static int open_file(const struct handles *handles, struct handle *handle)
+{
+    const struct shard *shard = &handles->catalog->shards[handle->shard];
+    int direct = handles->flags & HANDLES_DIRECT ? O_DIRECT : 0;
+
+    handle->fd = open(shard->path, O_RDONLY | O_CLOEXEC | direct);
+    if (handle->fd < 0)
+        return -errno;
+    int code = check_file(shard, handle->fd);
+    if (code)
+        return code;
+    if (handles->flags & HANDLES_RANDOM)
+        posix_fadvise(handle->fd, 0, 0, POSIX_FADV_RANDOM);
+    return handles->flags & HANDLES_MAP ? map_file(handles, handle) : 0;
+}
+
+int handle_open(const struct handles *handles, struct handle *handle)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&handle->lock);
+    uint64_t now_ns = clock_now_ns();
+    if (!handle->opened) {
+        code = open_file(handles, handle);
+        handle->opened = code == 0;
+        handle->checked_ns = now_ns;
+        if (code)
+            close_file(handle);
+    } else if (now_ns - handle->checked_ns > RECHECK_NS) {
+        handle->checked_ns = now_ns;
+        code = check_file(&handles->catalog->shards[handle->shard], handle->fd);
+    }
+    pthread_mutex_unlock(&handle->lock);
+    return code;
+}

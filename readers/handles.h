@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * handles: the open shards of one reader. It keeps as many open as the limit on descriptors
+ * allows and closes the one used longest ago when another is wanted, so that a data set of a
+ * million files works under any RLIMIT_NOFILE. It also notices files that are no longer what was
+ * indexed. It knows nothing of how bytes are read.
+ *
+ * handles_take() and handles_give() belong to the reader's thread. handle_open() may be called
+ * from any thread that works for a taken handle: opening takes long on a network.
+ */
+#ifndef IOBENCH_READERS_HANDLES_H
+#define IOBENCH_READERS_HANDLES_H
+
+#include "dataset/catalog.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct handle {
+    uint32_t shard;
+    int fd;             /* -1 until handle_open(), and when mapped */
+    const uint8_t *map; /* the whole file, when HANDLES_MAP; NULL for an empty one */
+    uint64_t map_bytes;
+    /* private to handles.c */
+    pthread_mutex_t lock; /* of the opening: two workers may want the same shard */
+    uint32_t users;
+    uint32_t older, newer; /* among the unused ones */
+    uint64_t checked_ns;
+    bool opened;
+};
+
+enum handles_flags {
+    HANDLES_DIRECT = 1, /* O_DIRECT */
+    HANDLES_RANDOM = 2, /* tell the kernel not to read ahead */
+    HANDLES_MAP = 4,    /* map each file */
+};
+
+struct handles {
+    const struct catalog *catalog;
+    uint32_t flags;
+    uint32_t alignment; /* of offset, length and memory: 1, or what O_DIRECT asks for here */
+    uint32_t capacity;
+    struct handle *all;
+    /* private */
+    uint32_t used, promised;
+    uint32_t oldest, newest;
+    uint32_t *where; /* shard -> 1 + index in all, 0 when it has none */
+};
+
+/* busiest: handles that may be taken at one time. 0, or a negative errno with a reason. */
+int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
+                   uint32_t busiest);
+/* Maps still lent end here. Copes with a failed or missing create. */
+void handles_destroy(struct handles *handles);
+
+/* The handle of a shard, not yet opened perhaps; NULL when all are in use. Give it back once for
+ * each time it was taken. */
+struct handle *handles_take(struct handles *handles, uint32_t shard);
+void handles_give(struct handles *handles, struct handle *handle);
+
+/* Open it unless it is, and check that the file still is the one that was indexed. 0, -ESTALE
+ * when it is not, or the errno of open(). No reason is recorded: reader_explain() words it on the
+ * reader's thread. */
+int handle_open(const struct handles *handles, struct handle *handle);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job is in one of four places: free, waiting, with a thread, or done. The lock guards the
+ * lists. A job whose time is over while a thread has it is given back to the caller as held; the
+ * thread, and with it all the pool's memory, is then left behind: a read that never ends cannot
+ * be taken from the kernel. */
+#include "readers/pool.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LOOKS_PER_TIMEOUT = 8 };
+
+struct job_list {
+    struct pool_job *first, *last;
+};
+
+struct pool {
+    struct handles handles;
+    void (*work)(struct pool_job *job);
+    uint64_t timeout_ns;
+    uint32_t thread_count;
+    struct thread *threads;
+    uint32_t job_count;
+    struct pool_job *jobs;
+    struct pool_job *free_jobs;
+    uint32_t abandoned;
+
+    pthread_mutex_t lock;
+    pthread_cond_t more, finished; /* for the threads, for reap */
+    struct job_list waiting, done;
+    bool reaper_waits, ended;
+    uint64_t look_ns; /* when to look for late jobs next */
+};
+
+static void list_push(struct job_list *list, struct pool_job *job)
+{
+    job->next = NULL;
+    if (list->last)
+        list->last->next = job;
+    else
+        list->first = job;
+    list->last = job;
+}
+
+static struct pool_job *list_pop(struct job_list *list)
+{
+    struct pool_job *job = list->first;
+
+    if (job) {
+        list->first = job->next;
+        if (!list->first)
+            list->last = NULL;
+    }
+    return job;
+}
+
+static int pool_thread(void *argument)
+{
+    struct pool *pool = argument;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct pool_job *job = list_pop(&pool->waiting);
+        if (!job && pool->ended)
+            break;
+        if (!job) {
+            pthread_cond_wait(&pool->more, &pool->lock);
+            continue;
+        }
+        job->running = true;
+        pthread_mutex_unlock(&pool->lock);
+        job->result = handle_open(&pool->handles, job->handle);
+        if (job->result == 0)
+            pool->work(job);
+        pthread_mutex_lock(&pool->lock);
+        job->running = false;
+        list_push(&pool->done, job);
+        if (pool->reaper_waits)
+            pthread_cond_signal(&pool->finished);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return 0;
+}
+
+static int prepare(struct pool *pool, const struct pool_settings *settings)
+{
+    const struct reader_site *site = settings->site;
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->more, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->finished, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int code = handles_create(&pool->handles, site->catalog, settings->flags, site->depth);
+    if (code)
+        return code;
+    pool->work = settings->work;
+    pool->timeout_ns = site->timeout_ns;
+    pool->job_count = site->depth;
+    pool->jobs = memory_array(site->depth, sizeof *pool->jobs);
+    pool->threads = memory_array(pool->thread_count, sizeof *pool->threads);
+    if (!pool->jobs || !pool->threads)
+        return -ENOMEM;
+    for (uint32_t i = site->depth; i-- > 0;) {
+        pool->jobs[i].next = pool->free_jobs;
+        pool->free_jobs = &pool->jobs[i];
+    }
+    return 0;
+}
+
+int pool_create(struct pool **created, const struct pool_settings *settings, uint32_t *alignment)
+{
+    struct pool *pool = memory_zeroed(sizeof *pool);
+    uint32_t depth = settings->site->depth;
+
+    *created = pool;
+    if (!pool)
+        return -ENOMEM;
+    pool->thread_count = settings->threads && settings->threads < depth ? settings->threads : depth;
+    int code = prepare(pool, settings);
+    for (uint32_t i = 0; code == 0 && i < pool->thread_count; i++)
+        code = thread_start(&pool->threads[i], "read", pool_thread, pool);
+    *alignment = pool->handles.alignment;
+    return code;
+}
+
+uint32_t pool_threads(const struct pool *pool)
+{
+    return pool->thread_count;
+}
+
+void pool_destroy(struct pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->ended = true;
+    pthread_cond_broadcast(&pool->more);
+    uint32_t abandoned = pool->abandoned;
+    pthread_mutex_unlock(&pool->lock);
+    if (abandoned)
+        return;
+    for (uint32_t i = 0; pool->threads && i < pool->thread_count; i++)
+        thread_join(&pool->threads[i]);
+    handles_destroy(&pool->handles);
+    pthread_cond_destroy(&pool->more);
+    pthread_cond_destroy(&pool->finished);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->threads);
+    free(pool->jobs);
+    free(pool);
+}
+
+int pool_submit(struct pool *pool, struct read_request *request)
+{
+    struct pool_job *job = pool->free_jobs;
+
+    if (!job)
+        return -EAGAIN;
+    struct handle *handle = handles_take(&pool->handles, request->shard);
+    if (!handle)
+        return -EAGAIN;
+    pool->free_jobs = job->next;
+    *job = (struct pool_job){
+        .handle = handle,
+        .path = pool->handles.catalog->shards[request->shard].path,
+        .offset = request->offset,
+        .bytes = request->bytes,
+        .needed = request->needed,
+        .buffer = request->buffer,
+        .request = request,
+        .submit_ns = request->submit_ns,
+    };
+    pthread_mutex_lock(&pool->lock);
+    list_push(&pool->waiting, job);
+    pthread_mutex_unlock(&pool->lock);
+    pthread_cond_signal(&pool->more);
+    return 0;
+}
+
+static void free_job(struct pool *pool, struct pool_job *job)
+{
+    job->request = NULL;
+    job->next = pool->free_jobs;
+    pool->free_jobs = job;
+}
+
+/* Under the lock. Late results of abandoned jobs are dropped here. */
+static uint32_t take_done(struct pool *pool, struct read_request **done, uint32_t max)
+{
+    uint32_t count = 0;
+    struct pool_job *job;
+
+    while (count < max && (job = list_pop(&pool->done))) {
+        struct read_request *request = job->request;
+        if (job->abandoned) {
+            pool->abandoned--;
+            handles_give(&pool->handles, job->handle);
+            free_job(pool, job);
+            continue;
+        }
+        request->result = job->result;
+        request->short_reads = job->short_reads;
+        request->data = job->data;
+        request->loan = job->handle;
+        if (!job->lent || job->result < 0)
+            handles_give(&pool->handles, job->handle);
+        free_job(pool, job);
+        done[count++] = request;
+    }
+    return count;
+}
+
+/* Under the lock. What waits for a thread is simply taken back; what a thread has is held. */
+static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_t max)
+{
+    uint64_t now_ns = clock_now_ns();
+    uint32_t count = 0;
+
+    if (!pool->timeout_ns || now_ns < pool->look_ns)
+        return 0;
+    pool->look_ns = now_ns + pool->timeout_ns / LOOKS_PER_TIMEOUT;
+    while (count < max && pool->waiting.first &&
+           now_ns - pool->waiting.first->submit_ns > pool->timeout_ns) {
+        struct pool_job *job = list_pop(&pool->waiting);
+        job->request->result = -ETIMEDOUT;
+        done[count++] = job->request;
+        handles_give(&pool->handles, job->handle);
+        free_job(pool, job);
+    }
+    for (uint32_t i = 0; i < pool->job_count && count < max; i++) {
+        struct pool_job *job = &pool->jobs[i];
+        if (!job->running || job->abandoned || now_ns - job->submit_ns <= pool->timeout_ns)
+            continue;
+        job->abandoned = true;
+        pool->abandoned++;
+        job->request->result = -ETIMEDOUT;
+        job->request->held = true;
+        done[count++] = job->request;
+    }
+    return count;
+}
+
+/* Until a job is done, until_ns, or the next look for late jobs. */
+static void wait_for_done(struct pool *pool, uint64_t until_ns)
+{
+    if (pool->timeout_ns && pool->look_ns < until_ns)
+        until_ns = pool->look_ns;
+    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                             .tv_nsec = (long)(until_ns % 1000000000)};
+    pool->reaper_waits = true;
+    pthread_cond_timedwait(&pool->finished, &pool->lock, &until);
+    pool->reaper_waits = false;
+}
+
+int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    uint64_t until_ns = wait_ns ? clock_now_ns() + wait_ns : 0;
+    uint32_t count;
+
+    if (until_ns < wait_ns)
+        until_ns = UINT64_MAX / 2;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        count = take_done(pool, done, max);
+        count += take_late(pool, done + count, max - count);
+        if (count || clock_now_ns() >= until_ns)
+            break;
+        wait_for_done(pool, until_ns);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return (int)count;
+}
+
+void pool_release(struct pool *pool, struct read_request *request)
+{
+    handles_give(&pool->handles, request->loan);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pool: threads that do blocking reads for one reader, so that several are in flight. It holds
+ * the open shards and the time-outs; how bytes are read is the caller's function.
+ *
+ * All calls belong to the reader's thread; only the work function runs on the pool's threads.
+ */
+#ifndef IOBENCH_READERS_POOL_H
+#define IOBENCH_READERS_POOL_H
+
+#include "readers/handles.h"
+#include "readers/reader.h"
+
+/* A copy of the request: the caller's own may be gone when a read that was given up ends. */
+struct pool_job {
+    struct handle *handle; /* open */
+    const char *path;
+    uint64_t offset;
+    uint32_t bytes, needed;
+    void *buffer;
+    const void *data; /* set by the work function */
+    int result;       /* likewise; bytes or a negative errno */
+    uint32_t short_reads;
+    bool lent; /* likewise: the handle stays taken until pool_release() */
+    /* private to pool.c */
+    struct read_request *request;
+    uint64_t submit_ns;
+    struct pool_job *next;
+    bool running, abandoned;
+};
+
+struct pool;
+
+struct pool_settings {
+    const struct reader_site *site;
+    uint32_t threads; /* 0: as many as the depth */
+    uint32_t flags;   /* enum handles_flags */
+    void (*work)(struct pool_job *job);
+};
+
+/* 0 or a negative errno with a reason. *alignment is what the shards ask for. */
+int pool_create(struct pool **pool, const struct pool_settings *settings, uint32_t *alignment);
+/* Nothing may be in flight but what was given up. */
+void pool_destroy(struct pool *pool);
+uint32_t pool_threads(const struct pool *pool);
+
+/* As the calls of struct reader_ops. */
+int pool_submit(struct pool *pool, struct read_request *request);
+int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns);
+void pool_release(struct pool *pool, struct read_request *request);
+
+#endif

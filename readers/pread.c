@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pread reader: blocking reads on a pool of threads. It works everywhere, also where
+ * io_uring is refused. */
+#include "base/option.h"
+#include "readers/plugins.h"
+#include "readers/pool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/uio.h>
+
+struct pread_settings {
+    uint64_t threads;
+    bool direct;
+    bool readahead;
+};
+
+static const struct option_spec pread_options[] = {
+    {.name = "threads",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct pread_settings, threads),
+     .fallback = "0",
+     .maximum = 4096,
+     .summary = "threads that read (0: as many as the depth)"},
+    {.name = "direct",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct pread_settings, direct),
+     .summary = "O_DIRECT: past the page cache"},
+    {.name = "readahead",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct pread_settings, readahead),
+     .summary = "let the kernel read ahead (for reading in order)"},
+    {0},
+};
+
+struct pread_state {
+    struct pool *pool;
+};
+
+static void read_job(struct pool_job *job)
+{
+    uint8_t *buffer = job->buffer;
+    uint32_t got = 0;
+
+    while (got < job->bytes) {
+        struct iovec rest = {.iov_base = buffer + got, .iov_len = job->bytes - got};
+        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)(job->offset + got), 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            job->result = -errno;
+            return;
+        }
+        if (count == 0)
+            break;
+        got += (uint32_t)count;
+        if (got >= job->needed)
+            break;
+        job->short_reads++;
+    }
+    job->data = buffer;
+    job->result = got < job->needed ? -ESTALE : (int)got;
+}
+
+static int pread_open(void *state, const void *chosen, const struct reader_site *site,
+                      struct reader_traits *traits)
+{
+    struct pread_state *pread_state = state;
+    const struct pread_settings *settings = chosen;
+    struct pool_settings pool_settings = {
+        .site = site,
+        .threads = (uint32_t)settings->threads,
+        .flags =
+            (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM),
+        .work = read_job,
+    };
+    int code = pool_create(&pread_state->pool, &pool_settings, &traits->alignment);
+
+    if (code)
+        return code;
+    snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s",
+             pool_threads(pread_state->pool), settings->direct ? ", O_DIRECT" : "");
+    return 0;
+}
+
+static void pread_close(void *state)
+{
+    pool_destroy(((struct pread_state *)state)->pool);
+}
+
+static int pread_submit(void *state, struct read_request *request)
+{
+    return pool_submit(((struct pread_state *)state)->pool, request);
+}
+
+static int pread_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    return pool_reap(((struct pread_state *)state)->pool, done, max, wait_ns);
+}
+
+const struct reader_ops reader_pread = {
+    .plugin = {.name = "pread",
+               .summary = "blocking reads on a pool of threads; works everywhere",
+               .options = pread_options,
+               .settings_size = sizeof(struct pread_settings),
+               .state_size = sizeof(struct pread_state)},
+    .open = pread_open,
+    .close = pread_close,
+    .submit = pread_submit,
+    .reap = pread_reap,
+};
