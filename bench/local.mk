@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
+noinst_PROGRAMS += bench/harness
+bench_harness_SOURCES = bench/harness.c
+bench_harness_LDADD = $(LIBIOBENCH_LIBS)
