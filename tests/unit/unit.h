@@ -10,5 +10,12 @@
 
 #include <cmocka.h>
 #undef fail /* ours is a function: base/fail.h */
+#undef fail_msg
+#define fail_msg(...)                       \
+    do {                                    \
+        print_error("ERROR: " __VA_ARGS__); \
+        print_error("\n");                  \
+        _fail(__FILE__, __LINE__);          \
+    } while (0)
 
 #endif

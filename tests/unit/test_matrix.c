@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The same samples, whatever the format, the reader, the shuffle and the number of ranks: the
+ * order-independent digest of (label, image checksum), summed over the ranks, is always that of the
+ * samples that were written. Everything in the registries takes part as it is added.
+ *
+ * IOBENCH_LONG=1 does it with 10,000 images.
+ */
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "formats/format.h"
+#include "pipeline/engine.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASSES = 10, IMAGE_BYTES_MAX = 3000 };
+
+static uint64_t samples_total, expected_sum, expected_xor;
+
+/* An image that starts as a JPEG does, so that formats which look may look. */
+static size_t make_image(struct random *random, uint8_t *image)
+{
+    size_t bytes = 16 + random_below(random, IMAGE_BYTES_MAX - 16);
+
+    for (size_t i = 0; i < bytes; i++)
+        image[i] = (uint8_t)random_next(random);
+    memcpy(image, "\xff\xd8\xff\xe0", 4);
+    /* The RecordIO magic in the middle of some: such records have several parts. */
+    if (bytes > 200 && bytes % 5 == 0)
+        memcpy(image + 100, "\x0a\x23\xd7\xce", 4);
+    return bytes;
+}
+
+static void write_shards(const struct plugin_choice *format, const char *folder, uint32_t shards)
+{
+    const struct format_ops *ops = format_of(format->plugin);
+    static uint8_t image[IMAGE_BYTES_MAX];
+    struct random random = random_start(11);
+    uint64_t written = 0;
+
+    for (uint32_t shard = 0; shard < shards; shard++) {
+        struct format_writer writer;
+        char *path = NULL;
+        assert_int_equal(ops->shard_path(folder, shard, shards, &path), 0);
+        assert_int_equal(format_writer_open(&writer, format, path), 0);
+        for (uint64_t end = samples_total * (shard + 1) / shards; written < end; written++) {
+            char name[64];
+            int length =
+                snprintf(name, sizeof name, "class%llu/image%06llu.jpg",
+                         (unsigned long long)(written % CLASSES), (unsigned long long)written);
+            struct sample sample = {.image = image,
+                                    .label = (int32_t)(written % CLASSES),
+                                    .encoding = SAMPLE_ENCODED,
+                                    .id = written,
+                                    .name = name,
+                                    .name_bytes = (size_t)length};
+            sample.image_bytes = make_image(&random, image);
+            if (format_writer_append(&writer, &sample))
+                fail_msg("%s: %s", format->plugin->name, fail_reason());
+        }
+        if (format_writer_close(&writer, true))
+            fail_msg("%s: %s", format->plugin->name, fail_reason());
+        free(path);
+    }
+}
+
+static void no_hook(void *context, struct result_epoch *epoch)
+{
+    (void)context, (void)epoch;
+}
+
+static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    (void)context, (void)so_far, (void)draws;
+    return 0;
+}
+
+static const struct engine_hooks hooks = {.before = no_hook, .after = no_hook, .tick = no_tick};
+
+static void set(struct job *job, const char *name, const char *value)
+{
+    if (option_set(job_options, job, name, value, "test"))
+        fail_msg("%s", fail_reason());
+}
+
+/* Two epochs of one rank; their digests are added. */
+static void run_rank(const struct catalog *catalog, const char *format, const char *reader,
+                     const char *shuffle, uint32_t rank, uint32_t ranks, uint64_t *sums,
+                     uint64_t *xors)
+{
+    struct result result = {.valid = true};
+    struct result_epoch epochs[2];
+    struct result_run run = {.epochs = epochs};
+    struct job job = {0};
+    struct job_plugins plugins;
+    char number[16];
+
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    set(&job, "reader", reader);
+    set(&job, "shuffle", shuffle);
+    set(&job, "decode", "checksum");
+    set(&job, "digest", "yes");
+    set(&job, "batch-size", "37");
+    set(&job, "threads", "2");
+    set(&job, "memory", "16m");
+    snprintf(number, sizeof number, "%u", ranks);
+    set(&job, "ranks", number);
+    snprintf(number, sizeof number, "%u", rank);
+    set(&job, "rank", number);
+    if (job_choose(&job, &plugins) ||
+        plugin_choose("format", format_registry, format, &plugins.format))
+        fail_msg("%s", fail_reason());
+    struct engine_site site = {
+        .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 2};
+    struct engine *engine = engine_create(&site, &result);
+    if (!engine || engine_run(engine, 2, &hooks, &run, &result))
+        fail_msg("%s through %s, shuffle %s, rank %u of %u: %s", format, reader, shuffle, rank,
+                 ranks, fail_reason());
+    for (int i = 0; i < 2; i++) {
+        sums[i] += epochs[i].digest_sum;
+        xors[i] ^= epochs[i].digest_xor;
+    }
+    engine_destroy(engine);
+    job_release(&plugins);
+    option_release(job_options, &job);
+}
+
+static void check_all_ranks(const struct catalog *catalog, const char *format, const char *reader,
+                            const char *shuffle, uint32_t ranks)
+{
+    uint64_t sums[2] = {0}, xors[2] = {0};
+
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        run_rank(catalog, format, reader, shuffle, rank, ranks, sums, xors);
+    if (expected_sum == 0) { /* the first of all: every later one must agree with it */
+        expected_sum = sums[0];
+        expected_xor = xors[0];
+    }
+    for (int i = 0; i < 2; i++)
+        if (sums[i] != expected_sum || xors[i] != expected_xor)
+            fail_msg("%s through %s, shuffle %s, %u ranks, epoch %d: other samples came out",
+                     format, reader, shuffle, ranks, i);
+}
+
+/* The null reader brings nothing; inflate and lmdb are for one kind of file alone. */
+static bool reads_everything(const struct plugin *reader)
+{
+    static const char *const special[] = {"null", "inflate", "lmdb", "nfs", NULL};
+
+    for (int i = 0; special[i]; i++)
+        if (strcmp(reader->name, special[i]) == 0)
+            return false;
+    return plugin_usable(reader) == 0;
+}
+
+static void check_format(const struct plugin *plugin)
+{
+    static const uint32_t ranks[] = {1, 2, 3, 5, 7};
+    struct plugin_choice format;
+    struct catalog *catalog;
+    char folder[256];
+    uint32_t variant = 0;
+
+    snprintf(folder, sizeof folder, "%s/%s", test_folder, plugin->name);
+    assert_int_equal(file_make_folders(folder), 0);
+    assert_int_equal(plugin_choose("format", format_registry, plugin->name, &format), 0);
+    uint32_t most = 0;
+    char *unused_path = NULL;
+    int limit = format_of(plugin)->shard_path(folder, 0, 0, &unused_path);
+    most = limit > 0 ? (uint32_t)limit : 4;
+    free(unused_path);
+    write_shards(&format, folder, most < 4 ? most : 4);
+    if (format_catalog(&format, folder, false, &(struct format_scan){0}, &catalog))
+        fail_msg("%s: %s", plugin->name, fail_reason());
+    assert_int_equal(catalog->record_count, samples_total);
+    assert_ptr_equal(format_detect(folder), plugin);
+
+    /* Every reader with every shuffle on one rank; the ranks go round with the shuffles. */
+    for (const struct plugin *const *reader = reader_registry; *reader; reader++)
+        for (const struct plugin *const *shuffle = shuffle_registry;
+             reads_everything(*reader) && *shuffle; shuffle++, variant++) {
+            check_all_ranks(catalog, plugin->name, (*reader)->name, (*shuffle)->name, 1);
+            check_all_ranks(catalog, plugin->name, (*reader)->name, (*shuffle)->name,
+                            ranks[1 + variant % 4]);
+        }
+    for (int i = 0; i < 5; i++)
+        check_all_ranks(catalog, plugin->name, "pread", "epoch", ranks[i]);
+    catalog_destroy(catalog);
+    plugin_release(&format);
+}
+
+static void the_same_samples_through_everything(void **unused)
+{
+    (void)unused;
+    samples_total = getenv("IOBENCH_LONG") ? 10000 : 331;
+    for (const struct plugin *const *format = format_registry; *format; format++)
+        check_format(*format);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_samples_through_everything),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
