@@ -7,3 +7,8 @@ tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_matrix
 tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_steady
+tests_unit_test_steady_SOURCES = tests/unit/test_steady.c tests/unit/allocations.h \
+	tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_steady_LDADD = $(UNIT_LIBS)
