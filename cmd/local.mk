@@ -5,7 +5,10 @@ iobench_SOURCES = cmd/main.c \
 	cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
+	cmd/jobfile.c cmd/jobfile.h \
 	cmd/manual.c cmd/manual.h \
 	cmd/nearest.c cmd/nearest.h \
+	cmd/outputs.c cmd/outputs.h \
+	cmd/progress.c cmd/progress.h \
 	cmd/run.c
 iobench_LDADD = $(LIBIOBENCH_LIBS)

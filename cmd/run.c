@@ -1,22 +1,229 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench run: carries out a job and prints its result.
+ * iobench run: carries out jobs, from the command line or from job files, and prints their
+ * results.
  */
-#include "base/fail.h"
-#include "cmd/commands.h"
-#include "pipeline/job.h"
+#include "pipeline/run.h"
 
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cmd/arguments.h"
+#include "cmd/commands.h"
+#include "cmd/help.h"
+#include "cmd/jobfile.h"
+#include "cmd/outputs.h"
+#include "cmd/progress.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct jobs {
+    struct job *jobs;
+    size_t count;
+};
+
+/* ---- which jobs ---- */
+
+/* The command line has the last word. */
+static int apply_command_line(const struct invocation *invocation, struct job *job)
+{
+    struct common_settings common = {0};
+    struct arguments arguments;
+    const struct arguments_scope scopes[] = {{job_options, job}, {common_options, &common}, {0}};
+    int code = arguments_parse(scopes, invocation->argc, invocation->argv, &arguments);
+
+    free(arguments.operands);
+    return code;
+}
+
+static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
+                       size_t section, struct jobs *jobs)
+{
+    struct job *grown = realloc(jobs->jobs, (jobs->count + 1) * sizeof *grown);
+
+    if (!grown)
+        return fail(ENOMEM, "out of memory");
+    jobs->jobs = grown;
+    struct job *job = &jobs->jobs[jobs->count++];
+    *job = (struct job){0};
+    int code = option_defaults(job_options, job);
+    if (code == 0)
+        code = jobfile_apply(jobfile, section, job_options, job);
+    if (code == 0)
+        code = apply_command_line(invocation, job);
+    if (code == 0 && !job->label)
+        code = option_set(job_options, job, "label", jobfile->sections[section].name, "label");
+    return code;
+}
+
+static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
+{
+    int code = 0;
+
+    for (int i = 0; i < invocation->count && code == 0; i++) {
+        struct jobfile jobfile;
+        code = jobfile_load(invocation->operands[i], &jobfile);
+        for (size_t k = 0; code == 0 && k < jobfile.section_count; k++)
+            if (!jobfile.sections[k].global)
+                code = add_section(invocation, &jobfile, k, jobs);
+        jobfile_release(&jobfile);
+    }
+    return code;
+}
+
+static void release_jobs(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        option_release(job_options, &jobs->jobs[i]);
+    free(jobs->jobs);
+}
+
+/* All jobs are looked at before the first one begins. */
+static int check_jobs(const struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        struct job_plugins plugins;
+        int code = job_choose(&jobs->jobs[i], &plugins);
+        job_release(&plugins);
+        if (code)
+            return code;
+        if (!jobs->jobs[i].data)
+            return fail(EINVAL, "name the data set with --data");
+        if (!file_exists(jobs->jobs[i].data))
+            return fail(ENOENT, "--data: %s does not exist", jobs->jobs[i].data);
+    }
+    return 0;
+}
+
+/* ---- carrying them out ---- */
+
+static void on_signal(int number)
+{
+    (void)number;
+    run_interrupt();
+}
+
+/* The first signal ends the job in order, a second one the program at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static bool takes_stdout(const struct job *job)
+{
+    return (job->json && strcmp(job->json, "-") == 0) || (job->csv && strcmp(job->csv, "-") == 0);
+}
+
+static bool wants_color(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
+/* The whole command line, as it would be typed. */
+static void note_command(const struct invocation *invocation, struct result_place *place)
+{
+    size_t used = (size_t)snprintf(place->command, sizeof place->command, "iobench %s",
+                                   invocation->command->name);
+
+    for (int i = 0; i < invocation->argc && used < sizeof place->command; i++) {
+        bool quoted = strpbrk(invocation->argv[i], " \t\n\"'\\$*?;&|<>()") != NULL;
+        used += (size_t)snprintf(place->command + used, sizeof place->command - used,
+                                 quoted ? " '%s'" : " %s", invocation->argv[i]);
+    }
+}
+
+static int show(const struct invocation *invocation, const struct job *job, struct result *result,
+                struct outputs *outputs)
+{
+    struct summary *summary = memory_zeroed(sizeof *summary);
+
+    if (!summary)
+        return -ENOMEM;
+    note_command(invocation, &result->place);
+    int code = summary_make(result, summary);
+    if (code == 0 && job->dry_run && result->valid)
+        report_plan(stdout, result);
+    else if (code == 0 && !takes_stdout(job))
+        report_text(stdout, result, summary, wants_color());
+    if (code == 0 && !job->dry_run)
+        code = outputs_add(outputs, result, summary);
+    fflush(stdout);
+    free(summary);
+    return code;
+}
+
+/* Returns an enum command_exit. */
+static int carry_out(const struct invocation *invocation, const struct job *job,
+                     struct outputs *outputs)
+{
+    struct progress progress = progress_start(job);
+    const struct run_observer observer = {.progress = progress_show, .context = &progress};
+    struct result result;
+    int status = COMMAND_OK;
+
+    int code = job->dry_run ? run_plan(job, &observer, &result) : run_job(job, &observer, &result);
+    progress_clear(&progress);
+    if (code)
+        status = command_failed(invocation);
+    if (code == 0 || result.run_count)
+        code = show(invocation, job, &result, outputs);
+    if (code)
+        status = command_failed(invocation);
+    if (!result.valid)
+        status = COMMAND_FAILED;
+    result_destroy(&result);
+    return status;
+}
+
+static int carry_out_all(const struct invocation *invocation, const struct jobs *jobs)
+{
+    struct outputs outputs;
+    int status = COMMAND_OK;
+
+    if (outputs_open(&outputs, jobs->count))
+        return command_failed(invocation);
+    for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
+        if (i)
+            putchar('\n');
+        status = carry_out(invocation, &jobs->jobs[i], &outputs);
+    }
+    if (outputs_finish(&outputs))
+        status = command_failed(invocation);
+    outputs_close(&outputs);
+    return status;
+}
 
 static int run_run(const struct invocation *invocation)
 {
-    const struct job *job = invocation->settings;
-    struct job_plugins plugins;
+    struct jobs jobs = {.jobs = invocation->settings, .count = 1};
+    bool from_files = invocation->count > 0;
+    int status, code = 0;
 
-    if (job_choose(job, &plugins))
-        return command_misused(invocation);
-    job_release(&plugins);
-    return COMMAND_OK;
+    if (from_files) {
+        jobs = (struct jobs){0};
+        code = load_jobfiles(invocation, &jobs);
+    }
+    if (code == 0)
+        code = check_jobs(&jobs);
+    for (size_t i = 0; i < jobs.count && code == 0; i++)
+        code = outputs_check(&jobs.jobs[i]);
+    catch_signals();
+    status = code ? command_misused(invocation) : carry_out_all(invocation, &jobs);
+    if (from_files)
+        release_jobs(&jobs);
+    return status;
 }
 
 const struct command command_run = {
@@ -24,6 +231,11 @@ const struct command command_run = {
     .summary = "read a data set as training does, and report how fast it arrived",
     .operands = "[JOBFILE...]",
     .operands_maximum = -1,
+    .description =
+        "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
+        "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
+        "were really empty. A job file holds several jobs, which are carried out one after the "
+        "other.",
     .examples = "iobench\tmake a synthetic set where there is room, read it, print the table\n"
                 "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"
                 "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n",

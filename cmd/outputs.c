@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/outputs.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static int check_path(const char *path)
+{
+    struct file_draft draft;
+    struct stat status;
+
+    if (!path || is_stdout(path))
+        return 0;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return S_ISDIR(status.st_mode) ? fail(EISDIR, "%s: this is a folder; name a file", path)
+                                       : 0;
+    int code = file_draft_open(&draft, path);
+    if (code == 0)
+        file_draft_abandon(&draft);
+    return code;
+}
+
+int outputs_check(const struct job *job)
+{
+    int code = check_path(job->json);
+
+    return code ? code : check_path(job->csv);
+}
+
+int outputs_open(struct outputs *outputs, size_t jobs)
+{
+    *outputs = (struct outputs){.capacity = 2 * jobs};
+    outputs->files = memory_array(outputs->capacity, sizeof *outputs->files);
+    return outputs->files ? 0 : -ENOMEM;
+}
+
+/* The file of that path, new or met before. */
+static struct output *find(struct outputs *outputs, const char *path, bool json)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output *file = &outputs->files[i];
+        if (strcmp(file->path, path) == 0 && (file->jobs != NULL) == json)
+            return file;
+    }
+    struct output *file = &outputs->files[outputs->count++];
+    *file = (struct output){.path = path};
+    if (json)
+        file->jobs = json_array();
+    else
+        file->csv = open_memstream(&file->text, &file->text_bytes);
+    return file;
+}
+
+static int write_json(const struct output *file, bool to_stdout)
+{
+    json_t *document = report_json_document(file->jobs);
+    char *text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
+    int code = 0;
+
+    json_decref(document);
+    if (!text)
+        return fail(ENOMEM, "%s: out of memory", file->path);
+    if (to_stdout)
+        puts(text);
+    else
+        code = report_write_file(file->path, text, strlen(text));
+    free(text);
+    return code;
+}
+
+static int write_csv(const struct output *file, bool to_stdout)
+{
+    if (fflush(file->csv))
+        return fail(ENOMEM, "%s: out of memory", file->path);
+    if (!to_stdout)
+        return report_write_file(file->path, file->text, file->text_bytes);
+    fwrite(file->text, 1, file->text_bytes, stdout);
+    return 0;
+}
+
+static int add_json(struct outputs *outputs, const struct result *result,
+                    const struct summary *summary)
+{
+    struct output *file = find(outputs, result->job->json, true);
+
+    if (json_array_append_new(file->jobs, report_json(result, summary)))
+        return fail(ENOMEM, "%s: out of memory", file->path);
+    return is_stdout(file->path) ? 0 : write_json(file, false);
+}
+
+static int add_csv(struct outputs *outputs, const struct result *result)
+{
+    struct output *file = find(outputs, result->job->csv, false);
+
+    if (!file->csv)
+        return fail(ENOMEM, "%s: out of memory", file->path);
+    report_csv(file->csv, result, file->text_bytes == 0);
+    return is_stdout(file->path) ? 0 : write_csv(file, false);
+}
+
+int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
+{
+    int code = 0;
+
+    if (result->job->json)
+        code = add_json(outputs, result, summary);
+    if (code == 0 && result->job->csv)
+        code = add_csv(outputs, result);
+    return code;
+}
+
+int outputs_finish(struct outputs *outputs)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < outputs->count && code == 0; i++)
+        if (is_stdout(outputs->files[i].path))
+            code = outputs->files[i].jobs ? write_json(&outputs->files[i], true)
+                                          : write_csv(&outputs->files[i], true);
+    return code;
+}
+
+void outputs_close(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        json_decref(outputs->files[i].jobs);
+        if (outputs->files[i].csv)
+            fclose(outputs->files[i].csv);
+        free(outputs->files[i].text);
+    }
+    free(outputs->files);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * outputs: the files that results go to. Several jobs may name the same file: each result is
+ * added and the file replaced by one that holds all so far. "-" is the standard output.
+ * Main thread only.
+ */
+#ifndef IOBENCH_CMD_OUTPUTS_H
+#define IOBENCH_CMD_OUTPUTS_H
+
+#include "report/report.h"
+
+struct output {
+    const char *path; /* borrowed from the job */
+    json_t *jobs;     /* of a JSON file, else NULL */
+    FILE *csv;        /* of a CSV file, else NULL; writes to text */
+    char *text;
+    size_t text_bytes;
+};
+
+struct outputs {
+    struct output *files;
+    size_t count, capacity;
+};
+
+/* Can these files be made? So that hours are not lost at the end. 0 or a negative errno. */
+int outputs_check(const struct job *job);
+
+int outputs_open(struct outputs *outputs, size_t jobs);
+/* Add a result to the files its job names and write them. 0 or a negative errno. */
+int outputs_add(struct outputs *outputs, const struct result *result,
+                const struct summary *summary);
+/* Write what goes to the standard output. */
+int outputs_finish(struct outputs *outputs);
+void outputs_close(struct outputs *outputs);
+
+#endif

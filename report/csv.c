@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report.h"
+
+#include <inttypes.h>
+
+/* A cell as RFC 4180 wants it. */
+static void print_quoted(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', stream);
+        fputc(*text, stream);
+    }
+    fputc('"', stream);
+}
+
+static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
+                      const struct result_epoch *epoch)
+{
+    print_quoted(stream, result->job->label ? result->job->label : "");
+    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",%s,", run->valid, run->number, epoch->epoch,
+            summary_cache_name(run->cold.state));
+    if (run->cold.state != RESULT_CACHE_UNVERIFIED)
+        fprintf(stream, "%.4f", run->cold.residue_percent);
+    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, epoch->samples, epoch->skipped,
+            epoch->batches);
+    fprintf(stream, ",%.9f,%.3f,%.0f", (double)epoch->wall_ns * 1e-9,
+            result_epoch_samples_per_s(epoch), result_epoch_bytes_per_s(epoch));
+    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", epoch->record_bytes,
+            epoch->request_bytes, epoch->requests);
+    if (epoch->device.known)
+        fprintf(stream, "%" PRIu64, epoch->device.bytes);
+    fprintf(stream, ",%.9f,%.9f", (double)epoch->shuffle_ns * 1e-9,
+            (double)epoch->first_batch_ns * 1e-9);
+    fprintf(stream, ",%.9f,%.9f,%.9f,%.9f,%.9f,", (double)epoch->wait_ns * 1e-9,
+            (double)epoch->compute_ns * 1e-9, (double)epoch->upload_ns * 1e-9,
+            (double)epoch->exchange_ns * 1e-9, (double)epoch->update_ns * 1e-9);
+    if (epoch->compute_ns)
+        fprintf(stream, "%.4f,%.4f", result_epoch_au_percent(epoch),
+                summary_mlperf_au_percent(epoch));
+    else
+        fputc(',', stream);
+    fprintf(stream, ",%.3f,%.3f,%s\n", epoch->cpu_user_s, epoch->cpu_system_s,
+            summary_limit_name(epoch->limit));
+}
+
+void report_csv(FILE *stream, const struct result *result, bool heading)
+{
+    if (heading)
+        fputs("label,valid,run,epoch,cache_before,cold_residue_percent,samples,skipped,batches,"
+              "wall_s,samples_per_s,record_bytes_per_s,record_bytes,request_bytes,requests,"
+              "device_read_bytes,shuffle_s,first_batch_s,wait_s,compute_s,upload_s,exchange_s,"
+              "update_s,au_percent,mlperf_au_percent,cpu_user_s,cpu_system_s,limit\n",
+              stream);
+    for (uint32_t i = 0; i < result->run_count; i++)
+        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
+            print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k]);
+}

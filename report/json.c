@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON document. Every key carries its unit; what was not measured is null, with the reason in
+ * KEY_reason beside it. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
+ */
+#include "report/report.h"
+
+#include "base/fail.h"
+#include "pipeline/feeds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
+
+static void put_count(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    /* A file name need not be UTF-8; then only its ASCII part is kept. */
+    json_t *string = json_string(text);
+
+    if (!string) {
+        char plain[1024];
+        size_t length = 0;
+        for (; *text && length + 1 < sizeof plain; text++)
+            plain[length++] = (char)((unsigned char)*text < 0x80 ? *text : '?');
+        string = json_stringn(plain, length);
+    }
+    json_object_set_new(object, key, string);
+}
+
+static void put_null(json_t *object, const char *key, const char *reason)
+{
+    char name[KEY_BYTES];
+
+    snprintf(name, sizeof name, "%s_reason", key);
+    json_object_set_new(object, key, json_null());
+    put_text(object, name, reason[0] ? reason : "not measured");
+}
+
+static void put_real(json_t *object, const char *key, double value)
+{
+    if (isfinite(value))
+        json_object_set_new(object, key, json_real(value));
+    else
+        put_null(object, key, "not a finite number");
+}
+
+static void put_real_if(json_t *object, const char *key, bool known, double value,
+                        const char *reason)
+{
+    if (known)
+        put_real(object, key, value);
+    else
+        put_null(object, key, reason);
+}
+
+static void put_text_if(json_t *object, const char *key, const char *text, const char *reason)
+{
+    if (text && text[0])
+        put_text(object, key, text);
+    else
+        put_null(object, key, reason);
+}
+
+static void put_seconds(json_t *object, const char *key, uint64_t duration_ns)
+{
+    put_real(object, key, (double)duration_ns * 1e-9);
+}
+
+/* KEY, KEY_low95, KEY_high95, KEY_min, KEY_max. */
+static void put_stats(json_t *object, const char *key, const struct stats_summary *stats,
+                      const char *reason)
+{
+    const struct {
+        const char *suffix;
+        double value;
+    } parts[] = {{"", stats->median},
+                 {"_low95", stats->low},
+                 {"_high95", stats->high},
+                 {"_min", stats->minimum},
+                 {"_max", stats->maximum}};
+    char name[KEY_BYTES];
+
+    if (reason || stats->count == 0) {
+        put_null(object, key, reason ? reason : "no run was complete");
+        return;
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", key, parts[i].suffix);
+        put_real(object, name, parts[i].value);
+    }
+}
+
+/* ---- parts of a job ---- */
+
+/* The options, keyed by name with _ for - and the unit behind. */
+static json_t *settings_of(const struct job *job)
+{
+    json_t *settings = json_object();
+
+    for (const struct option_spec *row = job_options; row->name; row++) {
+        const void *field = (const char *)job + row->offset;
+        const char *unit = row->type == OPTION_SIZE       ? "_bytes"
+                           : row->type == OPTION_DURATION ? "_s"
+                                                          : "";
+        char key[KEY_BYTES], text[1024];
+        snprintf(key, sizeof key, "%s%s", row->name, unit);
+        for (char *at = key; *at; at++)
+            *at = *at == '-' ? '_' : *at;
+        switch (row->type) {
+        case OPTION_FLAG:
+            json_object_set_new(settings, key, json_boolean(*(const bool *)field));
+            break;
+        case OPTION_COUNT:
+        case OPTION_SIZE:
+            put_count(settings, key, *(const uint64_t *)field);
+            break;
+        case OPTION_DURATION:
+            put_seconds(settings, key, *(const uint64_t *)field);
+            break;
+        case OPTION_REAL:
+            put_real(settings, key, *(const double *)field);
+            break;
+        case OPTION_TEXT:
+        case OPTION_CHOICE:
+            option_text(row, job, text, sizeof text);
+            if (row->type == OPTION_TEXT && !*(char *const *)field)
+                json_object_set_new(settings, key, json_null());
+            else
+                put_text(settings, key, text);
+            break;
+        }
+    }
+    return settings;
+}
+
+static json_t *place_of(const struct result_place *place)
+{
+    json_t *object = json_object();
+
+    put_text_if(object, "host", place->host, "the kernel did not say");
+    put_text_if(object, "kernel", place->kernel, "the kernel did not say");
+    put_text_if(object, "cpu", place->cpu, "the kernel did not say");
+    put_count(object, "cpu_count", place->cpu_count);
+    put_count(object, "memory_bytes", place->memory_bytes);
+    if (place->memory_limit_bytes)
+        put_count(object, "memory_limit_bytes", place->memory_limit_bytes);
+    else
+        put_null(object, "memory_limit_bytes", "no limit is set");
+    put_text_if(object, "file_system", place->file_system, "not found in the mount table");
+    put_text_if(object, "mount_point", place->mount_point, "not found in the mount table");
+    put_text_if(object, "mount_options", place->mount_options, "not found in the mount table");
+    put_text_if(object, "devices", place->devices, "no block device beneath the data");
+    put_text_if(object, "clock_source", place->clock_source, "the kernel did not say");
+    return object;
+}
+
+static json_t *dataset_of(const struct result *result)
+{
+    json_t *object = json_object();
+
+    put_text(object, "path", result->data);
+    put_text(object, "format", result->format);
+    put_count(object, "shards", result->shards);
+    put_count(object, "samples", result->records);
+    put_count(object, "file_bytes", result->data_bytes);
+    put_count(object, "record_bytes", result->record_bytes_total);
+    put_real_if(object, "mean_record_bytes", result->records > 0,
+                result->records ? (double)result->record_bytes_total / (double)result->records : 0,
+                "there are no records");
+    json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
+    return object;
+}
+
+static json_t *engine_of(const struct result *result)
+{
+    json_t *object = json_object();
+
+    put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
+    put_count(object, "decode_threads", result->threads);
+    put_count(object, "memory_bytes", result->memory_bytes);
+    put_count(object, "shuffle_slots", result->slots);
+    return object;
+}
+
+static json_t *latency_of(const struct histogram *latency)
+{
+    static const struct {
+        const char *key;
+        double fraction;
+    } points[] = {
+        {"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}, {"max_s", 1}};
+    json_t *object = json_object();
+
+    put_count(object, "reads", latency->count);
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        put_real_if(object, points[i].key, latency->count > 0,
+                    (double)histogram_quantile(latency, points[i].fraction) * 1e-9,
+                    "nothing was read");
+    put_real_if(object, "mean_s", latency->count > 0,
+                latency->count ? (double)latency->sum * 1e-9 / (double)latency->count : 0,
+                "nothing was read");
+    return object;
+}
+
+static json_t *cold_of(const struct result_cold *cold)
+{
+    json_t *object = json_object();
+    bool verified = cold->state != RESULT_CACHE_UNVERIFIED;
+
+    put_text(object, "cache_before", summary_cache_name(cold->state));
+    json_object_set_new(object, "dropped", json_boolean(cold->dropped));
+    put_real_if(object, "cold_residue_percent", verified, cold->residue_percent, cold->reason);
+    put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
+    put_count(object, "total_bytes", cold->total_bytes);
+    put_seconds(object, "drop_s", cold->drop_ns);
+    put_text_if(object, "method", cold->method, "nothing was dropped or measured");
+    put_text_if(object, "remark", cold->reason, "nothing to remark");
+    return object;
+}
+
+static void put_device(json_t *object, const struct result_bytes *device)
+{
+    if (device->known) {
+        put_count(object, "device_read_bytes", device->bytes);
+        put_text(object, "device_read_method", device->method);
+    } else {
+        put_null(object, "device_read_bytes", device->reason);
+    }
+}
+
+static json_t *waits_of(const struct result_waits *waits)
+{
+    json_t *object = json_object();
+
+    put_seconds(object, "loader_for_storage_s", waits->loader_storage_ns);
+    put_seconds(object, "loader_for_memory_s", waits->loader_memory_ns);
+    put_seconds(object, "decode_for_records_s", waits->decode_input_ns);
+    put_seconds(object, "decode_for_batch_s", waits->decode_slot_ns);
+    put_seconds(object, "decode_busy_s", waits->decode_busy_ns);
+    put_seconds(object, "trainer_for_batch_s", waits->trainer_input_ns);
+    return object;
+}
+
+static const char no_work[] = "the trainer does no work";
+
+static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
+{
+    json_t *object = json_object();
+    bool trains = epoch->compute_ns > 0;
+
+    put_count(object, "epoch", epoch->epoch);
+    put_count(object, "samples", epoch->samples);
+    put_count(object, "skipped_samples", epoch->skipped);
+    put_count(object, "batches", epoch->batches);
+    put_seconds(object, "wall_s", epoch->wall_ns);
+    put_real(object, "samples_per_s", result_epoch_samples_per_s(epoch));
+    put_real(object, "record_bytes_per_s", result_epoch_bytes_per_s(epoch));
+    put_count(object, "record_bytes", epoch->record_bytes);
+    put_count(object, "request_bytes", epoch->request_bytes);
+    put_count(object, "requests", epoch->requests);
+    put_device(object, &epoch->device);
+    put_seconds(object, "shuffle_s", epoch->shuffle_ns);
+    put_seconds(object, "first_batch_s", epoch->first_batch_ns);
+    put_seconds(object, "wait_s", epoch->wait_ns);
+    put_seconds(object, "compute_s", epoch->compute_ns);
+    put_seconds(object, "upload_s", epoch->upload_ns);
+    put_seconds(object, "exchange_s", epoch->exchange_ns);
+    put_seconds(object, "update_s", epoch->update_ns);
+    put_real_if(object, "au_percent", trains, result_epoch_au_percent(epoch), no_work);
+    put_real_if(object, "mlperf_au_percent", trains, summary_mlperf_au_percent(epoch), no_work);
+    put_real(object, "cpu_user_s", epoch->cpu_user_s);
+    put_real(object, "cpu_system_s", epoch->cpu_system_s);
+    put_text(object, "limit", summary_limit_name(epoch->limit));
+    json_object_set_new(object, "waits", waits_of(&epoch->waits));
+    if (digest) {
+        char text[40];
+        snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)epoch->digest_sum,
+                 (unsigned long long)epoch->digest_xor);
+        put_text(object, "digest", text);
+    } else {
+        put_null(object, "digest", "--digest was not given");
+    }
+    return object;
+}
+
+static json_t *decode_of(const struct decode_figures *decode)
+{
+    json_t *object = json_object();
+
+    put_count(object, "images", decode->images);
+    put_count(object, "image_bytes", decode->bytes);
+    put_count(object, "grayscale_images", decode->grayscale);
+    put_count(object, "cmyk_images", decode->cmyk);
+    put_count(object, "progressive_images", decode->progressive);
+    put_count(object, "png_images", decode->png);
+    put_count(object, "raw_images", decode->raw);
+    put_count(object, "failed_images", decode->failed);
+    return object;
+}
+
+static json_t *run_of(const struct result_run *run, bool digest)
+{
+    json_t *object = json_object(), *epochs = json_array();
+    bool trains = result_run_au_percent(run) > 0;
+
+    put_count(object, "run", run->number);
+    json_object_set_new(object, "valid", json_boolean(run->valid));
+    put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "it is valid");
+    put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run),
+                "no epoch was complete");
+    put_real_if(object, "record_bytes_per_s", run->epoch_count > 0, result_run_bytes_per_s(run),
+                "no epoch was complete");
+    put_real_if(object, "au_percent", trains, result_run_au_percent(run), no_work);
+    double device = result_run_device_percent(run);
+    put_real_if(object, "first_epoch_device_percent", device >= 0, device,
+                "the bytes that left storage are not known");
+    json_object_set_new(object, "cold", cold_of(&run->cold));
+    json_object_set_new(object, "read_latency", latency_of(&run->read_latency_ns));
+    put_count(object, "read_errors", run->read_errors);
+    put_count(object, "short_reads", run->short_reads);
+    put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
+    json_object_set_new(object, "decoded", decode_of(&run->decode));
+    for (uint32_t i = 0; i < run->epoch_count; i++)
+        json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
+    json_object_set_new(object, "epochs", epochs);
+    return object;
+}
+
+/* ---- over all runs ---- */
+
+static json_t *feeds_of(double samples_per_s)
+{
+    json_t *feeds = json_array();
+
+    for (const struct accelerator *gpu = accelerator_table; gpu->name; gpu++) {
+        json_t *object = json_object();
+        put_text(object, "gpu", gpu->title);
+        put_real(object, "count", feeds_count(gpu, samples_per_s));
+        put_real(object, "gpu_samples_per_s", gpu->mixed_samples_per_s);
+        put_text(object, "source", gpu->mixed_source);
+        json_array_append_new(feeds, object);
+    }
+    return feeds;
+}
+
+static json_t *shares_of(const struct summary_shares *shares)
+{
+    json_t *object = json_object();
+
+    put_real(object, "loader_for_storage_percent", shares->loader_storage);
+    put_real(object, "loader_for_memory_percent", shares->loader_memory);
+    put_real(object, "decode_for_records_percent", shares->decode_input);
+    put_real(object, "decode_for_batch_percent", shares->decode_slot);
+    put_real(object, "decode_busy_percent", shares->decode_busy);
+    put_real(object, "trainer_for_batch_percent", shares->trainer_input);
+    put_real(object, "trainer_compute_percent", shares->trainer_compute);
+    return object;
+}
+
+static void put_rates(json_t *object, const struct summary *summary)
+{
+    const char *no_later = summary->later.samples_per_s.count ? NULL : "there was one epoch only";
+    const char *no_au = summary->trains ? NULL : no_work;
+
+    put_stats(object, "samples_per_s", &summary->samples_per_s, NULL);
+    put_stats(object, "record_bytes_per_s", &summary->bytes_per_s, NULL);
+    put_stats(object, "first_epoch_samples_per_s", &summary->first.samples_per_s, NULL);
+    put_stats(object, "first_epoch_record_bytes_per_s", &summary->first.bytes_per_s, NULL);
+    put_stats(object, "later_epochs_samples_per_s", &summary->later.samples_per_s, no_later);
+    put_stats(object, "later_epochs_record_bytes_per_s", &summary->later.bytes_per_s, no_later);
+    put_stats(object, "au_percent", &summary->au_percent, no_au);
+    put_stats(object, "mlperf_au_percent", &summary->mlperf_au_percent, no_au);
+    put_real_if(object, "drift_percent", summary->runs >= 6, 100 * summary->drift,
+                "it takes 6 runs to tell");
+}
+
+static json_t *summary_of(const struct result *result, const struct summary *summary)
+{
+    json_t *object = json_object();
+    static const char no_calibration[] = "it was not calibrated";
+
+    put_count(object, "complete_runs", summary->runs);
+    put_rates(object, summary);
+    json_object_set_new(object, "drifts", json_boolean(summary->drifts));
+    put_count(object, "samples", summary->samples);
+    put_count(object, "skipped_samples", summary->skipped);
+    put_count(object, "record_bytes", summary->record_bytes);
+    put_count(object, "request_bytes", summary->request_bytes);
+    put_count(object, "requests", summary->requests);
+    put_count(object, "read_errors", summary->read_errors);
+    put_count(object, "short_reads", summary->short_reads);
+    put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
+    put_real_if(object, "first_epoch_device_read_bytes", summary->device_known,
+                (double)summary->device_bytes, "not known for every run; see runs");
+    bool verified = summary->runs && summary->cache != RESULT_CACHE_UNVERIFIED;
+    put_text_if(object, "cache_before", summary->runs ? summary_cache_name(summary->cache) : NULL,
+                "no run was complete");
+    put_real_if(object, "cold_residue_percent", verified, summary->residue_percent,
+                "not verified; see runs");
+    json_object_set_new(object, "read_latency", latency_of(&summary->read_latency_ns));
+    put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,
+                "no run was complete");
+    put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,
+                "no run was complete");
+    json_object_set_new(object, "shares", shares_of(&summary->shares));
+    put_real_if(object, "floor_samples_per_s", result->floor_samples_per_s > 0,
+                result->floor_samples_per_s, no_calibration);
+    put_real_if(object, "au_calibration_percent", result->au_calibration_percent > 0,
+                result->au_calibration_percent, no_calibration);
+    json_object_set_new(object, "resnet50_feeds",
+                        summary->runs ? feeds_of(summary->samples_per_s.median) : json_array());
+    return object;
+}
+
+static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *holder = json_object();
+        put_text(holder, "text", texts + i * stride);
+        json_array_append(array, json_object_get(holder, "text"));
+        json_decref(holder);
+    }
+    return array;
+}
+
+json_t *report_json(const struct result *result, const struct summary *summary)
+{
+    json_t *object = json_object(), *runs = json_array();
+
+    put_text_if(object, "label", result->job->label, "--label was not given");
+    json_object_set_new(object, "valid", json_boolean(result->valid));
+    put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
+                "it is valid");
+    put_text_if(object, "started", result->place.started, "not recorded");
+    put_text_if(object, "command", result->place.command, "not recorded");
+    json_object_set_new(object, "settings", settings_of(result->job));
+    json_object_set_new(object, "place", place_of(&result->place));
+    json_object_set_new(object, "dataset", dataset_of(result));
+    json_object_set_new(object, "engine", engine_of(result));
+    json_object_set_new(object, "summary", summary_of(result, summary));
+    for (uint32_t i = 0; i < result->run_count; i++)
+        json_array_append_new(runs, run_of(&result->runs[i], result->job->digest));
+    json_object_set_new(object, "runs", runs);
+    json_object_set_new(object, "notices",
+                        texts_of(result->notice_count, RESULT_NOTICE_BYTES, result->notices[0]));
+    json_object_set_new(object, "advice",
+                        texts_of(summary->advice_count, SUMMARY_ADVICE_BYTES, summary->advice[0]));
+    if (!object)
+        fail(ENOMEM, "out of memory");
+    return object;
+}
+
+json_t *report_json_document(json_t *jobs)
+{
+    json_t *document = json_object();
+
+    put_text(document, "schema", "iobench-result");
+    put_count(document, "schema_version", SCHEMA_VERSION);
+    put_text(document, "iobench_version", PACKAGE_VERSION);
+    json_object_set(document, "jobs", jobs);
+    if (!document)
+        fail(ENOMEM, "out of memory");
+    return document;
+}

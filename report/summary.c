@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/summary.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double DRIFT_MAX = 0.05, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
+
+const char *summary_limit_name(enum result_limit limit)
+{
+    static const char *const names[] = {
+        [RESULT_LIMIT_STORAGE] = "storage", [RESULT_LIMIT_DECODE] = "decode",
+        [RESULT_LIMIT_TRAINER] = "trainer", [RESULT_LIMIT_EXCHANGE] = "exchange",
+        [RESULT_LIMIT_HARNESS] = "harness",
+    };
+
+    return names[limit];
+}
+
+const char *summary_cache_name(enum result_cache cache)
+{
+    static const char *const names[] = {
+        [RESULT_CACHE_COLD] = "cold",
+        [RESULT_CACHE_WARM] = "warm",
+        [RESULT_CACHE_UNVERIFIED] = "unverified",
+    };
+
+    return names[cache];
+}
+
+double summary_mlperf_au_percent(const struct result_epoch *epoch)
+{
+    return epoch->wall_ns ? 100.0 * (double)epoch->compute_ns / (double)epoch->wall_ns : 0;
+}
+
+/* ---- collecting ---- */
+
+/* Values of one kind; the arrays hold one for each epoch of each run. */
+struct series {
+    double *values;
+    size_t count;
+};
+
+struct collection {
+    struct series run_samples, run_bytes, run_au, run_mlperf;
+    struct series first_samples, first_bytes, first_au;
+    struct series later_samples, later_bytes, later_au;
+};
+enum { SERIES = sizeof(struct collection) / sizeof(struct series) };
+
+static void add(struct series *series, double value)
+{
+    series->values[series->count++] = value;
+}
+
+static int collection_open(struct collection *collection, size_t capacity)
+{
+    struct series *series = (struct series *)collection;
+    double *values = memory_array(capacity + 1, SERIES * sizeof *values);
+
+    if (!values)
+        return -ENOMEM;
+    for (int i = 0; i < SERIES; i++)
+        series[i] = (struct series){.values = values + (size_t)i * (capacity + 1)};
+    return 0;
+}
+
+static void collection_close(struct collection *collection)
+{
+    free(collection->run_samples.values); /* all series lie in one allocation */
+}
+
+static struct stats_summary summarise(const struct series *series)
+{
+    return stats_summarise(series->values, series->count);
+}
+
+static struct summary_part part_of(const struct series *samples, const struct series *bytes,
+                                   const struct series *au)
+{
+    return (struct summary_part){summarise(samples), summarise(bytes), summarise(au)};
+}
+
+static void add_waits(struct result_waits *sum, const struct result_waits *waits)
+{
+    sum->loader_storage_ns += waits->loader_storage_ns;
+    sum->loader_memory_ns += waits->loader_memory_ns;
+    sum->decode_input_ns += waits->decode_input_ns;
+    sum->decode_slot_ns += waits->decode_slot_ns;
+    sum->decode_busy_ns += waits->decode_busy_ns;
+    sum->trainer_input_ns += waits->trainer_input_ns;
+}
+
+/* What the epochs of all runs add up to. */
+struct totals {
+    uint64_t wall_ns, compute_ns;
+    struct result_waits waits;
+    uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1];
+};
+
+static void collect_epoch(const struct result_epoch *epoch, bool first, struct summary *summary,
+                          struct totals *totals, struct collection *collection)
+{
+    struct series *samples = first ? &collection->first_samples : &collection->later_samples;
+    struct series *bytes = first ? &collection->first_bytes : &collection->later_bytes;
+    struct series *au = first ? &collection->first_au : &collection->later_au;
+
+    add(samples, result_epoch_samples_per_s(epoch));
+    add(bytes, result_epoch_bytes_per_s(epoch));
+    add(au, result_epoch_au_percent(epoch));
+    summary->samples += epoch->samples;
+    summary->skipped += epoch->skipped;
+    summary->requests += epoch->requests;
+    summary->record_bytes += epoch->record_bytes;
+    summary->request_bytes += epoch->request_bytes;
+    if (first) {
+        summary->first_record_bytes += epoch->record_bytes;
+        summary->device_bytes += epoch->device.bytes;
+        summary->device_known = summary->device_known && epoch->device.known;
+    }
+    totals->wall_ns += epoch->wall_ns;
+    totals->compute_ns += epoch->compute_ns;
+    totals->limited_ns[epoch->limit] += epoch->wall_ns;
+    add_waits(&totals->waits, &epoch->waits);
+}
+
+static void collect_run(const struct result_run *run, struct summary *summary,
+                        struct totals *totals, struct collection *collection)
+{
+    uint64_t compute_ns = 0, wall_ns = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        collect_epoch(&run->epochs[i], i == 0, summary, totals, collection);
+        compute_ns += run->epochs[i].compute_ns;
+        wall_ns += run->epochs[i].wall_ns;
+    }
+    const struct result_epoch whole = {.compute_ns = compute_ns, .wall_ns = wall_ns};
+    summary->runs++;
+    add(&collection->run_samples, result_run_samples_per_s(run));
+    add(&collection->run_bytes, result_run_bytes_per_s(run));
+    add(&collection->run_au, result_run_au_percent(run));
+    add(&collection->run_mlperf, summary_mlperf_au_percent(&whole));
+    histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
+    summary->read_errors += run->read_errors;
+    summary->short_reads += run->short_reads;
+    if (run->cold.state > summary->cache)
+        summary->cache = run->cold.state;
+    if (run->cold.state != RESULT_CACHE_UNVERIFIED)
+        summary->residue_percent = fmax(summary->residue_percent, run->cold.residue_percent);
+}
+
+/* ---- sentences ---- */
+
+static double share(uint64_t part, double whole)
+{
+    return whole > 0 ? fmin(100, 100 * (double)part / whole) : 0;
+}
+
+static void make_shares(const struct result *result, const struct totals *totals,
+                        struct summary_shares *shares)
+{
+    double wall = (double)totals->wall_ns, workers = wall * result->threads;
+    const struct result_waits *waits = &totals->waits;
+
+    *shares = (struct summary_shares){
+        .loader_storage = share(waits->loader_storage_ns, wall),
+        .loader_memory = share(waits->loader_memory_ns, wall),
+        .decode_input = share(waits->decode_input_ns, workers),
+        .decode_slot = share(waits->decode_slot_ns, workers),
+        .decode_busy = share(waits->decode_busy_ns, workers),
+        .trainer_input = share(waits->trainer_input_ns, wall),
+        .trainer_compute = share(totals->compute_ns, wall),
+    };
+}
+
+static void make_limit(const struct totals *totals, struct summary *summary)
+{
+    const struct summary_shares *shares = &summary->shares;
+    char *text = summary->limit_sentence;
+    size_t size = sizeof summary->limit_sentence;
+
+    for (int i = 0; i <= RESULT_LIMIT_HARNESS; i++)
+        if (totals->limited_ns[i] > totals->limited_ns[summary->limit])
+            summary->limit = (enum result_limit)i;
+    switch (summary->limit) {
+    case RESULT_LIMIT_STORAGE:
+        snprintf(text, size,
+                 "storage: the decode workers waited for records %.0f%% of the time, the reader "
+                 "had reads outstanding with nothing else to do %.0f%%",
+                 shares->decode_input, shares->loader_storage);
+        break;
+    case RESULT_LIMIT_DECODE:
+        snprintf(text, size,
+                 "decoding: its workers were busy %.0f%% of the time and storage waited for them",
+                 shares->decode_busy);
+        break;
+    case RESULT_LIMIT_TRAINER:
+        snprintf(text, size,
+                 "the trainer: storage kept up, the trainer waited for batches only %.1f%% of the "
+                 "time",
+                 shares->trainer_input);
+        break;
+    case RESULT_LIMIT_EXCHANGE:
+        snprintf(text, size, "the exchange of gradients between ranks");
+        break;
+    case RESULT_LIMIT_HARNESS:
+        snprintf(text, size,
+                 "the program itself: nothing was read, decoded or trained, this is its floor");
+        break;
+    }
+}
+
+static void advise(struct summary *summary, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void advise(struct summary *summary, const char *format, ...)
+{
+    va_list arguments;
+
+    if (summary->advice_count == SUMMARY_ADVICE)
+        return;
+    va_start(arguments, format);
+    vsnprintf(summary->advice[summary->advice_count++], SUMMARY_ADVICE_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+/* Where there is doubt about the figure, or something to try for a better one. */
+static void make_advice(const struct result *result, struct summary *summary)
+{
+    const struct job *job = result->job;
+    double median = summary->samples_per_s.median;
+
+    if (summary->limit == RESULT_LIMIT_HARNESS)
+        return;
+    if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD)
+        advise(summary, "the page cache was not emptied, so this may be the speed of memory: "
+                        "add --drop-caches for storage alone");
+    if (summary->runs >= 2 && median > 0 &&
+        (summary->samples_per_s.high - summary->samples_per_s.low) / median > SPREAD_MAX)
+        advise(summary,
+               "the runs differ by %.0f%%: look for other load on this machine and "
+               "storage, or raise --runs",
+               100 * (summary->samples_per_s.high - summary->samples_per_s.low) / median);
+    if (summary->drifts)
+        advise(summary, "the runs drift by %+.0f%% from first to last: not in a steady state yet",
+               100 * summary->drift);
+    if (result->floor_samples_per_s > 0 && median > FLOOR_SHARE * result->floor_samples_per_s)
+        advise(summary,
+               "this is more than half of what the program itself can do here (%.0f "
+               "samples/s): storage may be faster than shown",
+               result->floor_samples_per_s);
+    if (summary->limit == RESULT_LIMIT_STORAGE)
+        advise(summary,
+               "to find the limit of storage: raise --iodepth (now %llu) and --bs (now "
+               "%llu KiB), or add clients with --ranks",
+               (unsigned long long)job->iodepth, (unsigned long long)job->block_bytes >> 10);
+    if (summary->limit == RESULT_LIMIT_DECODE)
+        advise(summary,
+               "storage has more to give: measure it with --decode none, or add CPUs "
+               "(%u workers now)",
+               result->threads);
+    if (summary->limit == RESULT_LIMIT_TRAINER && job->trainer)
+        advise(summary, "storage has more to give: measure it with --trainer none, or replay more "
+                        "GPUs (--trainer replay:h200,gpus=8)");
+}
+
+int summary_make(const struct result *result, struct summary *summary)
+{
+    struct totals totals = {0};
+    struct collection collection;
+    size_t capacity = 0;
+
+    *summary = (struct summary){.device_known = true};
+    for (uint32_t i = 0; i < result->run_count; i++)
+        capacity += result->runs[i].epoch_count + 1;
+    int code = collection_open(&collection, capacity);
+    if (code)
+        return code;
+    for (uint32_t i = 0; i < result->run_count; i++)
+        if (result->runs[i].epoch_count == result->job->epochs)
+            collect_run(&result->runs[i], summary, &totals, &collection);
+    summary->device_known = summary->device_known && summary->runs;
+    summary->samples_per_s = summarise(&collection.run_samples);
+    summary->bytes_per_s = summarise(&collection.run_bytes);
+    summary->au_percent = summarise(&collection.run_au);
+    summary->mlperf_au_percent = summarise(&collection.run_mlperf);
+    summary->first =
+        part_of(&collection.first_samples, &collection.first_bytes, &collection.first_au);
+    summary->later =
+        part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au);
+    summary->drift = stats_drift(collection.run_samples.values, collection.run_samples.count);
+    summary->drifts = fabs(summary->drift) > DRIFT_MAX;
+    summary->trains = totals.compute_ns > 0;
+    summary->decodes = totals.waits.decode_busy_ns > 0 && strncmp(result->job->decode, "none", 4);
+    make_shares(result, &totals, &summary->shares);
+    make_limit(&totals, summary);
+    if (summary->runs)
+        make_advice(result, summary);
+    collection_close(&collection);
+    return 0;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report.h"
+
+#include "base/bytes.h"
+#include "pipeline/feeds.h"
+#include "report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { INDENT = 11, TEXT_BYTES = 1600 };
+
+static const double MIB = 1048576, MB = 1e6;
+
+struct page {
+    FILE *stream;
+    const struct result *result;
+    const struct summary *summary;
+    const char *bold, *alarm, *plain; /* escape sequences, "" without colour */
+};
+
+/* "  Name     text", broken into lines. Without a name it goes on below the one before. */
+static void print_entry(const struct page *page, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void print_entry(const struct page *page, const char *name, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (const char *at = text; *at; name = "") {
+        size_t length = words_line(at, REPORT_WIDTH - INDENT);
+        fprintf(page->stream, "  %-*s%.*s\n", INDENT - 2, name, (int)length, at);
+        at += length;
+        at += strspn(at, " ");
+    }
+}
+
+/* ---- what was measured ---- */
+
+static void print_data(const struct page *page)
+{
+    const struct result *result = page->result;
+    char shards[WORDS_BYTES], records[WORDS_BYTES], size[WORDS_BYTES], each[WORDS_BYTES];
+
+    if (result->records == 0)
+        return;
+    bytes_text(result->data_bytes, size, sizeof size);
+    bytes_text(result->record_bytes_total / result->records, each, sizeof each);
+    print_entry(page, "Data", "%s: %s, %s samples in %s %s, %s (%s each)%s", result->data,
+                result->format, words_count(result->records, records),
+                words_count(result->shards, shards), result->shards == 1 ? "shard" : "shards", size,
+                each, result->data_was_made ? ", synthetic" : "");
+    if (result->place.file_system[0])
+        print_entry(page, "Storage", "%s at %s%s%s", result->place.file_system,
+                    result->place.mount_point, result->place.devices[0] ? " on " : "",
+                    result->place.devices);
+}
+
+static void print_settings(const struct page *page)
+{
+    const struct result *result = page->result;
+    const struct job *job = result->job;
+    const struct result_place *place = &result->place;
+    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", depth[WORDS_BYTES] = "auto";
+
+    bytes_text(job->block_bytes, block, sizeof block);
+    bytes_text(result->memory_bytes, memory, sizeof memory);
+    if (job->iodepth)
+        words_count(job->iodepth, depth);
+    if (result->reader_engine[0])
+        print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
+                    result->reader_engine, depth, block, memory);
+    if (job->ranks > 1)
+        snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->rank, job->ranks);
+    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s", job->shuffle, job->seed, ranks);
+    print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s", job->decode,
+                result->threads, result->threads == 1 ? "worker" : "workers", job->batch_size,
+                job->trainer);
+    if (place->host[0]) {
+        bytes_text(place->memory_bytes, memory, sizeof memory);
+        print_entry(page, "Host", "%s: %u x %s, %s of memory, %s", place->host, place->cpu_count,
+                    place->cpu, memory, place->kernel);
+    }
+}
+
+/* ---- the figures ---- */
+
+static void print_rates(const struct page *page, const char *name,
+                        const struct stats_summary *samples, const struct stats_summary *bytes,
+                        const struct stats_summary *au)
+{
+    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], mib[WORDS_BYTES],
+        mb[WORDS_BYTES], interval[2 * WORDS_BYTES + 8];
+
+    if (samples->count == 0)
+        return;
+    snprintf(interval, sizeof interval, "%s .. %s", words_rate(samples->low, low),
+             words_rate(samples->high, high));
+    fprintf(page->stream, "  %-14s%s%13s%s%24s%12s%12s", name, page->bold,
+            words_rate(samples->median, median), page->plain, interval,
+            words_rate(bytes->median / MIB, mib), words_rate(bytes->median / MB, mb));
+    if (page->summary->trains)
+        fprintf(page->stream, "%9.1f%%", au->median);
+    fputc('\n', page->stream);
+}
+
+static void print_figures(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    bool two_sorts = summary->later.samples_per_s.count > 0;
+
+    fprintf(page->stream, "\n  %-14s%13s%24s%12s%12s%s\n", "", "samples/s",
+            summary->runs >= 3 ? "95% interval" : "lowest .. highest", "MiB/s", "MB/s",
+            summary->trains ? "        AU" : "");
+    print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
+                &summary->bytes_per_s, &summary->au_percent);
+    if (two_sorts) {
+        print_rates(page, "First epoch", &summary->first.samples_per_s, &summary->first.bytes_per_s,
+                    &summary->first.au_percent);
+        print_rates(page, "Later epochs", &summary->later.samples_per_s,
+                    &summary->later.bytes_per_s, &summary->later.au_percent);
+    }
+    fputc('\n', page->stream);
+}
+
+static void print_feeds(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    char text[256] = "", count[WORDS_BYTES];
+    size_t used = 0;
+
+    if (summary->limit == RESULT_LIMIT_HARNESS)
+        return;
+    for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text; gpu++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
+                                 words_rate(feeds_count(gpu, summary->samples_per_s.median), count),
+                                 gpu->title);
+    print_entry(page, "Feeds", "%s%s training ResNet-50%s [1]",
+                summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
+                summary->decodes ? "" : ", if something else decodes");
+}
+
+static void print_waits(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    const struct summary_shares *shares = &summary->shares;
+
+    print_entry(page, "Limit", "%s", summary->limit_sentence);
+    print_entry(page, "Waited",
+                "loader: %.0f%% for storage, %.0f%% for memory; decode workers: %.0f%% for "
+                "records, %.0f%% for a free batch, busy %.0f%%; trainer: %.1f%% for a batch%s",
+                shares->loader_storage, shares->loader_memory, shares->decode_input,
+                shares->decode_slot, shares->decode_busy, shares->trainer_input,
+                summary->trains ? "" : " (it does no work)");
+    if (summary->trains)
+        print_entry(page, "AU",
+                    "%.1f%% (compute over compute and wait), %.1f%% as MLPerf Storage counts [2]",
+                    summary->au_percent.median, summary->mlperf_au_percent.median);
+}
+
+static void print_latency(const struct page *page)
+{
+    const struct histogram *latency = &page->summary->read_latency_ns;
+    static const struct {
+        const char *name;
+        double fraction;
+    } points[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
+    char text[256] = "", duration[WORDS_BYTES], count[WORDS_BYTES], mean[WORDS_BYTES];
+    size_t used = 0;
+
+    if (latency->count == 0)
+        return;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%s%s %s", i ? ", " : "", points[i].name,
+            words_duration(histogram_quantile(latency, points[i].fraction), duration));
+    uint64_t requests = page->summary->requests ? page->summary->requests : 1;
+    bytes_text(page->summary->request_bytes / requests, mean, sizeof mean);
+    print_entry(page, "Reads", "%s; %s reads of %s", text, words_count(latency->count, count),
+                mean);
+}
+
+static void print_bytes(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    char delivered[WORDS_BYTES], requested[WORDS_BYTES], left[WORDS_BYTES];
+    const struct result_bytes *device = &page->result->runs[0].epochs[0].device;
+
+    if (summary->limit == RESULT_LIMIT_HARNESS)
+        return;
+    bytes_text(summary->record_bytes, delivered, sizeof delivered);
+    bytes_text(summary->request_bytes, requested, sizeof requested);
+    print_entry(
+        page, "Bytes", "%s delivered, %s asked of the reader (%.2f times as many)", delivered,
+        requested,
+        summary->record_bytes ? (double)summary->request_bytes / (double)summary->record_bytes : 0);
+    if (!summary->device_known || summary->first_record_bytes == 0) {
+        print_entry(page, "", "bytes that left storage: not known: %s", device->reason);
+        return;
+    }
+    bytes_text(summary->device_bytes, left, sizeof left);
+    double percent = 100 * (double)summary->device_bytes / (double)summary->first_record_bytes;
+    print_entry(page, "",
+                "%s left storage in the first epochs, %.1f%% of what was delivered%s (%s)", left,
+                percent, percent < 98 ? "; the rest came from a cache" : "", device->method);
+}
+
+static void print_cold(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    const struct result_cold *cold = &page->result->runs[0].cold;
+    char total[WORDS_BYTES];
+
+    for (uint32_t i = 0; i < page->result->run_count; i++)
+        if (page->result->runs[i].cold.state == summary->cache)
+            cold = &page->result->runs[i].cold;
+    bytes_text(cold->total_bytes, total, sizeof total);
+    if (summary->cache == RESULT_CACHE_UNVERIFIED)
+        print_entry(page, "Cache", "UNVERIFIED: %s", cold->reason);
+    else
+        print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
+                    summary_cache_name(summary->cache), summary->residue_percent, total,
+                    cold->method,
+                    summary->cache == RESULT_CACHE_WARM && cold->reason[0] ? "; " : "",
+                    summary->cache == RESULT_CACHE_WARM ? cold->reason : "");
+}
+
+static void print_floor(const struct page *page)
+{
+    const struct result *result = page->result;
+    char floor[WORDS_BYTES];
+
+    if (result->floor_samples_per_s <= 0)
+        return;
+    words_rate(result->floor_samples_per_s, floor);
+    if (result->au_calibration_percent > 0)
+        print_entry(page, "Floor",
+                    "%s samples/s without storage and decoding; AU %.2f%% when fed "
+                    "from memory",
+                    floor, result->au_calibration_percent);
+    else
+        print_entry(page, "Floor",
+                    "%s samples/s without storage and decoding: what the program "
+                    "itself can do here",
+                    floor);
+}
+
+static void print_odd_images(const struct page *page)
+{
+    struct decode_figures sum = {0};
+    char images[WORDS_BYTES];
+
+    for (uint32_t i = 0; i < page->result->run_count; i++) {
+        const struct decode_figures *run = &page->result->runs[i].decode;
+        sum.images += run->images;
+        sum.grayscale += run->grayscale;
+        sum.cmyk += run->cmyk;
+        sum.progressive += run->progressive;
+        sum.png += run->png;
+        sum.failed += run->failed;
+    }
+    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.failed == 0)
+        return;
+    print_entry(page, "Images",
+                "of %s decoded: %" PRIu64 " grayscale, %" PRIu64 " CMYK, %" PRIu64
+                " progressive, %" PRIu64 " PNG; %" PRIu64 " could not be decoded",
+                words_count(sum.images, images), sum.grayscale, sum.cmyk, sum.progressive, sum.png,
+                sum.failed);
+}
+
+/* ---- run by run ---- */
+
+static void print_epoch(const struct page *page, const struct result_run *run, uint32_t i)
+{
+    const struct result_epoch *epoch = &run->epochs[i];
+    char samples[WORDS_BYTES], mib[WORDS_BYTES], wall[WORDS_BYTES], first[WORDS_BYTES];
+    char device[WORDS_BYTES] = "?", cache[WORDS_BYTES] = "", au[WORDS_BYTES] = "";
+
+    if (epoch->device.known && epoch->record_bytes)
+        snprintf(device, sizeof device, "%.1f%%",
+                 100 * (double)epoch->device.bytes / (double)epoch->record_bytes);
+    if (i == 0 && run->cold.state == RESULT_CACHE_UNVERIFIED)
+        snprintf(cache, sizeof cache, "unverified");
+    else if (i == 0)
+        snprintf(cache, sizeof cache, "%s %.2f%%", summary_cache_name(run->cold.state),
+                 run->cold.residue_percent);
+    if (page->summary->trains)
+        snprintf(au, sizeof au, "%7.1f%%", result_epoch_au_percent(epoch));
+    fprintf(page->stream, "  %3" PRIu64 "%7" PRIu64 "%12s%10s%11s%13s%s%11s  %-13s %s\n",
+            run->number + 1, epoch->epoch + 1,
+            words_rate(result_epoch_samples_per_s(epoch), samples),
+            words_rate(result_epoch_bytes_per_s(epoch) / MIB, mib),
+            words_duration(epoch->wall_ns, wall), words_duration(epoch->first_batch_ns, first), au,
+            device, cache, summary_limit_name(epoch->limit));
+}
+
+static void print_runs(const struct page *page)
+{
+    fprintf(page->stream, "\n  %3s%7s%12s%10s%11s%13s%s%11s  %-13s %s\n", "run", "epoch",
+            "samples/s", "MiB/s", "time", "first batch", page->summary->trains ? "      AU" : "",
+            "device", "cache before", "limit");
+    for (uint32_t i = 0; i < page->result->run_count; i++)
+        for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++)
+            print_epoch(page, &page->result->runs[i], k);
+}
+
+/* One digest when all epochs agree, else each. */
+static void print_digest(const struct page *page)
+{
+    const struct result *result = page->result;
+    const struct result_epoch *first = &result->runs[0].epochs[0];
+    bool agree = true;
+    uint32_t epochs = 0;
+
+    for (uint32_t i = 0; i < result->run_count; i++)
+        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++, epochs++)
+            agree = agree && result->runs[i].epochs[k].digest_sum == first->digest_sum &&
+                    result->runs[i].epochs[k].digest_xor == first->digest_xor;
+    print_entry(page, "Digest", "%016" PRIx64 "%016" PRIx64 " (%s)", first->digest_sum,
+                first->digest_xor,
+                agree ? epochs == 1 ? "one epoch" : "all epochs agree" : "epochs DIFFER");
+}
+
+static void print_footnotes(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+
+    fputc('\n', page->stream);
+    if (summary->limit != RESULT_LIMIT_HARNESS) {
+        char text[TEXT_BYTES] = "";
+        size_t used = 0;
+        for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text;
+             gpu++) {
+            char rate[WORDS_BYTES];
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s (%s)",
+                                     used ? "; " : "", gpu->title,
+                                     words_rate(gpu->mixed_samples_per_s, rate), gpu->mixed_source);
+        }
+        print_entry(page, "[1]", "samples/s of one GPU, ResNet-50 in mixed precision: %s", text);
+    }
+    if (summary->trains)
+        print_entry(page, "[2]",
+                    "AU = compute time / (compute time + time the trainer waited for "
+                    "a batch). MLPerf Storage: AU = compute time / wall time of the epochs");
+}
+
+/* ---- the whole ---- */
+
+static void print_headline(const struct page *page)
+{
+    const struct result *result = page->result;
+    const struct summary *summary = page->summary;
+    bool degraded = summary->skipped > 0;
+
+    fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
+            result->job->label ? ": " : "", result->job->label ? result->job->label : "",
+            page->plain);
+    if (!result->valid)
+        fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm, result->invalid_reason,
+                page->plain);
+    else if (degraded)
+        fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " records were skipped%s\n\n", page->alarm,
+                summary->skipped, page->plain);
+    else
+        fprintf(page->stream, ": valid, %s, %u %s of %" PRIu64 " %s\n\n",
+                summary_cache_name(summary->cache), summary->runs,
+                summary->runs == 1 ? "run" : "runs", result->job->epochs,
+                result->job->epochs == 1 ? "epoch" : "epochs");
+}
+
+static struct page page_of(FILE *stream, const struct result *result, const struct summary *summary,
+                           bool color)
+{
+    return (struct page){.stream = stream,
+                         .result = result,
+                         .summary = summary,
+                         .bold = color ? "\033[1m" : "",
+                         .alarm = color ? "\033[1;31m" : "",
+                         .plain = color ? "\033[0m" : ""};
+}
+
+void report_text(FILE *stream, const struct result *result, const struct summary *summary,
+                 bool color)
+{
+    const struct page page = page_of(stream, result, summary, color);
+
+    print_headline(&page);
+    print_data(&page);
+    print_settings(&page);
+    if (summary->runs) {
+        print_figures(&page);
+        print_feeds(&page);
+        print_waits(&page);
+        print_latency(&page);
+        print_bytes(&page);
+        print_cold(&page);
+        print_odd_images(&page);
+        print_floor(&page);
+        if (result->job->digest)
+            print_digest(&page);
+    }
+    if (result->run_count && result->runs[0].epoch_count)
+        print_runs(&page);
+    if (result->notice_count + summary->advice_count)
+        fputc('\n', stream);
+    for (uint32_t i = 0; i < result->notice_count; i++)
+        print_entry(&page, "Note", "%s", result->notices[i]);
+    for (uint32_t i = 0; i < summary->advice_count; i++)
+        print_entry(&page, "Next", "%s", summary->advice[i]);
+    if (summary->runs)
+        print_footnotes(&page);
+    if (!result->valid && summary->runs)
+        fprintf(stream, "\n%sINVALID: %s%s\n", page.alarm, result->invalid_reason, page.plain);
+}
+
+void report_plan(FILE *stream, const struct result *result)
+{
+    const struct page page = page_of(stream, result, NULL, false);
+    char memory[WORDS_BYTES], slots[WORDS_BYTES];
+
+    fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,
+            result->job->label ? ": " : "", result->job->label ? result->job->label : "");
+    print_data(&page);
+    print_settings(&page);
+    bytes_text(result->memory_bytes, memory, sizeof memory);
+    print_entry(&page, "Memory", "%s for records; the order holds %s of them at once", memory,
+                words_count(result->slots, slots));
+    print_entry(&page, "Would do", "%" PRIu64 " runs of %" PRIu64 " epochs", result->job->runs,
+                result->job->epochs);
+    for (uint32_t i = 0; i < result->notice_count; i++)
+        print_entry(&page, "Note", "%s", result->notices[i]);
+}

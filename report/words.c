@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *words_count(uint64_t count, char *text)
+{
+    char digits[24];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    char *at = text;
+
+    for (size_t i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return text;
+}
+
+const char *words_rate(double rate, char *text)
+{
+    if (!isfinite(rate) || rate < 0)
+        snprintf(text, WORDS_BYTES, "-");
+    else if (rate >= 999.5 && rate < 1e18)
+        return words_count((uint64_t)llround(rate), text);
+    else
+        snprintf(text, WORDS_BYTES, rate >= 99.95 ? "%.0f" : rate >= 9.995 ? "%.1f" : "%.2f", rate);
+    return text;
+}
+
+const char *words_duration(uint64_t duration_ns, char *text)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    double value = (double)duration_ns;
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (value >= 0.9995 * units[i].ns) {
+            char number[WORDS_BYTES];
+            snprintf(text, WORDS_BYTES, "%s %s", words_rate(value / units[i].ns, number),
+                     units[i].unit);
+            return text;
+        }
+    }
+    snprintf(text, WORDS_BYTES, "%.0f ns", value);
+    return text;
+}
+
+size_t words_line(const char *text, size_t width)
+{
+    size_t length = strlen(text), at = width;
+
+    if (length <= width)
+        return length;
+    while (at && text[at] != ' ')
+        at--;
+    return at ? at : strcspn(text, " "); /* a word longer than the line stays whole */
+}

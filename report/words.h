@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * words: numbers as people read them. Each returns text, which is at least WORDS_BYTES. Pure.
+ */
+#ifndef IOBENCH_REPORT_WORDS_H
+#define IOBENCH_REPORT_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WORDS_BYTES = 48 };
+
+/* "1,281,167" */
+const char *words_count(uint64_t count, char *text);
+/* Three to four digits that matter: "7,912", "82.6", "1.04", "0.52"; "-" when not finite. */
+const char *words_rate(double rate, char *text);
+/* "0.42 ms", "12.1 s" */
+const char *words_duration(uint64_t duration_ns, char *text);
+/* The first few lines of words that fit width bytes: the length of the first line of text. */
+size_t words_line(const char *text, size_t width);
+
+#endif
