@@ -58,6 +58,15 @@ static int grow_shards(struct catalog *catalog)
     return 0;
 }
 
+void catalog_set_compressed(struct catalog *catalog, uint32_t flags)
+{
+    struct shard *shard = &catalog->shards[catalog->shard_count - 1];
+
+    shard->flags = flags;
+    shard->stream_bytes = UINT64_MAX; /* until catalog_set_stream_bytes() */
+    catalog->compressed = true;
+}
+
 int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags)
 {
     struct stat status;
@@ -80,10 +89,8 @@ int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint3
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
     catalog->shard_count++;
-    if (flags & (SHARD_ZLIB | SHARD_GZIP)) {
-        catalog->compressed = true;
-        shard->stream_bytes = UINT64_MAX; /* until catalog_set_stream_bytes() */
-    }
+    if (flags)
+        catalog_set_compressed(catalog, flags);
     return 0;
 }
 

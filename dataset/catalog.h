@@ -67,6 +67,8 @@ struct catalog *catalog_create(const char *root, const char *format); /* NULL wi
 int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags);
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
+/* The shard begun last turns out to be compressed: SHARD_ZLIB or SHARD_GZIP. */
+void catalog_set_compressed(struct catalog *catalog, uint32_t flags);
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
 /* Move the shards and records of part behind those of catalog; part is left empty. For shards that

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
+	formats/example.c formats/example.h \
 	formats/format.c formats/format.h \
+	formats/idx.c formats/idx.h \
 	formats/plugins.h formats/registry.c \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \
 	formats/shard_list.c formats/shard_list.h \
-	formats/sink.c formats/sink.h
+	formats/sink.c formats/sink.h \
+	formats/tfrecord.c formats/tfrecord.h formats/tfrecord_writer.c

@@ -6,5 +6,6 @@
 #include "formats/format.h"
 
 extern const struct format_ops format_recordio;
+extern const struct format_ops format_shards;
 
 #endif

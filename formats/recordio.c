@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "formats/idx.h"
 #include "formats/scan.h"
 #include "formats/sink.h"
 
@@ -34,7 +35,6 @@ enum {
     PART_BYTES = 8,         /* magic and length word */
     LABEL_BYTES = 24,       /* the payload's header */
     RECORD_LIMIT = 1 << 29, /* payload of one record, exclusive */
-    IDX_LINE_BYTES = 64,
     IDX_PROBES = 64,
 };
 
@@ -53,7 +53,7 @@ static const struct option_spec recordio_options[] = {
      .type = OPTION_FLAG,
      .offset = offsetof(struct recordio_settings, idx),
      .fallback = "yes",
-     .summary = "use the .idx file beside a .rec file, and write one"},
+     .summary = "write an .idx file beside each .rec file; one that is there is used"},
     {0},
 };
 
@@ -98,51 +98,42 @@ static int recordio_detect(const char *path)
 
 /* ---- index: the .idx file ---- */
 
-/* "x.rec" -> "x.idx", else the name with ".idx" behind. */
-static char *idx_path(const char *path)
+static char *recordio_idx_path(const char *path)
 {
-    size_t length = strlen(path);
+    static const char *const extensions[] = {".rec", NULL};
 
-    if (shard_list_ends(path, ".rec"))
-        length -= 4;
-    return file_format_path("%.*s.idx", (int)length, path);
+    return idx_path(path, extensions);
 }
 
-static int compare_offsets(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    const struct idx_row *x = a, *y = b;
 
-    return (x > y) - (x < y);
+    return (x->second > y->second) - (x->second < y->second);
 }
 
-/* The offsets of a file of lines "key TAB offset", sorted. 0 when it is not such a file or holds
- * offsets that the .rec file cannot have. */
-static uint64_t read_idx(FILE *idx, uint64_t file_bytes, uint64_t **offsets)
+/* The offsets, which are in the second column, from the first record to the last. MXNet's readers
+ * sort them too; shuffled files are common. */
+static uint64_t read_offsets(struct scanner *scanner, struct idx_row **rows)
 {
-    char line[IDX_LINE_BYTES];
-    uint64_t count = 0, capacity = 0;
-    bool sorted = true;
+    char *path = recordio_idx_path(scanner->path);
+    uint64_t limit = scanner->file_bytes / PART_BYTES;
+    uint64_t count = path ? idx_read(path, '\t', limit, rows) : 0;
 
-    *offsets = NULL;
-    while (fgets(line, sizeof line, idx)) {
-        char *tab = strchr(line, '\t'), *end = NULL;
-        uint64_t offset = tab ? strtoull(tab + 1, &end, 10) : 0;
-        if (!tab || end == tab + 1 || (*end != '\n' && *end != '\r' && *end != '\0') ||
-            offset % 4 || offset >= file_bytes || count > file_bytes / PART_BYTES)
-            return 0;
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 1024;
-            uint64_t *moved = reallocarray(*offsets, capacity, sizeof *moved);
-            if (!moved)
-                return 0;
-            *offsets = moved;
+    free(path);
+    for (uint64_t i = 1; i < count; i++) {
+        if ((*rows)[i].second < (*rows)[i - 1].second) {
+            qsort(*rows, count, sizeof **rows, compare_rows);
+            break;
         }
-        sorted &= count == 0 || offset > (*offsets)[count - 1];
-        (*offsets)[count++] = offset;
     }
-    if (!sorted)
-        qsort(*offsets, count, sizeof **offsets, compare_offsets);
-    return ferror(idx) ? 0 : count;
+    return count;
+}
+
+static uint64_t record_end(const struct scanner *scanner, const struct idx_row *rows,
+                           uint64_t count, uint64_t i)
+{
+    return i + 1 < count ? rows[i + 1].second : scanner->file_bytes;
 }
 
 /* Does one record reach from offset to end exactly? */
@@ -167,19 +158,18 @@ static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
 /* An index may be of another file, or of a part of this one. So it is believed only when it
  * begins at the first record and records probed over the whole file reach exactly from one
  * offset to the next. */
-static bool idx_plausible(struct scanner *scanner, const uint64_t *offsets, uint64_t count)
+static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, uint64_t count)
 {
     uint64_t probes = count < IDX_PROBES ? count : IDX_PROBES;
 
-    if (count == 0 || offsets[0] != 0)
+    if (count == 0 || rows[0].second != 0 || rows[count - 1].second >= scanner->file_bytes)
         return false;
     for (uint64_t i = 1; i < count; i++)
-        if (offsets[i] == offsets[i - 1])
+        if (rows[i].second == rows[i - 1].second)
             return false;
     for (uint64_t probe = 0; probe < probes; probe++) {
         uint64_t i = probes > 1 ? probe * (count - 1) / (probes - 1) : 0;
-        uint64_t end = i + 1 < count ? offsets[i + 1] : scanner->file_bytes;
-        if (!record_spans(scanner, offsets[i], end))
+        if (!record_spans(scanner, rows[i].second, record_end(scanner, rows, count, i)))
             return false;
     }
     return true;
@@ -188,22 +178,15 @@ static bool idx_plausible(struct scanner *scanner, const uint64_t *offsets, uint
 /* 1 when the .idx file was used, 0 when there is none to use. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
-    char *path = idx_path(scanner->path);
-    FILE *idx = path ? fopen(path, "re") : NULL;
-    uint64_t *offsets = NULL;
+    struct idx_row *rows = NULL;
+    uint64_t count = read_offsets(scanner, &rows);
+    bool use = idx_plausible(scanner, rows, count);
     int code = 0;
 
-    free(path);
-    if (!idx)
-        return 0;
-    uint64_t count = read_idx(idx, scanner->file_bytes, &offsets);
-    fclose(idx);
-    bool use = idx_plausible(scanner, offsets, count);
-    for (uint64_t i = 0; use && code == 0 && i < count; i++) {
-        uint64_t end = i + 1 < count ? offsets[i + 1] : scanner->file_bytes;
-        code = catalog_add(catalog, offsets[i], end - offsets[i]);
-    }
-    free(offsets);
+    for (uint64_t i = 0; use && code == 0 && i < count; i++)
+        code = catalog_add(catalog, rows[i].second,
+                           record_end(scanner, rows, count, i) - rows[i].second);
+    free(rows);
     return code ? code : use;
 }
 
@@ -281,11 +264,11 @@ static int refuse_2015(struct scanner *scanner)
 
 static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
-    const struct recordio_settings *recordio = settings;
     int code = refuse_2015(scanner);
 
+    (void)settings;
     /* A verify looks at every header itself. */
-    if (code == 0 && recordio->idx && !scanner->scan->fault)
+    if (code == 0 && !scanner->scan->fault)
         code = index_by_idx(scanner, catalog);
     if (code)
         return code < 0 ? code : 0;
@@ -415,7 +398,7 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
     int code = sink_open(&writer->rec, path);
 
     if (code == 0 && recordio->idx) {
-        char *beside = idx_path(path);
+        char *beside = recordio_idx_path(path);
         code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
         free(beside);
     }

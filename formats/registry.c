@@ -4,5 +4,6 @@
 
 const struct plugin *const format_registry[] = {
     &format_recordio.plugin,
+    &format_shards.plugin,
     NULL,
 };

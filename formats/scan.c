@@ -34,17 +34,30 @@ struct scan_worker {
     struct catalog **parts; /* of shards number, number + workers, ... */
 };
 
-static void report(struct scanner *scanner, uint64_t offset)
+int scanner_report(struct scanner *scanner, uint64_t offset)
 {
     struct scan_team *team = scanner->team;
 
+    if (flag_get(&team->stop))
+        return -ECANCELED;
     if (offset <= scanner->reported)
-        return;
+        return 0;
     counter_add(&team->done_bytes, offset - scanner->reported);
     scanner->reported = offset;
     if (scanner->scan->progress)
         scanner->scan->progress(scanner->scan->progress_context, counter_get(&team->done_bytes),
                                 team->total_bytes);
+    return 0;
+}
+
+int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    if (!scanner->scan->fault)
+        return -code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    return scanner_fault(scanner, code, offset, reason);
 }
 
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code)
@@ -55,10 +68,9 @@ const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count
            offset <= scanner->file_bytes - count);
     if (offset >= scanner->window_start && offset + count <= window_end)
         return scanner->window + (offset - scanner->window_start);
-    if (flag_get(&scanner->team->stop)) {
-        *code = -ECANCELED;
+    *code = scanner_report(scanner, offset);
+    if (*code)
         return NULL;
-    }
     bool near = offset + SCANNER_WINDOW_BYTES / 4 >= scanner->window_start &&
                 offset < window_end + SCANNER_WINDOW_BYTES / 4;
     size_t wanted = near ? SCANNER_WINDOW_BYTES : SCANNER_HEADER_BYTES;
@@ -71,7 +83,6 @@ const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count
     }
     scanner->window_start = offset;
     scanner->window_count = (size_t)got;
-    report(scanner, offset);
     return scanner->window;
 }
 
@@ -83,8 +94,11 @@ static int walk_shard(struct scan_team *team, const char *path, const struct for
     struct stat status;
 
     scanner.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (scanner.fd < 0)
-        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    if (scanner.fd < 0) {
+        int cause = errno;
+        fail(cause, "%s: cannot open: %s", path, fail_errno_text(cause));
+        return scanner_fault_recorded(&scanner, cause, 0);
+    }
     int code = 0;
     if (fstat(scanner.fd, &status))
         code = fail(errno, "%s: %s", path, fail_errno_text(errno));
@@ -98,7 +112,7 @@ static int walk_shard(struct scan_team *team, const char *path, const struct for
     else if (code == 0)
         code = team->walk(team->settings, &scanner, catalog);
     if (code == 0)
-        report(&scanner, scanner.file_bytes);
+        code = scanner_report(&scanner, scanner.file_bytes);
     close(scanner.fd);
     return code;
 }
@@ -179,12 +193,6 @@ static int scan_one_by_one(struct scan_team *team, struct catalog *catalog)
 
     for (uint32_t i = 0; code == 0 && i < team->list->count; i++) {
         code = walk_shard(team, team->list->paths[i], team->scan, window, catalog);
-        if ((code == -EACCES || code == -EIO) && team->scan->fault) {
-            /* A verify goes on with the next file. */
-            char reason[FAIL_REASON_BYTES];
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-            code = format_fault(team->scan, -code, team->list->paths[i], 0, reason);
-        }
     }
     free(window);
     return code;

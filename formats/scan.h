@@ -42,7 +42,13 @@ static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offs
     return format_fault(scanner->scan, code, scanner->path, offset, what);
 }
 
-/* Begin the shard in catalog, then add its records. */
+/* The same for a fault whose reason, file and place included, is already recorded. */
+int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset);
+
+/* The scan has come to offset of the file. -ECANCELED when another thread's shard has failed. */
+int scanner_report(struct scanner *scanner, uint64_t offset);
+
+/* Add the records of the shard that was begun in catalog. */
 typedef int (*scan_walk)(const void *settings, struct scanner *scanner, struct catalog *catalog);
 
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,

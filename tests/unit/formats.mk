@@ -6,3 +6,12 @@ tests_unit_test_protobuf_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_recordio
 tests_unit_test_recordio_SOURCES = tests/unit/test_recordio.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_recordio_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_tfrecord
+tests_unit_test_tfrecord_SOURCES = tests/unit/test_tfrecord.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_tfrecord_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_golden
+tests_unit_test_golden_SOURCES = tests/unit/test_golden.c tests/unit/unit.h
+tests_unit_test_golden_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
+tests_unit_test_golden_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/inflate.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <isa-l/igzip_lib.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024 };
+
+struct inflate {
+    char *path;
+    int fd;
+    enum inflate_wrapper wrapper;
+    uint64_t file_offset; /* behind the input buffer */
+    uint64_t stream_offset;
+    bool end; /* of the file */
+    struct inflate_state state;
+    uint8_t input[INPUT_BYTES], skipped[SKIP_BYTES];
+};
+
+/* Begin a member with the input that is there. */
+static void begin_member(struct inflate *inflate)
+{
+    struct inflate_state *state = &inflate->state;
+    uint8_t *next_in = state->next_in;
+    uint32_t avail_in = state->avail_in;
+
+    isal_inflate_init(state);
+    state->crc_flag = inflate->wrapper == INFLATE_GZIP ? ISAL_GZIP : ISAL_ZLIB;
+    state->next_in = next_in;
+    state->avail_in = avail_in;
+}
+
+struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code)
+{
+    struct inflate *inflate = memory_zeroed(sizeof *inflate);
+
+    if (!inflate) {
+        *code = -ENOMEM;
+        return NULL;
+    }
+    inflate->wrapper = wrapper;
+    inflate->fd = open(path, O_RDONLY | O_CLOEXEC);
+    inflate->path = strdup(path);
+    if (inflate->fd < 0 || !inflate->path) {
+        *code = fail(inflate->fd < 0 ? errno : ENOMEM, "%s: cannot open: %s", path,
+                     fail_errno_text(inflate->fd < 0 ? errno : ENOMEM));
+        inflate_close(inflate);
+        return NULL;
+    }
+    begin_member(inflate);
+    return inflate;
+}
+
+void inflate_close(struct inflate *inflate)
+{
+    if (!inflate)
+        return;
+    if (inflate->fd >= 0)
+        close(inflate->fd);
+    free(inflate->path);
+    free(inflate);
+}
+
+static int damaged(const struct inflate *inflate, const char *what)
+{
+    return fail(EBADMSG, "%s: offset %llu: %s", inflate->path,
+                (unsigned long long)inflate_file_offset(inflate), what);
+}
+
+static int fill(struct inflate *inflate)
+{
+    ssize_t got =
+        file_read_at(inflate->fd, inflate->input, INPUT_BYTES, inflate->file_offset, inflate->path);
+
+    if (got < 0)
+        return (int)got;
+    inflate->end = got == 0;
+    inflate->file_offset += (uint64_t)got;
+    inflate->state.next_in = inflate->input;
+    inflate->state.avail_in = (uint32_t)got;
+    return 0;
+}
+
+static const char *what_is_wrong(int result)
+{
+    return result == ISAL_INCORRECT_CHECKSUM   ? "the checksum of the compressed data is wrong"
+           : result == ISAL_INVALID_WRAPPER    ? "no gzip or zlib header is here"
+           : result == ISAL_UNSUPPORTED_METHOD ? "compressed by another method than deflate"
+           : result == ISAL_NEED_DICT          ? "compressed with a dictionary"
+                                               : "the compressed data is damaged";
+}
+
+/* Up to count bytes into to; 0 only at the end of the stream. */
+static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count)
+{
+    struct inflate_state *state = &inflate->state;
+
+    for (;;) {
+        if (state->avail_in == 0 && !inflate->end) {
+            int code = fill(inflate);
+            if (code)
+                return code;
+        }
+        bool complete = state->block_state == ISAL_BLOCK_FINISH;
+        if (complete && state->avail_in > 0) {
+            if (inflate->wrapper == INFLATE_ZLIB)
+                return damaged(inflate, "bytes follow the end of the compressed data");
+            begin_member(inflate);
+        } else if (complete) {
+            return 0;
+        }
+        uint32_t avail_in = state->avail_in;
+        state->next_out = to;
+        state->avail_out = count;
+        int result = isal_inflate(state);
+        if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT)
+            return damaged(inflate, what_is_wrong(result));
+        int64_t made = count - state->avail_out;
+        if (made > 0) {
+            inflate->stream_offset += (uint64_t)made;
+            return made;
+        }
+        if (inflate->end && avail_in == 0 && state->block_state != ISAL_BLOCK_FINISH)
+            return damaged(inflate, "the compressed file is cut off");
+    }
+}
+
+int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)
+{
+    uint64_t done = 0;
+
+    while (done < count) {
+        uint64_t wanted = count - done, most = to ? UINT32_C(1) << 30 : SKIP_BYTES;
+        uint8_t *into = to ? (uint8_t *)to + done : inflate->skipped;
+        int64_t made = inflate_some(inflate, into, (uint32_t)(wanted < most ? wanted : most));
+        if (made < 0)
+            return made;
+        if (made == 0)
+            break;
+        done += (uint64_t)made;
+    }
+    return (int64_t)done;
+}
+
+uint64_t inflate_stream_offset(const struct inflate *inflate)
+{
+    return inflate->stream_offset;
+}
+
+uint64_t inflate_file_offset(const struct inflate *inflate)
+{
+    return inflate->file_offset - inflate->state.avail_in;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inflate: a gzip or zlib file read as the stream it holds, from the front. It knows nothing of
+ * what the stream means. One thread per file; memory is fixed (about half a MiB).
+ */
+#ifndef IOBENCH_BASE_INFLATE_H
+#define IOBENCH_BASE_INFLATE_H
+
+#include <stdint.h>
+
+enum inflate_wrapper {
+    INFLATE_GZIP, /* RFC 1952; several members follow each other as one stream */
+    INFLATE_ZLIB, /* RFC 1950 */
+};
+
+struct inflate;
+
+/* NULL with a reason and *code. */
+struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code);
+void inflate_close(struct inflate *inflate); /* NULL is fine */
+
+/* The next count bytes into to, or over them when to is NULL. Returns how many there were, fewer
+ * only at the end of the stream; -EBADMSG when the file is damaged or cut off. */
+int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count);
+
+/* Where the next byte lies in the stream, and how much of the file was read for it. */
+uint64_t inflate_stream_offset(const struct inflate *inflate);
+uint64_t inflate_file_offset(const struct inflate *inflate);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/example.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "dataset/image_header.h"
+#include "formats/protobuf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum feature_kind { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
+
+/* The first field with this number in each nesting; a Feature's value lists. */
+enum { FEATURES = 1, FEATURE = 1, MAP_KEY = 1, MAP_VALUE = 2, LIST_VALUE = 1 };
+
+static const char image_key[] = "image/encoded", label_key[] = "image/class/label";
+
+/* ---- reading ---- */
+
+/* What is looked for, the better key of a pair first. */
+enum { IMAGE, IMAGE_OTHER, LABEL, LABEL_OTHER, NAME, NAME_OTHER, SLOTS };
+
+struct slot {
+    const char *key; /* NULL: nothing */
+    size_t key_bytes;
+    struct protobuf_field feature; /* bytes NULL: not found */
+};
+
+static int damaged(void)
+{
+    return fail(EBADMSG, "the record's Example (a protocol-buffer message) is damaged");
+}
+
+static int take_entry(struct slot *slots, const struct protobuf_field *entry)
+{
+    struct protobuf_cursor cursor = protobuf_nested(entry);
+    struct protobuf_field field, key = {.bytes = (const uint8_t *)""}, value = {0};
+    int got;
+
+    while ((got = protobuf_next(&cursor, &field)) > 0) {
+        if (field.wire == PROTOBUF_BYTES && field.number == MAP_KEY)
+            key = field;
+        else if (field.wire == PROTOBUF_BYTES && field.number == MAP_VALUE)
+            value = field;
+    }
+    for (int i = 0; i < SLOTS && got == 0; i++)
+        if (slots[i].key && slots[i].key_bytes == key.count &&
+            memcmp(slots[i].key, key.bytes, key.count) == 0)
+            slots[i].feature = value; /* the last one of a key counts */
+    return got;
+}
+
+static int find_features(struct slot *slots, const void *message, size_t bytes)
+{
+    struct protobuf_cursor example = protobuf_start(message, bytes), features;
+    struct protobuf_field field, entry;
+    int got, inner = 0;
+
+    while ((got = protobuf_next(&example, &field)) > 0) {
+        if (field.wire != PROTOBUF_BYTES || field.number != FEATURES)
+            continue;
+        features = protobuf_nested(&field);
+        while ((inner = protobuf_next(&features, &entry)) > 0)
+            if (entry.wire == PROTOBUF_BYTES && entry.number == FEATURE &&
+                take_entry(slots, &entry))
+                return -EBADMSG;
+        if (inner < 0)
+            return inner;
+    }
+    return got;
+}
+
+/* The list in a Feature, the last one written. 0 when it has none. */
+static int feature_list(const struct protobuf_field *feature, struct protobuf_field *list)
+{
+    struct protobuf_cursor cursor = protobuf_nested(feature);
+    struct protobuf_field field;
+    int got, kind = 0;
+
+    while ((got = protobuf_next(&cursor, &field)) > 0) {
+        if (field.wire == PROTOBUF_BYTES && field.number >= BYTES_LIST &&
+            field.number <= INT64_LIST) {
+            *list = field;
+            kind = (int)field.number;
+        }
+    }
+    return got < 0 ? got : kind;
+}
+
+/* 1 and the first text of a Feature, 0 when it has none, or -EBADMSG. */
+static int first_bytes(const struct protobuf_field *feature, struct protobuf_field *value)
+{
+    struct protobuf_field list;
+    int kind = feature_list(feature, &list);
+
+    if (kind != BYTES_LIST)
+        return kind < 0 ? kind : 0;
+    struct protobuf_cursor cursor = protobuf_nested(&list);
+    int got;
+    while ((got = protobuf_next(&cursor, value)) > 0)
+        if (value->wire == PROTOBUF_BYTES && value->number == LIST_VALUE)
+            return 1;
+    return got;
+}
+
+/* 1 and the first number of a Feature (packed or not), 0 when it has none, or -EBADMSG. */
+static int first_number(const struct protobuf_field *feature, int64_t *number)
+{
+    struct protobuf_field list, value;
+    int kind = feature_list(feature, &list), got;
+
+    if (kind != INT64_LIST && kind != FLOAT_LIST)
+        return kind < 0 ? kind : 0;
+    struct protobuf_cursor cursor = protobuf_nested(&list);
+    while ((got = protobuf_next(&cursor, &value)) > 0) {
+        if (value.number != LIST_VALUE || (value.wire == PROTOBUF_BYTES && value.count == 0))
+            continue;
+        if (kind == FLOAT_LIST) {
+            uint8_t fixed[4];
+            if (value.wire == PROTOBUF_BYTES ? value.count < 4 : value.wire != PROTOBUF_FIXED32)
+                return -EBADMSG;
+            bytes_put_le32(fixed, (uint32_t)value.value);
+            float real = bytes_le_float(value.wire == PROTOBUF_BYTES ? value.bytes : fixed);
+            *number = real > -0x1p31f && real < 0x1p31f ? (int64_t)real : INT64_MAX;
+            return 1;
+        }
+        struct protobuf_cursor packed = protobuf_nested(&value);
+        if (value.wire == PROTOBUF_BYTES && protobuf_varint(&packed, &value.value) != 1)
+            return -EBADMSG;
+        if (value.wire != PROTOBUF_BYTES && value.wire != PROTOBUF_VARINT)
+            return -EBADMSG;
+        *number = (int64_t)value.value;
+        return 1;
+    }
+    return got;
+}
+
+static int label_base(const struct example_keys *keys, const char *key)
+{
+    return keys->base == EXAMPLE_BASE_AUTO ? strcmp(key, label_key) == 0
+                                           : keys->base == EXAMPLE_BASE_1;
+}
+
+static int take_label(const struct example_keys *keys, const struct slot *slot,
+                      struct sample *sample)
+{
+    int64_t number = 0;
+    int got = first_number(&slot->feature, &number);
+
+    if (got < 0)
+        return damaged();
+    if (got == 0)
+        return fail(EBADMSG, "feature %s has no number to be a label; name another with label=KEY",
+                    slot->key);
+    int base = label_base(keys, slot->key);
+    if (number < base - 1 || number > INT32_MAX)
+        return fail(EBADMSG, "label %lld in feature %s is no class number", (long long)number,
+                    slot->key);
+    sample->label = (int32_t)(number - base);
+    return 0;
+}
+
+static const struct slot *found_of(const struct slot *slots, int first)
+{
+    return slots[first].feature.bytes       ? &slots[first]
+           : slots[first + 1].feature.bytes ? &slots[first + 1]
+                                            : NULL;
+}
+
+int example_parse(const struct example_keys *keys, const void *message, size_t bytes,
+                  struct sample *sample)
+{
+    struct slot slots[SLOTS] = {
+        [IMAGE].key = keys->image ? keys->image : image_key,
+        [IMAGE_OTHER].key = keys->image ? NULL : "image",
+        [LABEL].key = keys->label ? keys->label : label_key,
+        [LABEL_OTHER].key = keys->label ? NULL : "label",
+        [NAME].key = "image/filename",
+        [NAME_OTHER].key = "file_name",
+    };
+    struct protobuf_field value;
+
+    for (int i = 0; i < SLOTS; i++)
+        slots[i].key_bytes = slots[i].key ? strlen(slots[i].key) : 0;
+    if (find_features(slots, message, bytes))
+        return damaged();
+    const struct slot *image = found_of(slots, IMAGE), *label = found_of(slots, LABEL),
+                      *name = found_of(slots, NAME);
+    if (!image)
+        return fail(EBADMSG, "the record's Example has no feature %s%s; name one with image=KEY",
+                    slots[IMAGE].key, keys->image ? "" : " or image");
+    int got = first_bytes(&image->feature, &value);
+    if (got <= 0)
+        return got ? damaged() : fail(EBADMSG, "feature %s holds no image", image->key);
+    sample->image = value.bytes;
+    sample->image_bytes = value.count;
+    sample->encoding = SAMPLE_ENCODED;
+    if (name && (got = first_bytes(&name->feature, &value)) != 0) {
+        if (got < 0)
+            return damaged();
+        sample->name = (const char *)value.bytes;
+        sample->name_bytes = value.count;
+    }
+    return label ? take_label(keys, label, sample) : 0;
+}
+
+/* ---- writing ---- */
+
+/* A field of bytes: the tag, the length; its bytes follow. */
+static uint8_t *put_nested(uint8_t *to, uint32_t number, size_t bytes)
+{
+    return protobuf_put_varint(protobuf_put_tag(to, number, PROTOBUF_BYTES), bytes);
+}
+
+static size_t nested_bytes(size_t bytes)
+{
+    return 1 + protobuf_varint_bytes(bytes) + bytes;
+}
+
+/* An entry of the map up to the value, whose value_bytes follow; list_bytes: of the list around
+ * it. With to NULL only its size is counted. */
+static uint8_t *put_entry(uint8_t *to, const char *key, enum feature_kind kind, size_t value_bytes)
+{
+    size_t list_bytes = nested_bytes(value_bytes), feature_bytes = nested_bytes(list_bytes);
+    size_t key_bytes = strlen(key);
+
+    to = put_nested(to, FEATURE, nested_bytes(key_bytes) + nested_bytes(feature_bytes));
+    to = put_nested(to, MAP_KEY, key_bytes);
+    memcpy(to, key, key_bytes);
+    to = put_nested(to + key_bytes, MAP_VALUE, feature_bytes);
+    to = put_nested(to, (uint32_t)kind, list_bytes);
+    return put_nested(to, LIST_VALUE, value_bytes);
+}
+
+static uint8_t *put_text(uint8_t *to, const char *key, const char *text, size_t bytes)
+{
+    to = put_entry(to, key, BYTES_LIST, bytes);
+    memcpy(to, text, bytes);
+    return to + bytes;
+}
+
+static uint8_t *put_number(uint8_t *to, const char *key, uint64_t number)
+{
+    to = put_entry(to, key, INT64_LIST, protobuf_varint_bytes(number));
+    return protobuf_put_varint(to, number);
+}
+
+int example_head(const struct example_keys *keys, const struct sample *sample,
+                 uint8_t head[EXAMPLE_HEAD_BYTES])
+{
+    const char *image = keys->image ? keys->image : image_key;
+    const char *label = keys->label ? keys->label : label_key;
+    struct image_header header = image_header_of(sample->image, sample->image_bytes);
+    const char *colours = header.channels == 1   ? "Grayscale"
+                          : header.channels == 4 ? "CMYK"
+                                                 : "RGB";
+    int base = label_base(keys, label);
+    uint8_t features[EXAMPLE_HEAD_BYTES], *to = features;
+
+    if (sample->name_bytes > EXAMPLE_HEAD_BYTES / 2 ||
+        strlen(image) + strlen(label) > EXAMPLE_HEAD_BYTES / 8)
+        return fail(ENAMETOOLONG, "a name of %zu bytes is too long for a record",
+                    sample->name_bytes);
+    if (sample->label >= 0 || base)
+        to = put_number(to, label, (uint64_t)(sample->label + (int64_t)base));
+    if (*header.format)
+        to = put_text(to, "image/format", header.format, strlen(header.format));
+    if (header.width) {
+        to = put_number(to, "image/height", header.height);
+        to = put_number(to, "image/width", header.width);
+        to = put_number(to, "image/channels", header.channels);
+        to = put_text(to, "image/colorspace", colours, strlen(colours));
+    }
+    if (sample->name_bytes)
+        to = put_text(to, "image/filename", sample->name, sample->name_bytes);
+    to = put_entry(to, image, BYTES_LIST, sample->image_bytes);
+    size_t used = (size_t)(to - features);
+    to = put_nested(head, FEATURES, used + sample->image_bytes);
+    assert(used + (size_t)(to - head) <= EXAMPLE_HEAD_BYTES);
+    memcpy(to, features, used);
+    return (int)(used + (size_t)(to - head));
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shards of TFRecords that hold tf.train.Examples: finding and reading them. A shard may be
+ * compressed as a whole; then extents are offsets of the inflated stream.
+ */
+#include "formats/tfrecord.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/inflate.h"
+#include "base/option.h"
+#include "formats/idx.h"
+#include "formats/plugins.h"
+#include "formats/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IDX_PROBES = 64 };
+
+static const char *const base_names[] = {"auto", "0", "1", NULL};
+static const char *const compression_names[] = {"none", "gzip", "zlib", NULL};
+
+static const struct option_spec tfrecord_options[] = {
+    {.name = "match",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tfrecord_settings, match),
+     .metavar = "PATTERN",
+     .summary = "of a folder, only the files whose names fit this shell pattern"},
+    {.name = "image",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tfrecord_settings, image),
+     .metavar = "KEY",
+     .summary = "the image's feature (default image/encoded, else image)"},
+    {.name = "label",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tfrecord_settings, label),
+     .metavar = "KEY",
+     .summary = "the label's feature (default image/class/label, else label)"},
+    {.name = "label-base",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct tfrecord_settings, base),
+     .fallback = "auto",
+     .choices = base_names,
+     .summary = "the number of the first class; auto: 1 for image/class/label, else 0"},
+    {.name = "compression",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct tfrecord_settings, compression),
+     .fallback = "none",
+     .choices = compression_names,
+     .summary = "of shards that are written; what is read is recognised"},
+    {.name = "idx",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct tfrecord_settings, idx),
+     .fallback = "no",
+     .summary = "write an .idx file beside each shard, as DALI's tfrecord2idx does"},
+    {0},
+};
+
+/* ---- what a file is ---- */
+
+static bool wanted(const char *name)
+{
+    uint64_t number, of;
+
+    return strstr(name, ".tfrecord") ||
+           (shard_list_numbered(name, &number, &of) >= 0 && !shard_list_ends(name, ".rec") &&
+            !shard_list_ends(name, ".tar"));
+}
+
+char *tfrecord_idx_path(const char *path)
+{
+    static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
+
+    return idx_path(path, extensions);
+}
+
+static bool head_right(const uint8_t *head)
+{
+    return bytes_le32(head + 8) == tfrecord_mask(crc32c(0, head, 8));
+}
+
+/* 0, SHARD_GZIP (RFC 1952) or SHARD_ZLIB (RFC 1950): by the first bytes, when they are not those
+ * of a plain TFRecord, which a compressed file could begin like. */
+static uint32_t compression_of(const uint8_t *first, size_t count)
+{
+    if (count >= TFRECORD_HEAD_BYTES && head_right(first))
+        return 0;
+    if (count >= 3 && first[0] == 0x1f && first[1] == 0x8b && first[2] == 8)
+        return SHARD_GZIP;
+    if (count >= 2 && (first[0] & 0x0f) == 8 && first[0] >> 4 <= 7 &&
+        (first[0] << 8 | first[1]) % 31 == 0)
+        return SHARD_ZLIB;
+    return 0;
+}
+
+static int tfrecord_detect(const char *path)
+{
+    char *first = shard_list_first(path, wanted);
+    uint8_t head[TFRECORD_HEAD_BYTES] = {0};
+    int sure = 0;
+
+    if (!first)
+        return 0;
+    const char *slash = strrchr(first, '/');
+    bool named = wanted(slash ? slash + 1 : first);
+    int fd = open(first, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? pread(fd, head, sizeof head, 0) : 0;
+    if (got == TFRECORD_HEAD_BYTES && head_right(head))
+        sure = 100;
+    else if (named)
+        sure = got > 0 && compression_of(head, (size_t)got) ? 70 : 30;
+    if (fd >= 0)
+        close(fd);
+    free(first);
+    return sure;
+}
+
+/* ---- index: DALI's .idx ---- */
+
+static bool record_at(struct scanner *scanner, const struct idx_row *row)
+{
+    int code;
+    const uint8_t *head = scanner_at(scanner, row->first, TFRECORD_HEAD_BYTES, &code);
+
+    return head && head_right(head) && bytes_le64(head) == row->second - TFRECORD_FRAME_BYTES;
+}
+
+/* Believed only when its records cover the file without a gap and those probed are there. */
+static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, uint64_t count)
+{
+    uint64_t probes = count < IDX_PROBES ? count : IDX_PROBES, end = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows[i].first != end || rows[i].second < TFRECORD_FRAME_BYTES ||
+            rows[i].second > scanner->file_bytes - end)
+            return false;
+        end += rows[i].second;
+    }
+    if (count == 0 || end != scanner->file_bytes)
+        return false;
+    for (uint64_t probe = 0; probe < probes; probe++)
+        if (!record_at(scanner, &rows[probes > 1 ? probe * (count - 1) / (probes - 1) : 0]))
+            return false;
+    return true;
+}
+
+/* 1 when the .idx file was used, 0 when there is none to use. */
+static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
+{
+    struct idx_row *rows = NULL;
+    char *path = tfrecord_idx_path(scanner->path);
+    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES;
+    uint64_t count = path ? idx_read(path, ' ', limit, &rows) : 0;
+    bool use = idx_plausible(scanner, rows, count);
+    int code = 0;
+
+    for (uint64_t i = 0; use && code == 0 && i < count; i++)
+        code = catalog_add(catalog, rows[i].first, rows[i].second);
+    free(rows);
+    free(path);
+    return code ? code : use;
+}
+
+/* ---- index: scanning ---- */
+
+/* 0 and the end of the record at offset, or 1 and *what is wrong, or an error. */
+static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
+                          const char **what)
+{
+    uint64_t left = scanner->file_bytes - offset;
+    int code = 0;
+
+    if (left < TFRECORD_FRAME_BYTES) {
+        *what = "the file ends inside the frame of a record";
+        return 1;
+    }
+    const uint8_t *head = scanner_at(scanner, offset, TFRECORD_HEAD_BYTES, &code);
+    if (!head)
+        return code;
+    uint64_t length = bytes_le64(head);
+    *what = !head_right(head) ? "no record begins here (the CRC of its length is wrong)"
+            : length > left - TFRECORD_FRAME_BYTES ? "the file ends inside a record"
+                                                   : NULL;
+    *end = offset + TFRECORD_FRAME_BYTES + length;
+    return *what != NULL;
+}
+
+/* The next place behind offset where a length has the right CRC, or the end of the file. */
+static int find_record(struct scanner *scanner, uint64_t *offset)
+{
+    for (++*offset; *offset + TFRECORD_FRAME_BYTES <= scanner->file_bytes; ++*offset) {
+        int code = 0;
+        const uint8_t *head = scanner_at(scanner, *offset, TFRECORD_HEAD_BYTES, &code);
+        if (!head)
+            return code;
+        if (head_right(head))
+            return 0;
+    }
+    *offset = scanner->file_bytes;
+    return 0;
+}
+
+static int walk_plain(struct scanner *scanner, struct catalog *catalog)
+{
+    int code = 0;
+
+    for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
+        const char *what = NULL;
+        code = measure_record(scanner, offset, &end, &what);
+        if (code == 0) {
+            code = catalog_add(catalog, offset, end - offset);
+        } else if (code > 0) {
+            code = scanner_fault(scanner, EBADMSG, offset, what);
+            end = offset;
+            if (code == 0)
+                code = find_record(scanner, &end);
+        }
+    }
+    return code;
+}
+
+/* One record of the stream. 1, 0 at its end, or an error; *what when the frame is damaged. */
+static int take_from_stream(struct inflate *stream, struct catalog *catalog, const char **what)
+{
+    uint64_t offset = inflate_stream_offset(stream);
+    uint8_t head[TFRECORD_HEAD_BYTES];
+    int64_t got = inflate_read(stream, head, sizeof head);
+
+    if (got <= 0)
+        return (int)got;
+    if (got < TFRECORD_HEAD_BYTES) {
+        *what = "the inflated stream ends inside the frame of a record";
+        return -EBADMSG;
+    }
+    uint64_t length = bytes_le64(head);
+    if (!head_right(head)) {
+        *what = "no record begins here (the CRC of its length is wrong; offset in the inflated "
+                "stream)";
+        return -EBADMSG;
+    }
+    /* Refused before a petabyte of it is looked for. */
+    if (length > UINT32_MAX - TFRECORD_FRAME_BYTES) {
+        *what = "a record of more than 4 GiB";
+        return -EBADMSG;
+    }
+    got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);
+    if (got >= 0 && (uint64_t)got < length + TFRECORD_TAIL_BYTES) {
+        *what = "the inflated stream ends inside a record";
+        return -EBADMSG;
+    }
+    int code = got < 0 ? (int)got : catalog_add(catalog, offset, length + TFRECORD_FRAME_BYTES);
+    return code ? code : 1;
+}
+
+/* Nothing can be found again behind damage in a compressed stream: the rest of it is lost. */
+static int walk_compressed(struct scanner *scanner, struct catalog *catalog, uint32_t flags)
+{
+    int code = 0;
+    struct inflate *stream =
+        inflate_open(scanner->path, flags == SHARD_GZIP ? INFLATE_GZIP : INFLATE_ZLIB, &code);
+
+    if (!stream)
+        return code;
+    catalog_set_compressed(catalog, flags);
+    const char *what = NULL;
+    uint64_t offset = 0;
+    do {
+        offset = inflate_stream_offset(stream);
+        code = take_from_stream(stream, catalog, &what);
+        if (code > 0) {
+            int stopped = scanner_report(scanner, inflate_file_offset(stream));
+            code = stopped ? stopped : code;
+        }
+    } while (code > 0);
+    if (what)
+        code = scanner_fault(scanner, EBADMSG, offset, what);
+    else if (code == -EBADMSG)
+        code = scanner_fault_recorded(scanner, EBADMSG, inflate_file_offset(stream));
+    catalog_set_stream_bytes(catalog, inflate_stream_offset(stream));
+    inflate_close(stream);
+    return code;
+}
+
+static int tfrecord_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
+{
+    size_t count = scanner->file_bytes < TFRECORD_HEAD_BYTES ? (size_t)scanner->file_bytes
+                                                             : TFRECORD_HEAD_BYTES;
+    int code = 0;
+    const uint8_t *first = scanner_at(scanner, 0, count, &code);
+
+    (void)settings;
+    if (!first)
+        return code;
+    uint32_t flags = compression_of(first, count);
+    if (flags)
+        return walk_compressed(scanner, catalog, flags);
+    /* A verify looks at every header itself. */
+    if (!scanner->scan->fault)
+        code = index_by_idx(scanner, catalog);
+    if (code)
+        return code < 0 ? code : 0;
+    return walk_plain(scanner, catalog);
+}
+
+static int tfrecord_index(const void *settings, const char *root, const struct format_scan *scan,
+                          struct catalog *catalog)
+{
+    const struct tfrecord_settings *tfrecord = settings;
+    struct shard_list list;
+    int code = shard_list_open(&list, root, tfrecord->match, wanted);
+
+    if (code == 0)
+        code = scan_shards(&list, tfrecord_walk, settings, scan, catalog);
+    shard_list_release(&list);
+    return code;
+}
+
+/* ---- parse ---- */
+
+static int tfrecord_parse(const void *settings, const struct shard *shard, const void *record,
+                          size_t bytes, unsigned flags, struct format_scratch *scratch,
+                          struct sample *sample)
+{
+    const uint8_t *head = record, *payload = head + TFRECORD_HEAD_BYTES;
+    const struct example_keys keys = tfrecord_keys(settings);
+
+    (void)shard, (void)scratch;
+    if (bytes < TFRECORD_FRAME_BYTES)
+        return fail(EBADMSG, "a record of %zu bytes is shorter than its frame", bytes);
+    uint64_t length = bytes_le64(head);
+    if (length != bytes - TFRECORD_FRAME_BYTES)
+        return fail(EBADMSG, "the record says it has %llu bytes, where %zu are its place",
+                    (unsigned long long)length, bytes - TFRECORD_FRAME_BYTES);
+    if (!(flags & FORMAT_SKIP_CRC)) {
+        if (!head_right(head))
+            return fail(EBADMSG, "the CRC of the record's length is wrong");
+        if (bytes_le32(payload + length) != tfrecord_mask(crc32c(0, payload, (size_t)length)))
+            return fail(EBADMSG, "the CRC of the record is wrong");
+    }
+    return example_parse(&keys, payload, (size_t)length, sample);
+}
+
+static int tfrecord_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
+{
+    if (shards == 0)
+        return 0;
+    *path = file_format_path("%s/train-%05u-of-%05u", folder, shard, shards);
+    return *path ? 0 : -ENOMEM;
+}
+
+const struct format_ops format_shards = {
+    .plugin = {.name = "shards",
+               .summary = "TFRecord shards of TensorFlow, as of ImageNet; also gzip and zlib",
+               .options = tfrecord_options,
+               .settings_size = sizeof(struct tfrecord_settings),
+               .state_size = sizeof(struct tfrecord_writer)},
+    .detect = tfrecord_detect,
+    .index = tfrecord_index,
+    .parse = tfrecord_parse,
+    .shard_open = tfrecord_shard_open,
+    .shard_append = tfrecord_shard_append,
+    .shard_close = tfrecord_shard_close,
+    .shard_path = tfrecord_shard_path,
+};

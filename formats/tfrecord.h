@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tfrecord: what the reading and the writing half of the shards format share: the frame of a
+ * TFRecord (tensorflow/core/lib/io/record_writer.h) and the settings.
+ *
+ * u64 length, u32 masked CRC-32C of those 8 bytes, the payload, u32 masked CRC-32C of it.
+ */
+#ifndef IOBENCH_FORMATS_TFRECORD_H
+#define IOBENCH_FORMATS_TFRECORD_H
+
+#include "base/crc32c.h"
+#include "formats/example.h"
+#include "formats/format.h"
+#include "formats/sink.h"
+
+#include <zlib.h>
+
+enum tfrecord_frame {
+    TFRECORD_HEAD_BYTES = 12,
+    TFRECORD_TAIL_BYTES = 4,
+    TFRECORD_FRAME_BYTES = 16,
+};
+
+enum tfrecord_compression { TFRECORD_PLAIN, TFRECORD_GZIP, TFRECORD_ZLIB };
+
+struct tfrecord_settings {
+    char *match;
+    char *image, *label;
+    int base;        /* enum example_base */
+    int compression; /* enum tfrecord_compression, of what is written */
+    bool idx;        /* write one */
+};
+
+static inline struct example_keys tfrecord_keys(const struct tfrecord_settings *settings)
+{
+    return (struct example_keys){.image = settings->image,
+                                 .label = settings->label,
+                                 .base = (enum example_base)settings->base};
+}
+
+/* A CRC is stored so, that the CRC of data that hold CRCs stays good. */
+static inline uint32_t tfrecord_mask(uint32_t crc)
+{
+    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+}
+
+/* The index beside a shard. free() it. */
+char *tfrecord_idx_path(const char *path);
+
+/* ---- the writer: formats/tfrecord_writer.c ---- */
+
+struct tfrecord_writer {
+    struct sink sink, idx;
+    struct example_keys keys;
+    uint8_t *head; /* of the Example that is written */
+    z_stream stream;
+    bool stream_open;
+    uint8_t *packed; /* NULL: not compressed */
+};
+
+int tfrecord_shard_open(void *state, const void *settings, const char *path);
+int tfrecord_shard_append(void *state, const struct sample *sample);
+int tfrecord_shard_close(void *state, bool commit);
+
+#endif

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Small files that the reference tools of each format wrote (by the make_*.py beside them, which
+# the build does not need), and what is in them.
+EXTRA_DIST += \
+	tests/golden/make_recordio.py \
+	tests/golden/recordio.manifest \
+	tests/golden/recordio/shards/part-0.idx \
+	tests/golden/recordio/shards/part-0.rec \
+	tests/golden/recordio/shards/part-1.rec \
+	tests/golden/recordio/train.idx \
+	tests/golden/recordio/train.rec
+
+EXTRA_DIST += \
+	tests/golden/make_tfrecord.py \
+	tests/golden/tfrecord.manifest \
+	tests/golden/tfrecord/imagenet/train-00000-of-00002 \
+	tests/golden/tfrecord/imagenet/train-00001-of-00002 \
+	tests/golden/tfrecord/packed/gzip-00000-of-00001 \
+	tests/golden/tfrecord/packed/zlib.tfrecord \
+	tests/golden/tfrecord/tfds/tiny-train.tfrecord-00000-of-00001

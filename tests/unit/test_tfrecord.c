@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/fail.h"
+#include "formats/format.h"
+#include "formats/protobuf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct plugin_choice shards;
+static const struct shard no_shard = {.label = -1};
+
+static int setup(void **unused)
+{
+    if (plugin_choose("format", format_registry, "shards", &shards))
+        return -1;
+    return folder_setup(unused);
+}
+
+static int teardown(void **unused)
+{
+    plugin_release(&shards);
+    return folder_teardown(unused);
+}
+
+static uint32_t masked(const void *bytes, size_t count)
+{
+    uint32_t crc = crc32c(0, bytes, count);
+
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+}
+
+static size_t frame(uint8_t *to, const void *payload, size_t count)
+{
+    bytes_put_le64(to, count);
+    bytes_put_le32(to + 8, masked(to, 8));
+    memcpy(to + 12, payload, count);
+    bytes_put_le32(to + 12 + count, masked(payload, count));
+    return count + 16;
+}
+
+static struct catalog *index_with(const struct plugin_choice *format, const char *name,
+                                  const struct format_scan *scan)
+{
+    struct catalog *catalog;
+
+    return format_catalog(format, folder_path(name), false, scan, &catalog) ? NULL : catalog;
+}
+
+static struct catalog *index_of(const char *name)
+{
+    return index_with(&shards, name, NULL);
+}
+
+static void expect_reason(const char *part)
+{
+    if (!strstr(fail_reason(), part))
+        fail_msg("'%s' is not in '%s'", part, fail_reason());
+}
+
+/* ---- messages made by hand ---- */
+
+struct text {
+    uint8_t bytes[1024];
+    size_t used;
+};
+
+static struct text text_of(const char *letters)
+{
+    struct text text = {.used = strlen(letters)};
+
+    memcpy(text.bytes, letters, text.used);
+    return text;
+}
+
+static struct text join(struct text a, struct text b)
+{
+    memcpy(a.bytes + a.used, b.bytes, b.used);
+    a.used += b.used;
+    return a;
+}
+
+/* A field of bytes. */
+static struct text field(uint32_t number, struct text value)
+{
+    struct text text = {0};
+    uint8_t *to = protobuf_put_tag(text.bytes, number, PROTOBUF_BYTES);
+
+    to = protobuf_put_varint(to, value.used);
+    text.used = (size_t)(to - text.bytes);
+    return join(text, value);
+}
+
+static struct text varint(uint64_t value)
+{
+    struct text text = {0};
+
+    text.used = (size_t)(protobuf_put_varint(text.bytes, value) - text.bytes);
+    return text;
+}
+
+static struct text entry(const char *key, struct text feature)
+{
+    return field(1, join(field(1, text_of(key)), field(2, feature)));
+}
+
+static struct text image_entry(const char *key, const char *image)
+{
+    return entry(key, field(1, field(1, text_of(image))));
+}
+
+static struct text label_entry(const char *key, uint64_t label)
+{
+    return entry(key, field(3, field(1, varint(label))));
+}
+
+/* ---- parse ---- */
+
+static int parse_with(const char *choice, struct text features, struct sample *sample)
+{
+    static uint8_t record[2048];
+    struct plugin_choice format;
+    struct text example = field(1, features);
+
+    assert_int_equal(plugin_choose("format", format_registry, choice, &format), 0);
+    size_t bytes = frame(record, example.bytes, example.used);
+    int code = format_parse(&format, &no_shard, record, bytes, 0, NULL, sample);
+    plugin_release(&format);
+    return code;
+}
+
+static void expect_sample(const char *choice, struct text features, const char *image, int label)
+{
+    struct sample sample;
+
+    if (parse_with(choice, features, &sample))
+        fail_msg("%s", fail_reason());
+    assert_int_equal(sample.label, label);
+    assert_int_equal(sample.image_bytes, strlen(image));
+    assert_memory_equal(sample.image, image, strlen(image));
+}
+
+static void keys_and_label_bases(void **unused)
+{
+    struct text imagenet =
+        join(image_entry("image/encoded", "img"), label_entry("image/class/label", 1000));
+    struct text tfds = join(label_entry("label", 7), image_entry("image", "png"));
+
+    (void)unused;
+    expect_sample("shards", imagenet, "img", 999);
+    expect_sample("shards:label-base=0", imagenet, "img", 1000);
+    expect_sample("shards", tfds, "png", 7);
+    expect_sample("shards:label-base=1", tfds, "png", 6);
+    expect_sample("shards", image_entry("image/encoded", "img"), "img", -1);
+    /* The better key wins in either order. */
+    expect_sample("shards", join(tfds, imagenet), "img", 999);
+    expect_sample("shards", join(imagenet, tfds), "img", 999);
+    expect_sample("shards:image=image,label=label", join(imagenet, tfds), "png", 7);
+    /* 0 is the unused class of ImageNet. */
+    expect_sample("shards", join(image_entry("image", "i"), label_entry("image/class/label", 0)),
+                  "i", -1);
+}
+
+static void labels_of_every_shape(void **unused)
+{
+    struct text image = image_entry("image", "i");
+    struct text tag = {.bytes = {1 << 3}, .used = 1};
+    struct text real = {.bytes = {1 << 3 | 5, 0, 0, 0x40, 0x40}, .used = 5}; /* 3.0f */
+    struct text packed_real = {.bytes = {0, 0, 0x40, 0x40}, .used = 4};
+
+    (void)unused;
+    expect_sample("shards", join(image, entry("label", field(3, join(tag, varint(300))))), "i",
+                  300);
+    expect_sample("shards", join(image, entry("label", field(2, real))), "i", 3);
+    expect_sample("shards", join(image, entry("label", field(2, field(1, packed_real)))), "i", 3);
+    /* The last duplicate of a key wins, also in a second Features. */
+    struct text twice = join(join(image, label_entry("label", 5)), label_entry("label", 6));
+    expect_sample("shards", twice, "i", 6);
+    expect_sample("shards",
+                  join(join(image_entry("image", "old"), twice), image_entry("image", "n")), "n",
+                  6);
+}
+
+static void examples_that_hold_no_sample(void **unused)
+{
+    struct sample sample;
+    struct text image = image_entry("image", "i"), nothing = {0};
+    struct text cut = image;
+
+    (void)unused;
+    assert_int_equal(parse_with("shards", nothing, &sample), -EBADMSG);
+    expect_reason("no feature image/encoded or image; name one with image=KEY");
+    assert_int_equal(parse_with("shards:image=jpg", image, &sample), -EBADMSG);
+    expect_reason("no feature jpg;");
+    assert_int_equal(parse_with("shards", label_entry("image", 4), &sample), -EBADMSG);
+    expect_reason("feature image holds no image");
+    assert_int_equal(parse_with("shards", join(image, image_entry("label", "cat")), &sample),
+                     -EBADMSG);
+    expect_reason("feature label has no number");
+    assert_int_equal(
+        parse_with("shards", join(image, label_entry("label", UINT64_MAX - 8)), &sample), -EBADMSG);
+    expect_reason("label -9 in feature label");
+    assert_int_equal(parse_with("shards", join(image, label_entry("label", 1ull << 40)), &sample),
+                     -EBADMSG);
+    cut.used--;
+    assert_int_equal(parse_with("shards", cut, &sample), -EBADMSG);
+    expect_reason("damaged");
+}
+
+/* A flipped bit anywhere is found by the CRCs; without them it is survived. */
+static void any_damage_is_found(void **unused)
+{
+    struct text example =
+        field(1, join(image_entry("image", "some image"), label_entry("label", 3)));
+    uint8_t record[256];
+    size_t bytes = frame(record, example.bytes, example.used);
+    struct sample sample;
+
+    (void)unused;
+    for (size_t bit = 0; bit < bytes * 8; bit++) {
+        uint8_t *exact = malloc(bytes);
+        memcpy(exact, record, bytes);
+        exact[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(format_parse(&shards, &no_shard, exact, bytes, 0, NULL, &sample),
+                         -EBADMSG);
+        int code = format_parse(&shards, &no_shard, exact, bytes, FORMAT_SKIP_CRC, NULL, &sample);
+        assert_true(code == 0 || code == -EBADMSG);
+        free(exact);
+    }
+    for (size_t cut = 0; cut < bytes; cut++) {
+        uint8_t *exact = malloc(cut + 1);
+        memcpy(exact, record, cut);
+        assert_int_equal(format_parse(&shards, &no_shard, exact, cut, 0, NULL, &sample), -EBADMSG);
+        free(exact);
+    }
+}
+
+/* ---- index ---- */
+
+struct faults {
+    uint32_t count;
+    uint64_t offsets[8];
+};
+
+static int note_fault(void *context, const struct catalog_fault *fault)
+{
+    struct faults *faults = context;
+
+    assert_true(faults->count < 8);
+    faults->offsets[faults->count++] = fault->offset;
+    return 0;
+}
+
+static void verify_goes_on_after_damage(void **unused)
+{
+    struct text example = field(1, image_entry("image", "some image"));
+    uint8_t file[1024];
+    size_t used = 0, record = 0;
+    struct faults faults = {0};
+    const struct format_scan scan = {.fault = note_fault, .fault_context = &faults};
+
+    (void)unused;
+    for (int i = 0; i < 5; i++)
+        used += record = frame(file + used, example.bytes, example.used);
+    file[record] ^= 4;                                /* the length of record 1 */
+    file[3 * record + 9] ^= 1;                        /* the CRC of the length of record 3 */
+    folder_write("damaged.tfrecord", file, used - 2); /* record 4 is cut off */
+    assert_null(index_of("damaged.tfrecord"));
+    char expected[64];
+    snprintf(expected, sizeof expected, "damaged.tfrecord: offset %zu: ", record);
+    expect_reason(expected);
+    struct catalog *catalog = index_with(&shards, "damaged.tfrecord", &scan);
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, 2);
+    assert_int_equal(catalog->records[1].offset, 2 * record);
+    assert_int_equal(faults.count, 3);
+    assert_int_equal(faults.offsets[1], 3 * record);
+    assert_int_equal(faults.offsets[2], 4 * record);
+    catalog_destroy(catalog);
+}
+
+static void a_bad_file_is_named(void **unused)
+{
+    uint8_t head[16] = {0};
+
+    (void)unused;
+    bytes_put_le64(head, UINT64_MAX - 3); /* absurd, with the right CRC */
+    bytes_put_le32(head + 8, masked(head, 8));
+    folder_write("absurd.tfrecord", head, sizeof head);
+    assert_null(index_of("absurd.tfrecord"));
+    expect_reason("absurd.tfrecord: offset 0: the file ends inside a record");
+    folder_write("empty.tfrecord", "", 0);
+    assert_null(index_of("empty.tfrecord"));
+    expect_reason("empty.tfrecord: offset 0: the file is empty");
+    folder_write("text.tfrecord", "hello, this is no such file", 27);
+    assert_null(index_of("text.tfrecord"));
+    expect_reason("no record begins here");
+    assert_null(index_of("absent"));
+    expect_reason("absent");
+    assert_int_equal(file_make_folders(folder_path("nothing")), 0);
+    assert_null(index_of("nothing"));
+    expect_reason("no shard of this format");
+    assert_null(format_detect(folder_path("nothing")));
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(folder_path("text.tfrecord"), 0), 0);
+        assert_null(index_of("text.tfrecord"));
+        expect_reason("cannot open: Permission denied");
+    }
+}
+
+/* ---- writing ---- */
+
+enum { IMAGES = 23 };
+
+static void fill_image(uint8_t *image, uint32_t number)
+{
+    for (uint32_t i = 0; i < 300; i++)
+        image[i] = (uint8_t)(i * (number + 3));
+}
+
+static void write_shard(const struct plugin_choice *format, const char *name)
+{
+    struct format_writer writer;
+    uint8_t image[300];
+
+    remove(folder_path(name));
+    assert_int_equal(format_writer_open(&writer, format, folder_path(name)), 0);
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        fill_image(image, i);
+        struct sample sample = {.image = image,
+                                .image_bytes = i * 13,
+                                .label = (int32_t)i - 1,
+                                .name = "some/name.JPEG",
+                                .name_bytes = 14};
+        assert_int_equal(format_writer_append(&writer, &sample), 0);
+    }
+    assert_false(file_exists(folder_path(name)));
+    assert_int_equal(format_writer_close(&writer, true), 0);
+}
+
+static void check_shard(const struct plugin_choice *format, const char *name)
+{
+    struct catalog *catalog = index_with(format, name, NULL);
+    uint8_t image[300];
+    char *file;
+    size_t count;
+
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, IMAGES);
+    assert_int_equal(file_load(folder_path(name), 1 << 20, &file, &count), 0);
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        const struct extent *extent = catalog_extent(catalog, i);
+        struct sample sample;
+        assert_int_equal(
+            format_parse(format, &no_shard, file + extent->offset, extent->bytes, 0, NULL, &sample),
+            0);
+        fill_image(image, i);
+        assert_int_equal(sample.label, (int)i - 1);
+        assert_int_equal(sample.image_bytes, i * 13);
+        assert_memory_equal(sample.image, image, sample.image_bytes);
+        assert_int_equal(sample.name_bytes, 14);
+    }
+    free(file);
+    catalog_destroy(catalog);
+}
+
+static void written_and_read_back(void **unused)
+{
+    static const char *const choices[] = {"shards", "shards:image=my/image,label=my/label",
+                                          "shards:label-base=1,idx=yes,label=l"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        struct plugin_choice format;
+        assert_int_equal(plugin_choose("format", format_registry, choices[i], &format), 0);
+        write_shard(&format, "made.tfrecord");
+        check_shard(&format, "made.tfrecord");
+        plugin_release(&format);
+    }
+    /* An index of another file is not believed. */
+    assert_true(file_exists(folder_path("made.idx")));
+    folder_write("made.idx", "0 100\n100 100\n", 14);
+    write_shard(&shards, "made.tfrecord");
+    check_shard(&shards, "made.tfrecord");
+}
+
+static void compressed_shards(void **unused)
+{
+    static const char *const choices[] = {"shards:compression=gzip", "shards:compression=zlib"};
+
+    (void)unused;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct plugin_choice format;
+        assert_int_equal(plugin_choose("format", format_registry, choices[i], &format), 0);
+        write_shard(&shards, "plain.tfrecord");
+        write_shard(&format, "packed.tfrecord");
+        struct catalog *plain = index_of("plain.tfrecord"), *packed = index_of("packed.tfrecord");
+        assert_non_null(packed);
+        assert_true(packed->compressed);
+        assert_int_equal(packed->shards[0].flags, i ? SHARD_ZLIB : SHARD_GZIP);
+        assert_int_equal(packed->shards[0].stream_bytes, plain->shards[0].bytes);
+        assert_true(packed->shards[0].bytes < plain->shards[0].bytes);
+        assert_int_equal(packed->record_count, IMAGES);
+        assert_memory_equal(packed->records, plain->records, IMAGES * sizeof(struct extent));
+        catalog_destroy(packed);
+        catalog_destroy(plain);
+
+        /* Cut off anywhere: a sentence, and for verify what lies before. */
+        char *file;
+        size_t count;
+        assert_int_equal(file_load(folder_path("packed.tfrecord"), 1 << 20, &file, &count), 0);
+        for (size_t cut = 30; cut < count; cut += 97) {
+            struct faults faults = {0};
+            const struct format_scan scan = {.fault = note_fault, .fault_context = &faults};
+            folder_write("cut.tfrecord", file, cut);
+            assert_null(index_of("cut.tfrecord"));
+            expect_reason("cut.tfrecord: offset ");
+            catalog_destroy(index_with(&shards, "cut.tfrecord", &scan));
+            assert_int_equal(faults.count, 1);
+        }
+        free(file);
+        plugin_release(&format);
+    }
+}
+
+static void the_first_failing_shard_is_told(void **unused)
+{
+    struct text example = field(1, image_entry("image", "some image"));
+    uint8_t record[256];
+    size_t bytes = frame(record, example.bytes, example.used);
+
+    (void)unused;
+    assert_int_equal(file_make_folders(folder_path("many")), 0);
+    for (int i = 0; i < 40; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "many/train-%05d-of-00040", i);
+        folder_write(name, record, i == 17 ? bytes - 1 : bytes);
+    }
+    for (int repeat = 0; repeat < 20; repeat++) {
+        assert_null(index_of("many"));
+        expect_reason("many/train-00017-of-00040: offset 0: the file ends inside a record");
+    }
+    folder_write("many/train-00017-of-00040", record, bytes);
+    struct catalog *catalog = index_of("many");
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, 40);
+    for (uint32_t i = 0; i < 40; i++) {
+        assert_int_equal(catalog->records[i].shard, i);
+        assert_int_equal(catalog->shards[i].first_record, i);
+    }
+    catalog_destroy(catalog);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_and_label_bases),
+        cmocka_unit_test(labels_of_every_shape),
+        cmocka_unit_test(examples_that_hold_no_sample),
+        cmocka_unit_test(any_damage_is_found),
+        cmocka_unit_test(verify_goes_on_after_damage),
+        cmocka_unit_test(a_bad_file_is_named),
+        cmocka_unit_test(written_and_read_back),
+        cmocka_unit_test(compressed_shards),
+        cmocka_unit_test(the_first_failing_shard_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
