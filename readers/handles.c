@@ -263,15 +263,15 @@ static int map_file(const struct handles *handles, struct handle *handle)
     return 0;
 }
 
-static int open_file(const struct handles *handles, struct handle *handle)
+int handles_open_flags(const struct handles *handles)
 {
-    const struct shard *shard = &handles->catalog->shards[handle->shard];
-    int direct = handles->flags & HANDLES_DIRECT ? O_DIRECT : 0;
+    return O_RDONLY | O_CLOEXEC | (handles->flags & HANDLES_DIRECT ? O_DIRECT : 0);
+}
 
-    handle->fd = open(shard->path, O_RDONLY | O_CLOEXEC | direct);
-    if (handle->fd < 0)
-        return -errno;
-    int code = check_file(shard, handle->fd);
+static int prepare_file(const struct handles *handles, struct handle *handle)
+{
+    int code = check_file(&handles->catalog->shards[handle->shard], handle->fd);
+
     if (code)
         return code;
     if (handles->flags & HANDLES_RANDOM)
@@ -279,21 +279,34 @@ static int open_file(const struct handles *handles, struct handle *handle)
     return handles->flags & HANDLES_MAP ? map_file(handles, handle) : 0;
 }
 
+int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
+{
+    handle->fd = fd;
+    int code = prepare_file(handles, handle);
+    if (code) {
+        close_file(handle);
+        return code;
+    }
+    handle->opened = true;
+    handle->checked_ns = clock_now_ns();
+    return 0;
+}
+
 int handle_open(const struct handles *handles, struct handle *handle)
 {
+    const struct shard *shard = &handles->catalog->shards[handle->shard];
     int code = 0;
 
     pthread_mutex_lock(&handle->lock);
-    uint64_t now_ns = clock_now_ns();
     if (!handle->opened) {
-        code = open_file(handles, handle);
-        handle->opened = code == 0;
-        handle->checked_ns = now_ns;
-        if (code)
-            close_file(handle);
-    } else if (now_ns - handle->checked_ns > RECHECK_NS) {
-        handle->checked_ns = now_ns;
-        code = check_file(&handles->catalog->shards[handle->shard], handle->fd);
+        int fd = open(shard->path, handles_open_flags(handles));
+        code = fd < 0 ? -errno : handle_adopt(handles, handle, fd);
+    } else {
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns - handle->checked_ns > RECHECK_NS) {
+            handle->checked_ns = now_ns;
+            code = check_file(shard, handle->fd);
+        }
     }
     pthread_mutex_unlock(&handle->lock);
     return code;

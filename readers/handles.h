@@ -19,6 +19,8 @@
 
 struct handle {
     uint32_t shard;
+    bool opened;
+    bool opening;       /* for who opens without waiting */
     int fd;             /* -1 until handle_open(), and when mapped */
     const uint8_t *map; /* the whole file, when HANDLES_MAP; NULL for an empty one */
     uint64_t map_bytes;
@@ -27,7 +29,6 @@ struct handle {
     uint32_t users;
     uint32_t older, newer; /* among the unused ones */
     uint64_t checked_ns;
-    bool opened;
 };
 
 enum handles_flags {
@@ -63,5 +64,10 @@ void handles_give(struct handles *handles, struct handle *handle);
  * when it is not, or the errno of open(). No reason is recorded: reader_explain() words it on the
  * reader's thread. */
 int handle_open(const struct handles *handles, struct handle *handle);
+
+/* For who opens without waiting, with handles_open_flags(): the handle takes fd over, closes it
+ * also on failure. Codes as above. */
+int handles_open_flags(const struct handles *handles);
+int handle_adopt(const struct handles *handles, struct handle *handle, int fd);
 
 #endif

@@ -4,4 +4,14 @@ libiobench_a_SOURCES += \
 	readers/plugins.h readers/registry.c \
 	readers/handles.c readers/handles.h \
 	readers/pool.c readers/pool.h \
-	readers/null.c readers/pread.c readers/mmap.c
+	readers/null.c readers/pread.c readers/pread.h readers/mmap.c
+
+if HAVE_URING
+libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_setup.c
+if URING_IS_OLD
+libiobench_a_SOURCES += readers/uring_enter_old.c
+else
+libiobench_a_SOURCES += readers/uring_enter.c
+endif
+endif
+EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c

@@ -6,6 +6,7 @@
 #include "readers/reader.h"
 
 extern const struct reader_ops reader_null;
+extern const struct reader_ops reader_uring;
 extern const struct reader_ops reader_pread;
 extern const struct reader_ops reader_mmap;
 

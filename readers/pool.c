@@ -163,9 +163,9 @@ int pool_submit(struct pool *pool, struct read_request *request)
 {
     struct pool_job *job = pool->free_jobs;
 
-    if (!job)
-        return -EAGAIN;
-    struct handle *handle = handles_take(&pool->handles, request->shard);
+    if (!job && pool->abandoned == pool->job_count)
+        return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
+    struct handle *handle = job ? handles_take(&pool->handles, request->shard) : NULL;
     if (!handle)
         return -EAGAIN;
     pool->free_jobs = job->next;
@@ -175,6 +175,7 @@ int pool_submit(struct pool *pool, struct read_request *request)
         .offset = request->offset,
         .bytes = request->bytes,
         .needed = request->needed,
+        .alignment = pool->handles.alignment,
         .buffer = request->buffer,
         .request = request,
         .submit_ns = request->submit_ns,

@@ -16,7 +16,7 @@ struct pool_job {
     struct handle *handle; /* open */
     const char *path;
     uint64_t offset;
-    uint32_t bytes, needed;
+    uint32_t bytes, needed, alignment;
     void *buffer;
     const void *data; /* set by the work function */
     int result;       /* likewise; bytes or a negative errno */

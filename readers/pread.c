@@ -3,7 +3,7 @@
  * io_uring is refused. */
 #include "base/option.h"
 #include "readers/plugins.h"
-#include "readers/pool.h"
+#include "readers/pread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,29 +37,31 @@ struct pread_state {
     struct pool *pool;
 };
 
-static void read_job(struct pool_job *job)
+/* Direct reads go on at a multiple of the alignment; when that brings nothing new, the file has
+ * ended. */
+void pread_job(struct pool_job *job)
 {
-    uint8_t *buffer = job->buffer;
-    uint32_t got = 0;
+    uint32_t from = 0;
 
-    while (got < job->bytes) {
-        struct iovec rest = {.iov_base = buffer + got, .iov_len = job->bytes - got};
-        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)(job->offset + got), 0);
+    for (;;) {
+        struct iovec rest = {.iov_base = (uint8_t *)job->buffer + from,
+                             .iov_len = job->bytes - from};
+        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)(job->offset + from), 0);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count < 0) {
-            job->result = -errno;
+        uint32_t got = from + (uint32_t)(count > 0 ? count : 0);
+        if (count < 0 || got >= job->needed) {
+            job->data = job->buffer;
+            job->result = count < 0 ? -errno : (int)got;
             return;
         }
-        if (count == 0)
-            break;
-        got += (uint32_t)count;
-        if (got >= job->needed)
-            break;
+        if (got - got % job->alignment == from) {
+            job->result = -ESTALE;
+            return;
+        }
+        from = got - got % job->alignment;
         job->short_reads++;
     }
-    job->data = buffer;
-    job->result = got < job->needed ? -ESTALE : (int)got;
 }
 
 static int pread_open(void *state, const void *chosen, const struct reader_site *site,
@@ -72,7 +74,7 @@ static int pread_open(void *state, const void *chosen, const struct reader_site 
         .threads = (uint32_t)settings->threads,
         .flags =
             (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM),
-        .work = read_job,
+        .work = pread_job,
     };
     int code = pool_create(&pread_state->pool, &pool_settings, &traits->alignment);
 

@@ -3,8 +3,8 @@
 #include "readers/plugins.h"
 
 const struct plugin *const reader_registry[] = {
-    &reader_pread.plugin,
-    &reader_mmap.plugin,
-    &reader_null.plugin,
-    NULL,
+#ifdef HAVE_URING
+    &reader_uring.plugin,
+#endif
+    &reader_pread.plugin, &reader_mmap.plugin, &reader_null.plugin, NULL,
 };

@@ -192,7 +192,17 @@ static void read_many(struct run *run, uint32_t total)
 }
 
 static const char *const variants[] = {
-    "pread", "pread:threads=2,readahead=yes", "pread:direct=yes", "mmap", "mmap:readahead=yes",
+    "uring",
+    "uring:direct=yes",
+    "uring:registered=no,readahead=yes",
+    "uring:sqpoll=yes",
+    "uring:direct=yes,iopoll=yes",
+    "uring:dontcache=yes",
+    "pread",
+    "pread:threads=2,readahead=yes",
+    "pread:direct=yes",
+    "mmap",
+    "mmap:readahead=yes",
 };
 
 static void every_reader_gives_the_bytes_of_the_file(void **unused)
@@ -204,6 +214,8 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
             struct run run;
             int code = run_open(&run, variants[v], depths[d], 0);
+            print_message("%s: %s%s%s\n", variants[v], run.reader.traits.engine,
+                          *run.reader.traits.notice ? "; " : "", run.reader.traits.notice);
             if (code == 0)
                 read_many(&run, REQUESTS);
             else

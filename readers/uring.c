@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The io_uring reader. submit() only prepares; reap() enters the kernel once for all that was
+ * prepared and for what is done. Files are opened by the ring as well, so that a data set of many
+ * small files never waits for one of them. */
+#include "readers/uring.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "readers/plugins.h"
+#include "readers/pool.h"
+#include "readers/pread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LOOKS_PER_TIMEOUT = 8, DEPTH_MOST = 8192 };
+enum { SQ_CQ_OVERFLOW = 1 << 1, SQ_TASKRUN = 1 << 2 }; /* io_uring.h; older ones lack them */
+
+/* What a completion is for; the rest of user_data is an index. */
+enum { FOR_SLOT = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_SHIFT = 32 };
+
+#define FLAG(field, text)                                                                  \
+    .name = #field, .type = OPTION_FLAG, .offset = offsetof(struct uring_settings, field), \
+    .summary = text
+
+static const struct option_spec uring_options[] = {
+    {FLAG(direct, "O_DIRECT: past the page cache")},
+    {FLAG(readahead, "let the kernel read ahead (for reading in order)")},
+    {FLAG(registered, "register files, and with direct also buffers"), .fallback = "yes"},
+    {FLAG(sqpoll, "a thread of the kernel submits: fewer system calls, one more busy core")},
+    {FLAG(iopoll, "poll for completions (NVMe with poll queues, and direct)")},
+    {FLAG(dontcache, "buffered reads that leave nothing in the page cache (Linux 6.14)")},
+    {0},
+};
+
+/* There always is one: a slot has at most a read, an opening and a cancelling prepared at once. */
+static struct io_uring_sqe *get_sqe(struct uring *uring)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+    assert(sqe);
+    return sqe;
+}
+
+/* After the prep call: some versions of liburing clear user_data in it. */
+static void tag(struct io_uring_sqe *sqe, uint64_t kind, uint64_t index)
+{
+    sqe->user_data = kind << FOR_SHIFT | index;
+}
+
+static void start_read(struct uring *uring, struct slot *slot)
+{
+    const struct read_request *request = slot->request;
+    uint8_t *buffer = (uint8_t *)request->buffer + slot->from;
+    uint32_t bytes = request->bytes - slot->from;
+    uint64_t offset = request->offset + slot->from;
+    int fd = uring->fixed_files ? (int)(slot->handle - uring->handles.all) : slot->handle->fd;
+    struct io_uring_sqe *sqe = get_sqe(uring);
+
+    if (uring->fixed_buffers)
+        io_uring_prep_read_fixed(sqe, fd, buffer, bytes, offset, (int)request->region);
+    else
+        io_uring_prep_read(sqe, fd, buffer, bytes, offset);
+    sqe->rw_flags = uring->rw_flags;
+    if (uring->fixed_files)
+        sqe->flags |= IOSQE_FIXED_FILE;
+    tag(sqe, FOR_SLOT, (uint64_t)(slot - uring->slots));
+    slot->state = SLOT_READING;
+}
+
+static void free_slot(struct uring *uring, struct slot *slot)
+{
+    handles_give(&uring->handles, slot->handle);
+    slot->state = SLOT_FREE;
+    slot->next = uring->free_slots;
+    uring->free_slots = slot;
+}
+
+/* The request is the caller's again at the next reap. */
+static void finish(struct uring *uring, struct slot *slot, int result)
+{
+    struct read_request *request = slot->request;
+
+    request->result = result;
+    request->data = request->buffer;
+    uring->finished[(uring->finished_at + uring->finished_count++) % uring->site->depth] = request;
+    uring->busy--;
+    if (request->held) {
+        slot->state = SLOT_ABANDONED;
+        slot->request = NULL;
+        uring->abandoned++;
+    } else {
+        free_slot(uring, slot);
+    }
+}
+
+static void start_open(struct uring *uring, struct handle *handle)
+{
+    struct io_uring_sqe *sqe = get_sqe(uring);
+
+    handle->opening = true;
+    io_uring_prep_openat(sqe, AT_FDCWD, uring->site->catalog->shards[handle->shard].path,
+                         handles_open_flags(&uring->handles), 0);
+    tag(sqe, FOR_HANDLE, (uint64_t)(handle - uring->handles.all));
+}
+
+static void wait_for_open(struct uring *uring, struct slot *slot)
+{
+    struct slot **waiting = &uring->opening[slot->handle - uring->handles.all];
+    bool first = !slot->handle->opening;
+
+    slot->state = SLOT_OPENING;
+    slot->next = *waiting;
+    *waiting = slot;
+    if (first) {
+        handles_take(&uring->handles, slot->handle->shard); /* until it is opened */
+        start_open(uring, slot->handle);
+    }
+}
+
+static int register_file(struct uring *uring, struct handle *handle)
+{
+    if (!uring->fixed_files)
+        return 0;
+    int code = io_uring_register_files_update(&uring->ring, (unsigned)(handle - uring->handles.all),
+                                              &handle->fd, 1);
+    return code < 0 ? code : 0;
+}
+
+static void opened(struct uring *uring, struct handle *handle, int fd)
+{
+    struct slot **waiting = &uring->opening[handle - uring->handles.all], *slot;
+
+    if (fd == -EINTR || fd == -EAGAIN) {
+        start_open(uring, handle);
+        return;
+    }
+    handle->opening = false;
+    int code = fd < 0 ? fd : handle_adopt(&uring->handles, handle, fd);
+    if (code == 0)
+        code = register_file(uring, handle);
+    while ((slot = *waiting)) {
+        *waiting = slot->next;
+        if (code)
+            finish(uring, slot, code);
+        else
+            start_read(uring, slot);
+    }
+    handles_give(&uring->handles, handle);
+}
+
+/* 0 when its reads may start, 1 when it is being opened, or a negative errno. */
+static int ready_handle(struct uring *uring, struct handle *handle)
+{
+    bool fresh = !handle->opened;
+
+    if (fresh && uring->open_in_ring)
+        return 1;
+    int code = handle_open(&uring->handles, handle);
+    if (code == 0 && fresh)
+        code = register_file(uring, handle);
+    return code;
+}
+
+static int uring_submit(void *state, struct read_request *request)
+{
+    struct uring *uring = state;
+    struct slot *slot = uring->free_slots;
+
+    if (uring->pool)
+        return pool_submit(uring->pool, request);
+    if (!slot && uring->busy == 0)
+        return fail(ETIMEDOUT, "the storage answers none of the last %u reads", uring->abandoned);
+    struct handle *handle = slot ? handles_take(&uring->handles, request->shard) : NULL;
+    if (!handle)
+        return -EAGAIN;
+    uring->free_slots = slot->next;
+    uring->busy++;
+    *slot = (struct slot){.request = request, .handle = handle, .submit_ns = request->submit_ns};
+    int code = ready_handle(uring, handle);
+    if (code < 0)
+        finish(uring, slot, code);
+    else if (code == 0)
+        start_read(uring, slot);
+    else
+        wait_for_open(uring, slot);
+    return 0;
+}
+
+/* A read has brought some bytes, or an error. Direct reads go on at a multiple of the alignment;
+ * when that brings nothing new, the file has ended. */
+static void continue_read(struct uring *uring, struct slot *slot, int result)
+{
+    struct read_request *request = slot->request;
+
+    if (result == -ECANCELED) {
+        finish(uring, slot, -ETIMEDOUT);
+    } else if (result == -EAGAIN || result == -EINTR) {
+        start_read(uring, slot);
+    } else if (result < 0) {
+        finish(uring, slot, result);
+    } else if (slot->from + (uint32_t)result >= request->needed) {
+        finish(uring, slot, (int)(slot->from + (uint32_t)result));
+    } else {
+        uint32_t got = slot->from + (uint32_t)result;
+        uint32_t from = got - got % uring->handles.alignment;
+        if (from == slot->from) {
+            finish(uring, slot, -ESTALE);
+            return;
+        }
+        request->short_reads++;
+        slot->from = from;
+        start_read(uring, slot);
+    }
+}
+
+static void complete(struct uring *uring, uint64_t user_data, int result)
+{
+    uint32_t index = (uint32_t)user_data;
+
+    switch (user_data >> FOR_SHIFT) {
+    case FOR_HANDLE:
+        opened(uring, &uring->handles.all[index], result);
+        break;
+    case FOR_SLOT:
+        if (uring->slots[index].state == SLOT_ABANDONED) {
+            uring->abandoned--;
+            free_slot(uring, &uring->slots[index]);
+        } else {
+            continue_read(uring, &uring->slots[index], result);
+        }
+        break;
+    default: /* the answer to a cancelling: the read itself answers too */
+        break;
+    }
+}
+
+static void collect(struct uring *uring)
+{
+    struct io_uring_cqe *cqe;
+    unsigned head, count = 0;
+
+    io_uring_for_each_cqe(&uring->ring, head, cqe)
+    {
+        complete(uring, cqe->user_data, cqe->res);
+        count++;
+    }
+    io_uring_cq_advance(&uring->ring, count);
+}
+
+static void leave_queue(struct uring *uring, struct slot *slot)
+{
+    struct slot **link = &uring->opening[slot->handle - uring->handles.all];
+
+    while (*link != slot)
+        link = &(*link)->next;
+    *link = slot->next;
+}
+
+/* First ask the kernel to cancel; what does not answer until the next look is given up. */
+static void treat_late(struct uring *uring, struct slot *slot)
+{
+    switch (slot->state) {
+    case SLOT_OPENING:
+        leave_queue(uring, slot);
+        finish(uring, slot, -ETIMEDOUT);
+        break;
+    case SLOT_READING: {
+        struct io_uring_sqe *sqe = get_sqe(uring);
+        io_uring_prep_rw(IORING_OP_ASYNC_CANCEL, sqe, -1, NULL, 0, 0);
+        sqe->addr = (uint64_t)(slot - uring->slots);
+        tag(sqe, FOR_NOBODY, 0);
+        slot->state = SLOT_CANCELLING;
+        break;
+    }
+    case SLOT_CANCELLING:
+        slot->request->held = true;
+        finish(uring, slot, -ETIMEDOUT);
+        break;
+    default:
+        break;
+    }
+}
+
+static void look_for_late(struct uring *uring, uint64_t now_ns)
+{
+    uint64_t timeout_ns = uring->site->timeout_ns;
+
+    if (now_ns < uring->look_ns)
+        return;
+    uring->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
+    for (uint32_t i = 0; i < uring->site->depth; i++) {
+        struct slot *slot = &uring->slots[i];
+        if (slot->state != SLOT_FREE && now_ns - slot->submit_ns > timeout_ns)
+            treat_late(uring, slot);
+    }
+}
+
+/* One entry for what is prepared, for completions the kernel keeps back until asked, and to wait
+ * when nothing is done. */
+static int enter(struct uring *uring, uint64_t wait_ns)
+{
+    unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
+
+    if (uring->finished_count > 0 || io_uring_cq_ready(&uring->ring) > 0)
+        wait_ns = 0;
+    if (wait_ns == 0 && io_uring_sq_ready(&uring->ring) == 0 &&
+        !(flags & (SQ_CQ_OVERFLOW | SQ_TASKRUN)) && !(uring->setup_flags & IORING_SETUP_IOPOLL))
+        return 0;
+    int code = uring_enter(&uring->ring, wait_ns);
+    return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
+}
+
+static uint32_t give_finished(struct uring *uring, struct read_request **done, uint32_t max)
+{
+    uint32_t count = uring->finished_count < max ? uring->finished_count : max;
+
+    for (uint32_t i = 0; i < count; i++)
+        done[i] = uring->finished[(uring->finished_at + i) % uring->site->depth];
+    uring->finished_at = (uring->finished_at + count) % uring->site->depth;
+    uring->finished_count -= count;
+    return count;
+}
+
+static int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    struct uring *uring = state;
+    const uint64_t look_ns = uring->pool ? 0 : uring->site->timeout_ns / LOOKS_PER_TIMEOUT + 1;
+    uint64_t now_ns = clock_now_ns();
+    const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
+
+    if (uring->pool)
+        return pool_reap(uring->pool, done, max, wait_ns);
+    for (;;) {
+        uint64_t left_ns = until_ns - now_ns;
+        if (uring->site->timeout_ns && left_ns > look_ns)
+            left_ns = look_ns;
+        int code = enter(uring, left_ns);
+        if (code)
+            return code;
+        collect(uring);
+        now_ns = clock_now_ns();
+        if (uring->site->timeout_ns)
+            look_for_late(uring, now_ns);
+        if (uring->finished_count > 0 || now_ns >= until_ns)
+            return (int)give_finished(uring, done, max);
+    }
+}
+
+/* ---- life ---- */
+
+static int fall_back(struct uring *uring, const struct uring_settings *settings, int refusal,
+                     struct reader_traits *traits)
+{
+    struct pool_settings pool_settings = {
+        .site = uring->site,
+        .flags = uring->handles.flags,
+        .work = pread_job,
+    };
+
+    handles_destroy(&uring->handles);
+    int code = pool_create(&uring->pool, &pool_settings, &traits->alignment);
+    if (code)
+        return code;
+    snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
+             pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
+    snprintf(traits->notice, sizeof traits->notice,
+             "io_uring is refused here (%s%s): %u threads read instead", fail_errno_text(refusal),
+             refusal == -EPERM    ? "; see sysctl kernel.io_uring_disabled and the container"
+             : refusal == -ENOSYS ? "; the kernel has none"
+                                  : "",
+             pool_threads(uring->pool));
+    return 0;
+}
+
+static int take_memory(struct uring *uring)
+{
+    uint32_t depth = uring->site->depth;
+
+    uring->slots = memory_array(depth, sizeof *uring->slots);
+    uring->finished = memory_array(depth, sizeof(struct read_request *));
+    uring->opening = memory_array(uring->handles.capacity, sizeof(struct slot *));
+    if (!uring->slots || !uring->finished || !uring->opening)
+        return -ENOMEM;
+    for (uint32_t i = depth; i-- > 0;) {
+        uring->slots[i].next = uring->free_slots;
+        uring->free_slots = &uring->slots[i];
+    }
+    return 0;
+}
+
+static int uring_open(void *state, const void *chosen, const struct reader_site *site,
+                      struct reader_traits *traits)
+{
+    const struct uring_settings *settings = chosen;
+    struct uring *uring = state;
+    uint32_t flags =
+        (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM);
+
+    uring->site = site;
+    if (site->depth > DEPTH_MOST)
+        return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", site->depth,
+                    DEPTH_MOST);
+    int code = handles_create(&uring->handles, site->catalog, flags, site->depth);
+    if (code)
+        return code;
+    traits->alignment = uring->handles.alignment;
+    int refusal = uring_set_up(uring, settings, traits);
+    if (refusal)
+        return fall_back(uring, settings, refusal, traits);
+    return take_memory(uring);
+}
+
+static void uring_close(void *state)
+{
+    struct uring *uring = state;
+
+    pool_destroy(uring->pool);
+    if (uring->ring_is_up)
+        io_uring_queue_exit(&uring->ring);
+    free(uring->slots);
+    free(uring->finished);
+    free(uring->opening);
+    handles_destroy(&uring->handles);
+}
+
+const struct reader_ops reader_uring = {
+    .plugin = {.name = "uring",
+               .summary = "io_uring: many reads in flight from one thread",
+               .options = uring_options,
+               .settings_size = sizeof(struct uring_settings),
+               .state_size = sizeof(struct uring)},
+    .open = uring_open,
+    .close = uring_close,
+    .submit = uring_submit,
+    .reap = uring_reap,
+};

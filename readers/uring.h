@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * uring: what the io_uring reader is made of; shared by uring.c (reads) and uring_setup.c (the
+ * ring with all this kernel offers). One thread: the reader's.
+ */
+#ifndef IOBENCH_READERS_URING_H
+#define IOBENCH_READERS_URING_H
+
+#include "readers/handles.h"
+#include "readers/reader.h"
+
+#include <liburing.h>
+
+struct uring_settings {
+    bool direct;
+    bool readahead;
+    bool registered;
+    bool sqpoll;
+    bool iopoll;
+    bool dontcache;
+};
+
+/* A read in the kernel, or waiting for its file to be opened. It is not the caller's request: a
+ * read that was given up still ends some time, when the request is gone. */
+enum slot_state { SLOT_FREE, SLOT_OPENING, SLOT_READING, SLOT_CANCELLING, SLOT_ABANDONED };
+
+struct slot {
+    enum slot_state state;
+    struct read_request *request;
+    struct handle *handle;
+    uint32_t from; /* bytes of it that were there before this read */
+    uint64_t submit_ns;
+    struct slot *next; /* free, or waiting for the same file */
+};
+
+struct uring {
+    struct io_uring ring;
+    bool ring_is_up;
+    unsigned setup_flags;
+    bool fixed_buffers, fixed_files;
+    bool open_in_ring; /* files are opened by the ring too */
+    int rw_flags;
+    struct pool *pool; /* instead of all this, when io_uring is refused */
+
+    const struct reader_site *site;
+    struct handles handles;
+    struct slot *slots, *free_slots;
+    struct slot **opening;          /* by handle: who waits for it to be opened */
+    struct read_request **finished; /* a ring of depth entries */
+    uint32_t finished_at, finished_count;
+    uint32_t busy, abandoned; /* slots */
+    uint64_t look_ns;         /* when to look for late reads next */
+};
+
+/* Make the ring, dropping what this kernel or container refuses. Fills traits' engine and notice.
+ * 0; a negative errno when io_uring as such is refused (no reason recorded) */
+int uring_set_up(struct uring *uring, const struct uring_settings *settings,
+                 struct reader_traits *traits);
+
+/* liburing before 2.3 lacks some calls: uring_enter.c or uring_enter_old.c.
+ * Submit what is prepared and wait up to wait_ns for one completion. 0 or a negative errno. */
+int uring_enter(struct io_uring *ring, uint64_t wait_ns);
+extern const bool uring_can_defer;
+
+#endif

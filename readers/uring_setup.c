@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "readers/uring.h"
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The kernel's numbers (include/uapi/linux/io_uring.h, fs.h), for older headers. */
+enum {
+    SETUP_COOP_TASKRUN = 1 << 8,   /* 5.19 */
+    SETUP_TASKRUN_FLAG = 1 << 9,   /* 5.19 */
+    SETUP_SINGLE_ISSUER = 1 << 12, /* 6.0 */
+    SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
+    FLAG_DONTCACHE = 0x80,         /* 6.14 */
+};
+
+enum { SQPOLL_IDLE_MS = 50 };
+
+static int make_ring(struct uring *uring, unsigned flags)
+{
+    struct io_uring_params params = {.flags = flags | IORING_SETUP_CLAMP,
+                                     .sq_thread_idle = SQPOLL_IDLE_MS};
+    /* For each a read, the opening of its file and a cancelling; so it is never full. */
+    int code = io_uring_queue_init_params(4 * uring->site->depth, &uring->ring, &params);
+
+    uring->ring_is_up = code == 0;
+    uring->setup_flags = flags;
+    return code;
+}
+
+/* The best first; each older kernel refuses one flag more with EINVAL. */
+static int make_best_ring(struct uring *uring, unsigned wanted)
+{
+    static const unsigned ways[] = {
+        SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN | SETUP_TASKRUN_FLAG,
+        SETUP_SINGLE_ISSUER | SETUP_COOP_TASKRUN | SETUP_TASKRUN_FLAG,
+        SETUP_COOP_TASKRUN | SETUP_TASKRUN_FLAG,
+        0,
+    };
+    int code = -EINVAL;
+
+    for (size_t i = 0; code == -EINVAL && i < sizeof ways / sizeof *ways; i++) {
+        unsigned way = ways[i];
+        if ((way & SETUP_DEFER_TASKRUN) && !uring_can_defer)
+            continue;
+        /* The kernel's thread does that work then. */
+        if (wanted & IORING_SETUP_SQPOLL)
+            way &= SETUP_SINGLE_ISSUER;
+        code = make_ring(uring, way | wanted);
+    }
+    return code;
+}
+
+static void note(struct reader_traits *traits, const char *text)
+{
+    size_t used = strlen(traits->notice);
+
+    snprintf(traits->notice + used, sizeof traits->notice - used, "%s%s", used ? "; " : "", text);
+}
+
+/* Open the first shard with something in it; -1 when there is none. */
+static int open_probe(const struct uring *uring)
+{
+    const struct catalog *catalog = uring->site->catalog;
+
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        if (catalog->shards[i].bytes > 0)
+            return open(catalog->shards[i].path, handles_open_flags(&uring->handles));
+    return -1;
+}
+
+/* One read in the way that was asked for. 0 or its negative errno. */
+static int probe_polled_read(struct uring *uring)
+{
+    uint32_t bytes = uring->handles.alignment > 512 ? uring->handles.alignment : 512;
+    void *memory = aligned_alloc(bytes, bytes);
+    struct io_uring_cqe *cqe;
+    int fd = open_probe(uring), code = -ENOENT;
+
+    if (memory && fd >= 0) {
+        struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+        io_uring_prep_read(sqe, fd, memory, bytes, 0);
+        code = io_uring_submit(&uring->ring);
+        if (code >= 0)
+            code = io_uring_wait_cqe(&uring->ring, &cqe);
+        if (code == 0) {
+            code = cqe->res < 0 ? cqe->res : 0;
+            io_uring_cqe_seen(&uring->ring, cqe);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(memory);
+    return code;
+}
+
+static int set_up_ring(struct uring *uring, const struct uring_settings *settings,
+                       struct reader_traits *traits)
+{
+    unsigned wanted = settings->sqpoll ? IORING_SETUP_SQPOLL : 0;
+
+    if (settings->iopoll && settings->direct) {
+        int code = make_best_ring(uring, wanted | IORING_SETUP_IOPOLL);
+        if (code == 0 && probe_polled_read(uring) == 0)
+            return 0;
+        if (code == 0)
+            io_uring_queue_exit(&uring->ring);
+        uring->ring_is_up = false;
+    }
+    if (settings->iopoll)
+        note(traits, settings->direct
+                         ? "this storage cannot be polled (iopoll): interrupts are used"
+                         : "iopoll needs direct: interrupts are used");
+    int code = make_best_ring(uring, wanted);
+    if (code == -EPERM && wanted) {
+        note(traits, "sqpoll is not allowed here");
+        code = make_best_ring(uring, 0);
+    }
+    return code;
+}
+
+static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
+{
+    uint8_t byte;
+    struct iovec to = {.iov_base = &byte, .iov_len = 1};
+    int fd = open_probe(uring);
+
+    if (fd >= 0 && preadv2(fd, &to, 1, 0, FLAG_DONTCACHE) >= 0)
+        uring->rw_flags = FLAG_DONTCACHE;
+    else
+        note(traits, "uncached reads (RWF_DONTCACHE) are not offered here: plain buffered ones");
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Registering pins the memory, which only spares O_DIRECT something. */
+static void register_buffers(struct uring *uring, struct reader_traits *traits)
+{
+    char text[128], limit[32];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < uring->site->region_count; i++)
+        bytes += uring->site->regions[i].iov_len;
+    int code =
+        io_uring_register_buffers(&uring->ring, uring->site->regions, uring->site->region_count);
+    uring->fixed_buffers = code == 0;
+    if (code == -ENOMEM) {
+        snprintf(text, sizeof text,
+                 "buffers are not registered: RLIMIT_MEMLOCK is below %s (ulimit -l)",
+                 bytes_text(bytes, limit, sizeof limit));
+        note(traits, text);
+    }
+}
+
+/* Only when every shard keeps its place: else each change would cost a system call more. */
+static int register_files(struct uring *uring)
+{
+    uint32_t count = uring->handles.capacity;
+
+    if (count < uring->site->catalog->shard_count)
+        return 0;
+    int *none = memory_array(count, sizeof *none);
+    if (!none)
+        return -ENOMEM;
+    memset(none, 0xff, count * sizeof *none);
+    uring->fixed_files = io_uring_register_files(&uring->ring, none, count) == 0;
+    free(none);
+    return 0;
+}
+
+int uring_set_up(struct uring *uring, const struct uring_settings *settings,
+                 struct reader_traits *traits)
+{
+    int code = set_up_ring(uring, settings, traits);
+
+    if (code)
+        return code;
+    if (settings->dontcache && !settings->direct)
+        probe_dontcache(uring, traits);
+    if (settings->registered && settings->direct && uring->site->region_count > 0)
+        register_buffers(uring, traits);
+    if (settings->registered)
+        code = register_files(uring);
+    uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);
+    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s",
+             settings->direct ? ", O_DIRECT" : "",
+             uring->fixed_buffers ? ", registered buffers" : "",
+             uring->fixed_files ? ", registered files" : "",
+             uring->setup_flags & SETUP_DEFER_TASKRUN ? ", deferred completions" : "",
+             uring->setup_flags & IORING_SETUP_SQPOLL ? ", SQPOLL" : "",
+             uring->setup_flags & IORING_SETUP_IOPOLL ? ", IOPOLL" : "",
+             uring->rw_flags ? ", RWF_DONTCACHE" : "");
+    return code;
+}
