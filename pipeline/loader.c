@@ -62,7 +62,7 @@ void loader_block_release(struct loader *loader, struct block *block)
     if (--block->holders > 0)
         return;
     reader_release(&loader->reader, &block->request);
-    if (block->memory)
+    if (block->memory && !block->request.held)
         loader_memory_give(loader, block->memory);
     loader->free_blocks[loader->free_block_count++] = block;
 }
@@ -78,29 +78,6 @@ void loader_fetch_free(struct loader *loader, struct fetch *fetch)
 }
 
 /* ---- completion ---- */
-
-static int fail_read(struct loader *loader, const struct read_request *request)
-{
-    const char *path = loader->site.catalog->shards[request->shard].path;
-    unsigned long long offset = request->offset;
-
-    switch (-request->result) {
-    case ENODATA:
-        return fail(
-            ENODATA,
-            "%s: offset %llu: the file ends before the %u bytes that were there when it was "
-            "indexed; it was truncated (the index is made anew when the run is repeated)",
-            path, offset, request->needed);
-    case ESTALE:
-        return fail(ESTALE, "%s: the file was replaced while it was read; run again", path);
-    case ETIMEDOUT:
-        return fail(ETIMEDOUT, "%s: offset %llu: no answer from storage within %g s (--io-timeout)",
-                    path, offset, (double)loader->site.io_timeout_ns * 1e-9);
-    default:
-        return fail(-request->result, "%s: offset %llu: cannot read %u bytes: %s", path, offset,
-                    request->bytes, fail_errno_text(request->result));
-    }
-}
 
 /* Every record of a failed block is read once more alone, so that only the bad one is lost. */
 static void split_block(struct loader *loader, struct block *block)
@@ -147,7 +124,7 @@ static int complete_block(struct loader *loader, struct read_request *request)
     uint32_t count = block->fetch_count;
 
     if (request->result < 0) {
-        int code = fail_read(loader, request);
+        int code = reader_explain(&loader->reader, request);
         if (!loader->site.skip_errors)
             return code;
         if (count > 1 && window_has_room(loader, count)) {
@@ -344,6 +321,7 @@ static int loader_body(void *argument)
     if (code == 0)
         code = collect_returned(loader, false); /* ends the last loans */
     reader_close(&loader->reader);
+    loader->memory_is_held |= loader->reader.held > 0;
     return code;
 }
 
@@ -423,7 +401,7 @@ void loader_destroy(struct loader *loader)
 {
     if (!loader)
         return;
-    for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
+    for (uint32_t i = 0; i < loader->arena_count && loader->arenas && !loader->memory_is_held; i++)
         arena_destroy(loader->arenas[i]);
     free(loader->arenas);
     free(loader->regions);
@@ -471,6 +449,8 @@ int loader_start(struct loader *loader)
 {
     void *answer;
 
+    if (loader->memory_is_held)
+        return fail(ETIMEDOUT, "reads of an earlier run have not ended: see to the storage");
     reset(loader);
     int code = thread_start(&loader->thread, "loader", loader_body, loader);
     if (code)

@@ -53,6 +53,7 @@ struct loader {
     struct arena **arenas;
     uint32_t arena_count;
     struct iovec *regions;
+    bool memory_is_held; /* the kernel may still write to it: a read timed out */
 
     struct fetch *fetches; /* fetch_count of them */
     struct fetch **free_fetches;
