@@ -7,7 +7,7 @@
 #define IOBENCH_KERNELS_CLONES_H
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__clang__)
+    !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #define KERNEL_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
 #else
 #define KERNEL_CLONES

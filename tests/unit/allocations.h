@@ -15,7 +15,7 @@
 
 static struct counter allocations;
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static const bool allocations_counted = true;
 
 void *__libc_malloc(size_t bytes);
