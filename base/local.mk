@@ -13,6 +13,7 @@ libiobench_a_SOURCES += \
 	base/plugin.c base/plugin.h \
 	base/pool.c base/pool.h base/pool_jpeg.c \
 	base/queue.c base/queue.h \
+	base/vector.h \
 	base/random.c base/random.h \
 	base/stats.c base/stats.h \
 	base/thread.c base/thread.h

@@ -1,4 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	kernels/clones.h \
 	kernels/resize.c kernels/resize.h

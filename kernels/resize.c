@@ -10,7 +10,7 @@
 #include "kernels/resize.h"
 
 #include "base/bytes.h"
-#include "kernels/clones.h"
+#include "base/vector.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) void sum_rows(uint16_t *restrict li
 }
 
 /* A fixed number of taps lets the compiler keep the sum in a register; more go four at a time. */
-KERNEL_CLONES
+VECTOR_CLONES
 static void vertical(uint16_t *restrict line, const uint8_t *const *rows, const uint16_t *weights,
                      uint32_t taps, size_t lanes, uint16_t start)
 {

@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+
+UNIT_TESTS += tests/unit/test_synthesis
+tests_unit_test_synthesis_SOURCES = tests/unit/test_synthesis.c tests/unit/allocations.h \
+	tests/unit/unit.h
+tests_unit_test_synthesis_LDADD = $(UNIT_LIBS)

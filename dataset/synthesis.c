@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/synthesis.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "dataset/synthesis_picture.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jpeglib.h>
+
+const struct synthesis_settings synthesis_imagenet = {
+    .seed = 1,
+    .classes = 1000,
+    .mean_bytes = 110000,
+};
+
+enum {
+    IMAGENET_MEAN_BYTES = 110000,
+    SIDE_MAX = 1600,    /* at ImageNet's mean */
+    HEADER_BYTES = 623, /* of a JPEG with the standard tables */
+    POOL_BYTES = 2 << 20,
+    POOL_LIMIT_BYTES = 1 << 30,
+};
+
+/* What an image shall be, drawn from its number before its pixels. */
+struct plan {
+    uint32_t width, height;
+    uint32_t bytes;   /* aimed at; density is in 1/16 bit a pixel */
+    uint32_t quality; /* libjpeg's scale of the quantisers in percent, 2 * (100 - quality) */
+    int32_t detail;
+};
+
+struct synthesis {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_destination_mgr destination;
+    struct synthesis_settings settings;
+    struct picture picture;
+    struct pool pool;
+    bool created;
+    uint32_t side_max;
+    uint8_t *image;
+    size_t image_capacity;
+    char name[32];
+    jmp_buf escape;
+    char reason[JMSG_LENGTH_MAX];
+};
+
+/* ---- sizes, in integers so that every machine draws the same ---- */
+
+/* Nearly normal: twelve even numbers (Irwin-Hall), mean 0, deviation 65536. */
+static int64_t normal_q16(struct random *random)
+{
+    int64_t sum = -6 * 65536;
+
+    for (int i = 0; i < 12; i++)
+        sum += (int64_t)random_below(random, 65536);
+    return sum;
+}
+
+/* 2^(exponent / 65536) * scale; cubic for the fraction, right to 0.02%. */
+static uint64_t power_of_two(int64_t exponent, uint64_t scale)
+{
+    const int64_t whole = exponent >> 16, f = exponent & 0xffff;
+    int64_t power = 5107; /* 0.0779 */
+
+    power = (power * f >> 16) + 14743; /* 0.2250 */
+    power = (power * f >> 16) + 45686; /* 0.6971 */
+    power = (power * f >> 16) + 65536;
+    uint64_t scaled = scale * (uint64_t)power >> 16;
+    return whole < 0 ? scaled >> -whole : scaled << whole;
+}
+
+static uint32_t square_root(uint64_t value)
+{
+    uint64_t root = 0;
+
+    for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
+        if ((root + bit) * (root + bit) <= value)
+            root += bit;
+    return (uint32_t)root;
+}
+
+static uint32_t limit(uint64_t value, uint32_t low, uint32_t high)
+{
+    return value < low ? low : value > high ? high : (uint32_t)value;
+}
+
+/* Most images of ImageNet are 500 pixels wide or high; a tenth is of any size. */
+static void draw_shape(struct random *random, uint32_t *width, uint32_t *height)
+{
+    static const uint16_t shapes[][3] = {
+        {45, 500, 375}, {62, 375, 500}, {74, 500, 333},
+        {80, 333, 500}, {85, 500, 400}, {88, 500, 500},
+    };
+    uint64_t draw = random_below(random, 100);
+
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (draw < shapes[i][0]) {
+            *width = shapes[i][1];
+            *height = shapes[i][2];
+            return;
+        }
+    *width = 240 + (uint32_t)random_below(random, 400);
+    *height = *width * (60 + (uint32_t)random_below(random, 90)) / 100;
+}
+
+struct knot {
+    int32_t x, y;
+};
+
+/* Between knots in growing x on straight lines, beyond them level. */
+static int32_t interpolate(const struct knot *knots, int count, int32_t x)
+{
+    int i = 1;
+
+    while (i < count - 1 && knots[i].x < x)
+        i++;
+    const struct knot a = knots[i - 1], b = knots[i];
+    x = x < a.x ? a.x : x > b.x ? b.x : x;
+    return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
+}
+
+/* Texture and quantiser that give about this many 1/16 bits a pixel. Measured on the pictures
+ * themselves; what they still differ by (a quarter) is part of the spread of sizes. */
+static void choose_detail(struct random *random, uint32_t density, struct plan *plan)
+{
+    static const struct knot detail_factor[] = {
+        {16, 70}, {24, 79}, {48, 100}, {96, 124}, {192, 150}};
+    static const struct knot quality_of[] = {{18, 96}, {29, 48}, {47, 24},
+                                             {68, 12}, {95, 6},  {112, 4}};
+    uint32_t detail = (40 + (uint32_t)random_below(random, 33)) * density / 67;
+
+    plan->detail = (int32_t)limit(detail, 24, 192);
+    int32_t plain = (int32_t)density * 100 / interpolate(detail_factor, 5, plan->detail);
+    plan->quality = (uint32_t)interpolate(quality_of, 6, plain);
+}
+
+/* The shape follows the bytes only where it must: an image that would need more bits a pixel than
+ * JPEGs have gets more pixels, one that would need fewer gets fewer. */
+static struct plan draw_plan(struct random *random, const struct synthesis *synthesis)
+{
+    /* Percent of the mean that gives this mean: the median is below it, and small pictures have
+     * more edges for their pixels than large ones. Measured. */
+    static const struct knot aims[] = {{4000, 73},   {6000, 77},    {12000, 83},    {30000, 90},
+                                       {110000, 99}, {400000, 109}, {1500000, 131}, {4000000, 155}};
+    const uint64_t mean = synthesis->settings.mean_bytes;
+    const uint64_t median = mean * (uint64_t)interpolate(aims, 8, (int32_t)mean) / 100;
+    struct plan plan;
+    uint32_t width, height;
+
+    /* 0.43 / ln 2 = 0.6203 */
+    plan.bytes = limit(power_of_two(normal_q16(random) * 6203 / 10000, median),
+                       (uint32_t)(mean / 12), (uint32_t)(mean * 12));
+    draw_shape(random, &width, &height);
+    const uint32_t densest = 95 + (uint32_t)random_below(random, 30);
+    const uint32_t thinnest = 20 + (uint32_t)random_below(random, 12);
+    const uint64_t wanted = (uint64_t)width * height * mean / IMAGENET_MEAN_BYTES;
+    const uint64_t bytes = plan.bytes > 2 * HEADER_BYTES ? plan.bytes - HEADER_BYTES : HEADER_BYTES;
+    const uint32_t density = limit(bytes * 128 / wanted, thinnest, densest);
+    /* Pixels over those of the drawn shape, in 1/65536; its root scales both sides. */
+    uint64_t scale = (bytes * 128 << 16) / density / ((uint64_t)width * height);
+    if (density > thinnest && density < densest)
+        scale = (mean << 16) / IMAGENET_MEAN_BYTES;
+    const uint64_t side_scale = square_root(scale << 16);
+    plan.width = limit((width * side_scale + 32768) >> 16, 32, synthesis->side_max);
+    plan.height = limit((height * side_scale + 32768) >> 16, 32, synthesis->side_max);
+    choose_detail(random, density, &plan);
+    return plan;
+}
+
+/* ---- what libjpeg calls ---- */
+
+static void on_error(j_common_ptr jpeg)
+{
+    struct synthesis *synthesis = (struct synthesis *)(void *)jpeg;
+
+    jpeg->err->format_message(jpeg, synthesis->reason);
+    longjmp(synthesis->escape, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level)
+{
+    (void)jpeg;
+    (void)level;
+}
+
+static void destination_begin(j_compress_ptr jpeg)
+{
+    struct synthesis *synthesis = (struct synthesis *)(void *)jpeg;
+
+    jpeg->dest->next_output_byte = synthesis->image;
+    jpeg->dest->free_in_buffer = synthesis->image_capacity;
+}
+
+static boolean destination_full(j_compress_ptr jpeg)
+{
+    struct synthesis *synthesis = (struct synthesis *)(void *)jpeg;
+
+    snprintf(synthesis->reason, sizeof synthesis->reason, "it is larger than %zu bytes",
+             synthesis->image_capacity);
+    longjmp(synthesis->escape, 1);
+}
+
+static void destination_end(j_compress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+/* ---- the module ---- */
+
+static int start_jpeg(struct synthesis *synthesis)
+{
+    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
+
+    jpeg->err = jpeg_std_error(&synthesis->errors);
+    synthesis->errors.error_exit = on_error;
+    synthesis->errors.emit_message = on_message;
+    if (setjmp(synthesis->escape))
+        return fail(ENOMEM, "libjpeg cannot start: %s", synthesis->reason);
+    synthesis->created = true;
+    jpeg_create_compress(jpeg);
+    synthesis->destination = (struct jpeg_destination_mgr){
+        .init_destination = destination_begin,
+        .empty_output_buffer = destination_full,
+        .term_destination = destination_end,
+    };
+    jpeg->dest = &synthesis->destination;
+    jpeg->input_components = 3;
+    jpeg->in_color_space = JCS_YCbCr;
+    jpeg_set_defaults(jpeg);
+    jpeg->raw_data_in = TRUE;
+    jpeg->dct_method = JDCT_ISLOW;
+    return pool_serve_jpeg(&synthesis->pool, (struct jpeg_common_struct *)jpeg);
+}
+
+static int open_parts(struct synthesis *synthesis)
+{
+    const uint64_t mean = synthesis->settings.mean_bytes;
+    int code;
+
+    synthesis->side_max = square_root((uint64_t)SIDE_MAX * SIDE_MAX * mean / IMAGENET_MEAN_BYTES);
+    synthesis->side_max = limit(synthesis->side_max, 64, 16000);
+    if ((code = picture_open(&synthesis->picture, synthesis->side_max + PICTURE_STRIP,
+                             synthesis->side_max + PICTURE_STRIP)))
+        return code;
+    synthesis->image_capacity = mean * 40 + 65536;
+    synthesis->image = memory_zeroed(synthesis->image_capacity);
+    if (!synthesis->image)
+        return -ENOMEM;
+    if ((code = pool_open(&synthesis->pool, POOL_BYTES, POOL_LIMIT_BYTES)))
+        return code;
+    return start_jpeg(synthesis);
+}
+
+struct synthesis *synthesis_open(const struct synthesis_settings *settings)
+{
+    if (settings->classes < 1 || settings->classes > INT32_MAX) {
+        fail(EINVAL, "made images need 1 to %d classes", INT32_MAX);
+        return NULL;
+    }
+    if (settings->mean_bytes < 4000 || settings->mean_bytes > 4000000) {
+        fail(EINVAL, "made images can have 4000 to 4000000 bytes on average, not %u",
+             settings->mean_bytes);
+        return NULL;
+    }
+    struct synthesis *synthesis = memory_zeroed(sizeof *synthesis);
+    if (!synthesis)
+        return NULL;
+    synthesis->settings = *settings;
+    if (open_parts(synthesis)) {
+        synthesis_close(synthesis);
+        return NULL;
+    }
+    return synthesis;
+}
+
+void synthesis_close(struct synthesis *synthesis)
+{
+    if (!synthesis)
+        return;
+    if (synthesis->created)
+        jpeg_destroy_compress(&synthesis->jpeg);
+    pool_close(&synthesis->pool);
+    picture_close(&synthesis->picture);
+    free(synthesis->image);
+    free(synthesis);
+}
+
+int32_t synthesis_label(const struct synthesis_settings *settings, uint64_t index)
+{
+    struct random random = random_start(random_hash(settings->seed, index, 0));
+
+    return (int32_t)random_below(&random, settings->classes);
+}
+
+static void compress(struct synthesis *synthesis, const struct plan *plan)
+{
+    struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
+    struct picture *picture = &synthesis->picture;
+    JSAMPARRAY planes[3] = {picture->luma, picture->cb, picture->cr};
+
+    jpeg->image_width = plan->width;
+    jpeg->image_height = plan->height;
+    jpeg_set_linear_quality(jpeg, (int)plan->quality, TRUE);
+    jpeg_start_compress(jpeg, TRUE);
+    for (uint32_t top = 0; top < plan->height; top += PICTURE_STRIP) {
+        picture_strip(picture, top);
+        jpeg_write_raw_data(jpeg, planes, PICTURE_STRIP);
+    }
+    jpeg_finish_compress(jpeg);
+}
+
+int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *sample)
+{
+    const uint32_t strip = PICTURE_STRIP;
+    const uint64_t seed = synthesis->settings.seed;
+    struct random random = random_start(random_hash(seed, index, 1));
+    const struct plan plan = draw_plan(&random, synthesis);
+    const int32_t label = synthesis_label(&synthesis->settings, index);
+
+    picture_start(&synthesis->picture, random_hash(seed, index, 2), (uint32_t)label,
+                  (plan.width + strip - 1) / strip * strip,
+                  (plan.height + strip - 1) / strip * strip, plan.detail);
+    if (setjmp(synthesis->escape)) {
+        jpeg_abort_compress(&synthesis->jpeg);
+        return fail(EIO, "image %llu cannot be made: %s", (unsigned long long)index,
+                    synthesis->reason);
+    }
+    compress(synthesis, &plan);
+    int name_bytes = snprintf(synthesis->name, sizeof synthesis->name, "%010llu.JPEG",
+                              (unsigned long long)index);
+    *sample = (struct sample){
+        .image = synthesis->image,
+        .image_bytes = synthesis->image_capacity - synthesis->destination.free_in_buffer,
+        .label = label,
+        .encoding = SAMPLE_ENCODED,
+        .id = index,
+        .name = synthesis->name,
+        .name_bytes = (size_t)name_bytes,
+    };
+    return 0;
+}
