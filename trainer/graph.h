@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * graph: a network as data. Nodes in the order they are computed; each yields one tensor of
+ * channels x height x width floats an image. It knows shapes, parameters and counts; it computes
+ * nothing: backends do.
+ *
+ * A network is one file in trainer/networks/ that builds its graph with the calls below; each call
+ * adds a node and returns its number. Errors (a bad shape, out of memory) are kept in the graph, so
+ * that a network reads as a list; graph_seal() reports the first one.
+ */
+#ifndef IOBENCH_TRAINER_GRAPH_H
+#define IOBENCH_TRAINER_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum graph_kind {
+    GRAPH_INPUT,
+    GRAPH_CONVOLUTION,
+    GRAPH_BATCH_NORM,
+    GRAPH_RELU,
+    GRAPH_MAX_POOL,
+    GRAPH_AVERAGE_POOL, /* a window of the whole plane is a global pool */
+    GRAPH_ADD,
+    GRAPH_CONCAT, /* along channels */
+    GRAPH_FULLY_CONNECTED,
+    GRAPH_LRN, /* across channels: Krizhevsky et al. 2012, section 3.3 */
+    GRAPH_DROPOUT,
+};
+
+enum { GRAPH_INPUTS_MAX = 8, GRAPH_NAME_BYTES = 48 };
+
+struct graph_shape {
+    uint32_t channels, height, width;
+};
+
+/* Of a convolution or a pool, in pixels. */
+struct graph_window {
+    uint32_t height, width;
+    uint32_t stride;
+    uint32_t pad_top, pad_left, pad_bottom, pad_right;
+    bool count_padding; /* average pools: divide by the whole window */
+};
+
+/* A square window with the same padding all around. */
+static inline struct graph_window graph_square(uint32_t side, uint32_t stride, uint32_t pad)
+{
+    return (struct graph_window){.height = side,
+                                 .width = side,
+                                 .stride = stride,
+                                 .pad_top = pad,
+                                 .pad_left = pad,
+                                 .pad_bottom = pad,
+                                 .pad_right = pad};
+}
+
+enum graph_parameter_kind {
+    GRAPH_WEIGHT, /* convolution: output x input/groups x height x width; fc: output x input */
+    GRAPH_BIAS,
+    GRAPH_GAMMA,
+    GRAPH_BETA,
+};
+
+struct graph_parameter {
+    char name[GRAPH_NAME_BYTES + 8]; /* "stage1.block2.conv3.weight" */
+    enum graph_parameter_kind kind;
+    uint32_t node;
+    uint64_t count;   /* floats */
+    uint64_t offset;  /* in the arena of all parameters, in BACKWARD order: the last layer's first,
+                         so that finished gradients are a growing prefix */
+    double deviation; /* of the normal distribution it starts from; 0: constant `start` */
+    double start;
+    bool decays; /* weight decay applies (not to BN and biases) */
+};
+
+struct graph_node {
+    char name[GRAPH_NAME_BYTES];
+    enum graph_kind kind;
+    uint32_t input_count;
+    uint32_t inputs[GRAPH_INPUTS_MAX];
+    struct graph_shape shape; /* of the output */
+    struct graph_window window;
+    uint32_t groups;
+    double epsilon, momentum;          /* BN; running = (1 - momentum) * running + momentum * new */
+    double lrn_alpha, lrn_beta, lrn_k; /* window.height is the size */
+    double dropout_rate;
+    /* Numbers in graph.parameters; UINT32_MAX when there is none. */
+    uint32_t weight, bias, gamma, beta;
+};
+
+struct graph {
+    struct graph_node *nodes;
+    uint32_t node_count, node_capacity;
+    struct graph_parameter *parameters;
+    uint32_t parameter_count, parameter_capacity;
+    uint64_t parameter_floats; /* of the arena */
+    uint64_t statistic_floats; /* BN running mean and variance, two a channel, in node order */
+    uint32_t classes;
+    int code; /* first error while building, with `reason` */
+    char reason[160];
+};
+
+/* What a network costs, per image. */
+struct graph_cost {
+    uint64_t parameters;
+    uint64_t forward_macs;     /* multiply-accumulates of convolutions and fc; as published */
+    uint64_t activation_bytes; /* all node outputs kept for backward, FP32 */
+};
+
+struct graph *graph_create(struct graph_shape input, uint32_t classes); /* node 0 is the input */
+void graph_destroy(struct graph *graph);
+
+uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
+                           struct graph_window window, uint32_t groups, bool bias);
+uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input,
+                          double gamma_start);
+uint32_t graph_relu(struct graph *graph, uint32_t input);
+uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct graph_window window);
+uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct graph_window window);
+uint32_t graph_global_pool(struct graph *graph, uint32_t input);
+uint32_t graph_add(struct graph *graph, uint32_t a, uint32_t b);
+uint32_t graph_concat(struct graph *graph, const uint32_t *inputs, uint32_t count);
+uint32_t graph_fully_connected(struct graph *graph, const char *name, uint32_t input,
+                               uint32_t channels);
+uint32_t graph_lrn(struct graph *graph, uint32_t input, uint32_t size, double alpha, double beta,
+                   double k);
+uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate);
+
+/* The last node is the logits. Numbers the parameters in backward order. 0 or the first error. */
+int graph_seal(struct graph *graph);
+struct graph_cost graph_cost(const struct graph *graph);
+
+/* He-normal fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. The same seed gives the same
+ * bits on every backend. parameters: parameter_floats, canonical layout (as enum says). */
+void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters);
+
+/* ---- networks ---- */
+
+struct network {
+    const char *name;
+    const char *summary;
+    const char *source; /* paper or model definition the shapes are from */
+    uint32_t side;      /* of the square input image it was made for */
+    uint32_t classes;
+    /* Builds for any side it can take; -EINVAL with a reason for one it cannot. */
+    struct graph *(*build)(uint32_t side, uint32_t classes);
+    /* As published, to check against: parameters (exact for `classes`), GMAC forward. */
+    uint64_t published_parameters;
+    double published_gmacs;
+};
+
+extern const struct network *const network_registry[]; /* NULL-terminated */
+const struct network *network_find(const char *name);  /* NULL with a reason that lists them */
+
+#endif
