@@ -96,35 +96,83 @@ void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count)
     }
 }
 
+/* Too few values for a Feistel network to be even over all orders: a plain shuffle. */
+static void start_table(struct permutation *permutation, uint64_t seed)
+{
+    struct random random = random_start(seed);
+    uint8_t *forward = permutation->forward;
+    const uint32_t count = (uint32_t)permutation->count;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t j = (uint32_t)random_below(&random, i + 1);
+        forward[i] = forward[j];
+        forward[j] = (uint8_t)i;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        permutation->inverse[forward[i]] = (uint8_t)i;
+}
+
 struct permutation permutation_start(uint64_t seed, uint64_t count)
 {
-    struct permutation permutation = {.count = count};
+    struct permutation permutation;
+    uint64_t hash = random_hash(seed, count, 0);
     uint32_t bits = 2;
 
+    permutation.count = count;
+    if (count <= PERMUTATION_TABLE) {
+        start_table(&permutation, hash);
+        return permutation;
+    }
     while (bits < 64 && (count - 1) >> bits)
-        bits += 2;
-    permutation.half_bits = bits / 2;
-    permutation.half_mask = (UINT64_C(1) << permutation.half_bits) - 1;
-    for (int i = 0; i < PERMUTATION_ROUNDS; i++)
-        permutation.keys[i] = random_hash(seed, count, (uint64_t)i);
+        bits++;
+    permutation.low_bits = (bits + 1) / 2;
+    permutation.low_mask = (UINT64_C(1) << permutation.low_bits) - 1;
+    permutation.high_mask = (UINT64_C(1) << (bits / 2)) - 1;
+    for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
+        hash += golden_gamma;
+        permutation.keys[i] = random_mix(hash);
+    }
     return permutation;
+}
+
+static inline uint64_t feistel_round(uint64_t half, uint64_t key)
+{
+    uint64_t product = (half + key) * 0x9e3779b97f4a7c15u;
+
+    return (product ^ product >> 32) * 0xbf58476d1ce4e5b9u >> 32;
 }
 
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
 {
-    const uint32_t half_bits = permutation->half_bits;
-    const uint64_t mask = permutation->half_mask;
+    const uint64_t *keys = permutation->keys;
 
-    /* The domain is less than four times count, so the walk takes under four steps on average. */
+    if (permutation->count <= PERMUTATION_TABLE)
+        return permutation->forward[index];
+    /* The domain is less than twice count, so the walk takes under two steps on average. */
     do {
-        uint64_t left = index >> half_bits, right = index & mask;
-        for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
-            uint64_t round = (right + permutation->keys[i]) * 0x9e3779b97f4a7c15u;
-            uint64_t next = left ^ ((round ^ round >> 29) * 0xbf58476d1ce4e5b9u >> 32 & mask);
-            left = right;
-            right = next;
+        uint64_t high = index >> permutation->low_bits, low = index & permutation->low_mask;
+        for (int i = 0; i < PERMUTATION_ROUNDS; i += 2) {
+            high ^= feistel_round(low, keys[i]) & permutation->high_mask;
+            low ^= feistel_round(high, keys[i + 1]) & permutation->low_mask;
         }
-        index = left << half_bits | right;
+        index = high << permutation->low_bits | low;
     } while (index >= permutation->count);
     return index;
+}
+
+uint64_t permutation_inverse(const struct permutation *permutation, uint64_t value)
+{
+    const uint64_t *keys = permutation->keys;
+
+    if (permutation->count <= PERMUTATION_TABLE)
+        return permutation->inverse[value];
+    do {
+        uint64_t high = value >> permutation->low_bits, low = value & permutation->low_mask;
+        for (int i = PERMUTATION_ROUNDS - 2; i >= 0; i -= 2) {
+            low ^= feistel_round(high, keys[i + 1]) & permutation->low_mask;
+            high ^= feistel_round(low, keys[i]) & permutation->high_mask;
+        }
+        value = high << permutation->low_bits | low;
+    } while (value >= permutation->count);
+    return value;
 }

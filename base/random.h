@@ -6,9 +6,10 @@
  * - random_mix(): the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
  * - struct random: xoshiro256** 1.0 (Blackman, Vigna 2018), seeded by SplitMix64.
  * - random_below(): unbiased, by multiplication and rejection (Lemire 2019).
- * - struct permutation: a bijection on [0, count) without a table: a balanced Feistel network
- *   on the next even power of two of bits, walked until the value falls inside (Black and
- *   Rogaway 2002).
+ * - struct permutation: a bijection on [0, count) without a table of count: a Feistel network of
+ *   six rounds on the fewest bits that hold count, walked until the value falls inside (Black
+ *   and Rogaway 2002). Not for secrets. Up to 256 values are shuffled in a table instead, since
+ *   so small a network does not reach all orders equally often.
  */
 #ifndef IOBENCH_BASE_RANDOM_H
 #define IOBENCH_BASE_RANDOM_H
@@ -33,16 +34,25 @@ double random_normal(struct random *random);                  /* mean 0, deviati
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count);
 void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count);
 
-enum { PERMUTATION_ROUNDS = 6 };
+enum { PERMUTATION_ROUNDS = 6, PERMUTATION_TABLE = 256 };
 
 struct permutation {
     uint64_t count;
-    uint32_t half_bits;
-    uint64_t half_mask;
-    uint64_t keys[PERMUTATION_ROUNDS];
+    union {
+        struct {
+            uint32_t low_bits;
+            uint64_t low_mask, high_mask;
+            uint64_t keys[PERMUTATION_ROUNDS];
+        };
+        struct {
+            uint8_t forward[PERMUTATION_TABLE], inverse[PERMUTATION_TABLE];
+        };
+    };
 };
 
-struct permutation permutation_start(uint64_t seed, uint64_t count); /* count >= 1 */
+struct permutation permutation_start(uint64_t seed, uint64_t count);
+/* index, value < count; each undoes the other. */
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index);
+uint64_t permutation_inverse(const struct permutation *permutation, uint64_t value);
 
 #endif

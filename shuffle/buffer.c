@@ -7,6 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+int buffer_refuse_elastic(const struct plan_scope *scope)
+{
+    if (scope->partition != PLAN_ELASTIC)
+        return 0;
+    return fail(EINVAL, "partition elastic needs an order that all ranks share; a shuffle buffer "
+                        "belongs to one rank (take epoch, block, corgipile or py1br)");
+}
+
 int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t capacity,
                 uint64_t initial, uint64_t inputs_max, struct plan_traits *traits)
 {

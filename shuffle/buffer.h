@@ -23,6 +23,9 @@ struct buffer {
     struct random random;
 };
 
+/* A buffer belongs to one rank, so what it yields depends on the number of ranks. */
+int buffer_refuse_elastic(const struct plan_scope *scope);
+
 /* inputs_max: of any epoch; a larger buffer would never fill. Adds to traits. */
 int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t capacity,
                 uint64_t initial, uint64_t inputs_max, struct plan_traits *traits);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The orders that are a shuffle buffer over a walk in runs. */
-#include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
 #include "shuffle/source.h"
-
-#include <errno.h>
 
 struct buffered_state {
     struct source source;
@@ -14,15 +11,14 @@ struct buffered_state {
     uint64_t place;
 };
 
-/* A buffer belongs to a rank, so what it yields depends on the number of ranks. */
 static int buffered_open(struct buffered_state *buffered, const struct plan_scope *scope,
                          const struct source_rules *rules, uint64_t capacity, uint64_t initial,
                          struct plan_traits *traits)
 {
-    if (scope->partition == PLAN_ELASTIC)
-        return fail(EINVAL, "partition elastic needs an order that all ranks share; a shuffle "
-                            "buffer belongs to one rank (use epoch, block or py1br)");
-    int code = source_open(&buffered->source, scope, rules, traits);
+    int code = buffer_refuse_elastic(scope);
+
+    if (code == 0)
+        code = source_open(&buffered->source, scope, rules, traits);
     if (code)
         return code;
     return buffer_open(&buffered->buffer, scope, capacity, initial,
@@ -55,7 +51,7 @@ static uint64_t buffered_input(void *context)
 {
     struct buffered_state *buffered = context;
 
-    return source_record(&buffered->source, buffered->place++);
+    return source_at(&buffered->source, buffered->place++);
 }
 
 static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
@@ -70,18 +66,29 @@ static uint64_t buffered_draws(void *state)
     return ((struct buffered_state *)state)->source.draws;
 }
 
+#define BUFFERED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
+    {                                                                                          \
+        .plugin = {.name = NAME,                                                               \
+                   .summary = SUMMARY,                                                         \
+                   .options = OPTIONS,                                                         \
+                   .settings_size = sizeof(struct buffer_settings),                            \
+                   .state_size = sizeof(struct buffered_state)},                               \
+        .open = OPEN, .close = buffered_close, .begin = buffered_begin, .next = buffered_next, \
+        .draws = buffered_draws,                                                               \
+    }
+
 struct buffer_settings {
-    uint64_t records;
+    uint64_t records, initial;
 };
 
+#define BUFFER_ROW(NAME, FIELD, DEFAULT, SUMMARY)                                              \
+    {                                                                                          \
+        .name = NAME, .type = OPTION_COUNT, .offset = offsetof(struct buffer_settings, FIELD), \
+        .fallback = DEFAULT, .minimum = 1, .maximum = 4e9, .summary = SUMMARY                  \
+    }
+
 static const struct option_spec buffer_options[] = {
-    {.name = "records",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct buffer_settings, records),
-     .fallback = "10000",
-     .minimum = 1,
-     .maximum = 4e9,
-     .summary = "records held in the buffer"},
+    BUFFER_ROW("records", records, "10000", "records held in the buffer"),
     {0},
 };
 
@@ -94,15 +101,34 @@ static int plain_open(void *state, const void *settings, const struct plan_scope
     return buffered_open(state, scope, &rules, chosen->records, chosen->records, traits);
 }
 
-const struct shuffle_ops shuffle_buffer = {
-    .plugin = {.name = "buffer",
-               .summary = "a shuffle buffer over records as they lie in storage",
-               .options = buffer_options,
-               .settings_size = sizeof(struct buffer_settings),
-               .state_size = sizeof(struct buffered_state)},
-    .open = plain_open,
-    .close = buffered_close,
-    .begin = buffered_begin,
-    .next = buffered_next,
-    .draws = buffered_draws,
+const struct shuffle_ops shuffle_buffer = BUFFERED(
+    "buffer", plain_open, buffer_options, "a shuffle buffer over records as they lie in storage");
+
+/* A ring of initial_fill records over the rank's range [s N / S, (s + 1) N / S); the ranges go
+ * round the ranks each epoch, unless stick_to_shard: partition sticky. */
+static const struct option_spec dali_options[] = {
+    BUFFER_ROW("initial-fill", records, "1024", "records held in the buffer"),
+    {0},
 };
+
+const struct shuffle_ops shuffle_dali = BUFFERED(
+    "dali", plain_open, dali_options, "NVIDIA DALI: a shuffle buffer over the rank's range");
+
+static const struct option_spec webdataset_options[] = {
+    BUFFER_ROW("buffer", records, "1000", "records held in the buffer"),
+    BUFFER_ROW("initial", initial, "100", "records held before the first is used"),
+    {0},
+};
+
+static int webdataset_open(void *state, const void *settings, const struct plan_scope *scope,
+                           struct plan_traits *traits)
+{
+    const struct buffer_settings *chosen = settings;
+    const struct source_rules rules = {.unit = SOURCE_SHARDS, .permute = true};
+
+    return buffered_open(state, scope, &rules, chosen->records, chosen->initial, traits);
+}
+
+const struct shuffle_ops shuffle_webdataset =
+    BUFFERED("webdataset", webdataset_open, webdataset_options,
+             "WebDataset: shards in random order through a growing shuffle buffer");

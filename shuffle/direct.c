@@ -21,11 +21,18 @@ static int direct_begin(void *state, uint64_t epoch)
     return source_begin(&direct->source, epoch);
 }
 
+static uint64_t direct_record(void *context, uint64_t place)
+{
+    struct source *source = &((struct direct_state *)context)->source;
+
+    return source_at(source, source_position(source, place));
+}
+
 static int direct_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct direct_state *direct = state;
 
-    return source_next(&direct->source, &direct->cursor, ops, max);
+    return source_next(&direct->cursor, direct->source.draws, direct_record, direct, ops, max);
 }
 
 static uint64_t direct_draws(void *state)
@@ -33,42 +40,48 @@ static uint64_t direct_draws(void *state)
     return ((struct direct_state *)state)->source.draws;
 }
 
+static int open_with(void *state, const struct plan_scope *scope, const struct source_rules *rules,
+                     struct plan_traits *traits)
+{
+    return source_open(&((struct direct_state *)state)->source, scope, rules, traits);
+}
+
 static int none_open(void *state, const void *settings, const struct plan_scope *scope,
                      struct plan_traits *traits)
 {
-    const struct source_rules rules = {.unit = SOURCE_WHOLE};
-
     (void)settings;
-    return source_open(&((struct direct_state *)state)->source, scope, &rules, traits);
+    return open_with(state, scope, &(struct source_rules){.unit = SOURCE_WHOLE}, traits);
 }
-
-const struct shuffle_ops shuffle_none = {
-    .plugin = {.name = "none",
-               .summary = "records as they lie in storage",
-               .state_size = sizeof(struct direct_state)},
-    .open = none_open,
-    .close = direct_close,
-    .begin = direct_begin,
-    .next = direct_next,
-    .draws = direct_draws,
-};
 
 static int epoch_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {
-    const struct source_rules rules = {.unit = SOURCE_RECORDS};
-
     (void)settings;
-    return source_open(&((struct direct_state *)state)->source, scope, &rules, traits);
+    return open_with(state, scope, &(struct source_rules){.unit = SOURCE_RECORDS}, traits);
 }
 
-const struct shuffle_ops shuffle_epoch = {
-    .plugin = {.name = "epoch",
-               .summary = "a full permutation of the records each epoch",
-               .state_size = sizeof(struct direct_state)},
-    .open = epoch_open,
-    .close = direct_close,
-    .begin = direct_begin,
-    .next = direct_next,
-    .draws = direct_draws,
-};
+/* With an .idx file dmlc-core gives each rank ceil(N / P) records of the list sorted by offset,
+ * and permutes that list anew each epoch. */
+static int mxnet_open(void *state, const void *settings, const struct plan_scope *scope,
+                      struct plan_traits *traits)
+{
+    const struct source_rules rules = {.unit = SOURCE_RECORDS, .cut = SOURCE_CUT_CEILING};
+
+    (void)settings;
+    return open_with(state, scope, &rules, traits);
+}
+
+#define DIRECT(NAME, OPEN, SUMMARY)                                                              \
+    {                                                                                            \
+        .plugin = {.name = NAME, .summary = SUMMARY, .state_size = sizeof(struct direct_state)}, \
+        .open = OPEN, .close = direct_close, .begin = direct_begin, .next = direct_next,         \
+        .draws = direct_draws,                                                                   \
+    }
+
+const struct shuffle_ops shuffle_none = DIRECT("none", none_open, "records as they lie in storage");
+const struct shuffle_ops shuffle_epoch =
+    DIRECT("epoch", epoch_open, "a full permutation of the records each epoch");
+const struct shuffle_ops shuffle_mxnet =
+    DIRECT("mxnet", mxnet_open, "MXNet with .idx: a full permutation of the rank's records");
+const struct shuffle_ops shuffle_naive =
+    DIRECT("naive", epoch_open, "MosaicML naive: a full permutation of the records");

@@ -5,4 +5,9 @@ libiobench_a_SOURCES += \
 	shuffle/source.c shuffle/source.h \
 	shuffle/buffer.c shuffle/buffer.h \
 	shuffle/direct.c \
-	shuffle/buffered.c
+	shuffle/buffered.c \
+	shuffle/windowed.c \
+	shuffle/tfdata.c \
+	shuffle/ffcv.c \
+	shuffle/mosaic.c shuffle/mosaic.h \
+	shuffle/displaced.c

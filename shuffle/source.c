@@ -188,32 +188,75 @@ static uint64_t records_of_part(const struct source *source, uint32_t part)
     return count;
 }
 
-/* Draws of a rank when batches are dealt from the shared walk: whole global batches, then a
- * slice of what is left. A dropped rest is a whole global batch, so that all numbers of ranks
- * leave out the same records. */
-static uint64_t elastic_draws(const struct plan_scope *scope)
+/* elastic: whole global batches, then the rest. A dropped rest is a whole global batch, so that
+ * all numbers of ranks leave out the same records; a padded one goes round to the first records,
+ * so that all of them repeat the same. */
+static uint64_t global_batch(const struct plan_scope *scope)
 {
-    const uint64_t global = (uint64_t)scope->batch_size * scope->ranks;
-    const uint64_t whole = scope->catalog->record_count / global * scope->batch_size;
-    const uint64_t rest = scope->catalog->record_count % global;
-
-    if (rest == 0 || scope->remainder == PLAN_DROP)
-        return whole;
-    if (scope->remainder == PLAN_PAD)
-        return whole + scope->batch_size;
-    return whole + share(rest, scope->rank + 1, scope->ranks) -
-           share(rest, scope->rank, scope->ranks);
+    return (uint64_t)scope->batch_size * scope->ranks;
 }
 
-static uint64_t elastic_position(const struct plan_scope *scope, uint64_t place)
+static uint64_t elastic_length(const struct plan_scope *scope)
 {
-    const uint64_t global = (uint64_t)scope->batch_size * scope->ranks;
-    const uint64_t batch = place / scope->batch_size, row = place % scope->batch_size;
-    const uint64_t records = scope->catalog->record_count;
+    const uint64_t records = scope->catalog->record_count, global = global_batch(scope);
 
-    if (batch < records / global || scope->remainder == PLAN_PAD)
-        return (batch * global + (uint64_t)scope->rank * scope->batch_size + row) % records;
-    return batch * global + share(records % global, scope->rank, scope->ranks) + row;
+    if (scope->remainder == PLAN_UNEVEN)
+        return records;
+    return (records + (scope->remainder == PLAN_PAD ? global - 1 : 0)) / global * global;
+}
+
+/* Rows of a rank in a global batch of so many rows, and the first of them. */
+static uint64_t rows(const struct source *source, uint64_t of, uint64_t *first)
+{
+    const uint32_t rank = source->scope.rank, ranks = source->scope.ranks;
+
+    if (source->rules.stride) {
+        *first = rank;
+        return (of + ranks - 1 - rank) / ranks;
+    }
+    *first = share(of, rank, ranks);
+    return share(of, rank + 1, ranks) - *first;
+}
+
+static uint64_t elastic_draws(const struct source *source)
+{
+    const uint64_t length = elastic_length(&source->scope), global = global_batch(&source->scope);
+    uint64_t first;
+
+    return length / global * source->scope.batch_size + rows(source, length % global, &first);
+}
+
+uint64_t source_position(const struct source *source, uint64_t place)
+{
+    const struct plan_scope *scope = &source->scope;
+    uint64_t first;
+
+    if (scope->partition != PLAN_ELASTIC)
+        return place;
+    const uint64_t global = global_batch(scope);
+    const uint64_t batch = place / scope->batch_size, row = place % scope->batch_size;
+    const uint64_t left = source->length - batch * global;
+    rows(source, left < global ? left : global, &first);
+    return batch * global + first + (source->rules.stride ? row * scope->ranks : row);
+}
+
+bool source_place(const struct source *source, uint64_t position, uint64_t *place)
+{
+    const struct plan_scope *scope = &source->scope;
+    uint64_t first;
+
+    *place = position;
+    if (scope->partition != PLAN_ELASTIC)
+        return true;
+    const uint64_t global = global_batch(scope);
+    const uint64_t batch = position / global, left = source->length - batch * global;
+    const uint64_t count = rows(source, left < global ? left : global, &first);
+    const uint64_t row = position - batch * global;
+    if (row < first)
+        return false;
+    const uint64_t mine = source->rules.stride ? (row - first) / scope->ranks : row - first;
+    *place = batch * scope->batch_size + mine;
+    return mine < count && (!source->rules.stride || (row - first) % scope->ranks == 0);
 }
 
 static int count_shares(struct source *source)
@@ -224,13 +267,16 @@ static int count_shares(struct source *source)
     if (scope->partition == PLAN_ELASTIC) {
         if (scope->batch_size == 0)
             return fail(EINVAL, "partition elastic deals batches: the batch size cannot be 0");
-        source->most = elastic_draws(scope);
-        if (scope->remainder == PLAN_DROP && source->most == 0)
+        if (elastic_length(scope) == 0)
             return fail(EINVAL,
                         "%llu records are less than one batch of %u x %u ranks, and the "
                         "rest is dropped; use a smaller batch or remainder pad",
                         (unsigned long long)scope->catalog->record_count, scope->batch_size,
                         scope->ranks);
+        if (elastic_length(scope) < scope->ranks)
+            return fail(EINVAL, "%u ranks are more than the %llu records", scope->ranks,
+                        (unsigned long long)scope->catalog->record_count);
+        source->most = elastic_draws(source);
         return 0;
     }
     for (uint32_t rank = 0; rank < scope->ranks; rank++) {
@@ -256,9 +302,13 @@ int source_open(struct source *source, const struct plan_scope *scope,
         code = count_shares(source);
     if (code)
         return code;
-    /* Clipping at the ends of a range never makes more runs than units; only units that are
-     * larger than a shard are split by dealing shards. */
-    source->run_capacity = source->unit_count;
+    for (uint64_t unit = 0, first, end; unit < source->unit_count; unit++) {
+        unit_bounds(source, unit, &first, &end);
+        source->unit_most = end - first > source->unit_most ? end - first : source->unit_most;
+    }
+    /* A range clips units and makes no more of them; nodes cut one each, and dealing shards cuts
+     * units that are larger. */
+    source->run_capacity = source->unit_count + rules->nodes;
     if (scope->partition == PLAN_SHARDS && source->run_capacity < scope->catalog->shard_count)
         source->run_capacity = scope->catalog->shard_count;
     source->runs = source_table(scope, traits, source->run_capacity + 1, sizeof(struct source_run),
@@ -279,6 +329,12 @@ uint64_t source_draws_max(const struct source *source)
     return source->scope.remainder == PLAN_DROP && source->scope.partition != PLAN_ELASTIC
                ? source->least
                : source->most;
+}
+
+uint64_t source_length_max(const struct source *source)
+{
+    return source->scope.partition == PLAN_ELASTIC ? elastic_length(&source->scope)
+                                                   : source_draws_max(source);
 }
 
 /* ---- the walk of an epoch ---- */
@@ -319,6 +375,28 @@ static void add_units(struct source *source, uint64_t seed, uint64_t first, uint
     }
 }
 
+/* Permute the runs [low, high) of the walk. */
+static void shuffle_runs(struct source *source, uint64_t seed, uint64_t low, uint64_t high)
+{
+    struct source_run *runs = source->runs;
+    struct random random = random_start(seed);
+    uint64_t start = runs[low].start;
+
+    for (uint64_t i = low; i < high; i++) /* start holds the length for a while */
+        runs[i].start = runs[i + 1].start - runs[i].start;
+    for (uint64_t i = high; i > low + 1; i--) {
+        uint64_t j = low + random_below(&random, i - low);
+        struct source_run run = runs[i - 1];
+        runs[i - 1] = runs[j];
+        runs[j] = run;
+    }
+    for (uint64_t i = low; i < high; i++) {
+        uint64_t length = runs[i].start;
+        runs[i].start = start;
+        start += length;
+    }
+}
+
 /* The units of every ranks-th shard. Chunks do not cross shards then and lie in shard order. */
 static void add_shards(struct source *source, uint64_t seed)
 {
@@ -336,22 +414,30 @@ static void add_shards(struct source *source, uint64_t seed)
             if (mine)
                 add_run(source, source->unit_first[unit], source->unit_first[unit + 1]);
     }
-    if (!source->rules.permute)
-        return;
-    struct random random = random_start(seed);
-    struct source_run *runs = source->runs;
-    for (uint64_t i = 0; i < source->run_count; i++) /* start holds the length for a while */
-        runs[i].start = runs[i + 1].start - runs[i].start;
-    for (uint64_t i = source->run_count; i > 1; i--) {
-        uint64_t j = random_below(&random, i);
-        struct source_run run = runs[i - 1];
-        runs[i - 1] = runs[j];
-        runs[j] = run;
-    }
-    for (uint64_t i = 0, start = 0; i <= source->run_count; i++) {
-        uint64_t length = i < source->run_count ? runs[i].start : 0;
-        runs[i].start = start;
-        start += length;
+    if (source->rules.permute)
+        shuffle_runs(source, seed, 0, source->run_count);
+}
+
+/* An order of shards that never changes, cut into parts whose shards are permuted each epoch. */
+static void add_nodes(struct source *source, uint64_t seed)
+{
+    const uint64_t records = source->scope.catalog->record_count;
+    struct permutation order =
+        permutation_start(source_seed(&source->scope, SOURCE_FIXED, 0, true), source->unit_count);
+    uint64_t unit = 0, first = 0, end = 0;
+
+    for (uint32_t node = 0; node < source->rules.nodes; node++) {
+        const uint64_t begin_run = source->run_count;
+        const uint64_t stop = share(records, node + 1, source->rules.nodes);
+        while (source->runs[source->run_count].start < stop) {
+            uint64_t left = stop - source->runs[source->run_count].start;
+            if (first == end)
+                unit_bounds(source, permutation_at(&order, unit++), &first, &end);
+            uint64_t part = end - first < left ? end : first + left;
+            add_run(source, first, part);
+            first = part;
+        }
+        shuffle_runs(source, random_hash(seed, node, 0), begin_run, source->run_count);
     }
 }
 
@@ -372,6 +458,8 @@ int source_begin(struct source *source, uint64_t epoch)
         add_shards(source, seed);
     else if (scope->partition == PLAN_STICKY)
         add_units(source, seed, cut(source, part), cut(source, part + 1));
+    else if (scope->partition == PLAN_ELASTIC && source->rules.nodes > 1)
+        add_nodes(source, seed);
     else
         add_units(source, seed, 0, records);
     if (scope->partition == PLAN_DISJOINT)
@@ -380,13 +468,15 @@ int source_begin(struct source *source, uint64_t epoch)
         source->permutation = permutation_start(seed, source->runs[source->run_count].start);
     if (scope->partition == PLAN_ELASTIC) {
         source->own = records;
-        source->draws = elastic_draws(scope);
+        source->length = elastic_length(scope);
+        source->draws = elastic_draws(source);
         return 0;
     }
     source->own = records_of_part(source, part);
     source->draws = scope->remainder == PLAN_PAD    ? source->most
                     : scope->remainder == PLAN_DROP ? source->least
                                                     : source->own;
+    source->length = source->draws;
     return 0;
 }
 
@@ -404,39 +494,57 @@ static void find_run(struct source *source, uint64_t position)
     source->run_now = low;
 }
 
-uint64_t source_record(struct source *source, uint64_t place)
+/* The run of a place in the walk, most often the last one or the one after it. */
+static const struct source_run *run_at(struct source *source, uint64_t walked)
 {
-    uint64_t position;
-
-    assert(place < source->draws);
-    if (source->scope.partition == PLAN_ELASTIC)
-        position = elastic_position(&source->scope, place);
-    else /* padding goes round to the rank's first records */
-        position = source->offset + (place < source->own ? place : place % source->own);
-    if (source->rules.unit == SOURCE_RECORDS)
-        position = permutation_at(&source->permutation, position);
     const struct source_run *run = &source->runs[source->run_now];
-    if (position >= run[1].start && source->run_now + 1 < source->run_count) {
+
+    if (walked >= run[1].start && source->run_now + 1 < source->run_count) {
         source->run_now++;
         run++;
     }
-    if (position < run->start || position >= run[1].start) {
-        find_run(source, position);
+    if (walked < run->start || walked >= run[1].start) {
+        find_run(source, walked);
         run = &source->runs[source->run_now];
     }
-    return run->first + (position - run->start);
+    return run;
 }
 
-int source_next(struct source *source, struct source_cursor *cursor, struct plan_op *ops,
-                uint32_t max)
+uint64_t source_at(struct source *source, uint64_t position)
+{
+    uint64_t walked = source->offset + (position < source->own ? position : position % source->own);
+
+    assert(position < (source->own > source->length ? source->own : source->length));
+    if (source->rules.unit == SOURCE_RECORDS)
+        walked = permutation_at(&source->permutation, walked);
+    const struct source_run *run = run_at(source, walked);
+    return run->first + (walked - run->start);
+}
+
+void source_bounds(struct source *source, uint64_t position, uint64_t *begin, uint64_t *end)
+{
+    const uint64_t around = position - position % source->own; /* how far it went round */
+    const struct source_run *run = run_at(source, source->offset + position - around);
+    const uint64_t low = run->start > source->offset ? run->start - source->offset : 0;
+    const uint64_t high = run[1].start - source->offset;
+
+    *begin = around + low;
+    *end = around + (high < source->own ? high : source->own);
+    if (source->scope.partition != PLAN_ELASTIC && *end > source->length)
+        *end = source->length;
+}
+
+int source_next(struct source_cursor *cursor, uint64_t draws,
+                uint64_t (*record)(void *context, uint64_t place), void *context,
+                struct plan_op *ops, uint32_t max)
 {
     uint32_t count = 0;
 
-    while (count < max && cursor->place < source->draws) {
-        if (!cursor->fetched)
-            ops[count++] = (struct plan_op){.kind = PLAN_FETCH,
-                                            .record = source_record(source, cursor->place)};
-        else {
+    while (count < max && cursor->place < draws) {
+        if (!cursor->fetched) {
+            ops[count++] =
+                (struct plan_op){.kind = PLAN_FETCH, .record = record(context, cursor->place)};
+        } else {
             ops[count++] = (struct plan_op){.kind = PLAN_DRAW};
             cursor->place++;
         }

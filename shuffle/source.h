@@ -4,8 +4,8 @@
  * strategy walks over them before any shuffle buffer of its own.
  *
  * The data set is seen as units (the whole of it, shards, chunks of bytes, single records) in
- * storage or random order; the partition says which part of that walk is this rank's, and the
- * remainder says how many of it are used. The walk is kept as runs of neighbouring records, so
+ * storage or random order: the walk. The partition says which part of a walk is this rank's, the
+ * remainder how many records of it are used. A walk is kept as runs of neighbouring records, so
  * its memory goes with the units and not with the records; single records are permuted by a
  * bijection and need none.
  *
@@ -13,6 +13,10 @@
  * storage order is the same each epoch, so there the slices go round the ranks. sticky, shards
  * and replicated give each rank a walk of its own (over a range, over every ranks-th shard, over
  * everything). elastic deals batches out of the shared walk.
+ *
+ * Two numbers name a draw. Its place counts the draws of this rank. Its position counts in the
+ * walk that is dealt: the same as the place, but for elastic, where places of all ranks share
+ * one sequence of positions. Positions past the end of the walk (padding) begin it anew.
  */
 #ifndef IOBENCH_SHUFFLE_SOURCE_H
 #define IOBENCH_SHUFFLE_SOURCE_H
@@ -34,6 +38,11 @@ struct source_rules {
     uint64_t chunk_bytes; /* of SOURCE_CHUNKS */
     bool permute;         /* units in random order; SOURCE_RECORDS always are */
     enum source_cut cut;
+    /* For elastic: deal a batch record by record instead of in one piece a rank. */
+    bool stride;
+    /* For elastic over permuted shards: cut an order of shards that never changes into so many
+     * parts, and permute the shards of each part every epoch. 0 and 1: the whole. */
+    uint32_t nodes;
 };
 
 struct source_run {
@@ -45,6 +54,7 @@ struct source {
     struct plan_scope scope;
     struct source_rules rules;
     uint64_t unit_count;
+    uint64_t unit_most;   /* records of the largest unit */
     uint64_t *unit_first; /* of SOURCE_CHUNKS: unit_count + 1 record numbers */
     uint64_t run_capacity;
     uint64_t least, most; /* records of the poorest and of the richest rank */
@@ -52,13 +62,14 @@ struct source {
     struct source_run *runs; /* run_count + 1: the last one holds the end */
     uint64_t run_count, run_now;
     struct permutation permutation;
-    uint64_t offset; /* of the rank's part in the walk */
+    uint64_t offset; /* of the part that is dealt, in the walk */
     uint64_t own;    /* its length */
-    uint64_t draws;
+    uint64_t length; /* positions that are dealt; more than own when padded */
+    uint64_t draws;  /* of this rank */
 };
 
 /* Purposes of random numbers, so that no two streams of a plan are the same. */
-enum source_stream { SOURCE_ORDER = 1, SOURCE_BUFFER, SOURCE_INSIDE, SOURCE_SIZES };
+enum source_stream { SOURCE_ORDER = 1, SOURCE_BUFFER, SOURCE_INSIDE, SOURCE_FIXED };
 
 /* The seed of a stream. Walks that ranks share do not depend on the rank. */
 uint64_t source_seed(const struct plan_scope *scope, enum source_stream stream, uint64_t epoch,
@@ -72,23 +83,32 @@ int source_open(struct source *source, const struct plan_scope *scope,
 void source_close(struct source *source);
 int source_begin(struct source *source, uint64_t epoch);
 
-/* The record at a place of this rank's input, 0 .. draws - 1. Fast when places are neighbours. */
-uint64_t source_record(struct source *source, uint64_t place);
-
-/* The most draws of any epoch. */
+/* The most of any epoch. */
 uint64_t source_draws_max(const struct source *source);
+uint64_t source_length_max(const struct source *source);
+
+uint64_t source_position(const struct source *source, uint64_t place);
+/* Whether a position is this rank's, and its place then. */
+bool source_place(const struct source *source, uint64_t position, uint64_t *place);
+/* The record at a position of the walk or of its padding. Fast when positions are neighbours. */
+uint64_t source_at(struct source *source, uint64_t position);
+/* The run that holds a position: [begin, end). It never goes round the end of the walk, nor
+ * past length but for elastic. */
+void source_bounds(struct source *source, uint64_t position, uint64_t *begin, uint64_t *end);
 
 /* Claim memory for a plan's own table: zeroed, or NULL with a reason when it is more than
  * scope->memory_bytes allows or than there is. Adds it to traits->state_bytes. */
 void *source_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
                    uint64_t size, const char *what);
 
-/* Operations of an order without a buffer of its own: slot 0 again and again. */
+/* Operations of an order without a buffer of its own, slot 0 again and again: record() gives
+ * the record of each place in turn. */
 struct source_cursor {
     uint64_t place;
     bool fetched;
 };
-int source_next(struct source *source, struct source_cursor *cursor, struct plan_op *ops,
-                uint32_t max);
+int source_next(struct source_cursor *cursor, uint64_t draws,
+                uint64_t (*record)(void *context, uint64_t place), void *context,
+                struct plan_op *ops, uint32_t max);
 
 #endif

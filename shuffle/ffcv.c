@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * FFCV's quasi-random order: keep 2 x batch pages open; each draw takes the next record of the
+ * shuffled page that a fair die picks; a page that runs out is replaced by the next one of the
+ * permuted pages. A page is read whole when its first record is drawn. */
+#include "base/fail.h"
+#include "base/option.h"
+#include "shuffle/buffer.h"
+#include "shuffle/plugins.h"
+#include "shuffle/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct ffcv_settings {
+    uint64_t pages, page_bytes;
+};
+
+struct open_page {
+    uint64_t begin; /* position of its first record in the walk */
+    uint32_t records, fetched, drawn;
+    uint32_t frame; /* its slots are frame * page_most and so on */
+    struct permutation permutation;
+};
+
+struct ffcv_state {
+    struct source source;
+    uint64_t page_most; /* records of the largest page */
+    struct open_page *pages;
+    uint32_t page_capacity, page_count;
+    uint32_t picked; /* the page that the next operation is for */
+    bool picking;
+    uint64_t opened; /* position of the next page to open */
+    uint64_t seed;
+    struct random random;
+};
+
+static const struct option_spec ffcv_options[] = {
+    {.name = "pages",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct ffcv_settings, pages),
+     .fallback = "0",
+     .maximum = 1e9,
+     .summary = "pages kept open; 0: twice the batch size"},
+    {.name = "page",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct ffcv_settings, page_bytes),
+     .fallback = "8MiB",
+     .minimum = 4096,
+     .summary = "bytes of a page"},
+    {0},
+};
+
+static int ffcv_open(void *state, const void *settings, const struct plan_scope *scope,
+                     struct plan_traits *traits)
+{
+    struct ffcv_state *ffcv = state;
+    const struct ffcv_settings *chosen = settings;
+    const struct source_rules rules = {
+        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->page_bytes, .permute = true};
+    uint64_t pages = chosen->pages ? chosen->pages : 2 * (uint64_t)scope->batch_size;
+    int code = buffer_refuse_elastic(scope);
+
+    if (code == 0)
+        code = source_open(&ffcv->source, scope, &rules, traits);
+    if (code)
+        return code;
+    ffcv->page_most = ffcv->source.unit_most;
+    if (pages > ffcv->source.run_capacity)
+        pages = ffcv->source.run_capacity;
+    if (pages == 0 || pages * ffcv->page_most > UINT32_MAX)
+        return fail(EINVAL, "%llu open pages of up to %llu records are none or too many",
+                    (unsigned long long)pages, (unsigned long long)ffcv->page_most);
+    ffcv->page_capacity = (uint32_t)pages;
+    traits->slots = pages * ffcv->page_most;
+    ffcv->pages = source_table(scope, traits, pages, sizeof *ffcv->pages, "its open pages");
+    return ffcv->pages ? 0 : -ENOMEM;
+}
+
+static void ffcv_close(void *state)
+{
+    struct ffcv_state *ffcv = state;
+
+    source_close(&ffcv->source);
+    free(ffcv->pages);
+    ffcv->pages = NULL;
+}
+
+static int ffcv_begin(void *state, uint64_t epoch)
+{
+    struct ffcv_state *ffcv = state;
+    const struct plan_scope *scope = &ffcv->source.scope;
+    int code = source_begin(&ffcv->source, epoch);
+
+    if (code)
+        return code;
+    for (uint32_t i = 0; i < ffcv->page_capacity; i++)
+        ffcv->pages[i].frame = i;
+    ffcv->page_count = 0;
+    ffcv->picking = true;
+    ffcv->opened = 0;
+    ffcv->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
+    ffcv->random = random_start(source_seed(scope, SOURCE_BUFFER, epoch, false));
+    return 0;
+}
+
+static void open_pages(struct ffcv_state *ffcv)
+{
+    while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->source.length) {
+        struct open_page *page = &ffcv->pages[ffcv->page_count++];
+        uint64_t low, end;
+        source_bounds(&ffcv->source, ffcv->opened, &low, &end);
+        page->begin = ffcv->opened;
+        page->records = (uint32_t)(end - ffcv->opened);
+        page->fetched = page->drawn = 0;
+        page->permutation =
+            permutation_start(random_hash(ffcv->seed, page->begin, 0), page->records);
+        ffcv->opened = end;
+    }
+}
+
+/* Swap a page that ran out with the last open one: frames stay distinct. */
+static void close_page(struct ffcv_state *ffcv, uint32_t number)
+{
+    struct open_page page = ffcv->pages[number];
+
+    ffcv->pages[number] = ffcv->pages[--ffcv->page_count];
+    ffcv->pages[ffcv->page_count] = page;
+}
+
+static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
+{
+    struct ffcv_state *ffcv = state;
+    uint32_t count = 0;
+
+    while (count < max) {
+        if (ffcv->picking) {
+            open_pages(ffcv);
+            if (ffcv->page_count == 0)
+                break;
+            ffcv->picked = (uint32_t)random_below(&ffcv->random, ffcv->page_count);
+            ffcv->picking = false;
+        }
+        struct open_page *page = &ffcv->pages[ffcv->picked];
+        const uint32_t slot = page->frame * (uint32_t)ffcv->page_most;
+        if (page->fetched < page->records) {
+            ops[count++] =
+                (struct plan_op){.kind = PLAN_FETCH,
+                                 .record = source_at(&ffcv->source, page->begin + page->fetched),
+                                 .slot = slot + page->fetched};
+            page->fetched++;
+            continue;
+        }
+        const uint64_t index = permutation_at(&page->permutation, page->drawn++);
+        ops[count++] = (struct plan_op){.kind = PLAN_DRAW, .slot = slot + (uint32_t)index};
+        if (page->drawn == page->records)
+            close_page(ffcv, ffcv->picked);
+        ffcv->picking = true;
+    }
+    return (int)count;
+}
+
+static uint64_t ffcv_draws(void *state)
+{
+    return ((struct ffcv_state *)state)->source.draws;
+}
+
+const struct shuffle_ops shuffle_ffcv = {
+    .plugin = {.name = "ffcv",
+               .summary = "FFCV quasi-random: draws from many open pages in permuted order",
+               .options = ffcv_options,
+               .settings_size = sizeof(struct ffcv_settings),
+               .state_size = sizeof(struct ffcv_state)},
+    .open = ffcv_open,
+    .close = ffcv_close,
+    .begin = ffcv_begin,
+    .next = ffcv_next,
+    .draws = ffcv_draws,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The orders that read a window of neighbouring runs whole and then draw it in random order.
+ *
+ * A window is the positions [begin, end). The record drawn at begin + j is the one that lies at
+ * begin + p(j), where p is a bijection made from the seed and begin; so fetching in storage
+ * order needs p's inverse and no table. Of a window that ranks share (elastic) each one fetches
+ * only what it draws. */
+#include "base/option.h"
+#include "shuffle/plugins.h"
+#include "shuffle/source.h"
+
+struct windowed_state {
+    struct source source;
+    bool inside;       /* shuffle inside the window */
+    uint64_t capacity; /* whole runs are added while they fit; the first one always does */
+    uint64_t seed;
+    uint64_t begin, end;
+    struct permutation permutation;
+    uint64_t fetched;     /* of the window */
+    uint64_t base, place; /* places of the window's first draw and of the next one */
+};
+
+static int windowed_open(struct windowed_state *windowed, const struct plan_scope *scope,
+                         const struct source_rules *rules, bool inside, double share,
+                         struct plan_traits *traits)
+{
+    int code = source_open(&windowed->source, scope, rules, traits);
+
+    if (code)
+        return code;
+    windowed->inside = inside;
+    windowed->capacity = (uint64_t)(share * (double)source_length_max(&windowed->source));
+    const uint64_t most = windowed->source.unit_most;
+    uint64_t records = windowed->capacity > most ? windowed->capacity : most;
+    if (scope->partition == PLAN_ELASTIC) /* a rank's rows of the batches a window touches */
+        records = (records / ((uint64_t)scope->batch_size * scope->ranks) + 2) * scope->batch_size;
+    const uint64_t draws = source_draws_max(&windowed->source);
+    traits->slots = records < draws ? records : draws;
+    return 0;
+}
+
+static void windowed_close(void *state)
+{
+    source_close(&((struct windowed_state *)state)->source);
+}
+
+static void start_window(struct windowed_state *windowed, uint64_t begin)
+{
+    const uint64_t length = windowed->source.length;
+    uint64_t low, end;
+
+    windowed->begin = begin;
+    source_bounds(&windowed->source, begin, &low, &windowed->end);
+    while (windowed->end < length) {
+        source_bounds(&windowed->source, windowed->end, &low, &end);
+        if (end - begin > windowed->capacity)
+            break;
+        windowed->end = end;
+    }
+    if (windowed->end > length)
+        windowed->end = length;
+    windowed->permutation =
+        permutation_start(random_hash(windowed->seed, begin, 0), windowed->end - begin);
+    windowed->fetched = 0;
+    windowed->base = windowed->place;
+}
+
+static int windowed_begin(void *state, uint64_t epoch)
+{
+    struct windowed_state *windowed = state;
+    const struct plan_scope *scope = &windowed->source.scope;
+    int code = source_begin(&windowed->source, epoch);
+
+    if (code)
+        return code;
+    windowed->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
+    windowed->place = 0;
+    start_window(windowed, 0);
+    return 0;
+}
+
+static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
+{
+    struct windowed_state *windowed = state;
+    struct source *source = &windowed->source;
+    uint32_t count = 0;
+
+    while (count < max) {
+        const uint64_t index = windowed->fetched;
+        if (index < windowed->end - windowed->begin) {
+            uint64_t place, drawn = index;
+            if (windowed->inside)
+                drawn = permutation_inverse(&windowed->permutation, index);
+            windowed->fetched++;
+            if (source_place(source, windowed->begin + drawn, &place))
+                ops[count++] =
+                    (struct plan_op){.kind = PLAN_FETCH,
+                                     .record = source_at(source, windowed->begin + index),
+                                     .slot = (uint32_t)(place - windowed->base)};
+        } else if (windowed->place < source->draws &&
+                   source_position(source, windowed->place) < windowed->end) {
+            ops[count++] = (struct plan_op){.kind = PLAN_DRAW,
+                                            .slot = (uint32_t)(windowed->place - windowed->base)};
+            windowed->place++;
+        } else if (windowed->end < source->length) {
+            start_window(windowed, windowed->end);
+        } else {
+            break;
+        }
+    }
+    return (int)count;
+}
+
+static uint64_t windowed_draws(void *state)
+{
+    return ((struct windowed_state *)state)->source.draws;
+}
+
+struct window_settings {
+    uint64_t bytes;
+    bool flag;
+    double share;
+};
+
+#define SIZE_ROW(NAME, DEFAULT, SUMMARY)                                                      \
+    {                                                                                         \
+        .name = NAME, .type = OPTION_SIZE, .offset = offsetof(struct window_settings, bytes), \
+        .fallback = DEFAULT, .minimum = 4096, .summary = SUMMARY                              \
+    }
+#define FLAG_ROW(NAME, DEFAULT, SUMMARY)                                                     \
+    {                                                                                        \
+        .name = NAME, .type = OPTION_FLAG, .offset = offsetof(struct window_settings, flag), \
+        .fallback = DEFAULT, .summary = SUMMARY                                              \
+    }
+#define WINDOWED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
+    {                                                                                          \
+        .plugin = {.name = NAME,                                                               \
+                   .summary = SUMMARY,                                                         \
+                   .options = OPTIONS,                                                         \
+                   .settings_size = sizeof(struct window_settings),                            \
+                   .state_size = sizeof(struct windowed_state)},                               \
+        .open = OPEN, .close = windowed_close, .begin = windowed_begin, .next = windowed_next, \
+        .draws = windowed_draws,                                                               \
+    }
+
+static const struct option_spec block_options[] = {
+    SIZE_ROW("size", "8MiB", "bytes of a block"),
+    FLAG_ROW("inside", "yes", "shuffle the records of a block too"),
+    {0},
+};
+
+static int block_open(void *state, const void *settings, const struct plan_scope *scope,
+                      struct plan_traits *traits)
+{
+    const struct window_settings *chosen = settings;
+    const struct source_rules rules = {
+        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
+
+    return windowed_open(state, scope, &rules, chosen->flag, 0, traits);
+}
+
+const struct shuffle_ops shuffle_block =
+    WINDOWED("block", block_open, block_options,
+             "blocks in random order, each read whole and shuffled inside");
+
+/* dmlc-core cuts the bytes of all files evenly among the ranks. */
+static const struct option_spec mxnet_chunk_options[] = {
+    SIZE_ROW("chunk", "64MiB", "bytes of a chunk"),
+    FLAG_ROW("permute", "no", "visit the chunks in random order"),
+    {0},
+};
+
+static int mxnet_chunk_open(void *state, const void *settings, const struct plan_scope *scope,
+                            struct plan_traits *traits)
+{
+    const struct window_settings *chosen = settings;
+    const struct source_rules rules = {.unit = SOURCE_CHUNKS,
+                                       .chunk_bytes = chosen->bytes,
+                                       .permute = chosen->flag,
+                                       .cut = SOURCE_CUT_BYTES};
+
+    return windowed_open(state, scope, &rules, true, 0, traits);
+}
+
+const struct shuffle_ops shuffle_mxnet_chunk =
+    WINDOWED("mxnet-chunk", mxnet_chunk_open, mxnet_chunk_options,
+             "MXNet without .idx: chunks in storage order, each shuffled inside");
+
+static const struct option_spec corgipile_options[] = {
+    {.name = "buffer",
+     .type = OPTION_REAL,
+     .offset = offsetof(struct window_settings, share),
+     .fallback = "0.1",
+     .minimum = 1e-9,
+     .maximum = 1,
+     .summary = "share of the rank's records that the buffer holds"},
+    SIZE_ROW("block", "10MB", "bytes of a block"),
+    {0},
+};
+
+static int corgipile_open(void *state, const void *settings, const struct plan_scope *scope,
+                          struct plan_traits *traits)
+{
+    const struct window_settings *chosen = settings;
+    const struct source_rules rules = {
+        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
+
+    return windowed_open(state, scope, &rules, true, chosen->share, traits);
+}
+
+const struct shuffle_ops shuffle_corgipile =
+    WINDOWED("corgipile", corgipile_open, corgipile_options,
+             "CorgiPile: random blocks fill a buffer, which is shuffled and drawn empty");
