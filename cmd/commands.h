@@ -6,6 +6,10 @@
 #include "cmd/command.h"
 
 extern const struct command command_run;
+extern const struct command command_list;
+extern const struct command command_compare;
+extern const struct command command_size;
+extern const struct command command_completion;
 extern const struct command command_help;
 
 #endif

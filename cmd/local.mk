@@ -3,6 +3,7 @@ bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/command.h cmd/commands.h cmd/registry.c \
+	cmd/compare.c cmd/completion.c cmd/list.c cmd/size.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
 	cmd/jobfile.c cmd/jobfile.h \

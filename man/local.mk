@@ -1,1 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+# The manual page and the bash completion are made by the program itself out of its option tables.
+# They depend on the sources that hold those, so that a release, which ships them, does not make
+# them again (nor runs a program built for another machine).
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_man_MANS += man/iobench.1
+dist_bashcompletion_DATA = man/iobench
+MADE_FROM = $(iobench_SOURCES) $(libiobench_a_SOURCES)
+
+man/iobench.1: $(MADE_FROM) | iobench$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) man && ./iobench help --man >$@.partial && mv $@.partial $@
+
+man/iobench: $(MADE_FROM) | iobench$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) man && ./iobench completion >$@.partial && mv $@.partial $@
+
+MAINTAINERCLEANFILES = man/iobench.1 man/iobench

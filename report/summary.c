@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHORT_RUN_NS = 1000000000 };
 static const double DRIFT_MAX = 0.05, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
 
 const char *summary_limit_name(enum result_limit limit)
@@ -191,10 +192,11 @@ static void make_limit(const struct totals *totals, struct summary *summary)
             summary->limit = (enum result_limit)i;
     switch (summary->limit) {
     case RESULT_LIMIT_STORAGE:
-        snprintf(text, size,
-                 "storage: the decode workers waited for records %.0f%% of the time, the reader "
-                 "had reads outstanding with nothing else to do %.0f%%",
-                 shares->decode_input, shares->loader_storage);
+        snprintf(
+            text, size,
+            "storage: the decode workers waited for records %.0f%% of the time, the loader for "
+            "reads %.0f%%",
+            shares->decode_input, shares->loader_storage);
         break;
     case RESULT_LIMIT_DECODE:
         snprintf(text, size,
@@ -239,6 +241,9 @@ static void make_advice(const struct result *result, struct summary *summary)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
+    if (summary->mean_run_ns < SHORT_RUN_NS)
+        advise(summary, "a run took only %.0f ms, too short to trust: use more data or --epochs",
+               (double)summary->mean_run_ns * 1e-6);
     if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD)
         advise(summary, "the page cache was not emptied, so this may be the speed of memory: "
                         "add --drop-caches for storage alone");
@@ -299,6 +304,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->drifts = fabs(summary->drift) > DRIFT_MAX;
     summary->trains = totals.compute_ns > 0;
     summary->decodes = totals.waits.decode_busy_ns > 0 && strncmp(result->job->decode, "none", 4);
+    summary->mean_run_ns = summary->runs ? totals.wall_ns / summary->runs : 0;
     make_shares(result, &totals, &summary->shares);
     make_limit(&totals, summary);
     if (summary->runs)

@@ -29,10 +29,11 @@ struct summary {
     uint32_t runs; /* complete ones: only they are counted */
     struct stats_summary samples_per_s, bytes_per_s, au_percent, mlperf_au_percent;
     struct summary_part first, later;
-    double drift; /* of samples_per_s over the runs, see stats_drift() */
-    bool drifts;  /* that is more than a twentieth */
-    bool trains;  /* the trainer does work, AU means something */
-    bool decodes; /* images are decoded */
+    uint64_t mean_run_ns; /* wall time of all epochs of a run */
+    double drift;         /* of samples_per_s over the runs, see stats_drift() */
+    bool drifts;          /* that is more than a twentieth */
+    bool trains;          /* the trainer does work, AU means something */
+    bool decodes;         /* images are decoded */
     struct histogram read_latency_ns;
     uint64_t samples, skipped, requests, record_bytes, request_bytes, read_errors, short_reads;
     /* Over the first epochs of all runs; device_known when every one is. */

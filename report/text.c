@@ -201,7 +201,8 @@ static void print_bytes(const struct page *page)
         requested,
         summary->record_bytes ? (double)summary->request_bytes / (double)summary->record_bytes : 0);
     if (!summary->device_known || summary->first_record_bytes == 0) {
-        print_entry(page, "", "bytes that left storage: not known: %s", device->reason);
+        print_entry(page, "", "bytes that left storage: not known%s%s",
+                    device->reason[0] ? ": " : "", device->reason);
         return;
     }
     bytes_text(summary->device_bytes, left, sizeof left);
@@ -222,7 +223,7 @@ static void print_cold(const struct page *page)
             cold = &page->result->runs[i].cold;
     bytes_text(cold->total_bytes, total, sizeof total);
     if (summary->cache == RESULT_CACHE_UNVERIFIED)
-        print_entry(page, "Cache", "UNVERIFIED: %s", cold->reason);
+        print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
     else
         print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
                     summary_cache_name(summary->cache), summary->residue_percent, total,

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench list: every plug-in, and whether it works on this machine.
+ */
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/families.h"
+#include "cmd/help.h"
+#include "cmd/nearest.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+struct list_settings {
+    bool json;
+};
+
+static const struct option_spec list_options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct list_settings, json),
+     .summary = "print JSON instead of a table"},
+    {0},
+};
+
+static json_t *options_of(const struct option_spec *row)
+{
+    json_t *options = json_array();
+
+    for (; row && row->name; row++) {
+        json_t *option = json_object();
+        json_object_set_new(option, "name", json_string(row->name));
+        json_object_set_new(option, "summary", json_string(row->summary));
+        json_object_set_new(option, "default",
+                            row->fallback ? json_string(row->fallback) : json_null());
+        json_array_append_new(options, option);
+    }
+    return options;
+}
+
+static json_t *members_of(const struct family *family)
+{
+    json_t *members = json_array();
+
+    for (int i = 0; family->registry[i]; i++) {
+        const struct plugin *plugin = family->registry[i];
+        json_t *member = json_object();
+        fail_clear();
+        bool usable = plugin_usable(plugin) == 0;
+        json_object_set_new(member, "name", json_string(plugin->name));
+        json_object_set_new(member, "summary", json_string(plugin->summary));
+        json_object_set_new(member, "usable", json_boolean(usable));
+        json_object_set_new(member, "usable_reason",
+                            usable ? json_null() : json_string(fail_reason()));
+        json_object_set_new(member, "options", options_of(plugin->options));
+        json_array_append_new(members, member);
+    }
+    return members;
+}
+
+static void print_json(const char *only)
+{
+    json_t *document = json_object();
+
+    for (const struct family *family = family_table; family->name; family++)
+        if (!only || strcmp(only, family->name) == 0)
+            json_object_set_new(document, family->name, members_of(family));
+    json_dumpf(document, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(document);
+}
+
+static void print_family(const struct family *family)
+{
+    printf("%s: %s (--%s NAME)\n", family->name, family->summary, family->option);
+    for (int i = 0; family->registry[i]; i++) {
+        const struct plugin *plugin = family->registry[i];
+        fail_clear();
+        bool usable = plugin_usable(plugin) == 0;
+        printf("  %-12s%s\n", plugin->name, plugin->summary);
+        if (!usable)
+            printf("  %-12s-> not on this machine: %s\n", "", fail_reason());
+    }
+}
+
+static int list_run(const struct invocation *invocation)
+{
+    const struct list_settings *settings = invocation->settings;
+    const char *only = invocation->count ? invocation->operands[0] : NULL;
+    struct nearest nearest = nearest_start(only ? only : "");
+    bool found = !only;
+
+    for (const struct family *family = family_table; family->name; family++) {
+        found = found || strcmp(only, family->name) == 0;
+        nearest_offer(&nearest, family->name);
+    }
+    if (!found) {
+        fail(EINVAL, "there is no family '%s'%s%s%s", only, nearest.best ? "; did you mean '" : "",
+             nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
+        return command_misused(invocation);
+    }
+    if (settings->json) {
+        print_json(only);
+        return COMMAND_OK;
+    }
+    for (const struct family *family = family_table; family->name; family++) {
+        if (only && strcmp(only, family->name) != 0)
+            continue;
+        if (!only && family != family_table)
+            putchar('\n');
+        print_family(family);
+    }
+    return COMMAND_OK;
+}
+
+const struct command command_list = {
+    .name = "list",
+    .summary = "name the readers, formats, shuffles, decoders and trainers there are",
+    .operands = "[FAMILY]",
+    .operands_maximum = 1,
+    .description = "Names every plug-in with what it is for, and says which of them do not work "
+                   "on this machine and why. 'iobench --help=all' has their options.",
+    .options = list_options,
+    .settings_size = sizeof(struct list_settings),
+    .run = list_run,
+};

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench size: what N GPUs need from storage, and what the measured storage feeds.
+ */
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "report/load.h"
+#include "report/sizing.h"
+#include "report/words.h"
+#include "trainer/accelerator.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct size_settings {
+    char *gpu;
+    uint64_t gpus;
+    double rate;
+    double busy_percent;
+    uint64_t sample_bytes;
+    bool json;
+};
+
+static const struct option_spec size_options[] = {
+    {"gpus", 'g', OPTION_COUNT, offsetof(struct size_settings, gpus), .fallback = "8", .minimum = 1,
+     .maximum = 1e9, .summary = "how many GPUs are to be fed"},
+    {"gpu", 0, OPTION_TEXT, offsetof(struct size_settings, gpu), .metavar = "NAME",
+     .summary = "v100, a100, h100 or h200; without it, each of them"},
+    {"rate", 0, OPTION_REAL, offsetof(struct size_settings, rate), .fallback = "0", .maximum = 1e12,
+     .metavar = "N",
+     .summary = "samples a second one GPU takes, for your own network instead of ResNet-50"},
+    {"busy", 0, OPTION_REAL, offsetof(struct size_settings, busy_percent), .fallback = "100",
+     .minimum = 1, .maximum = 100, .metavar = "PERCENT",
+     .summary = "share of the time that they are to be busy (AU)"},
+    {"sample-size", 0, OPTION_SIZE, offsetof(struct size_settings, sample_bytes), .fallback = "0",
+     .summary = "bytes of one sample; 0 is that of the result, without one 110 KB as ImageNet"},
+    {"json", 0, OPTION_FLAG, offsetof(struct size_settings, json),
+     .summary = "print JSON instead of a table"},
+    {0},
+};
+
+/* ImageNet (ILSVRC-2012): 1,281,167 JPEG files of 143 GB. */
+static const double imagenet_sample_bytes = 143e9 / 1281167;
+
+/* job may be NULL: no result was given. */
+static struct sizing_basis basis_of(const struct size_settings *settings, const json_t *job)
+{
+    struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
+
+    if (job) {
+        double measured = load_number(job, "dataset.mean_record_bytes");
+        double asked = load_number(job, "summary.request_bytes");
+        double delivered = load_number(job, "summary.record_bytes");
+        double rate = load_number(job, "summary.samples_per_s");
+        if (measured > 0)
+            basis.sample_bytes = measured;
+        if (asked > delivered && delivered > 0)
+            basis.amplification = asked / delivered;
+        if (rate > 0)
+            basis.client_samples_per_s = rate;
+    }
+    if (settings->sample_bytes)
+        basis.sample_bytes = (double)settings->sample_bytes;
+    return basis;
+}
+
+static void print_basis(const struct sizing_basis *basis, const json_t *job)
+{
+    const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
+    const char *cache = load_text(job, "summary.cache_before");
+    const char *reason = load_text(job, "invalid_reason");
+    char rate[WORDS_BYTES], each[WORDS_BYTES];
+
+    bytes_text((uint64_t)basis->sample_bytes, each, sizeof each);
+    if (!job) {
+        printf("Samples of %s; nothing was measured.\n", each);
+        return;
+    }
+    if (label)
+        printf("%s\n", label);
+    if (!load_true(job, "valid"))
+        printf("The result is INVALID (%s): what follows rests on it.\n", reason ? reason : "?");
+    printf("Measured: %s samples/s of %s to one client; cache before: %s; limit: %s\n",
+           words_rate(basis->client_samples_per_s, rate), each, cache ? cache : "not known",
+           limit ? limit : "not known");
+    if (limit && strcmp(limit, "storage") != 0)
+        printf("Storage was not the limit: it may give more than this.\n");
+    if (cache && strcmp(cache, "cold") != 0)
+        printf("The cache was not proven cold: this may be the speed of memory.\n");
+}
+
+static void print_row(const struct sizing_basis *basis, const struct size_settings *settings,
+                      const char *title, double gpu_rate)
+{
+    struct sizing_need need =
+        sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
+    char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES], gigabits[WORDS_BYTES],
+        share[WORDS_BYTES], feeds[WORDS_BYTES];
+    double fed = basis->client_samples_per_s > 0
+                     ? basis->client_samples_per_s / (gpu_rate * settings->busy_percent / 100)
+                     : NAN;
+
+    snprintf(name, sizeof name, "%llu x %s", (unsigned long long)settings->gpus, title);
+    printf("  %-14s%14s%11s%11s%9s%15s%15s\n", name, words_rate(need.samples_per_s, samples),
+           words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
+           words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.client_share, share),
+           words_rate(fed, feeds));
+}
+
+static json_t *json_row(const struct sizing_basis *basis, const struct size_settings *settings,
+                        const char *title, double gpu_rate)
+{
+    struct sizing_need need =
+        sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
+    json_t *row = json_object();
+    bool measured = basis->client_samples_per_s > 0;
+
+    json_object_set_new(row, "gpu", json_string(title));
+    json_object_set_new(row, "gpus", json_integer((json_int_t)settings->gpus));
+    json_object_set_new(row, "gpu_samples_per_s", json_real(gpu_rate));
+    json_object_set_new(row, "busy_percent", json_real(settings->busy_percent));
+    json_object_set_new(row, "needs_samples_per_s", json_real(need.samples_per_s));
+    json_object_set_new(row, "needs_bytes_per_s", json_real(need.bytes_per_s));
+    json_object_set_new(row, "clients_like_measured",
+                        measured ? json_real(need.client_share) : json_null());
+    json_object_set_new(
+        row, "measured_feeds_gpus",
+        measured ? json_real(basis->client_samples_per_s / gpu_rate * 100 / settings->busy_percent)
+                 : json_null());
+    return row;
+}
+
+/* Every GPU asked for, to a row of the table or of rows. */
+static int each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
+                    json_t *rows)
+{
+    const struct accelerator *only = NULL;
+
+    if (settings->gpu && !(only = accelerator_find(settings->gpu)))
+        return fail(EINVAL, "--gpu: there is no figure for '%s'; give --rate", settings->gpu);
+    for (const struct accelerator *gpu = accelerator_table; gpu->name; gpu++) {
+        if ((only && gpu != only) || settings->rate > 0)
+            continue;
+        if (rows)
+            json_array_append_new(rows,
+                                  json_row(basis, settings, gpu->title, gpu->mixed_samples_per_s));
+        else
+            print_row(basis, settings, gpu->title, gpu->mixed_samples_per_s);
+    }
+    if (settings->rate > 0 && rows)
+        json_array_append_new(rows, json_row(basis, settings, "own", settings->rate));
+    else if (settings->rate > 0)
+        print_row(basis, settings, "own", settings->rate);
+    return 0;
+}
+
+static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
+{
+    struct sizing_basis basis = basis_of(settings, job);
+
+    if (rows)
+        return each_gpu(&basis, settings, rows);
+    print_basis(&basis, job);
+    printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
+           settings->busy_percent);
+    printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
+           "such clients", "one feeds GPUs");
+    return each_gpu(&basis, settings, NULL);
+}
+
+static int size_run(const struct invocation *invocation)
+{
+    const struct size_settings *settings = invocation->settings;
+    json_t *document = NULL, *rows = settings->json ? json_array() : NULL;
+    int code = 0;
+
+    if (invocation->count) {
+        document = load_document(invocation->operands[0]);
+        if (!document) {
+            json_decref(rows);
+            return command_failed(invocation);
+        }
+        const json_t *jobs = json_object_get(document, "jobs");
+        for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
+            if (i && !rows)
+                putchar('\n');
+            code = size_job(settings, json_array_get(jobs, i), rows);
+        }
+    } else {
+        code = size_job(settings, NULL, rows);
+    }
+    if (code == 0 && rows) {
+        json_dumpf(rows, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    if (code == 0 && !rows)
+        printf("\nSamples a second of one GPU are the best published for ResNet-50 in mixed "
+               "precision.\nGb/s is payload; leave room for protocols and for the exchange of "
+               "gradients.\n");
+    json_decref(rows);
+    json_decref(document);
+    return code ? command_misused(invocation) : COMMAND_OK;
+}
+
+const struct command command_size = {
+    .name = "size",
+    .summary = "what N GPUs need from storage, and how many a measured storage feeds",
+    .operands = "[RESULT.json]",
+    .operands_maximum = 1,
+    .description = "Computes the samples, bytes and network bandwidth a second that keep a number "
+                   "of GPUs busy, and how many clients like the measured one that takes. Clients "
+                   "add up only as far as storage and network go: measure with several to know.",
+    .examples = "iobench size --gpus 64 --gpu h200\twhat 64 H200 need\n"
+                "iobench size result.json --gpus 64\tand how far the measured storage goes\n",
+    .options = size_options,
+    .settings_size = sizeof(struct size_settings),
+    .run = size_run,
+};

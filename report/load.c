@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/load.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1 };
+
+static int check(const char *name, const json_t *document)
+{
+    const char *schema = load_text(document, "schema");
+    const json_t *jobs = json_object_get(document, "jobs");
+    double version = load_number(document, "schema_version");
+
+    if (!schema || strcmp(schema, "iobench-result") != 0)
+        return fail(EINVAL, "%s: this is no result of iobench (made with --json FILE)", name);
+    if (!(version == SCHEMA_VERSION))
+        return fail(EINVAL, "%s: schema version %g, this program reads %d", name, version,
+                    SCHEMA_VERSION);
+    if (!json_is_array(jobs) || json_array_size(jobs) == 0)
+        return fail(EINVAL, "%s: there is no job in it", name);
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        if (!json_is_object(json_array_get(jobs, i)))
+            return fail(EINVAL, "%s: job %zu is no object", name, i);
+    return 0;
+}
+
+json_t *load_parse(const char *name, const char *text, size_t bytes)
+{
+    json_error_t error;
+    json_t *document = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+
+    if (!document) {
+        fail(EINVAL, "%s:%d: %s", name, error.line, error.text);
+        return NULL;
+    }
+    if (check(name, document)) {
+        json_decref(document);
+        return NULL;
+    }
+    return document;
+}
+
+json_t *load_document(const char *path)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+
+    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
+        return NULL;
+    json_t *document = load_parse(path, text, bytes);
+    free(text);
+    return document;
+}
+
+const json_t *load_member(const json_t *object, const char *path)
+{
+    char key[64];
+
+    while (object && *path) {
+        size_t length = strcspn(path, ".");
+        if (length >= sizeof key)
+            return NULL;
+        memcpy(key, path, length);
+        key[length] = '\0';
+        object = json_object_get(object, key);
+        path += length + (path[length] == '.');
+    }
+    return object;
+}
+
+double load_number(const json_t *object, const char *path)
+{
+    const json_t *member = load_member(object, path);
+
+    return json_is_number(member) ? json_number_value(member) : NAN;
+}
+
+const char *load_text(const json_t *object, const char *path)
+{
+    return json_string_value(load_member(object, path));
+}
+
+bool load_true(const json_t *object, const char *path)
+{
+    return json_is_true(load_member(object, path));
+}
+
+size_t load_series(const json_t *job, const char *list, const char *path, double *values,
+                   size_t capacity)
+{
+    const json_t *array = load_member(job, list);
+    size_t count = 0;
+
+    for (size_t i = 0; i < json_array_size(array) && count < capacity; i++) {
+        double value = load_number(json_array_get(array, i), path);
+        if (isfinite(value))
+            values[count++] = value;
+    }
+    return count;
+}
