@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct epoch_range {
     uint64_t first_batch, batches, draws;
@@ -47,7 +48,11 @@ struct batcher *batcher_create(const struct batcher_site *site)
     batcher->site = *site;
     pthread_mutex_init(&batcher->lock, NULL);
     pthread_cond_init(&batcher->batch_opened, NULL);
-    pthread_cond_init(&batcher->batch_complete, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&batcher->batch_complete, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     batcher->ranges = memory_array(site->epochs_max, sizeof *batcher->ranges);
     batcher->slots = memory_array(site->slots, sizeof *batcher->slots);
     batcher->labels = memory_array((size_t)site->slots * site->batch_size, sizeof *batcher->labels);
@@ -191,16 +196,21 @@ void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows)
 
 int batcher_take(struct batcher *batcher, struct batcher_batch *batch)
 {
+    const uint64_t until_ns = clock_now_ns() + BATCHER_PATIENCE_NS;
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                                   .tv_nsec = (long)(until_ns % 1000000000u)};
     int code = 1;
 
     pthread_mutex_lock(&batcher->lock);
     uint64_t number = batcher->taken;
     struct slot *slot = &batcher->slots[number % batcher->site.slots];
-    while (!(number < gate_value(&batcher->opened) && slot->complete) && !batcher->cancelled)
-        pthread_cond_wait(&batcher->batch_complete, &batcher->lock);
+    while (code == 1 && !batcher->cancelled &&
+           !(number < gate_value(&batcher->opened) && slot->complete))
+        if (pthread_cond_timedwait(&batcher->batch_complete, &batcher->lock, &until))
+            code = 0;
     if (batcher->cancelled) {
         code = -ECANCELED;
-    } else {
+    } else if (code == 1) {
         const struct epoch_range *range = &batcher->ranges[batcher->take_epoch];
         while (number >= range->first_batch + range->batches)
             range = &batcher->ranges[++batcher->take_epoch];

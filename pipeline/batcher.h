@@ -25,6 +25,8 @@ struct batcher_site {
     uint64_t epochs_max;
 };
 
+#define BATCHER_PATIENCE_NS UINT64_C(100000000)
+
 struct batcher_batch {
     void *rows;
     int32_t *labels;
@@ -53,7 +55,8 @@ int32_t *batcher_label(struct batcher *batcher, uint64_t address);
 /* A worker: so many rows of this batch are written. */
 void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows);
 
-/* The trainer: wait for the next batch. 1, or -ECANCELED. */
+/* The trainer: wait for the next batch. 1; 0 when none came within BATCHER_PATIENCE_NS, so that the
+ * caller may look around; or -ECANCELED. */
 int batcher_take(struct batcher *batcher, struct batcher_batch *batch);
 /* The trainer: the batch taken last is no longer needed. */
 void batcher_give(struct batcher *batcher);

@@ -258,6 +258,7 @@ static void cancel(struct engine *engine)
     batcher_cancel(engine->batcher);
 }
 
+/* One step, or a moment of waiting for its batch. */
 static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 {
     struct batcher_batch batch;
@@ -266,9 +267,9 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 
     int code = batcher_take(engine->batcher, &batch);
     uint64_t taken_ns = clock_now_ns();
-    if (code < 0)
-        return code;
     epoch->wait_ns += taken_ns - start_ns;
+    if (code <= 0)
+        return code;
     if (epoch->batches == 0)
         epoch->first_batch_ns = taken_ns - epoch->start_ns;
     struct trainer_batch given = {.rows = batch.rows,
