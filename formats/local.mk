@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
+	formats/caffe.c formats/caffe.h \
 	formats/example.c formats/example.h \
 	formats/format.c formats/format.h \
 	formats/idx.c formats/idx.h \
 	formats/plugins.h formats/registry.c \
+	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \
 	formats/shard_list.c formats/shard_list.h \
 	formats/sink.c formats/sink.h \
 	formats/tfrecord.c formats/tfrecord.h formats/tfrecord_writer.c
+if HAVE_LMDB
+libiobench_a_SOURCES += formats/lmdb_write.c
+else
+libiobench_a_SOURCES += formats/lmdb_absent.c
+endif

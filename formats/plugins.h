@@ -7,5 +7,6 @@
 
 extern const struct format_ops format_recordio;
 extern const struct format_ops format_shards;
+extern const struct format_ops format_lmdb;
 
 #endif

@@ -5,5 +5,6 @@
 const struct plugin *const format_registry[] = {
     &format_recordio.plugin,
     &format_shards.plugin,
+    &format_lmdb.plugin,
     NULL,
 };

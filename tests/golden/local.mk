@@ -18,3 +18,13 @@ EXTRA_DIST += \
 	tests/golden/tfrecord/packed/gzip-00000-of-00001 \
 	tests/golden/tfrecord/packed/zlib.tfrecord \
 	tests/golden/tfrecord/tfds/tiny-train.tfrecord-00000-of-00001
+
+EXTRA_DIST += \
+	tests/golden/caffe_messages.py \
+	tests/golden/make_lmdb.py \
+	tests/golden/lmdb.manifest \
+	tests/golden/lmdb/datum/data.mdb \
+	tests/golden/lmdb/datum_raw.mdb \
+	tests/golden/lmdb/deep/data.mdb \
+	tests/golden/lmdb/lsun/data.mdb \
+	tests/golden/lmdb/tensors/data.mdb

@@ -15,3 +15,12 @@ UNIT_TESTS += tests/unit/test_golden
 tests_unit_test_golden_SOURCES = tests/unit/test_golden.c tests/unit/unit.h
 tests_unit_test_golden_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_golden_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_caffe
+tests_unit_test_caffe_SOURCES = tests/unit/test_caffe.c tests/unit/unit.h
+tests_unit_test_caffe_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_lmdb
+tests_unit_test_lmdb_SOURCES = tests/unit/test_lmdb.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_lmdb_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
+tests_unit_test_lmdb_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/caffe.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "formats/protobuf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+
+enum datum_field {
+    DATUM_CHANNELS = 1,
+    DATUM_HEIGHT = 2,
+    DATUM_WIDTH = 3,
+    DATUM_DATA = 4,
+    DATUM_LABEL = 5,
+    DATUM_FLOATS = 6,
+    DATUM_ENCODED = 7,
+};
+
+enum tensor_field {
+    TENSORS_TENSOR = 1,
+    TENSOR_DIMS = 1,
+    TENSOR_TYPE = 2,
+    TENSOR_FLOATS = 3,
+    TENSOR_INTEGERS = 4,
+    TENSOR_BYTES = 5,
+    TENSOR_STRINGS = 6,
+};
+
+enum tensor_type { TENSOR_FLOAT = 1, TENSOR_INT32 = 2, TENSOR_BYTE = 3, TENSOR_STRING = 4 };
+
+/* An image is a field of at most 2^32 bytes, so no side needs more. */
+enum { SIDE_MAX = 1 << 24, CHANNELS_MAX = 4, DIMS_MAX = 4 };
+
+static int malformed(const char *what)
+{
+    return fail(EBADMSG, "%s", what);
+}
+
+/* protobuf keeps an int32 as a 64-bit number with its sign, or cut to 32 bits by old writers. */
+static bool take_int32(uint64_t value, int32_t *number)
+{
+    *number = (int32_t)(uint32_t)value;
+    return (int64_t)value == *number || value == (uint32_t)value;
+}
+
+/* The raw image's sides, and that they make up its length. */
+static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_t height,
+                   uint64_t width, uint64_t channels)
+{
+    if (height == 0 || height > SIDE_MAX || width == 0 || width > SIDE_MAX || channels == 0 ||
+        channels > CHANNELS_MAX || height * width * channels != sample->image_bytes)
+        return fail(EBADMSG, "a raw image of %zu bytes is not %llu x %llu x %llu",
+                    sample->image_bytes, (unsigned long long)height, (unsigned long long)width,
+                    (unsigned long long)channels);
+    sample->encoding = encoding;
+    sample->height = (uint32_t)height;
+    sample->width = (uint32_t)width;
+    sample->channels = (uint32_t)channels;
+    return 0;
+}
+
+static int parse_datum(const void *value, size_t bytes, struct sample *sample)
+{
+    struct protobuf_cursor cursor = protobuf_start(value, bytes);
+    struct protobuf_field field;
+    uint64_t sides[DATUM_WIDTH + 1] = {0};
+    bool encoded = false, floats = false;
+    int got;
+
+    sample->label = 0; /* what Caffe takes a Datum without a label to have */
+    while ((got = protobuf_next(&cursor, &field)) == 1) {
+        const uint32_t number = field.number;
+        if (number <= DATUM_WIDTH && field.wire == PROTOBUF_VARINT) {
+            sides[number] = field.value;
+        } else if (number == DATUM_DATA && field.wire == PROTOBUF_BYTES) {
+            sample->image = field.bytes;
+            sample->image_bytes = field.count;
+        } else if (number == DATUM_LABEL && field.wire == PROTOBUF_VARINT) {
+            if (!take_int32(field.value, &sample->label))
+                return malformed("the label of a Datum is no 32-bit number");
+        } else if (number == DATUM_ENCODED && field.wire == PROTOBUF_VARINT) {
+            encoded = field.value != 0;
+        } else if (number == DATUM_FLOATS) {
+            floats = true;
+        } else if (number <= DATUM_ENCODED) {
+            return malformed("not a Datum: a field has the wrong type");
+        }
+    }
+    if (got < 0)
+        return malformed("a Datum is malformed");
+    if (sample->image_bytes == 0)
+        return floats ? fail(ENOTSUP, "a Datum of floating-point numbers is not an image")
+                      : malformed("a Datum without an image");
+    if (encoded)
+        return 0;
+    return set_raw(sample, SAMPLE_RAW_CHW, sides[DATUM_HEIGHT], sides[DATUM_WIDTH],
+                   sides[DATUM_CHANNELS]);
+}
+
+struct tensor {
+    uint64_t type, dims[DIMS_MAX];
+    uint32_t dim_count;
+    const uint8_t *bytes; /* byte_data or the first of string_data */
+    size_t count;
+    bool has_integer, has_float;
+    uint64_t integer; /* the first of each */
+    float real;
+};
+
+/* A repeated number, packed or not: the first is kept in *first, all of them in the tensor's
+ * dims when first is NULL. */
+static int take_numbers(struct tensor *tensor, const struct protobuf_field *field, uint64_t *first)
+{
+    struct protobuf_cursor packed = protobuf_nested(field);
+    uint64_t number = field->value;
+    int got = 1;
+
+    if (field->wire != PROTOBUF_VARINT && field->wire != PROTOBUF_BYTES)
+        return -EBADMSG;
+    do {
+        if (field->wire == PROTOBUF_BYTES)
+            got = protobuf_varint(&packed, &number);
+        if (got != 1)
+            return got;
+        if (!first && tensor->dim_count < DIMS_MAX)
+            tensor->dims[tensor->dim_count] = number;
+        if (!first)
+            tensor->dim_count++;
+        else if (!tensor->has_integer)
+            *first = number;
+        tensor->has_integer |= first != NULL;
+    } while (field->wire == PROTOBUF_BYTES);
+    return 0;
+}
+
+static int take_float(struct tensor *tensor, const struct protobuf_field *field)
+{
+    if (field->wire == PROTOBUF_BYTES && field->count % 4 == 0) {
+        if (field->count && !tensor->has_float)
+            tensor->real = bytes_le_float(field->bytes);
+        tensor->has_float |= field->count > 0;
+        return 0;
+    }
+    if (field->wire != PROTOBUF_FIXED32)
+        return -EBADMSG;
+    uint8_t bytes[4];
+    bytes_put_le32(bytes, (uint32_t)field->value);
+    if (!tensor->has_float)
+        tensor->real = bytes_le_float(bytes);
+    tensor->has_float = true;
+    return 0;
+}
+
+static int parse_tensor(const struct protobuf_field *message, struct tensor *tensor)
+{
+    struct protobuf_cursor cursor = protobuf_nested(message);
+    struct protobuf_field field;
+    int got, code = 0;
+
+    *tensor = (struct tensor){0};
+    while (code == 0 && (got = protobuf_next(&cursor, &field)) != 0) {
+        if (got < 0)
+            return got;
+        if (field.number == TENSOR_DIMS)
+            code = take_numbers(tensor, &field, NULL);
+        else if (field.number == TENSOR_TYPE && field.wire == PROTOBUF_VARINT)
+            tensor->type = field.value;
+        else if (field.number == TENSOR_INTEGERS)
+            code = take_numbers(tensor, &field, &tensor->integer);
+        else if (field.number == TENSOR_FLOATS)
+            code = take_float(tensor, &field);
+        else if ((field.number == TENSOR_BYTES || field.number == TENSOR_STRINGS) &&
+                 field.wire == PROTOBUF_BYTES && !tensor->bytes) {
+            tensor->bytes = field.bytes;
+            tensor->count = field.count;
+        }
+    }
+    return code;
+}
+
+static int take_image(const struct tensor *tensor, struct sample *sample)
+{
+    sample->image = tensor->bytes;
+    sample->image_bytes = tensor->count;
+    if (tensor->count == 0)
+        return malformed("TensorProtos whose first tensor has no image");
+    if (tensor->type == TENSOR_STRING)
+        return 0;
+    if (tensor->type != TENSOR_BYTE)
+        return fail(ENOTSUP, "an image tensor of data type %llu; STRING and BYTE are read",
+                    (unsigned long long)tensor->type);
+    if (tensor->dim_count != 2 && tensor->dim_count != 3)
+        return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
+    return set_raw(sample, SAMPLE_RAW_HWC, tensor->dims[0], tensor->dims[1],
+                   tensor->dim_count == 3 ? tensor->dims[2] : 1);
+}
+
+static int take_label(const struct tensor *tensor, struct sample *sample)
+{
+    if (tensor->type == TENSOR_INT32 && tensor->has_integer)
+        return take_int32(tensor->integer, &sample->label)
+                   ? 0
+                   : malformed("a label tensor whose number has more than 32 bits");
+    if (tensor->type == TENSOR_FLOAT && tensor->has_float) {
+        if (!(tensor->real >= -2147483648.0f && tensor->real < 2147483648.0f))
+            return malformed("a label tensor whose number is no class");
+        sample->label = (int32_t)tensor->real;
+        return 0;
+    }
+    return malformed("the second tensor is no label: neither INT32 nor FLOAT");
+}
+
+static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
+{
+    struct protobuf_cursor cursor = protobuf_start(value, bytes);
+    struct protobuf_field field;
+    struct tensor tensor;
+    uint32_t count = 0;
+    int got;
+
+    while ((got = protobuf_next(&cursor, &field)) == 1) {
+        if (field.number != TENSORS_TENSOR || field.wire != PROTOBUF_BYTES)
+            continue;
+        if (parse_tensor(&field, &tensor))
+            return malformed("a tensor is malformed");
+        int code = count == 0   ? take_image(&tensor, sample)
+                   : count == 1 ? take_label(&tensor, sample)
+                                : 0; /* a bounding box, or what else the network is fed */
+        if (code)
+            return code;
+        count++;
+    }
+    if (got < 0)
+        return malformed("TensorProtos are malformed");
+    return count ? 0 : malformed("TensorProtos without a tensor");
+}
+
+/* Neither message can begin like an image: a Datum's first byte names a field from 1 to 7. */
+static bool is_image(const uint8_t *value, size_t bytes)
+{
+    static const struct {
+        const char *start;
+        size_t bytes;
+    } kinds[] = {{"\xff\xd8\xff", 3}, {"\x89PNG", 4}, {"RIFF", 4}, {"GIF8", 4}, {"BM", 2}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (bytes >= kinds[i].bytes && memcmp(value, kinds[i].start, kinds[i].bytes) == 0)
+            return true;
+    return false;
+}
+
+int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample)
+{
+    static const uint8_t tensors_start = TENSORS_TENSOR << 3 | PROTOBUF_BYTES;
+
+    if (bytes == 0)
+        return malformed("an empty value");
+    if (flavour == CAFFE_AUTO)
+        flavour = is_image(value, bytes)                     ? CAFFE_IMAGE
+                  : *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS
+                                                             : CAFFE_DATUM;
+    if (flavour == CAFFE_DATUM)
+        return parse_datum(value, bytes, sample);
+    if (flavour == CAFFE_TENSORS)
+        return parse_tensors(value, bytes, sample);
+    sample->image = value;
+    sample->image_bytes = bytes;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* Where the next byte goes; NULL while the length is being found. */
+struct output {
+    uint8_t *to;
+    size_t bytes;
+};
+
+static void put_number(struct output *output, uint32_t field, uint64_t number)
+{
+    if (output->to)
+        protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_VARINT),
+                            number);
+    output->bytes += 1 + protobuf_varint_bytes(number); /* fields below 16 have a tag of one byte */
+}
+
+/* The tag and length of a field of count bytes, which follow. */
+static void put_length(struct output *output, uint32_t field, size_t count)
+{
+    if (output->to)
+        protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_BYTES),
+                            count);
+    output->bytes += 1 + protobuf_varint_bytes(count);
+}
+
+static void put_image(struct output *output, const struct sample *sample, bool planes)
+{
+    uint8_t *to = output->to ? output->to + output->bytes : NULL;
+    const uint8_t *from = sample->image;
+
+    output->bytes += sample->image_bytes;
+    if (!to)
+        return;
+    if (sample->encoding == SAMPLE_ENCODED || planes == (sample->encoding == SAMPLE_RAW_CHW)) {
+        memcpy(to, from, sample->image_bytes);
+        return;
+    }
+    /* Pixels, red first, to planes, blue first, or back. */
+    const size_t channels = sample->channels, pixels = sample->image_bytes / channels;
+    for (size_t channel = 0; channel < channels; channel++)
+        for (size_t pixel = 0; pixel < pixels; pixel++) {
+            const size_t in_planes = (channels - 1 - channel) * pixels + pixel;
+            const size_t in_pixels = pixel * channels + channel;
+            to[planes ? in_planes : in_pixels] = from[planes ? in_pixels : in_planes];
+        }
+}
+
+static uint64_t label_number(const struct sample *sample)
+{
+    return (uint64_t)(int64_t)sample->label;
+}
+
+/* Fields in the order of their numbers, as protobuf's own writers put them. */
+static void put_datum(struct output *output, const struct sample *sample)
+{
+    const bool raw = sample->encoding != SAMPLE_ENCODED;
+
+    if (raw) {
+        put_number(output, DATUM_CHANNELS, sample->channels);
+        put_number(output, DATUM_HEIGHT, sample->height);
+        put_number(output, DATUM_WIDTH, sample->width);
+    }
+    put_length(output, DATUM_DATA, sample->image_bytes);
+    put_image(output, sample, true);
+    put_number(output, DATUM_LABEL, label_number(sample));
+    put_number(output, DATUM_ENCODED, !raw);
+}
+
+static void put_image_tensor(struct output *output, const struct sample *sample)
+{
+    if (sample->encoding == SAMPLE_ENCODED) {
+        put_number(output, TENSOR_DIMS, 1);
+        put_number(output, TENSOR_TYPE, TENSOR_STRING);
+        put_length(output, TENSOR_STRINGS, sample->image_bytes);
+    } else {
+        put_number(output, TENSOR_DIMS, sample->height);
+        put_number(output, TENSOR_DIMS, sample->width);
+        put_number(output, TENSOR_DIMS, sample->channels);
+        put_number(output, TENSOR_TYPE, TENSOR_BYTE);
+        put_length(output, TENSOR_BYTES, sample->image_bytes);
+    }
+    put_image(output, sample, false);
+}
+
+static void put_label_tensor(struct output *output, const struct sample *sample)
+{
+    const uint64_t label = label_number(sample);
+
+    put_number(output, TENSOR_DIMS, 1);
+    put_number(output, TENSOR_TYPE, TENSOR_INT32);
+    put_length(output, TENSOR_INTEGERS, protobuf_varint_bytes(label));
+    if (output->to)
+        protobuf_put_varint(output->to + output->bytes, label);
+    output->bytes += protobuf_varint_bytes(label);
+}
+
+static void put_tensors(struct output *output, const struct sample *sample)
+{
+    struct output image = {0}, label = {0};
+
+    put_image_tensor(&image, sample);
+    put_length(output, TENSORS_TENSOR, image.bytes);
+    put_image_tensor(output, sample);
+    put_label_tensor(&label, sample);
+    put_length(output, TENSORS_TENSOR, label.bytes);
+    put_label_tensor(output, sample);
+}
+
+static void put(enum caffe_flavour flavour, const struct sample *sample, struct output *output)
+{
+    if (flavour == CAFFE_TENSORS)
+        put_tensors(output, sample);
+    else if (flavour == CAFFE_IMAGE)
+        put_image(output, sample, false);
+    else
+        put_datum(output, sample);
+}
+
+size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample)
+{
+    struct output output = {0};
+
+    put(flavour, sample, &output);
+    return output.bytes;
+}
+
+void caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to)
+{
+    struct output output = {.to = to};
+
+    put(flavour, sample, &output);
+}

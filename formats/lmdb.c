@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LMDB as Caffe, Caffe2 and LSUN use it: one database whose values are samples. It is indexed by
+ * walking its pages (formats/lmdb_walk.h); a record is a value, wherever it lies, so any reader
+ * can bring it. Keys are not read again: a sample from here has no name.
+ */
+#include "formats/caffe.h"
+#include "formats/lmdb_walk.h"
+#include "formats/lmdb_write.h"
+#include "formats/plugins.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/option.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct lmdb_settings {
+    int flavour;
+};
+
+static const char *const flavours[] = {"auto", "datum", "tensors", "image", NULL};
+
+static const struct option_spec lmdb_options[] = {
+    {.name = "flavour",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct lmdb_settings, flavour),
+     .fallback = "auto",
+     .choices = flavours,
+     .summary =
+         "what a value is: Caffe's Datum, Caffe2's TensorProtos, a bare image; auto looks at "
+         "each, and writes Datum"},
+    {0},
+};
+
+/* The file of a database that is a folder, or that is one file. free() it. */
+static char *database_path(const char *root)
+{
+    if (file_is_folder(root))
+        return file_join(root, "data.mdb");
+    char *path = strdup(root);
+    if (!path)
+        fail(ENOMEM, "out of memory for a path");
+    return path;
+}
+
+static int lmdb_detect(const char *root)
+{
+    char *path = database_path(root);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    uint8_t start[256];
+    int sure = 0;
+
+    if (fd >= 0) {
+        ssize_t got = pread(fd, start, sizeof start, 0);
+        if (got > 0 && lmdb_looks_like(start, (size_t)got))
+            sure = 100;
+        else if (file_is_folder(root))
+            sure = 60; /* damaged, perhaps: its own message helps more than none */
+        close(fd);
+    }
+    free(path);
+    return sure;
+}
+
+/* Names that some tools keep beside the samples. */
+static bool is_sample(const struct lmdb_entry *entry)
+{
+    return !(entry->key_bytes == 7 && memcmp(entry->key, "__len__", 7) == 0) &&
+           !(entry->key_bytes == 8 && memcmp(entry->key, "__keys__", 8) == 0);
+}
+
+static int add_entry(void *context, const struct lmdb_entry *entry)
+{
+    return is_sample(entry) ? catalog_add(context, entry->offset, entry->bytes) : 0;
+}
+
+static int lmdb_index(const void *settings, const char *root, const struct format_scan *scan,
+                      struct catalog *catalog)
+{
+    char *path = database_path(root);
+
+    (void)settings;
+    if (!path)
+        return -ENOMEM;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int code = fd < 0 ? fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno)) : 0;
+    if (code == 0)
+        code = catalog_begin_shard(catalog, path, fd, 0);
+    if (code == 0)
+        code = lmdb_walk(fd, path, scan, add_entry, catalog);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return code;
+}
+
+static int lmdb_parse(const void *settings, const struct shard *shard, const void *record,
+                      size_t bytes, unsigned flags, struct format_scratch *scratch,
+                      struct sample *sample)
+{
+    const struct lmdb_settings *lmdb = settings;
+
+    (void)shard, (void)flags, (void)scratch;
+    return caffe_parse((enum caffe_flavour)lmdb->flavour, record, bytes, sample);
+}
+
+static int lmdb_shard_open(void *state, const void *settings, const char *path)
+{
+    const struct lmdb_settings *lmdb = settings;
+
+    return lmdb_write_open(state, (enum caffe_flavour)lmdb->flavour, path);
+}
+
+static int lmdb_shard_append(void *state, const struct sample *sample)
+{
+    return lmdb_write_append(state, sample);
+}
+
+static int lmdb_shard_close(void *state, bool commit)
+{
+    return lmdb_write_close(state, commit);
+}
+
+/* One database holds a data set; its tools know no shards. */
+static int lmdb_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
+{
+    (void)shard;
+    if (shards == 0)
+        return 1;
+    *path = file_join(folder, "data.mdb");
+    return *path ? 0 : -ENOMEM;
+}
+
+const struct format_ops format_lmdb = {
+    .plugin = {.name = "lmdb",
+               .summary = "LMDB of Caffe (Datum), Caffe2 (TensorProtos) or LSUN (images)",
+               .options = lmdb_options,
+               .settings_size = sizeof(struct lmdb_settings),
+               .state_size = sizeof(struct lmdb_write)},
+    .detect = lmdb_detect,
+    .index = lmdb_index,
+    .parse = lmdb_parse,
+    .shard_open = lmdb_shard_open,
+    .shard_append = lmdb_shard_append,
+    .shard_close = lmdb_shard_close,
+    .shard_path = lmdb_shard_path,
+};

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A page starts with u64 page number, u16 pad, u16 flags, u16 lower, u16 upper; then one u16 per
+ * node, its offset from the start of the page. A node is u16 low, u16 high, u16 flags, u16 key
+ * bytes, key, and in a leaf the value: low | high << 16 bytes of it, or with NODE_BIG the u64
+ * number of the first of the overflow pages, whose one header is followed by the whole value.
+ * In a branch low | high << 16 | flags << 32 is the page number of the child.
+ *
+ * What keeps a damaged file from doing harm:
+ *  1. A page is used once: branch, leaf and overflow pages are marked when they are met, and
+ *     meeting a marked one is a fault. So the walk ends, and no byte belongs to two values.
+ *  2. All leaves lie at the depth that the meta page says, at most DEPTH_MAX. Above are branches.
+ *  3. The nodes of a page together fill it from its upper bound to its end, as liblmdb keeps them,
+ *     so a page cannot give more records than it has room for.
+ *  4. Keys rise through the whole tree, and there are as many as the meta page says.
+ */
+#include "formats/lmdb_walk.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    META_MAGIC_OFFSET = 16,
+    META_BYTES = 152, /* page header and meta structure */
+    PAGE_HEADER_BYTES = 16,
+    PAGE_BYTES_MIN = 512,
+    PAGE_BYTES_MAX = 32768,
+    NODE_BYTES = 8,
+    DEPTH_MAX = 32,
+    PROGRESS_PAGES = 4096,
+};
+
+#define LMDB_MAGIC 0xbeefc0deu
+
+enum page_flags {
+    PAGE_BRANCH = 0x01,
+    PAGE_LEAF = 0x02,
+    PAGE_OVERFLOW = 0x04,
+    PAGE_META = 0x08,
+    PAGE_LEAF2 = 0x20,
+    PAGE_SUB = 0x40,
+    PAGE_KIND = PAGE_BRANCH | PAGE_LEAF | PAGE_OVERFLOW | PAGE_META | PAGE_LEAF2 | PAGE_SUB,
+};
+
+enum node_flags { NODE_BIG = 0x01, NODE_DATABASE = 0x02, NODE_DUPLICATES = 0x04 };
+
+enum database_flags {
+    DATABASE_REVERSE_KEY = 0x02,
+    DATABASE_DUPSORT = 0x04,
+    DATABASE_INTEGER_KEY = 0x08
+};
+
+struct meta {
+    uint32_t page_bytes;
+    uint16_t flags, depth;
+    uint64_t entries, root, last_page, transaction;
+};
+
+struct level {
+    uint8_t *page;
+    uint64_t number;
+    uint32_t node_count, next;
+};
+
+struct walk {
+    int fd;
+    const char *path;
+    const struct format_scan *scan;
+    lmdb_visit visit;
+    void *context;
+    struct meta meta;
+    uint64_t file_bytes, page_count; /* pages that the meta page vouches for and the file has */
+    uint8_t *used;                   /* a bit a page */
+    struct level levels[DEPTH_MAX];
+    uint8_t *pages; /* one a level */
+    uint8_t last_key[PAGE_BYTES_MAX];
+    size_t last_key_bytes;
+    uint64_t entries, pages_read;
+    bool incomplete; /* a fault was passed over: the count cannot fit */
+};
+
+static int fault(struct walk *walk, uint64_t offset, const char *what)
+{
+    walk->incomplete = true;
+    return format_fault(walk->scan, EBADMSG, walk->path, offset, what);
+}
+
+/* ---- meta pages ---- */
+
+bool lmdb_looks_like(const uint8_t *start, size_t bytes)
+{
+    return bytes >= META_BYTES && (bytes_le16(start + 10) & PAGE_META) &&
+           bytes_le32(start + META_MAGIC_OFFSET) == LMDB_MAGIC;
+}
+
+static int read_meta(struct walk *walk, uint64_t offset, struct meta *meta)
+{
+    uint8_t page[META_BYTES];
+    ssize_t got = file_read_at(walk->fd, page, sizeof page, offset, walk->path);
+
+    if (got < 0)
+        return (int)got;
+    if ((size_t)got < sizeof page)
+        return fault(walk, offset, "the file ends before its meta page does");
+    if (!lmdb_looks_like(page, sizeof page))
+        return fault(walk, offset, "not a meta page of LMDB");
+    const uint8_t *at = page + META_MAGIC_OFFSET;
+    if (bytes_le32(at + 4) != 1)
+        return fail(
+            ENOTSUP,
+            "%s: its data version is %u; version 1 (LMDB 0.9) is read, not the encrypted or "
+            "checksummed files of later ones; copy it with the tools of LMDB 0.9",
+            walk->path, bytes_le32(at + 4));
+    const uint8_t *free_database = at + 24, *main_database = at + 72;
+    *meta = (struct meta){
+        .page_bytes = bytes_le32(free_database),
+        .flags = bytes_le16(main_database + 4),
+        .depth = bytes_le16(main_database + 6),
+        .entries = bytes_le64(main_database + 32),
+        .root = bytes_le64(main_database + 40),
+        .last_page = bytes_le64(at + 120),
+        .transaction = bytes_le64(at + 128),
+    };
+    if (meta->page_bytes < PAGE_BYTES_MIN || meta->page_bytes > PAGE_BYTES_MAX ||
+        (meta->page_bytes & (meta->page_bytes - 1)))
+        return fault(walk, offset, "the size of a page in its meta page is wrong");
+    return 0;
+}
+
+/* 1: a fault was passed over and there is nothing to walk. */
+static int nothing_left(int code)
+{
+    return code ? code : 1;
+}
+
+/* liblmdb writes the two in turn, so the one of the larger transaction holds. It refuses a file
+ * when either is no meta page, and so does this: the older one alone may tell of reused pages. */
+static int choose_meta(struct walk *walk)
+{
+    struct meta first = {0}, second = {0};
+    int code = read_meta(walk, 0, &first);
+
+    if (code == 0 && first.page_bytes)
+        code = read_meta(walk, first.page_bytes, &second);
+    if (code || !second.page_bytes)
+        return nothing_left(code);
+    if (second.page_bytes != first.page_bytes)
+        return nothing_left(
+            fault(walk, first.page_bytes, "its meta pages differ in the size of a page"));
+    walk->meta = first.transaction < second.transaction ? second : first;
+    return 0;
+}
+
+static int check_meta(struct walk *walk)
+{
+    const struct meta *meta = &walk->meta;
+    const uint64_t file_pages = walk->file_bytes / meta->page_bytes;
+
+    if (meta->flags & DATABASE_DUPSORT)
+        return fail(ENOTSUP, "%s: a database with several values a key (DUPSORT) is not supported",
+                    walk->path);
+    if (meta->last_page >= file_pages) {
+        int code = fault(walk, walk->file_bytes,
+                         "the file is shorter than its meta page says: it is truncated");
+        if (code)
+            return code;
+    }
+    walk->page_count = meta->last_page < file_pages ? meta->last_page + 1 : file_pages;
+    if (meta->root != UINT64_MAX && (meta->depth == 0 || meta->depth > DEPTH_MAX))
+        return nothing_left(fault(walk, 0, "the depth of its tree is wrong"));
+    return 0;
+}
+
+/* ---- pages ---- */
+
+/* Mark pages as used. False when one of them was, or does not exist. */
+static bool mark_pages(struct walk *walk, uint64_t first, uint64_t count)
+{
+    if (first < 2 || first >= walk->page_count || count > walk->page_count - first)
+        return false;
+    for (uint64_t i = first; i < first + count;) {
+        uint8_t *byte = &walk->used[i / 8];
+        if (i % 8 == 0 && count - (i - first) >= 8) {
+            if (*byte)
+                return false;
+            *byte = 0xff;
+            i += 8;
+            continue;
+        }
+        if (*byte & 1u << i % 8)
+            return false;
+        *byte |= (uint8_t)(1u << i % 8);
+        i++;
+    }
+    return true;
+}
+
+/* What a node takes on its page. */
+static size_t node_bytes(const uint8_t *node, bool leaf)
+{
+    size_t bytes = NODE_BYTES + (size_t)bytes_le16(node + 6);
+
+    if (leaf && (bytes_le16(node + 4) & NODE_BIG))
+        bytes += 8;
+    else if (leaf)
+        bytes += bytes_le16(node) | (size_t)bytes_le16(node + 2) << 16;
+    return bytes;
+}
+
+static const uint8_t *node_at(const struct level *level, uint32_t index)
+{
+    return level->page + bytes_le16(level->page + PAGE_HEADER_BYTES + 2 * index);
+}
+
+/* NULL when the page is as it should be, else what is wrong. After it every node may be read. */
+static const char *check_page(const struct walk *walk, struct level *level, bool leaf)
+{
+    const uint8_t *page = level->page;
+    const size_t page_bytes = walk->meta.page_bytes;
+    const size_t lower = bytes_le16(page + 12), upper = bytes_le16(page + 14);
+    size_t total = 0;
+
+    if (bytes_le64(page) != level->number)
+        return "a page has the number of another";
+    if ((bytes_le16(page + 10) & PAGE_KIND) != (leaf ? PAGE_LEAF : PAGE_BRANCH))
+        return leaf ? "not a leaf page" : "not a branch page";
+    if (lower < PAGE_HEADER_BYTES || lower > upper || upper > page_bytes || lower % 2)
+        return "the bounds of a page are wrong";
+    level->node_count = (uint32_t)(lower - PAGE_HEADER_BYTES) / 2;
+    level->next = 0;
+    if (level->node_count == 0)
+        return "a page without a node";
+    for (uint32_t i = 0; i < level->node_count; i++) {
+        size_t offset = bytes_le16(page + PAGE_HEADER_BYTES + 2 * i);
+        if (offset < upper || offset > page_bytes - NODE_BYTES)
+            return "a node is not within its page";
+        size_t bytes = node_bytes(page + offset, leaf);
+        if (bytes > page_bytes - offset)
+            return "a node goes past the end of its page";
+        total += bytes + bytes % 2;
+    }
+    return total != page_bytes - upper ? "the nodes of a page do not fill it" : NULL;
+}
+
+static uint64_t child_page(const uint8_t *node)
+{
+    return (uint64_t)bytes_le16(node) | (uint64_t)bytes_le16(node + 2) << 16 |
+           (uint64_t)bytes_le16(node + 4) << 32;
+}
+
+/* Ask for the pages below a branch at once: leaves are scattered between the large values, and
+ * one wait for the device each would make a large database slow to index. */
+static void advise_children(const struct walk *walk, const struct level *level)
+{
+    const uint32_t page_bytes = walk->meta.page_bytes;
+    uint64_t start = 0, end = 0;
+
+    for (uint32_t i = 0; i < level->node_count; i++) {
+        uint64_t child = child_page(node_at(level, i));
+        if (child >= walk->page_count)
+            continue;
+        if (child != end && end > start)
+            posix_fadvise(walk->fd, (off_t)(start * page_bytes),
+                          (off_t)((end - start) * page_bytes), POSIX_FADV_WILLNEED);
+        if (child != end)
+            start = child;
+        end = child + 1;
+    }
+    if (end > start)
+        posix_fadvise(walk->fd, (off_t)(start * page_bytes), (off_t)((end - start) * page_bytes),
+                      POSIX_FADV_WILLNEED);
+}
+
+/* Read page number into the level at depth (1 is the root). 1 when it is there, 0 when it has a
+ * fault that was passed over. */
+static int enter_page(struct walk *walk, uint64_t number, uint32_t depth, uint64_t parent_offset)
+{
+    struct level *level = &walk->levels[depth - 1];
+    const uint32_t page_bytes = walk->meta.page_bytes;
+    const bool leaf = depth == walk->meta.depth;
+
+    if (!mark_pages(walk, number, 1))
+        return fault(walk, parent_offset, "a child is no page of its own: a loop, or damage");
+    const uint64_t offset = number * page_bytes;
+    ssize_t got = file_read_at(walk->fd, level->page, page_bytes, offset, walk->path);
+    if (got < 0)
+        return (int)got;
+    if ((size_t)got < page_bytes)
+        return fault(walk, offset, "the file ends within a page");
+    level->number = number;
+    const char *wrong = check_page(walk, level, leaf);
+    if (wrong)
+        return fault(walk, offset, wrong);
+    if (!leaf)
+        advise_children(walk, level);
+    if (++walk->pages_read % PROGRESS_PAGES == 0 && walk->scan->progress && walk->meta.entries) {
+        double share = (double)walk->entries / (double)walk->meta.entries;
+        walk->scan->progress(walk->scan->progress_context,
+                             (uint64_t)(share * (double)walk->file_bytes), walk->file_bytes);
+    }
+    return 1;
+}
+
+/* ---- values ---- */
+
+/* Keys are compared as liblmdb does without flags; with others their order is not checked. */
+static bool key_rises(struct walk *walk, const uint8_t *key, size_t bytes)
+{
+    bool rises = true;
+
+    if (walk->entries > 0 && !(walk->meta.flags & (DATABASE_REVERSE_KEY | DATABASE_INTEGER_KEY))) {
+        size_t common = bytes < walk->last_key_bytes ? bytes : walk->last_key_bytes;
+        int order = memcmp(walk->last_key, key, common);
+        rises = order < 0 || (order == 0 && walk->last_key_bytes < bytes);
+    }
+    memcpy(walk->last_key, key, bytes);
+    walk->last_key_bytes = bytes;
+    return rises;
+}
+
+static int visit_node(struct walk *walk, const struct level *level, const uint8_t *node)
+{
+    const uint32_t page_bytes = walk->meta.page_bytes;
+    const uint64_t place = level->number * page_bytes + (uint64_t)(node - level->page);
+    const uint16_t flags = bytes_le16(node + 4);
+    struct lmdb_entry entry = {
+        .key = node + NODE_BYTES,
+        .key_bytes = bytes_le16(node + 6),
+        .bytes = bytes_le16(node) | (uint64_t)bytes_le16(node + 2) << 16,
+    };
+
+    if (!key_rises(walk, entry.key, entry.key_bytes))
+        return fault(walk, place, "its keys are not in order");
+    if (++walk->entries > walk->meta.entries)
+        return fail(EBADMSG, "%s: offset %llu: more keys than its meta page says", walk->path,
+                    (unsigned long long)place);
+    if (flags & (NODE_DATABASE | NODE_DUPLICATES))
+        return fail(ENOTSUP,
+                    "%s: offset %llu: a named database, or several values of a key, which are not "
+                    "supported",
+                    walk->path, (unsigned long long)place);
+    entry.offset = place + NODE_BYTES + entry.key_bytes;
+    if (flags & NODE_BIG) {
+        uint64_t first = bytes_le64(entry.key + entry.key_bytes);
+        uint64_t count = (PAGE_HEADER_BYTES + entry.bytes + page_bytes - 1) / page_bytes;
+        if (!mark_pages(walk, first, count))
+            return fault(walk, place, "a large value is not on pages of its own");
+        entry.offset = first * page_bytes + PAGE_HEADER_BYTES;
+    }
+    return walk->visit(walk->context, &entry);
+}
+
+static int visit_leaf(struct walk *walk, struct level *level)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; code == 0 && i < level->node_count; i++)
+        code = visit_node(walk, level, node_at(level, i));
+    return code;
+}
+
+static int walk_tree(struct walk *walk)
+{
+    const uint32_t leaf_depth = walk->meta.depth;
+    uint32_t depth = 1; /* of the page being walked; 0: done */
+    int code = enter_page(walk, walk->meta.root, depth, 0);
+
+    if (code <= 0)
+        return code;
+    while (depth > 0) {
+        struct level *level = &walk->levels[depth - 1];
+        if (depth == leaf_depth) {
+            code = visit_leaf(walk, level);
+            if (code)
+                return code;
+            depth--;
+        } else if (level->next == level->node_count) {
+            depth--;
+        } else {
+            uint64_t offset = level->number * walk->meta.page_bytes;
+            code = enter_page(walk, child_page(node_at(level, level->next++)), depth + 1, offset);
+            if (code < 0)
+                return code;
+            depth += (uint32_t)code;
+        }
+    }
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int prepare(struct walk *walk)
+{
+    walk->used = memory_zeroed(walk->page_count / 8 + 1);
+    walk->pages = memory_array(walk->meta.depth, walk->meta.page_bytes);
+    if (!walk->used || !walk->pages)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < walk->meta.depth; i++)
+        walk->levels[i].page = walk->pages + (size_t)i * walk->meta.page_bytes;
+    return 0;
+}
+
+static int walk_file(struct walk *walk)
+{
+    int code = choose_meta(walk);
+
+    if (code == 0)
+        code = check_meta(walk);
+    if (code || walk->meta.root == UINT64_MAX)
+        return code > 0 ? 0 : code;
+    code = prepare(walk);
+    if (code == 0) {
+        posix_fadvise(walk->fd, 0, 0, POSIX_FADV_RANDOM);
+        code = walk_tree(walk);
+    }
+    if (code == 0 && !walk->incomplete && walk->entries != walk->meta.entries)
+        code = fault(walk, 0, "fewer keys than its meta page says");
+    return code;
+}
+
+int lmdb_walk(int fd, const char *path, const struct format_scan *scan, lmdb_visit visit,
+              void *context)
+{
+    struct stat status;
+
+    if (fstat(fd, &status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    struct walk *walk = memory_zeroed(sizeof *walk);
+    if (!walk)
+        return -ENOMEM;
+    walk->fd = fd;
+    walk->path = path;
+    walk->scan = scan;
+    walk->visit = visit;
+    walk->context = context;
+    walk->file_bytes = (uint64_t)status.st_size;
+    int code = walk_file(walk);
+    free(walk->used);
+    free(walk->pages);
+    free(walk);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lmdb_walk: the values of an LMDB file in the order of their keys, found by reading its branch
+ * and leaf pages. It knows nothing of what a value means, and does not use liblmdb, which trusts
+ * its file: here every page number, offset, length and depth is checked and no page is visited
+ * twice, so a damaged file ends in a fault and never in a loop. Overflow pages, where the large
+ * values lie, are not read. One thread.
+ *
+ * Source: the structures of lmdb/libraries/liblmdb/mdb.c (LMDB 0.9, data version 1), on a
+ * little-endian machine of 64 bits.
+ */
+#ifndef IOBENCH_FORMATS_LMDB_WALK_H
+#define IOBENCH_FORMATS_LMDB_WALK_H
+
+#include "formats/format.h"
+
+struct lmdb_entry {
+    const uint8_t *key; /* until the call returns */
+    size_t key_bytes;
+    uint64_t offset; /* of the value, in the file */
+    uint64_t bytes;
+};
+
+/* 0 to go on, else the code that ends the walk. */
+typedef int (*lmdb_visit)(void *context, const struct lmdb_entry *entry);
+
+/* Does this start of a file look like LMDB's first page? */
+bool lmdb_looks_like(const uint8_t *start, size_t bytes);
+
+/* Walk the main database of the file behind fd. path: for messages. Faults go to the scan. */
+int lmdb_walk(int fd, const char *path, const struct format_scan *scan, lmdb_visit visit,
+              void *context);
+
+#endif

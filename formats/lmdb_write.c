@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/lmdb_write.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <lmdb.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    KEY_BYTES = 256, /* liblmdb's limit is 511; Caffe2's tool cuts at 256 */
+    PENDING_RECORDS = 4096,
+    PENDING_BYTES = 64 << 20,
+    /* Room for the leaves, branches and free lists of one transaction. */
+    MAP_SLACK_BYTES = 64 << 20,
+    MAP_STEP_BYTES = 1 << 30,
+};
+
+/* liblmdb's own codes are negative, the others are an errno. */
+static int fail_lmdb(const struct lmdb_write *write, const char *what, int code)
+{
+    int number = code > 0                                          ? code
+                 : code == MDB_MAP_FULL || code == MDB_TXN_FULL    ? ENOSPC
+                 : code == MDB_BAD_VALSIZE || code == MDB_KEYEXIST ? EINVAL
+                                                                   : EIO;
+    return fail(number, "%s: %s: %s", write->draft.draft_path, what, mdb_strerror(code));
+}
+
+/* Make room in the map for bytes of a value more than the transaction to come may hold. Only
+ * without a transaction. */
+static int make_room(struct lmdb_write *write, uint64_t bytes)
+{
+    MDB_env *environment = write->environment;
+    MDB_envinfo now;
+    MDB_stat pages;
+    int code = mdb_env_info(environment, &now);
+
+    if (code == 0)
+        code = mdb_env_stat(environment, &pages);
+    if (code)
+        return fail_lmdb(write, "cannot ask for its size", code);
+    uint64_t needed =
+        (now.me_last_pgno + 1) * pages.ms_psize + PENDING_BYTES + MAP_SLACK_BYTES + bytes;
+    if (needed <= now.me_mapsize)
+        return 0;
+    code = mdb_env_set_mapsize(environment, needed + MAP_STEP_BYTES);
+    return code ? fail_lmdb(write, "cannot grow its map", code) : 0;
+}
+
+static int begin(struct lmdb_write *write, uint64_t bytes)
+{
+    int code = make_room(write, bytes);
+
+    if (code)
+        return code;
+    MDB_txn *transaction = NULL;
+    code = mdb_txn_begin(write->environment, NULL, 0, &transaction);
+    if (code)
+        return fail_lmdb(write, "cannot begin a transaction", code);
+    write->transaction = transaction;
+    write->pending_bytes = write->pending_records = 0;
+    code = mdb_dbi_open(transaction, NULL, 0, &write->database);
+    return code ? fail_lmdb(write, "cannot open the database", code) : 0;
+}
+
+static int commit_pending(struct lmdb_write *write)
+{
+    MDB_txn *transaction = write->transaction;
+
+    if (!transaction)
+        return 0;
+    write->transaction = NULL; /* gone whatever the answer is */
+    int code = mdb_txn_commit(transaction);
+    return code ? fail_lmdb(write, "cannot commit", code) : 0;
+}
+
+int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path)
+{
+    MDB_env *environment = NULL;
+    int code = file_draft_open(&write->draft, path);
+
+    if (code)
+        return code;
+    write->flavour = flavour == CAFFE_AUTO ? CAFFE_DATUM : flavour;
+    code = mdb_env_create(&environment);
+    if (code)
+        return fail_lmdb(write, "cannot make the environment", code);
+    write->environment = environment;
+    /* Nobody else knows the file yet: no lock, and the sync of the draft's commit is enough. */
+    code = mdb_env_open(environment, write->draft.draft_path,
+                        MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0666);
+    return code ? fail_lmdb(write, "cannot make the file", code) : 0;
+}
+
+static size_t make_key(const struct lmdb_write *write, const struct sample *sample, char *key)
+{
+    int length = snprintf(key, KEY_BYTES, "%08llu", (unsigned long long)write->records);
+
+    if (sample->name_bytes > 0) {
+        size_t left = KEY_BYTES - (size_t)length - 1;
+        size_t bytes = sample->name_bytes < left ? sample->name_bytes : left;
+        key[length++] = '_';
+        memcpy(key + length, sample->name, bytes);
+        length += (int)bytes;
+    }
+    return (size_t)length;
+}
+
+int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
+{
+    const uint64_t bytes = caffe_bytes(write->flavour, sample);
+    char key[KEY_BYTES];
+    int code = 0;
+
+    if (bytes == 0 || bytes > UINT32_MAX)
+        return fail(EINVAL, "%s: LMDB cannot hold a sample of %llu bytes", write->draft.path,
+                    (unsigned long long)bytes);
+    if (write->pending_records >= PENDING_RECORDS || write->pending_bytes + bytes > PENDING_BYTES)
+        code = commit_pending(write);
+    if (code == 0 && !write->transaction)
+        code = begin(write, bytes);
+    if (code)
+        return code;
+    MDB_val name = {.mv_size = make_key(write, sample, key), .mv_data = key};
+    MDB_val value = {.mv_size = bytes};
+    /* From the 10^8th on the keys have a digit more and do not rise any longer. */
+    unsigned flags = write->records < 100000000 ? MDB_RESERVE | MDB_APPEND : MDB_RESERVE;
+    code = mdb_put(write->transaction, write->database, &name, &value, flags);
+    if (code)
+        return fail_lmdb(write, "cannot put a record", code);
+    caffe_put(write->flavour, sample, value.mv_data);
+    write->records++;
+    write->pending_records++;
+    write->pending_bytes += bytes;
+    return 0;
+}
+
+int lmdb_write_close(struct lmdb_write *write, bool commit)
+{
+    int code = commit ? commit_pending(write) : 0;
+
+    if (write->transaction)
+        mdb_txn_abort(write->transaction);
+    if (write->environment)
+        mdb_env_close(write->environment);
+    if (!write->draft.path)
+        return code;
+    if (commit && code == 0)
+        return file_draft_commit(&write->draft);
+    file_draft_abandon(&write->draft);
+    return code;
+}
