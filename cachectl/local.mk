@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+libiobench_a_SOURCES += \
+	cachectl/child.c cachectl/child.h \
+	cachectl/cold.c cachectl/cold.h \
+	cachectl/crew.c cachectl/crew.h \
+	cachectl/drop.c cachectl/drop.h \
+	cachectl/evict.c cachectl/evict.h \
+	cachectl/holders.c cachectl/holders.h \
+	cachectl/residency.c cachectl/residency.h
+AM_CPPFLAGS += -DBINDIR='"$(bindir)"'

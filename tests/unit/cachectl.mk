@@ -1,1 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += tests/unit/test_cold
+tests_unit_test_cold_SOURCES = tests/unit/test_cold.c tests/unit/unit.h tests/unit/folder.h
+tests_unit_test_cold_LDADD = $(UNIT_LIBS)

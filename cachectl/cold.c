@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cachectl/cold.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "cachectl/child.h"
+#include "cachectl/evict.h"
+#include "cachectl/holders.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void append(char *text, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What does not fit is cut off. */
+static void append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + used, bytes - used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- 1: the server ---- */
+
+static int ask_server(const struct cold_request *request, struct cold_result *result)
+{
+    const char *const argv[] = {"/bin/sh", "-c", request->server_command, NULL};
+    struct child_result child;
+
+    if (!request->server_command || !request->drop)
+        return 0;
+    result->server_asked = true;
+    int code = child_run(argv, "dropping the server's cache", request->timeout_ns,
+                         request->observer, &child);
+    result->server_status = code ? code : child.status;
+    if (code == 0)
+        memcpy(result->server_output, child.output, sizeof child.output);
+    if (code == 0 && child.status)
+        code = fail(EREMOTEIO, "the server drop command ended with status %d: %.180s", child.status,
+                    child.output);
+    return code;
+}
+
+/* ---- 2: drop ---- */
+
+static bool not_permitted(int code)
+{
+    return code == -EACCES || code == -EPERM || code == -EROFS || code == -ENOENT;
+}
+
+static int drop_system(const struct cold_request *request, const char **how)
+{
+    int code = drop_caches(request->timeout_ns, request->observer);
+
+    *how = "sync, drop_caches=3";
+    if (not_permitted(code)) {
+        *how = "sudo cachectl drop";
+        code = drop_caches_by_sudo(request->helpers, request->timeout_ns, request->observer);
+    }
+    return code;
+}
+
+static int drop_or_evict(const struct cold_request *request, struct cold_result *result)
+{
+    struct evict_figures figures;
+    const char *how;
+    int code = drop_system(request, &how);
+
+    result->system_wide = code == 0;
+    if (not_permitted(code)) {
+        how = "eviction file by file";
+        code = evict_files(request->paths, request->count, false, request->timeout_ns,
+                           request->observer, &figures);
+    }
+    if (code)
+        return code;
+    result->dropped = true;
+    append(result->method, sizeof result->method, "%s; ", how);
+    return 0;
+}
+
+/* ---- 3: look ---- */
+
+static void name_holders(const struct residency_total *total, struct cold_result *result)
+{
+    struct holder holders[COLD_FILES] = {0};
+
+    while (result->warm_count < COLD_FILES && total->worst[result->warm_count].resident_bytes) {
+        size_t i = result->warm_count++;
+        const struct residency_named *named = &total->worst[i];
+        memcpy(result->files[i].path, named->path, sizeof named->path);
+        result->files[i].resident_bytes = named->resident_bytes;
+        result->files[i].dirty_bytes = named->dirty_bytes;
+        holders[i] = (struct holder){
+            .inode = named->inode, .device = named->device, .path = result->files[i].path};
+    }
+    if (result->label != RESIDENCY_WARM || !result->dropped)
+        return;
+    holders_find("/proc", holders, result->warm_count);
+    for (size_t i = 0; i < result->warm_count; i++) {
+        result->files[i].holder_pid = holders[i].pid;
+        memcpy(result->files[i].holder_command, holders[i].command, sizeof holders[i].command);
+    }
+}
+
+static void explain(const struct residency_total *total, struct cold_result *result)
+{
+    char size[32];
+
+    result->reason[0] = '\0';
+    if (total->reason[0] && result->label != RESIDENCY_COLD)
+        append(result->reason, sizeof result->reason, "%s%s", total->reason,
+               total->unverified_count > 1 ? " (and more)" : "");
+    if (result->label != RESIDENCY_WARM || !result->dropped || total->in_memory)
+        return;
+    for (size_t i = 0; i < result->warm_count; i++) {
+        const struct cold_file *file = &result->files[i];
+        append(result->reason, sizeof result->reason, "%s%s of %s resident",
+               result->reason[0] ? "; " : "", bytes_text(file->resident_bytes, size, sizeof size),
+               file->path);
+        if (file->holder_pid)
+            append(result->reason, sizeof result->reason, ", mapped by process %d (%s)",
+                   file->holder_pid, file->holder_command);
+        else if (file->dirty_bytes)
+            append(result->reason, sizeof result->reason, ", being written");
+    }
+}
+
+static int look(const struct cold_request *request, struct residency_probe *probe,
+                struct residency_total *total, struct cold_result *result)
+{
+    int code = residency_files(probe, request->paths, request->count, request->timeout_ns,
+                               request->observer, total);
+
+    if (code)
+        return code;
+    result->label = total->state;
+    result->remote = total->remote;
+    result->residue_percent = total->percent;
+    result->resident_bytes = total->resident_bytes;
+    result->total_bytes = total->total_bytes;
+    result->file_count = total->file_count;
+    result->unverified_count = total->unverified_count;
+    return 0;
+}
+
+/* Pages that a drop leaves may have been dirty, or unstable on a server: syncfs(2) helps. */
+static int look_hard(const struct cold_request *request, struct cold_result *result)
+{
+    struct residency_total total;
+    struct evict_figures figures;
+    struct residency_probe *probe = residency_probe_create();
+    int code = probe ? look(request, probe, &total, result) : -ENOMEM;
+
+    if (code == 0 && result->dropped && total.resident_bytes && !total.in_memory) {
+        code = evict_files(request->paths, request->count, true, request->timeout_ns,
+                           request->observer, &figures);
+        if (code == 0)
+            code = look(request, probe, &total, result);
+    }
+    residency_probe_destroy(probe);
+    if (code)
+        return code;
+    name_holders(&total, result);
+    explain(&total, result);
+    append(result->method, sizeof result->method, "%s",
+           total.methods ? residency_method_text(total.methods) : "not looked at");
+    return 0;
+}
+
+/* ---- */
+
+static void mark_server(const struct cold_request *request, struct cold_result *result)
+{
+    if (!result->remote || !request->drop)
+        return;
+    append(result->method, sizeof result->method, "; %s",
+           result->server_asked ? "server by command" : "client only");
+}
+
+/* A step that failed leaves the files not proven cold; strict makes it the caller's failure. */
+static int settle(const struct cold_request *request, struct cold_result *result, int code)
+{
+    if (code == -ENOMEM)
+        return code;
+    if (code) {
+        if (result->label != RESIDENCY_WARM)
+            result->label = RESIDENCY_UNVERIFIED;
+        snprintf(result->reason, sizeof result->reason, "%.399s", fail_reason());
+        return request->strict ? code : 0;
+    }
+    if (!request->strict || result->label == RESIDENCY_COLD)
+        return 0;
+    if (result->label == RESIDENCY_WARM)
+        return fail(EBUSY, "the files are not cold, %.2f%% of them is resident: %s",
+                    result->residue_percent, result->reason);
+    return fail(EPERM, "it cannot be proven that the files are cold: %s", result->reason);
+}
+
+int cold_make(const struct cold_request *request, struct cold_result *result)
+{
+    const uint64_t start_ns = clock_now_ns();
+    const char *how;
+
+    *result = (struct cold_result){.label = RESIDENCY_UNVERIFIED};
+    int server_code = ask_server(request, result);
+    char server_reason[FAIL_REASON_BYTES];
+    snprintf(server_reason, sizeof server_reason, "%s", server_code ? fail_reason() : "");
+    int code = request->drop ? drop_or_evict(request, result) : 0;
+    result->drop_ns = clock_now_ns() - start_ns;
+    if (code == 0)
+        code = look_hard(request, result);
+    result->verify_ns = clock_now_ns() - start_ns - result->drop_ns;
+    if (code == 0 && result->system_wide)
+        code = drop_system(request, &how);
+    mark_server(request, result);
+    if (code == 0 && server_code)
+        code = fail(-server_code, "%s", server_reason);
+    code = settle(request, result, code);
+    result->total_ns = clock_now_ns() - start_ns;
+    return code;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cachectl/drop.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cachectl/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char control_path[] = "/proc/sys/vm/drop_caches";
+
+/* Shared by the thread that waits and the one that is in the kernel; the last one frees it, since
+ * nobody can wake a thread that the kernel keeps. */
+struct drop {
+    struct countdown holders;
+    struct flag done;
+    int fd;
+    int code;
+};
+
+static void leave(struct drop *drop)
+{
+    if (!countdown_done(&drop->holders, 1))
+        return;
+    close(drop->fd);
+    free(drop);
+}
+
+static void *drop_body(void *argument)
+{
+    struct drop *drop = argument;
+
+    sync();
+    drop->code = write(drop->fd, "3\n", 2) == 2 ? 0 : -errno;
+    flag_set(&drop->done);
+    leave(drop);
+    return NULL;
+}
+
+static int wait_for(const struct drop *drop, uint64_t timeout_ns,
+                    const struct cache_observer *observer)
+{
+    const uint64_t start_ns = clock_now_ns();
+    uint64_t told_ns = start_ns, pause_ns = 100000;
+
+    while (!flag_get(&drop->done)) {
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns - told_ns >= 100000000) {
+            told_ns = now_ns;
+            cache_tell(observer, "dropping caches", 0, 0, start_ns);
+        }
+        if (timeout_ns && now_ns - start_ns > timeout_ns)
+            return fail(ETIMEDOUT, "dropping caches: not done after %.0f s; allow more time",
+                        (double)timeout_ns / 1e9);
+        clock_sleep_ns(pause_ns);
+        if (pause_ns < 5000000)
+            pause_ns *= 2;
+    }
+    if (drop->code)
+        return fail(-drop->code, "%s: cannot write: %s", control_path, fail_errno_text(drop->code));
+    return 0;
+}
+
+int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
+{
+    pthread_t thread;
+    int fd = open(control_path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return fail(errno, "%s: cannot open: %s", control_path, fail_errno_text(errno));
+    struct drop *drop = memory_zeroed(sizeof *drop);
+    if (!drop) {
+        close(fd);
+        return -ENOMEM;
+    }
+    drop->fd = fd;
+    countdown_set(&drop->holders, 2);
+    int code = pthread_create(&thread, NULL, drop_body, drop);
+    if (code) {
+        countdown_set(&drop->holders, 1);
+        leave(drop);
+        return fail(code, "cannot start a thread: %s", fail_errno_text(code));
+    }
+    pthread_detach(thread);
+    code = wait_for(drop, timeout_ns, observer);
+    leave(drop);
+    return code;
+}
+
+/* ---- with help ---- */
+
+/* The program beside this one, else the installed one. */
+static const char *find_cachectl(char *path, size_t bytes)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes - sizeof "cachectl");
+
+    if (length > 0) {
+        path[length] = '\0';
+        char *slash = strrchr(path, '/');
+        if (slash) {
+            strcpy(slash + 1, "cachectl");
+            if (access(path, X_OK) == 0)
+                return path;
+        }
+    }
+    snprintf(path, bytes, "%s", BINDIR "/cachectl");
+    return access(path, X_OK) == 0 ? path : NULL;
+}
+
+static const char *find_sudo(void)
+{
+    static const char *const places[] = {"/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo",
+                                         "/run/wrappers/bin/sudo"};
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (access(places[i], X_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
+int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
+                        const struct cache_observer *observer)
+{
+    char path[4096];
+    struct child_result result;
+    const char *sudo = helpers && helpers->sudo ? helpers->sudo : find_sudo();
+    const char *cachectl =
+        helpers && helpers->cachectl ? helpers->cachectl : find_cachectl(path, sizeof path);
+
+    if (!sudo || !cachectl)
+        return fail(ENOENT, "there is no %s", sudo ? "cachectl program" : "sudo");
+    const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};
+    int code = child_run(argv, "dropping caches by sudo", timeout_ns, observer, &result);
+    if (code == 0 && result.status)
+        code = fail(EPERM, "sudo -n %s drop: exit status %d: %.200s", cachectl, result.status,
+                    result.output);
+    return code;
+}

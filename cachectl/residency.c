@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel does, seen in mm/filemap.c and mm/mincore.c and by trial: cachestat() walks the
+ * mapping of the file it is given, which on overlayfs is not the one that holds the pages;
+ * mincore() sets every byte of its answer when inode_owner_or_capable() and write permission both
+ * fail.
+ */
+#include "cachectl/residency.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+#ifndef V9FS_MAGIC
+#define V9FS_MAGIC 0x01021997
+#endif
+#define LUSTRE_MAGIC 0x0bd00bd0
+#define SMB2_MAGIC 0xfe534d42
+#define CIFS_MAGIC 0xff534d42
+#define CEPH_MAGIC 0x00c36400
+#define HUGETLB_MAGIC 0x958458f6
+
+enum { WINDOW_PAGES = 1 << 18 }; /* mincore in pieces: one byte of answer a page */
+
+/* Farther behind the end of a file than any large folio reaches. */
+static const uint64_t beyond_bytes = UINT64_C(64) << 20;
+
+/* The kernel's ABI: include/uapi/linux/mman.h. */
+struct cachestat_range {
+    uint64_t offset, bytes;
+};
+
+struct cachestat_answer {
+    uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
+};
+
+enum sight { SIGHT_UNKNOWN, SIGHT_SEES, SIGHT_BLIND };
+
+/* What is known of the probes on one mount. */
+struct mount_sight {
+    uint64_t device;
+    enum sight cachestat, mincore;
+};
+
+struct residency_probe {
+    pthread_mutex_t lock;
+    struct mount_sight *mounts;
+    size_t mount_count;
+    uint64_t page_bytes;
+};
+
+struct residency_probe *residency_probe_create(void)
+{
+    struct residency_probe *probe = memory_zeroed(sizeof *probe);
+
+    if (!probe)
+        return NULL;
+    pthread_mutex_init(&probe->lock, NULL);
+    probe->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    return probe;
+}
+
+void residency_probe_destroy(struct residency_probe *probe)
+{
+    if (!probe)
+        return;
+    pthread_mutex_destroy(&probe->lock);
+    free(probe->mounts);
+    free(probe);
+}
+
+const char *residency_state_text(enum residency_state state)
+{
+    static const char *const texts[] = {"cold", "warm", "unverified"};
+
+    return texts[state];
+}
+
+const char *residency_method_text(unsigned methods)
+{
+    static const char *const texts[] = {"nothing", "cachestat", "mincore", "cachestat and mincore"};
+
+    return texts[methods & 3];
+}
+
+/* ---- one file ---- */
+
+struct subject {
+    int fd;
+    uint64_t bytes;
+    struct stat status;
+    bool in_memory, remote;
+};
+
+static int size_of(int fd, const struct stat *status, const char *path, uint64_t *bytes)
+{
+    if (S_ISREG(status->st_mode)) {
+        *bytes = (uint64_t)status->st_size;
+        return 0;
+    }
+    off_t end = lseek(fd, 0, SEEK_END); /* a block device says 0 in st_size */
+    if (end < 0)
+        return fail(errno, "%s: cannot find its size: %s", path, fail_errno_text(errno));
+    *bytes = (uint64_t)end;
+    return 0;
+}
+
+static int open_subject(const char *path, struct subject *subject)
+{
+    /* Look before opening: opening a tape or a FIFO does things. */
+    if (stat(path, &subject->status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    if (!S_ISREG(subject->status.st_mode) && !S_ISBLK(subject->status.st_mode))
+        return fail(EINVAL, "%s: is neither a file nor a block device", path);
+    subject->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (subject->fd < 0)
+        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    int code = fstat(subject->fd, &subject->status)
+                   ? fail(errno, "%s: %s", path, fail_errno_text(errno))
+                   : size_of(subject->fd, &subject->status, path, &subject->bytes);
+    if (code)
+        close(subject->fd);
+    return code;
+}
+
+int residency_open(const char *path, uint64_t *bytes)
+{
+    struct subject subject;
+    int code = open_subject(path, &subject);
+
+    if (code)
+        return code;
+    *bytes = subject.bytes;
+    return subject.fd;
+}
+
+static void place_subject(struct subject *subject)
+{
+    struct statfs place;
+
+    if (S_ISBLK(subject->status.st_mode) || fstatfs(subject->fd, &place))
+        return;
+    switch ((uint32_t)place.f_type) {
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+    case HUGETLB_MAGIC:
+        subject->in_memory = true;
+        break;
+    case NFS_SUPER_MAGIC:
+    case V9FS_MAGIC:
+    case LUSTRE_MAGIC:
+    case SMB2_MAGIC:
+    case CIFS_MAGIC:
+    case CEPH_MAGIC:
+        subject->remote = true;
+        break;
+    }
+}
+
+static int ask_cachestat(int fd, uint64_t bytes, struct cachestat_answer *answer)
+{
+    struct cachestat_range range = {.offset = 0, .bytes = bytes};
+
+    *answer = (struct cachestat_answer){0};
+    return syscall(SYS_cachestat, fd, &range, answer, 0) ? -errno : 0;
+}
+
+static int count_window(int fd, uint64_t offset, uint64_t pages, uint64_t page_bytes,
+                        unsigned char *bitmap, uint64_t *resident)
+{
+    const size_t bytes = pages * page_bytes;
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+
+    if (map == MAP_FAILED)
+        return -errno;
+    int code = mincore(map, bytes, bitmap) ? -errno : 0;
+    for (uint64_t i = 0; code == 0 && i < pages; i++)
+        *resident += bitmap[i] & 1;
+    munmap(map, bytes);
+    return code;
+}
+
+/* Resident pages of the first bytes. -EPERM when mincore answers everything with yes. */
+static int ask_mincore(int fd, uint64_t bytes, uint64_t file_bytes, uint64_t page_bytes,
+                       uint64_t *resident)
+{
+    const uint64_t pages = (bytes + page_bytes - 1) / page_bytes;
+    unsigned char *bitmap = malloc(pages < WINDOW_PAGES ? pages + 1 : WINDOW_PAGES);
+    uint64_t beyond = 0;
+    int code = bitmap ? 0 : -ENOMEM;
+
+    *resident = 0;
+    for (uint64_t at = 0; code == 0 && at < pages; at += WINDOW_PAGES)
+        code =
+            count_window(fd, at * page_bytes, pages - at < WINDOW_PAGES ? pages - at : WINDOW_PAGES,
+                         page_bytes, bitmap, resident);
+    if (code == 0 && *resident == pages &&
+        count_window(fd, bytes_align_up(file_bytes + beyond_bytes, page_bytes), 1, page_bytes,
+                     bitmap, &beyond) == 0 &&
+        beyond)
+        code = -EPERM;
+    free(bitmap);
+    return code;
+}
+
+/* ---- the positive control ---- */
+
+static struct mount_sight *sight_of(struct residency_probe *probe, uint64_t device)
+{
+    for (size_t i = 0; i < probe->mount_count; i++)
+        if (probe->mounts[i].device == device)
+            return &probe->mounts[i];
+    struct mount_sight *larger =
+        realloc(probe->mounts, (probe->mount_count + 1) * sizeof *probe->mounts);
+    if (!larger)
+        return NULL;
+    probe->mounts = larger;
+    larger[probe->mount_count] = (struct mount_sight){.device = device};
+    return &larger[probe->mount_count++];
+}
+
+/* Does the probe see a page that was just read? */
+static enum sight control(const struct subject *subject, enum residency_method method,
+                          uint64_t page_bytes)
+{
+    struct cachestat_answer answer = {0};
+    uint64_t pages = 0, first = subject->bytes < page_bytes ? subject->bytes : page_bytes;
+    char byte;
+
+    posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* read one page, not a window */
+    if (pread(subject->fd, &byte, 1, 0) != 1)
+        return SIGHT_UNKNOWN;
+    int code = method == RESIDENCY_CACHESTAT
+                   ? ask_cachestat(subject->fd, first, &answer)
+                   : ask_mincore(subject->fd, first, subject->bytes, page_bytes, &pages);
+    posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
+    if (code)
+        return SIGHT_UNKNOWN;
+    return answer.cached || pages ? SIGHT_SEES : SIGHT_BLIND;
+}
+
+/* Whether an answer of so many pages is to be believed. */
+static bool believe(struct residency_probe *probe, const struct subject *subject,
+                    enum residency_method method, uint64_t pages)
+{
+    bool sees = false;
+
+    pthread_mutex_lock(&probe->lock);
+    struct mount_sight *mount = sight_of(probe, subject->status.st_dev);
+    if (mount) {
+        enum sight *sight = method == RESIDENCY_CACHESTAT ? &mount->cachestat : &mount->mincore;
+        if (pages)
+            *sight = SIGHT_SEES;
+        else if (*sight == SIGHT_UNKNOWN)
+            *sight = control(subject, method, probe->page_bytes);
+        sees = *sight == SIGHT_SEES;
+    }
+    pthread_mutex_unlock(&probe->lock);
+    return sees;
+}
+
+/* ---- */
+
+static void conclude(struct residency *residency, uint64_t pages, uint64_t page_bytes,
+                     enum residency_method method)
+{
+    uint64_t bytes = pages * page_bytes;
+
+    residency->method = method;
+    residency->resident_bytes = bytes < residency->total_bytes ? bytes : residency->total_bytes;
+    if (residency->total_bytes)
+        residency->percent =
+            100.0 * (double)residency->resident_bytes / (double)residency->total_bytes;
+    residency->state =
+        residency->percent > RESIDENCY_COLD_PERCENT ? RESIDENCY_WARM : RESIDENCY_COLD;
+}
+
+static void give_up(struct residency *residency, int cachestat_code, int mincore_code)
+{
+    residency->state = RESIDENCY_UNVERIFIED;
+    if (cachestat_code == 0 || mincore_code == 0)
+        snprintf(residency->reason, sizeof residency->reason,
+                 "the probes are blind here: a page just read does not show; this file system "
+                 "caches elsewhere or not at all");
+    else if (mincore_code == -EPERM)
+        snprintf(residency->reason, sizeof residency->reason,
+                 "the kernel tells only who owns the file or may write it (cachestat: %s); look "
+                 "as its owner or as root",
+                 fail_errno_text(cachestat_code));
+    else
+        snprintf(residency->reason, sizeof residency->reason, "cachestat: %s; mincore: %s",
+                 fail_errno_text(cachestat_code), fail_errno_text(mincore_code));
+}
+
+static void look(struct residency_probe *probe, const struct subject *subject,
+                 struct residency *residency)
+{
+    struct cachestat_answer answer;
+    uint64_t pages = 0;
+
+    residency->total_bytes = subject->bytes;
+    if (subject->bytes == 0)
+        return;
+    int cachestat_code = ask_cachestat(subject->fd, subject->bytes, &answer);
+    if (cachestat_code == 0 && believe(probe, subject, RESIDENCY_CACHESTAT, answer.cached)) {
+        conclude(residency, answer.cached, probe->page_bytes, RESIDENCY_CACHESTAT);
+        residency->dirty_bytes = (answer.dirty + answer.writeback) * probe->page_bytes;
+        return;
+    }
+    int mincore_code =
+        ask_mincore(subject->fd, subject->bytes, subject->bytes, probe->page_bytes, &pages);
+    if (mincore_code == 0 && believe(probe, subject, RESIDENCY_MINCORE, pages))
+        conclude(residency, pages, probe->page_bytes, RESIDENCY_MINCORE);
+    else
+        give_up(residency, cachestat_code, mincore_code);
+}
+
+static void look_at_subject(struct residency_probe *probe, const struct subject *subject,
+                            struct residency *residency)
+{
+    *residency = (struct residency){.state = RESIDENCY_COLD};
+    look(probe, subject, residency);
+    if (!subject->in_memory)
+        return;
+    residency->state = RESIDENCY_WARM;
+    snprintf(residency->reason, sizeof residency->reason,
+             "it lies on a file system in memory (tmpfs), which can never be cold");
+}
+
+static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
+                         struct residency *residency)
+{
+    if (open_subject(path, subject)) {
+        *residency = (struct residency){.state = RESIDENCY_UNVERIFIED};
+        snprintf(residency->reason, sizeof residency->reason, "%.*s", RESIDENCY_REASON_BYTES - 1,
+                 fail_reason());
+        return;
+    }
+    place_subject(subject);
+    look_at_subject(probe, subject, residency);
+    close(subject->fd);
+}
+
+void residency_file(struct residency_probe *probe, const char *path, struct residency *residency)
+{
+    struct subject subject = {0};
+
+    look_at_path(probe, path, &subject, residency);
+}
+
+/* ---- many files ---- */
+
+struct survey {
+    struct residency_probe *probe;
+    struct residency_total totals[CREW_THREADS];
+};
+
+static void offer_worst(struct residency_total *total, const struct residency_named *named)
+{
+    size_t at = RESIDENCY_WORST;
+
+    while (at > 0 && named->resident_bytes > total->worst[at - 1].resident_bytes) {
+        if (at < RESIDENCY_WORST)
+            total->worst[at] = total->worst[at - 1];
+        at--;
+    }
+    if (at < RESIDENCY_WORST)
+        total->worst[at] = *named;
+}
+
+static void name_end(char *name, size_t bytes, const char *path)
+{
+    size_t length = strlen(path);
+
+    if (length < bytes)
+        memcpy(name, path, length + 1);
+    else
+        snprintf(name, bytes, "...%s", path + length - (bytes - 4));
+}
+
+static void count_file(struct residency_total *total, const char *path,
+                       const struct subject *subject, const struct residency *residency)
+{
+    total->file_count++;
+    total->methods |= residency->method;
+    total->in_memory |= subject->in_memory;
+    total->remote |= subject->remote;
+    total->total_bytes += residency->total_bytes;
+    if (residency->state == RESIDENCY_UNVERIFIED) {
+        total->unverified_count++;
+        total->unverified_bytes += residency->total_bytes;
+    } else {
+        total->resident_bytes += residency->resident_bytes;
+        total->dirty_bytes += residency->dirty_bytes;
+    }
+    total->warm_count += residency->state == RESIDENCY_WARM;
+    if (residency->reason[0] && !total->reason[0]) {
+        bool named = strncmp(residency->reason, path, strlen(path)) == 0;
+        snprintf(total->reason, sizeof total->reason, "%.100s%s%.150s", named ? "" : path,
+                 named ? "" : ": ", residency->reason);
+    }
+    if (residency->resident_bytes && residency->state != RESIDENCY_UNVERIFIED) {
+        struct residency_named named = {.resident_bytes = residency->resident_bytes,
+                                        .dirty_bytes = residency->dirty_bytes,
+                                        .device = subject->status.st_dev,
+                                        .inode = subject->status.st_ino};
+        name_end(named.path, sizeof named.path, path);
+        offer_worst(total, &named);
+    }
+}
+
+static int survey_one(void *context, unsigned worker, const char *path)
+{
+    struct survey *survey = context;
+    struct subject subject = {0};
+    struct residency residency;
+
+    look_at_path(survey->probe, path, &subject, &residency);
+    count_file(&survey->totals[worker], path, &subject, &residency);
+    return 0;
+}
+
+static void merge(struct residency_total *total, const struct residency_total *part)
+{
+    total->file_count += part->file_count;
+    total->warm_count += part->warm_count;
+    total->unverified_count += part->unverified_count;
+    total->resident_bytes += part->resident_bytes;
+    total->dirty_bytes += part->dirty_bytes;
+    total->total_bytes += part->total_bytes;
+    total->unverified_bytes += part->unverified_bytes;
+    total->methods |= part->methods;
+    total->in_memory |= part->in_memory;
+    total->remote |= part->remote;
+    for (size_t i = 0; i < RESIDENCY_WORST; i++)
+        offer_worst(total, &part->worst[i]);
+    if (!total->reason[0])
+        memcpy(total->reason, part->reason, sizeof total->reason);
+}
+
+/* Proven warm beats not known; not known beats cold. */
+static void judge(struct residency_total *total)
+{
+    const uint64_t seen_bytes = total->total_bytes - total->unverified_bytes;
+
+    if (seen_bytes)
+        total->percent = 100.0 * (double)total->resident_bytes / (double)seen_bytes;
+    if (total->in_memory ||
+        100.0 * (double)total->resident_bytes > RESIDENCY_COLD_PERCENT * (double)total->total_bytes)
+        total->state = RESIDENCY_WARM;
+    else
+        total->state = total->unverified_count ? RESIDENCY_UNVERIFIED : RESIDENCY_COLD;
+}
+
+int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
+                    uint64_t timeout_ns, const struct cache_observer *observer,
+                    struct residency_total *total)
+{
+    struct survey *survey = memory_zeroed(sizeof *survey);
+
+    *total = (struct residency_total){.state = RESIDENCY_UNVERIFIED};
+    if (!survey)
+        return -ENOMEM;
+    survey->probe = probe;
+    const struct crew_task task = {.doing = "looking at the page cache",
+                                   .paths = paths,
+                                   .count = count,
+                                   .each = survey_one,
+                                   .context = survey,
+                                   .timeout_ns = timeout_ns,
+                                   .observer = observer};
+    int code = crew_run(&task);
+    for (unsigned i = 0; i < CREW_THREADS; i++)
+        merge(total, &survey->totals[i]);
+    free(survey);
+    if (code == 0)
+        judge(total);
+    return code;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Real files on a real file system: what is cold is called cold, and what is not is caught. */
+#include "tests/unit/folder.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "cachectl/cold.h"
+#include "cachectl/evict.h"
+#include "cachectl/holders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+enum { PAGE = 4096, FILE_PAGES = 512, NOBODY = 65534 };
+
+static struct residency_probe *probe;
+
+static const char *make_file(const char *name, unsigned pages)
+{
+    static char block[PAGE];
+    const char *path = folder_path(name);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    assert_true(fd >= 0);
+    memset(block, 'x', sizeof block);
+    for (unsigned i = 0; i < pages; i++)
+        assert_int_equal(write(fd, block, PAGE), PAGE);
+    close(fd);
+    return path;
+}
+
+static struct residency look(const char *path)
+{
+    struct residency residency;
+
+    residency_file(probe, path, &residency);
+    return residency;
+}
+
+static void evict(const char *path)
+{
+    struct evict_figures figures;
+
+    assert_int_equal(evict_files(&path, 1, false, 0, NULL, &figures), 0);
+    assert_int_equal(figures.failed_count, 0);
+}
+
+static void read_page(const char *path, unsigned page)
+{
+    char byte;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    assert_int_equal(pread(fd, &byte, 1, (off_t)page * PAGE), 1);
+    close(fd);
+}
+
+/* Run body in a child, as nobody when asked; true when it returned true. */
+static bool in_child(bool unprivileged, bool (*body)(const char *path), const char *path)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (unprivileged && (setgid(NOBODY) || setuid(NOBODY)))
+            _exit(3);
+        _exit(body(path) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void warm_partly_warm_and_cold(void **unused)
+{
+    const char *path = make_file("steps", FILE_PAGES);
+    struct evict_figures figures;
+
+    (void)unused;
+    struct residency written = look(path);
+    assert_true(written.state == RESIDENCY_WARM);
+    assert_int_equal(written.resident_bytes, FILE_PAGES * PAGE);
+    evict(path);
+    struct residency evicted = look(path);
+    assert_true(evicted.state == RESIDENCY_COLD);
+    assert_int_equal(evicted.resident_bytes, 0);
+    assert_int_equal(evicted.total_bytes, FILE_PAGES * PAGE);
+    read_page(path, 100);
+    struct residency one = look(path);
+    assert_true(one.resident_bytes > 0 && one.resident_bytes < FILE_PAGES * PAGE / 4);
+    assert_true(one.state == RESIDENCY_WARM);
+    assert_true(one.percent > 0.19 && one.percent < 25);
+    assert_int_equal(warm_files(&path, 1, 0, NULL, &figures), 0);
+    assert_int_equal(look(path).resident_bytes, FILE_PAGES * PAGE);
+}
+
+/* The first look of a new probe reads a page to see whether it sees; no trace may stay. */
+static void looking_leaves_no_trace(void **unused)
+{
+    const char *path = make_file("trace", FILE_PAGES);
+
+    (void)unused;
+    evict(path);
+    for (int i = 0; i < 3; i++) {
+        struct residency_probe *fresh = residency_probe_create();
+        struct residency residency;
+        residency_file(fresh, path, &residency);
+        assert_int_equal(residency.resident_bytes, 0);
+        residency_probe_destroy(fresh);
+    }
+    assert_int_equal(look(path).resident_bytes, 0);
+}
+
+static void odd_files(void **unused)
+{
+    const char *empty = make_file("empty", 0), *sparse = folder_path("sparse"),
+               *fifo = folder_path("fifo"), *short_one = folder_path("short");
+
+    (void)unused;
+    assert_true(look(empty).state == RESIDENCY_COLD);
+    int fd = open(sparse, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(ftruncate(fd, (off_t)3 << 30), 0);
+    close(fd);
+    struct residency hole = look(sparse);
+    assert_true(hole.state == RESIDENCY_COLD && hole.total_bytes == UINT64_C(3) << 30);
+    folder_write("short", "abc", 3);
+    struct residency three = look(short_one);
+    assert_true(three.state == RESIDENCY_WARM && three.resident_bytes == 3);
+    evict(short_one);
+    assert_true(look(short_one).state == RESIDENCY_COLD);
+    assert_int_equal(mkfifo(fifo, 0644), 0);
+    assert_true(look(fifo).state == RESIDENCY_UNVERIFIED); /* and it was not waited for */
+    assert_true(look(folder_path("none")).state == RESIDENCY_UNVERIFIED);
+    assert_non_null(strstr(look(folder_path("none")).reason, "No such file"));
+    assert_true(look("/dev/zero").state == RESIDENCY_UNVERIFIED);
+}
+
+static void many_files_are_added_up(void **unused)
+{
+    enum { COUNT = 300 };
+    static char names[COUNT][32];
+    static const char *paths[COUNT];
+    struct residency_total total;
+    struct evict_figures figures;
+
+    (void)unused;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "many.%d", i);
+        paths[i] = strdup(make_file(names[i], 4));
+    }
+    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    assert_true(total.state == RESIDENCY_WARM && total.file_count == COUNT);
+    assert_int_equal(total.resident_bytes, COUNT * 4 * PAGE);
+    assert_int_equal(total.warm_count, COUNT);
+    assert_int_equal(evict_files(paths, COUNT, true, 0, NULL, &figures), 0);
+    assert_int_equal(figures.file_count, COUNT);
+    for (unsigned page = 0; page < 4; page++)
+        read_page(paths[7], page);
+    assert_int_equal(unlink(paths[9]), 0);
+    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    assert_true(total.resident_bytes == 4 * PAGE);
+    assert_true(total.worst[0].resident_bytes == total.resident_bytes);
+    assert_string_equal(total.worst[0].path, paths[7]);
+    assert_int_equal(total.worst[1].resident_bytes, 0);
+    assert_int_equal(total.unverified_count, 1);
+    assert_non_null(strstr(total.reason, "many.9"));
+    assert_true(total.state == RESIDENCY_WARM); /* proven, whatever the lost one was */
+    evict(paths[7]);
+    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    assert_true(total.state == RESIDENCY_UNVERIFIED); /* one of them could not be looked at */
+    for (int i = 0; i < COUNT; i++)
+        free((void *)(uintptr_t)paths[i]);
+}
+
+/* ---- without privilege ---- */
+
+static bool stranger_is_not_told(const char *path)
+{
+    struct residency residency = look(path);
+
+    /* Older kernels tell everybody by cachestat, and then it is the truth. */
+    return residency.state == RESIDENCY_UNVERIFIED
+               ? strstr(residency.reason, "owner") != NULL
+               : residency.method == RESIDENCY_CACHESTAT && residency.resident_bytes == 0;
+}
+
+static bool owner_is_told(const char *path)
+{
+    struct residency residency = look(path);
+
+    return residency.state == RESIDENCY_COLD && residency.resident_bytes == 0;
+}
+
+static bool evicts_and_proves(const char *path)
+{
+    const struct cold_request request = {
+        .paths = &path,
+        .count = 1,
+        .drop = true,
+        .strict = true,
+        .helpers = &(struct drop_helpers){.sudo = "/bin/false", .cachectl = "/bin/false"}};
+    struct cold_result result;
+    int code = cold_make(&request, &result);
+
+    return code == 0 && result.label == RESIDENCY_COLD && result.dropped && !result.system_wide &&
+           strstr(result.method, "eviction") && result.residue_percent == 0;
+}
+
+static bool strict_refuses(const char *path)
+{
+    const struct cold_request request = {
+        .paths = &path,
+        .count = 1,
+        .drop = true,
+        .strict = true,
+        .helpers = &(struct drop_helpers){.sudo = "/bin/false", .cachectl = "/bin/false"}};
+    struct cold_result result;
+    int code = cold_make(&request, &result);
+
+    return result.label == RESIDENCY_UNVERIFIED ? code == -EPERM
+                                                : code == 0 && result.label == RESIDENCY_COLD;
+}
+
+static void without_privilege(void **unused)
+{
+    const char *path;
+
+    (void)unused;
+    if (geteuid() != 0)
+        skip();
+    path = make_file("foreign", FILE_PAGES);
+    assert_int_equal(chmod(test_folder, 0755), 0);
+    evict(path);
+    assert_true(in_child(true, stranger_is_not_told, path));
+    assert_true(in_child(true, strict_refuses, path));
+    assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    assert_true(in_child(true, owner_is_told, path));
+    read_page(path, 3);
+    assert_true(in_child(true, evicts_and_proves, path));
+    assert_true(look(path).state == RESIDENCY_COLD);
+}
+
+/* sudo is asked as `sudo -n CACHECTL drop`, and believed only after looking. */
+static bool by_sudo(const char *path)
+{
+    const struct cold_request request = {
+        .paths = &path,
+        .count = 1,
+        .drop = true,
+        .helpers = &(struct drop_helpers){.sudo = folder_path("sudo"), .cachectl = "/x/cachectl"}};
+    struct cold_result result;
+
+    return cold_make(&request, &result) == 0 && result.system_wide &&
+           strstr(result.method, "sudo") && result.label == RESIDENCY_COLD;
+}
+
+static void sudo_never_asks(void **unused)
+{
+    static const char script[] = "#!/bin/sh\n"
+                                 "[ \"$*\" = '-n /x/cachectl drop' ] || exit 1\n"
+                                 "read line && exit 2\n"
+                                 "exit 0\n";
+    const char *path = make_file("sudoed", 8);
+
+    (void)unused;
+    if (geteuid() != 0)
+        skip();
+    folder_write("sudo", script, sizeof script - 1);
+    assert_int_equal(chmod(folder_path("sudo"), 0755), 0);
+    assert_int_equal(chmod(test_folder, 0755), 0);
+    assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    evict(path);
+    assert_true(in_child(true, by_sudo, path));
+}
+
+/* ---- what stays resident ---- */
+
+static void mapped_by_another_is_caught(void **unused)
+{
+    const char *path = make_file("mapped", FILE_PAGES);
+    int ready[2];
+    struct cold_result result;
+    const struct cold_request request = {.paths = &path, .count = 1, .drop = true};
+    char byte;
+
+    (void)unused;
+    evict(path);
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd = open(path, O_RDONLY);
+        const volatile char *map = mmap(NULL, FILE_PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+        for (int i = 0; i < FILE_PAGES / 2; i++)
+            (void)map[i * PAGE];
+        close(fd);
+        if (write(ready[1], "x", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(cold_make(&request, &result), 0);
+    assert_true(result.label == RESIDENCY_WARM);
+    assert_true(result.resident_bytes >= FILE_PAGES / 2 * PAGE);
+    assert_true(result.residue_percent >= 50);
+    assert_int_equal(result.warm_count, 1);
+    assert_int_equal(result.files[0].holder_pid, pid);
+    assert_non_null(strstr(result.reason, "mapped by process"));
+    struct cold_request strict = request;
+    strict.strict = true;
+    assert_int_equal(cold_make(&strict, &result), -EBUSY);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(cold_make(&strict, &result), 0);
+    assert_true(result.label == RESIDENCY_COLD && result.resident_bytes == 0);
+    assert_true(result.total_ns >= result.drop_ns);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void memory_is_never_cold(void **unused)
+{
+    char path[] = "/dev/shm/iobench-test-XXXXXX";
+    const char *paths[] = {path};
+    int fd = mkstemp(path);
+    struct statfs place;
+    struct cold_result result;
+    const struct cold_request request = {.paths = paths, .count = 1, .strict = true};
+
+    (void)unused;
+    if (fd < 0 || fstatfs(fd, &place) || place.f_type != TMPFS_MAGIC)
+        skip();
+    assert_int_equal(write(fd, path, sizeof path), sizeof path);
+    assert_true(look(path).state == RESIDENCY_WARM);
+    assert_int_equal(cold_make(&request, &result), -EBUSY);
+    assert_true(result.label == RESIDENCY_WARM);
+    assert_non_null(strstr(result.reason, "tmpfs"));
+    close(fd);
+    unlink(path);
+}
+
+static void vanished_is_not_cold(void **unused)
+{
+    const char *paths[] = {make_file("stays", 8), folder_path("went")};
+    struct cold_result result;
+    const struct cold_request request = {.paths = paths, .count = 2};
+
+    (void)unused;
+    evict(paths[0]);
+    assert_int_equal(cold_make(&request, &result), 0);
+    assert_true(result.label == RESIDENCY_UNVERIFIED && result.unverified_count == 1);
+    assert_non_null(strstr(result.reason, "went"));
+}
+
+/* ---- the server's command ---- */
+
+static struct cold_result ask(const char *command, uint64_t timeout_ns, bool strict, int expected)
+{
+    const char *path = make_file("served", 8);
+    struct cold_result result;
+    const struct cold_request request = {.paths = &path,
+                                         .count = 1,
+                                         .drop = true,
+                                         .strict = strict,
+                                         .server_command = command,
+                                         .timeout_ns = timeout_ns};
+
+    assert_int_equal(cold_make(&request, &result), expected);
+    return result;
+}
+
+static void server_command_is_recorded(void **unused)
+{
+    (void)unused;
+    struct cold_result fine = ask("echo one; echo two", 0, true, 0);
+    assert_true(fine.server_asked && fine.server_status == 0);
+    assert_string_equal(fine.server_output, "two");
+    assert_true(fine.label == RESIDENCY_COLD);
+    struct cold_result failed = ask("echo no right >&2; exit 7", 0, false, 0);
+    assert_int_equal(failed.server_status, 7);
+    assert_true(failed.label == RESIDENCY_UNVERIFIED);
+    assert_non_null(strstr(failed.reason, "no right"));
+    ask("exit 7", 0, true, -EREMOTEIO);
+}
+
+static void server_command_is_not_waited_for(void **unused)
+{
+    uint64_t start_ns = clock_now_ns();
+
+    (void)unused;
+    /* The shell's child must go too, and hold nobody up by keeping the pipe. */
+    struct cold_result late = ask("sleep 60 & sleep 60", 200000000, false, 0);
+    assert_int_equal(late.server_status, -ETIMEDOUT);
+    assert_true(late.label == RESIDENCY_UNVERIFIED);
+    assert_non_null(strstr(late.reason, "not done"));
+    struct cold_result left = ask("sleep 60 & exit 0", 0, false, 0);
+    assert_int_equal(left.server_status, 0);
+    assert_true(clock_now_ns() - start_ns < UINT64_C(5000000000));
+}
+
+static void maps_lines(void **unused)
+{
+    const struct holder holder = {.inode = 1234, .device = makedev(8, 0x12), .path = "/set/a.rec"};
+
+    (void)unused;
+    assert_true(holder_line_matches(
+        "7f0000000000-7f0000001000 r--s 00000000 08:12 1234       /elsewhere/b.rec\n", &holder));
+    assert_true(holder_line_matches(
+        "7f0000000000-7f0000001000 r--s 00000000 00:2a 1234       /mnt/a.rec\n", &holder));
+    assert_true(holder_line_matches(
+        "7f0000000000-7f0000001000 r--s 00000000 00:2a 1234   /mnt/a.rec (deleted)\n", &holder));
+    assert_false(holder_line_matches(
+        "7f0000000000-7f0000001000 r--s 00000000 00:2a 1234   /mnt/a.rec2\n", &holder));
+    assert_false(holder_line_matches(
+        "7f0000000000-7f0000001000 r--s 00000000 08:12 1235   /set/a.rec\n", &holder));
+    assert_false(holder_line_matches("7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n", &holder));
+    assert_false(holder_line_matches("", &holder));
+}
+
+/* Memory is no place for these tests, and /tmp may be just that. */
+static int setup(void **state)
+{
+    struct statfs place;
+
+    setenv("TMPDIR", "/var/tmp", 0);
+    if (folder_setup(state) || statfs(test_folder, &place))
+        return -1;
+    probe = residency_probe_create();
+    return probe ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    residency_probe_destroy(probe);
+    return folder_teardown(state);
+}
+
+/* gVisor and some network file systems show nothing: there nothing can be tested. */
+static bool page_cache_shows(void)
+{
+    bool shows = false;
+    struct residency residency;
+
+    if (setup(NULL) == 0) {
+        folder_write("x", "x", 1);
+        residency_file(probe, folder_path("x"), &residency);
+        shows = residency.state == RESIDENCY_WARM && !residency.reason[0];
+        teardown(NULL);
+    }
+    return shows;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warm_partly_warm_and_cold),
+        cmocka_unit_test(looking_leaves_no_trace),
+        cmocka_unit_test(odd_files),
+        cmocka_unit_test(many_files_are_added_up),
+        cmocka_unit_test(without_privilege),
+        cmocka_unit_test(sudo_never_asks),
+        cmocka_unit_test(mapped_by_another_is_caught),
+        cmocka_unit_test(memory_is_never_cold),
+        cmocka_unit_test(vanished_is_not_cold),
+        cmocka_unit_test(server_command_is_recorded),
+        cmocka_unit_test(server_command_is_not_waited_for),
+        cmocka_unit_test(maps_lines),
+    };
+
+    if (!page_cache_shows()) {
+        print_message("skipped: the page cache does not show in TMPDIR or /var/tmp\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
