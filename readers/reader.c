@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -30,18 +31,23 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
     return code;
 }
 
-/* Let every request in flight end: its memory is the caller's again afterwards. */
+/* Let every request in flight end: its memory is the caller's again afterwards. The reason why
+ * the caller closes stays as it was. */
 static void drain(struct reader *reader)
 {
     struct read_request *done[32];
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fail_reason());
 
     while (reader->in_flight) {
         int count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
         if (count < 0)
-            return;
+            break;
         for (int i = 0; i < count; i++)
             reader_release(reader, done[i]);
     }
+    fail(EIO, "%s", reason);
 }
 
 void reader_close(struct reader *reader)

@@ -1,4 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+READER_SET = tests/unit/reader_set.c tests/unit/reader_set.h tests/unit/unit.h
+
 UNIT_TESTS += tests/unit/test_readers
-tests_unit_test_readers_SOURCES = tests/unit/test_readers.c tests/unit/unit.h
+tests_unit_test_readers_SOURCES = tests/unit/test_readers.c $(READER_SET)
 tests_unit_test_readers_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_reader_faults
+tests_unit_test_reader_faults_SOURCES = tests/unit/test_reader_faults.c $(READER_SET)
+tests_unit_test_reader_faults_LDADD = $(UNIT_LIBS)

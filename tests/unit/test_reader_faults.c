@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files that change while they are read, few descriptors, and readers closed in the middle. Every
+ * fault ends in a sentence with the file. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "tests/unit/reader_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const readers[] = {"uring", "uring:direct=yes", "pread", "pread:direct=yes",
+                                      "mmap"};
+enum { READERS = sizeof readers / sizeof *readers };
+
+/* False when the reader cannot work here, as uring where liburing is missing. */
+static bool open_or_skip(struct run *run, size_t reader, uint32_t depth)
+{
+    const char *text = readers[reader];
+    char name[16];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
+    if (!plugin_find(reader_registry, name))
+        return false;
+    int code = run_open(run, text, depth, UINT64_C(5000000000));
+    if (code == -EOPNOTSUPP)
+        run_close(run);
+    else
+        assert_int_equal(code, 0);
+    return code == 0;
+}
+
+static void expect_change(int result)
+{
+    char *path = set_path(0);
+
+    assert_int_equal(result, -ESTALE);
+    assert_non_null(strstr(fail_reason(), path));
+    free(path);
+}
+
+static void restore(void)
+{
+    set_write(0);
+    set_index();
+}
+
+static void a_file_changed_since_the_index_is_refused(void **unused)
+{
+    struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char *path = set_path(0);
+    struct run run;
+
+    (void)unused;
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_or_skip(&run, i, 2))
+            continue;
+        expect_change(run_read(&run, run_request(&run, 0, 0, 100, 100)));
+        assert_non_null(strstr(fail_reason(), "index it again"));
+        run_close(&run);
+    }
+    free(path);
+    restore();
+}
+
+static void a_file_cut_short_while_open(void **unused)
+{
+    char *path = set_path(0);
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_or_skip(&run, i, 2))
+            continue;
+        struct read_request *request = run_request(&run, 0, 0, 0, 5000);
+        assert_true(run_read(&run, request) >= 5000);
+        reader_release(&run.reader, request);
+        assert_int_equal(truncate(path, 600001), 0);
+        request = run_request(&run, 0, 0, 600000, 5000);
+        expect_change(run_read(&run, request));
+        assert_non_null(strstr(fail_reason(), "600001"));
+        assert_int_equal(run.reader.figures.errors, 1);
+        run_close(&run);
+        restore();
+    }
+    free(path);
+}
+
+static void a_file_replaced_while_open_is_noticed(void **unused)
+{
+    char *path = set_path(0), *fresh = file_format_path("%s.new", path);
+    struct run runs[READERS];
+    bool usable[READERS];
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        usable[i] = open_or_skip(&runs[i], i, 2);
+        if (!usable[i])
+            continue;
+        struct read_request *request = run_request(&runs[i], 0, 0, 0, 5000);
+        assert_true(run_read(&runs[i], request) >= 5000);
+        reader_release(&runs[i].reader, request);
+    }
+    int fd = open(fresh, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(ftruncate(fd, set_sizes[0]), 0);
+    close(fd);
+    assert_int_equal(rename(fresh, path), 0);
+    usleep(1100000); /* an open file is looked at again after a second */
+    for (size_t i = 0; i < READERS; i++)
+        if (usable[i]) {
+            expect_change(run_read(&runs[i], run_request(&runs[i], 0, 0, 0, 5000)));
+            run_close(&runs[i]);
+        }
+    free(path);
+    free(fresh);
+    restore();
+}
+
+static void a_missing_file_is_named(void **unused)
+{
+    char *path = set_path(0);
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_or_skip(&run, i, 2))
+            continue;
+        unlink(path);
+        assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, 100)), -ENOENT);
+        assert_non_null(strstr(fail_reason(), path));
+        run_close(&run);
+        restore();
+    }
+    free(path);
+}
+
+static void closing_waits_for_what_is_in_flight(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_or_skip(&run, i, 64))
+            continue;
+        for (uint32_t k = 0; k < 64; k++)
+            assert_int_equal(reader_submit(&run.reader, run_request(&run, k, 0, k * 4096, 200000)),
+                             0);
+        assert_int_equal(reader_submit(&run.reader, run_request(&run, 63, 0, 0, 1)), -EAGAIN);
+        fail(EINVAL, "why it is closed");
+        run_close(&run);
+        assert_int_equal(run.reader.in_flight, 0);
+        assert_string_equal(fail_reason(), "why it is closed");
+    }
+}
+
+/* All shards are read in turn although hardly any can be open at one time. */
+static void few_descriptors_are_enough(void **unused)
+{
+    struct rlimit few = {.rlim_cur = 70, .rlim_max = 70};
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child > 0) {
+            int status;
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            continue;
+        }
+        if (setrlimit(RLIMIT_NOFILE, &few) || !open_or_skip(&run, i, 4))
+            _exit(0);
+        for (uint32_t k = 0; k < 100; k++) {
+            uint32_t shard = k % (SET_SHARDS - 1);
+            struct read_request *request = run_request(&run, 0, shard, 0, set_sizes[shard] / 16);
+            if (run_read(&run, request) < (int)request->needed ||
+                memcmp(request->data, set.content[shard], request->needed) != 0)
+                _exit(1);
+            reader_release(&run.reader, request);
+        }
+        run_close(&run);
+        _exit(0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_changed_since_the_index_is_refused),
+        cmocka_unit_test(a_file_cut_short_while_open),
+        cmocka_unit_test(a_file_replaced_while_open_is_noticed),
+        cmocka_unit_test(a_missing_file_is_named),
+        cmocka_unit_test(closing_waits_for_what_is_in_flight),
+        cmocka_unit_test(few_descriptors_are_enough),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
