@@ -228,18 +228,21 @@ void handles_give(struct handles *handles, struct handle *handle)
     handles->newest = index;
 }
 
-/* Compare with what was indexed. AT_STATX_DONT_SYNC: never a round trip to a server. A file that
- * was renamed over has no name left. */
-static int check_file(const struct shard *shard, int fd)
+/* Compare with what was indexed, and with what was opened. AT_STATX_DONT_SYNC: never a round trip
+ * to a server. A file that was renamed over has no name left. */
+static int check_file(const struct shard *shard, struct handle *handle)
 {
-    const char *path = fd < 0 ? shard->path : "";
     struct statx now;
+    int fd = handle->fd < 0 ? AT_FDCWD : handle->fd;
 
-    if (statx(fd < 0 ? AT_FDCWD : fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-              STATX_SIZE | STATX_MTIME | STATX_NLINK, &now))
+    if (statx(fd, handle->fd < 0 ? shard->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+              STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     int64_t mtime_ns = now.stx_mtime.tv_sec * INT64_C(1000000000) + now.stx_mtime.tv_nsec;
-    if (now.stx_size != shard->bytes || mtime_ns != shard->mtime_ns || now.stx_nlink == 0)
+    if (!handle->opened)
+        handle->inode = now.stx_ino;
+    if (now.stx_size != shard->bytes || mtime_ns != shard->mtime_ns || now.stx_nlink == 0 ||
+        now.stx_ino != handle->inode)
         return -ESTALE;
     return 0;
 }
@@ -270,7 +273,7 @@ int handles_open_flags(const struct handles *handles)
 
 static int prepare_file(const struct handles *handles, struct handle *handle)
 {
-    int code = check_file(&handles->catalog->shards[handle->shard], handle->fd);
+    int code = check_file(&handles->catalog->shards[handle->shard], handle);
 
     if (code)
         return code;
@@ -305,7 +308,7 @@ int handle_open(const struct handles *handles, struct handle *handle)
         uint64_t now_ns = clock_now_ns();
         if (now_ns - handle->checked_ns > RECHECK_NS) {
             handle->checked_ns = now_ns;
-            code = check_file(shard, handle->fd);
+            code = check_file(shard, handle);
         }
     }
     pthread_mutex_unlock(&handle->lock);

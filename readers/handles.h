@@ -28,7 +28,7 @@ struct handle {
     pthread_mutex_t lock; /* of the opening: two workers may want the same shard */
     uint32_t users;
     uint32_t older, newer; /* among the unused ones */
-    uint64_t checked_ns;
+    uint64_t checked_ns, inode;
 };
 
 enum handles_flags {
