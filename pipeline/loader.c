@@ -53,7 +53,7 @@ void loader_memory_give(struct loader *loader, void *memory)
             return;
         }
     }
-    assert(!"memory that no arena gave");
+    assert(false && "memory that no arena gave");
 }
 
 void loader_block_release(struct loader *loader, struct block *block)

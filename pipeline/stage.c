@@ -49,9 +49,9 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     if (code)
         return code;
     *label = sample.label;
-    static const int layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
-                                  [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                  [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR};
+    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
+                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
+                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR};
     struct decode_source source = {.bytes = sample.image,
                                    .length = sample.image_bytes,
                                    .layout = layouts[sample.encoding],
