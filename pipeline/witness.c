@@ -2,9 +2,9 @@
 #include "pipeline/witness.h"
 
 #include "base/clock.h"
-#include "base/fail.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "cachectl/cold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 struct witness {
     const struct job *job;
     const struct catalog *catalog;
+    const char **paths; /* of the shards */
 };
 
 struct witness *witness_open(const struct job *job, const struct catalog *catalog)
@@ -26,22 +27,68 @@ struct witness *witness_open(const struct job *job, const struct catalog *catalo
         return NULL;
     witness->job = job;
     witness->catalog = catalog;
+    witness->paths = memory_array(catalog->shard_count, sizeof *witness->paths);
+    if (!witness->paths) {
+        witness_close(witness);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        witness->paths[i] = catalog->shards[i].path;
     return witness;
 }
 
 void witness_close(struct witness *witness)
 {
+    if (!witness)
+        return;
+    free(witness->paths);
     free(witness);
+}
+
+struct told {
+    void (*progress)(void *context, uint64_t elapsed_ns);
+    void *context;
+};
+
+static void pass_on(void *context, const struct cache_progress *progress)
+{
+    const struct told *told = context;
+
+    told->progress(told->context, progress->elapsed_ns);
 }
 
 int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
                       void *context, struct result_cold *cold)
 {
-    (void)witness;
-    (void)progress;
-    (void)context;
-    cold->state = RESULT_CACHE_UNVERIFIED;
-    return 0;
+    struct told told = {.progress = progress, .context = context};
+    const struct cache_observer observer = {.progress = pass_on, .context = &told};
+    const struct job *job = witness->job;
+    struct cold_result found = {0};
+    struct cold_request request = {
+        .paths = witness->paths,
+        .count = witness->catalog->shard_count,
+        .drop = job->drop_caches != JOB_DROP_NO,
+        .strict = job->drop_caches == JOB_DROP_STRICT,
+        .server_command = job->server_drop_command,
+        .timeout_ns = job->drop_timeout_ns,
+        .observer = &observer,
+    };
+    static const enum result_cache states[] = {[RESIDENCY_COLD] = RESULT_CACHE_COLD,
+                                               [RESIDENCY_WARM] = RESULT_CACHE_WARM,
+                                               [RESIDENCY_UNVERIFIED] = RESULT_CACHE_UNVERIFIED};
+
+    int code = cold_make(&request, &found);
+    *cold = (struct result_cold){
+        .state = states[found.label],
+        .dropped = found.dropped,
+        .resident_bytes = found.resident_bytes,
+        .total_bytes = found.total_bytes,
+        .residue_percent = found.residue_percent,
+        .drop_ns = found.total_ns,
+    };
+    snprintf(cold->method, sizeof cold->method, "%s", found.method);
+    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
+    return code;
 }
 
 void witness_before(struct witness *witness)
