@@ -10,13 +10,12 @@
 #include <isa-l/igzip_lib.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024 };
 
 struct inflate {
-    char *path;
+    const char *path;
     int fd;
     enum inflate_wrapper wrapper;
     uint64_t file_offset; /* behind the input buffer */
@@ -39,6 +38,22 @@ static void begin_member(struct inflate *inflate)
     state->avail_in = avail_in;
 }
 
+int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper)
+{
+    if (inflate->fd >= 0)
+        close(inflate->fd);
+    inflate->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (inflate->fd < 0)
+        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    inflate->path = path;
+    inflate->wrapper = wrapper;
+    inflate->file_offset = inflate->stream_offset = 0;
+    inflate->end = false;
+    inflate->state.avail_in = 0;
+    begin_member(inflate);
+    return 0;
+}
+
 struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code)
 {
     struct inflate *inflate = memory_zeroed(sizeof *inflate);
@@ -47,16 +62,12 @@ struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int
         *code = -ENOMEM;
         return NULL;
     }
-    inflate->wrapper = wrapper;
-    inflate->fd = open(path, O_RDONLY | O_CLOEXEC);
-    inflate->path = strdup(path);
-    if (inflate->fd < 0 || !inflate->path) {
-        *code = fail(inflate->fd < 0 ? errno : ENOMEM, "%s: cannot open: %s", path,
-                     fail_errno_text(inflate->fd < 0 ? errno : ENOMEM));
+    inflate->fd = -1;
+    *code = inflate_reopen(inflate, path, wrapper);
+    if (*code) {
         inflate_close(inflate);
         return NULL;
     }
-    begin_member(inflate);
     return inflate;
 }
 
@@ -66,7 +77,6 @@ void inflate_close(struct inflate *inflate)
         return;
     if (inflate->fd >= 0)
         close(inflate->fd);
-    free(inflate->path);
     free(inflate);
 }
 

@@ -15,8 +15,11 @@ enum inflate_wrapper {
 
 struct inflate;
 
-/* NULL with a reason and *code. */
+/* path: borrowed until the end. NULL with a reason and *code. */
 struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code);
+/* The same for another file, or the same from its front; allocates nothing. 0 or a negative
+ * errno with a reason. */
+int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper);
 void inflate_close(struct inflate *inflate); /* NULL is fine */
 
 /* The next count bytes into to, or over them when to is NULL. Returns how many there were, fewer

@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	readers/plugins.h readers/registry.c \
 	readers/handles.c readers/handles.h \
 	readers/pool.c readers/pool.h \
-	readers/null.c readers/pread.c readers/pread.h readers/mmap.c
+	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c
 
 if HAVE_URING
 libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_setup.c

@@ -161,6 +161,11 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
     case -ENFILE:
         return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",
                     shard->path);
+    case -EBADMSG:
+        return fail(EBADMSG,
+                    "%s: offset %llu of the inflated stream: the compressed data is damaged; "
+                    "`iobench verify` tells where",
+                    shard->path, offset);
     case -ENOENT:
     case -EACCES:
         return fail(-request->result, "%s: cannot be opened: %s", shard->path,

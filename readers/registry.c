@@ -6,5 +6,5 @@ const struct plugin *const reader_registry[] = {
 #ifdef HAVE_URING
     &reader_uring.plugin,
 #endif
-    &reader_pread.plugin, &reader_mmap.plugin, &reader_null.plugin, NULL,
+    &reader_pread.plugin, &reader_mmap.plugin, &reader_inflate.plugin, &reader_null.plugin, NULL,
 };

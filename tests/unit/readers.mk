@@ -8,3 +8,7 @@ tests_unit_test_readers_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_reader_faults
 tests_unit_test_reader_faults_SOURCES = tests/unit/test_reader_faults.c $(READER_SET)
 tests_unit_test_reader_faults_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_inflate
+tests_unit_test_inflate_SOURCES = tests/unit/test_inflate.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_inflate_LDADD = $(UNIT_LIBS)
