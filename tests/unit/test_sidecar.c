@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/fail.h"
+#include "dataset/sidecar.h"
+#include "formats/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SHARDS = 3, RECORDS = 1000, SHARD_BYTES = 100000, KEY = 77 };
+
+static struct catalog *make_catalog(const char *root)
+{
+    struct catalog *catalog = catalog_create(root, "made");
+
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        char *path = file_format_path("%s/shard-%u", root, i);
+        assert_int_equal(catalog_begin_shard(catalog, path, -1, i == 2 ? SHARD_GZIP : 0), 0);
+        /* The second one is empty. */
+        for (uint32_t record = 0; i != 1 && record < RECORDS; record++)
+            assert_int_equal(catalog_add(catalog, record * 100, 60 + record % 40), 0);
+        if (i == 2)
+            catalog_set_stream_bytes(catalog, 200000);
+        free(path);
+    }
+    assert_int_equal(catalog_seal(catalog), 0);
+    return catalog;
+}
+
+static int setup(void **unused)
+{
+    static char bytes[SHARD_BYTES];
+
+    if (folder_setup(unused) || file_make_folders(folder_path("set")))
+        return -1;
+    folder_write("set/shard-0", bytes, sizeof bytes);
+    folder_write("set/shard-1", "", 0);
+    folder_write("set/shard-2", bytes, 5000);
+    struct catalog *catalog = make_catalog(folder_path("set"));
+    char *path = sidecar_path(folder_path("set"), SIDECAR_BESIDE);
+    int code = sidecar_save(catalog, path, KEY);
+    free(path);
+    catalog_destroy(catalog);
+    return code;
+}
+
+static int load(struct catalog **catalog)
+{
+    return sidecar_load(folder_path("set/.iobench-index"), folder_path("set"), "made", KEY,
+                        catalog);
+}
+
+static void what_is_saved_is_loaded(void **unused)
+{
+    struct catalog *made = make_catalog(folder_path("set")), *loaded;
+
+    (void)unused;
+    if (load(&loaded))
+        fail_msg("%s", fail_reason());
+    assert_string_equal(loaded->format, made->format);
+    assert_string_equal(loaded->root, made->root);
+    assert_int_equal(loaded->shard_count, SHARDS);
+    assert_int_equal(loaded->record_count, 2 * RECORDS);
+    assert_int_equal(loaded->record_bytes_total, made->record_bytes_total);
+    assert_int_equal(loaded->record_bytes_max, made->record_bytes_max);
+    assert_true(loaded->compressed);
+    assert_memory_equal(loaded->records, made->records, 2 * RECORDS * sizeof(struct extent));
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        const struct shard *a = &loaded->shards[i], *b = &made->shards[i];
+        assert_string_equal(a->path, b->path);
+        assert_true(a->bytes == b->bytes && a->mtime_ns == b->mtime_ns && a->flags == b->flags &&
+                    a->stream_bytes == b->stream_bytes && a->first_record == b->first_record &&
+                    a->record_count == b->record_count && a->label == b->label);
+    }
+    catalog_destroy(made);
+    catalog_destroy(loaded);
+}
+
+static void it_moves_with_its_data(void **unused)
+{
+    struct catalog *catalog;
+    char *moved = strdup(folder_path("moved"));
+
+    (void)unused;
+    assert_int_equal(rename(folder_path("set"), moved), 0);
+    char *path = sidecar_path(moved, SIDECAR_BESIDE);
+    assert_int_equal(sidecar_load(path, moved, "made", KEY, &catalog), 0);
+    assert_true(strncmp(catalog->shards[1].path, moved, strlen(moved)) == 0);
+    catalog_destroy(catalog);
+    assert_int_equal(rename(moved, folder_path("set")), 0);
+    free(path);
+    free(moved);
+}
+
+static void stale_ones_are_not_used(void **unused)
+{
+    struct catalog *catalog;
+    const char *path = folder_path("set/.iobench-index"), *root = folder_path("set");
+    struct stat before;
+
+    (void)unused;
+    assert_int_equal(sidecar_load(path, root, "made", KEY + 1, &catalog), -ESTALE);
+    assert_int_equal(sidecar_load(path, root, "other", KEY, &catalog), -ESTALE);
+    assert_int_equal(sidecar_load(folder_path("set/none"), root, "made", KEY, &catalog), -ENOENT);
+
+    /* The same size, another time. */
+    char *shard = strdup(folder_path("set/shard-0"));
+    assert_int_equal(stat(shard, &before), 0);
+    struct timespec times[2] = {before.st_mtim, before.st_mtim};
+    times[1].tv_nsec ^= 1;
+    assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
+    assert_int_equal(load(&catalog), -ESTALE);
+    assert_non_null(strstr(fail_reason(), "shard-0: changed"));
+    times[1] = before.st_mtim;
+    assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
+    assert_int_equal(load(&catalog), 0);
+    catalog_destroy(catalog);
+    /* The same time, another size. */
+    assert_int_equal(truncate(shard, SHARD_BYTES - 1), 0);
+    assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
+    assert_int_equal(load(&catalog), -ESTALE);
+    assert_int_equal(truncate(shard, SHARD_BYTES), 0);
+    assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
+    free(shard);
+    /* A shard has come; then one has gone. */
+    folder_write("set/shard-3", "", 0);
+    assert_int_equal(load(&catalog), -ESTALE);
+    assert_int_equal(unlink(folder_path("set/shard-3")), 0);
+    assert_int_equal(load(&catalog), 0);
+    catalog_destroy(catalog);
+    assert_int_equal(rename(folder_path("set/shard-1"), folder_path("gone")), 0);
+    assert_int_equal(load(&catalog), -ESTALE);
+    assert_int_equal(rename(folder_path("gone"), folder_path("set/shard-1")), 0);
+}
+
+/* Every bit of the header and the table, some of the rest, and every kind of cut. */
+static void damage_is_found(void **unused)
+{
+    struct catalog *catalog;
+    char *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
+    const char *name = "set/.hurt", *path = folder_path(name), *root = folder_path("set");
+    folder_write(name, bytes, count);
+    assert_int_equal(sidecar_load(path, root, "made", KEY, &catalog), 0);
+    catalog_destroy(catalog);
+    for (size_t bit = 0; bit < count * 8; bit += bit < 220 * 8    ? 1
+                                                 : bit < 4096 * 8 ? 32768
+                                                                  : 4801) {
+        bool padding = bit >= 8 * 220 && bit < 8 * 4096;
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+        folder_write(name, bytes, count);
+        int code = sidecar_load(path, root, "made", KEY, &catalog);
+        if (code == 0 && !padding)
+            fail_msg("bit %zu of byte %zu is not seen", bit % 8, bit / 8);
+        catalog_destroy(catalog);
+        bytes[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    for (size_t cut = 0; cut < count; cut += cut < 4200 ? 13 : 1601) {
+        folder_write(name, bytes, cut);
+        assert_int_equal(sidecar_load(path, root, "made", KEY, &catalog), -EINVAL);
+    }
+    free(bytes);
+}
+
+/* One whose CRCs are right but which lies. */
+static void lies_are_found(void **unused)
+{
+    static const struct {
+        size_t at; /* from the first extent */
+        uint32_t value;
+    } lies[] = {
+        {0, SHARD_BYTES},                 /* an offset at the end of the shard */
+        {4, 1},                           /* of 4 GiB */
+        {8, SHARD_BYTES + 1},             /* longer than the shard */
+        {12, 1},                          /* of another shard */
+        {12, 4000000},                    /* of none */
+        {16 * (2 * RECORDS - 1), 200000}, /* behind the stream of the compressed one */
+    };
+    struct catalog *catalog;
+    char *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        char *lying = malloc(count);
+        memcpy(lying, bytes, count);
+        bytes_put_le32(lying + 4096 + lies[i].at, lies[i].value);
+        bytes_put_le32(lying + 52, crc32c(0, lying + 4096, count - 4096));
+        bytes_put_le32(lying + 60, crc32c(0, lying, 60));
+        folder_write("set/.lying", lying, count);
+        assert_int_equal(
+            sidecar_load(folder_path("set/.lying"), folder_path("set"), "made", KEY, &catalog),
+            -EINVAL);
+        assert_non_null(strstr(fail_reason(), "a record is not within its shard"));
+        free(lying);
+    }
+    free(bytes);
+}
+
+/* The wrapper of formats: a sidecar is made, used, and made again when the data changes. */
+static void formats_use_it(void **unused)
+{
+    struct plugin_choice recordio;
+    struct format_writer writer;
+    struct sample sample = {.image = "x", .image_bytes = 1, .label = 1};
+    struct catalog *catalog;
+
+    (void)unused;
+    assert_int_equal(plugin_choose("format", format_registry, "recordio", &recordio), 0);
+    for (uint32_t records = 1; records <= 2; records++) {
+        assert_int_equal(format_writer_open(&writer, &recordio, folder_path("a.rec")), 0);
+        for (uint32_t i = 0; i < records; i++)
+            assert_int_equal(format_writer_append(&writer, &sample), 0);
+        assert_int_equal(format_writer_close(&writer, true), 0);
+        for (int repeat = 0; repeat < 2; repeat++) {
+            assert_int_equal(format_catalog(&recordio, folder_path("a.rec"), true, NULL, &catalog),
+                             0);
+            assert_int_equal(catalog->record_count, records);
+            assert_int_equal(catalog->mapping != NULL, repeat);
+            catalog_destroy(catalog);
+        }
+    }
+    assert_true(file_exists(folder_path("a.rec.iobench-index")));
+    plugin_release(&recordio);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded), cmocka_unit_test(it_moves_with_its_data),
+        cmocka_unit_test(stale_ones_are_not_used), cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(lies_are_found),          cmocka_unit_test(formats_use_it),
+    };
+
+    return cmocka_run_group_tests(tests, setup, folder_teardown);
+}
