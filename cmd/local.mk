@@ -7,9 +7,11 @@ iobench_SOURCES = cmd/main.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
 	cmd/jobfile.c cmd/jobfile.h \
+	cmd/line.c cmd/line.h \
 	cmd/manual.c cmd/manual.h \
 	cmd/nearest.c cmd/nearest.h \
 	cmd/outputs.c cmd/outputs.h \
+	cmd/pack.c \
 	cmd/progress.c cmd/progress.h \
 	cmd/run.c
 iobench_LDADD = $(LIBIOBENCH_LIBS)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * progress: one line on a terminal that is written over again and again: phase, share done, rate,
- * time left. Where stderr is no terminal it says nothing. Main thread only.
+ * progress: what a run does now, as one line on a terminal: phase, share done, rate, time left.
+ * Main thread only.
  */
 #ifndef IOBENCH_CMD_PROGRESS_H
 #define IOBENCH_CMD_PROGRESS_H
 
+#include "cmd/line.h"
 #include "pipeline/run.h"
 
 struct progress {
-    bool shown; /* stderr is a terminal */
+    struct line line;
     uint64_t runs, epochs;
-    char last[256];
 };
 
 struct progress progress_start(const struct job *job);

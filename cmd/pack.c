@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench pack: makes or converts a data set.
+ */
+#include "pipeline/pack.h"
+
+#include "base/bytes.h"
+#include "cmd/commands.h"
+#include "cmd/line.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    pack_interrupt();
+}
+
+static void show(void *context, const struct pack_progress *now)
+{
+    struct line *line = context;
+    uint64_t done = now->done - now->kept, total = now->total - now->kept;
+    double seconds = (double)now->elapsed_ns * 1e-9;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char text[sizeof line->last];
+
+    if (!line->shown)
+        return;
+    line_bar(bar, now->done, now->total);
+    line_left(left, done, total, now->elapsed_ns);
+    if (now->phase == PACK_DONE) {
+        line_clear(line);
+        return;
+    }
+    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
+    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
+    if (now->phase == PACK_LOOK)
+        snprintf(text, sizeof text, "looking at the source %s%s", bar, left);
+    else
+        snprintf(text, sizeof text, "packing %s %s samples/s %s MiB/s%s", bar, rate, mib, left);
+    line_show(line, text);
+}
+
+static void print_figures(const struct pack_job *job, const struct pack_figures *figures)
+{
+    char samples[WORDS_BYTES], skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char time[WORDS_BYTES], bytes[32];
+    double seconds = (double)figures->elapsed_ns * 1e-9;
+
+    printf("%s: %s, %" PRIu32 " shard%s", job->target, job->format, figures->shards,
+           figures->shards == 1 ? "" : "s");
+    if (figures->shards_kept)
+        printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
+    printf("\n%s samples, %s of images, from %s\n", words_count(figures->samples, samples),
+           bytes_text(figures->image_bytes, bytes, sizeof bytes), figures->source);
+    if (figures->skipped)
+        printf("%s damaged samples were left out, one of them: %s\n",
+               words_count(figures->skipped, skipped), figures->first_skipped);
+    words_rate(seconds > 0 ? (double)figures->samples / seconds : 0, rate);
+    words_rate(seconds > 0 ? (double)figures->image_bytes / seconds / 1048576 : 0, mib);
+    printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
+}
+
+static int pack_command(const struct invocation *invocation)
+{
+    struct pack_job *job = invocation->settings;
+    struct line line = line_start();
+    const struct pack_observer observer = {.progress = show, .context = &line};
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct pack_figures figures;
+
+    job->source = invocation->operands[0];
+    job->target = invocation->operands[1];
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    int code = pack_run(job, &observer, &figures);
+    line_clear(&line);
+    if (code == -EINVAL)
+        return command_misused(invocation);
+    if (code)
+        return command_failed(invocation);
+    print_figures(job, &figures);
+    return COMMAND_OK;
+}
+
+const struct command command_pack = {
+    .name = "pack",
+    .summary = "make a data set, or convert one into another format",
+    .operands = "SOURCE TARGET",
+    .operands_minimum = 2,
+    .operands_maximum = 2,
+    .description =
+        "Makes the data set TARGET, a folder, out of SOURCE: a data set in any format, a folder of "
+        "images with one subfolder a class, a tar or zip of images (compressed or not), IDX files "
+        "(MNIST), or made images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]. Labels, names "
+        "and ids are kept as far as the format of TARGET can hold them. Each shard is written "
+        "under a temporary name and renamed; after an interruption the same command goes on with "
+        "the shards that are missing.",
+    .examples =
+        "iobench pack synthetic:count=100k /mnt/set --shards 8\t11 GB of made images\n"
+        "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tas im2rec does\n"
+        "iobench pack train.tar.gz /mnt/lmdb -f lmdb\tfrom an archive, class by folder\n"
+        "iobench pack /usr/share/datasets/fashion-mnist /tmp/set\t70,000 small real images\n",
+    .options = pack_options,
+    .settings_size = sizeof(struct pack_job),
+    .run = pack_command,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lane: writes one shard: producers bring samples in any order, the lane's own thread appends them
+ * in theirs. A ring of slots bounds the memory. Private to pack.
+ */
+#ifndef IOBENCH_PIPELINE_LANE_H
+#define IOBENCH_PIPELINE_LANE_H
+
+#include "base/atomic.h"
+#include "formats/format.h"
+#include "pipeline/origin.h"
+
+#include <pthread.h>
+
+/* What the lanes of one pack share. */
+struct lane_site {
+    struct origin *origin;
+    const struct plugin_choice *format;
+    const struct permutation *order; /* NULL: as the source has it */
+    uint32_t producers;              /* of each lane */
+    int quality;
+    bool skip; /* leave damaged samples out */
+    struct flag stop;
+    struct counter samples, bytes, skipped;
+    pthread_mutex_t lock; /* of first_skipped */
+    char first_skipped[512];
+};
+
+/* Write the samples at places begin .. end as a shard. 0, -ECANCELED when site->stop was set (no
+ * reason), or a negative errno. On failure nothing is left of the shard. */
+int lane_write(struct lane_site *site, const char *path, uint64_t begin, uint64_t end);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An archive of images as a source: tar or zip, compressed in any way libarchive knows, read from
+ * front to back twice: once to number the images and their classes, once for the images.
+ *
+ * Labels: where there are .cls files (WebDataset), theirs. Else the class is the folder an image
+ * lies in, numbered in sorted order; a tar inside the archive is a folder of its name (ImageNet's
+ * training set is a tar of a thousand tars). Images without a folder have no label.
+ */
+#include "pipeline/plugins.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { BLOCK_BYTES = 64 * 1024, IMAGE_LIMIT = 512 << 20, DETECT_ENTRIES = 64 };
+
+/* ---- one pass over the files of an archive and of the tars in it ---- */
+
+struct walk {
+    const char *path;
+    struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
+    char *inner_name;                     /* "n01440764" for n01440764.tar */
+    char *name;                           /* of the current file, with inner_name before it */
+    uint64_t bytes;                       /* of the current file, as its header says */
+    char block[BLOCK_BYTES];
+};
+
+static int walk_failed(struct walk *walk, struct archive *archive)
+{
+    const char *text = archive_error_string(archive);
+    int code = archive_errno(archive);
+
+    return fail(code > 0 ? code : EBADMSG, "%s: offset %lld: %s", walk->path,
+                (long long)archive_filter_bytes(walk->outer, -1), text ? text : "not an archive");
+}
+
+static struct archive *new_archive(void)
+{
+    struct archive *archive = archive_read_new();
+
+    if (!archive) {
+        fail(ENOMEM, "out of memory for an archive");
+        return NULL;
+    }
+    archive_read_support_filter_all(archive);
+    archive_read_support_format_tar(archive);
+    archive_read_support_format_zip(archive);
+    return archive;
+}
+
+static void walk_close(struct walk *walk)
+{
+    if (!walk)
+        return;
+    archive_read_free(walk->inner);
+    archive_read_free(walk->outer);
+    free(walk->inner_name);
+    free(walk->name);
+    free(walk);
+}
+
+static struct walk *walk_open(const char *path)
+{
+    struct walk *walk = memory_zeroed(sizeof *walk);
+
+    if (!walk)
+        return NULL;
+    walk->path = path;
+    walk->outer = new_archive();
+    if (walk->outer && archive_read_open_filename(walk->outer, path, BLOCK_BYTES) != ARCHIVE_OK) {
+        walk_failed(walk, walk->outer);
+        archive_read_free(walk->outer);
+        walk->outer = NULL;
+    }
+    if (!walk->outer) {
+        walk_close(walk);
+        return NULL;
+    }
+    return walk;
+}
+
+static la_ssize_t read_outer(struct archive *inner, void *context, const void **block)
+{
+    struct walk *walk = context;
+
+    (void)inner;
+    *block = walk->block;
+    return archive_read_data(walk->outer, walk->block, sizeof walk->block);
+}
+
+static bool ends(const char *name, const char *end)
+{
+    size_t length = strlen(name), end_length = strlen(end);
+
+    return length > end_length && strcasecmp(name + length - end_length, end) == 0;
+}
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash ? slash + 1 : name;
+}
+
+static int open_inner(struct walk *walk, const char *name)
+{
+    free(walk->inner_name);
+    const char *base = base_of(name);
+    walk->inner_name = strndup(base, strlen(base) - 4);
+    walk->inner = new_archive();
+    if (!walk->inner || !walk->inner_name)
+        return fail(ENOMEM, "out of memory for an archive");
+    if (archive_read_open(walk->inner, walk, NULL, read_outer, NULL) != ARCHIVE_OK)
+        return walk_failed(walk, walk->inner);
+    return 0;
+}
+
+/* The next regular file: 1, 0 at the end, or a negative errno. */
+static int walk_next(struct walk *walk)
+{
+    for (;;) {
+        struct archive_entry *entry;
+        struct archive *from = walk->inner ? walk->inner : walk->outer;
+        int code = archive_read_next_header(from, &entry);
+        if (code == ARCHIVE_EOF) {
+            if (!walk->inner)
+                return 0;
+            archive_read_free(walk->inner);
+            walk->inner = NULL;
+            continue;
+        }
+        if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
+            return walk_failed(walk, from);
+        const char *name = archive_entry_pathname(entry);
+        if (archive_entry_filetype(entry) != AE_IFREG || !name)
+            continue;
+        while (strncmp(name, "./", 2) == 0)
+            name += 2;
+        if (!walk->inner && ends(name, ".tar")) {
+            code = open_inner(walk, name);
+            if (code)
+                return code;
+            continue;
+        }
+        free(walk->name);
+        walk->name = walk->inner ? file_join(walk->inner_name, name) : strdup(name);
+        if (!walk->name)
+            return fail(ENOMEM, "out of memory for a name");
+        walk->bytes = (uint64_t)archive_entry_size(entry);
+        walk->from = from;
+        return 1;
+    }
+}
+
+/* The current file. Its count, or a negative errno. */
+static int64_t walk_read(struct walk *walk, void *bytes, size_t capacity)
+{
+    size_t used = 0;
+
+    while (used < capacity) {
+        la_ssize_t got = archive_read_data(walk->from, (char *)bytes + used, capacity - used);
+        if (got < 0)
+            return walk_failed(walk, walk->from);
+        if (got == 0)
+            break;
+        used += (size_t)got;
+    }
+    return (int64_t)used;
+}
+
+static bool is_image(const char *name)
+{
+    return base_of(name)[0] != '.' &&
+           (ends(name, ".jpg") || ends(name, ".jpeg") || ends(name, ".png"));
+}
+
+/* ---- the first pass: numbers and labels ---- */
+
+struct class
+{
+    char *name;
+    int32_t label;
+};
+
+struct archive_origin {
+    char *path;
+    uint64_t count, capacity;
+    int32_t *labels; /* first the number of the class, in order of appearance */
+    struct class *classes;
+    uint32_t class_count, class_capacity;
+};
+
+/* What the first pass remembers of the sample it is in (WebDataset: files of one key). */
+struct listing {
+    char *key;
+    uint64_t image; /* its number + 1 */
+    int32_t label;
+    bool labelled;
+    int32_t *given; /* labels of .cls files, -1 where there is none */
+    uint64_t given_count;
+};
+
+/* Linear, but nearly always the class of the image before. */
+static int class_number(struct archive_origin *origin, const char *name, size_t length)
+{
+    for (uint32_t i = origin->class_count; i > 0; i--)
+        if (strncmp(origin->classes[i - 1].name, name, length) == 0 &&
+            origin->classes[i - 1].name[length] == '\0')
+            return (int)i - 1;
+    if (origin->class_count == origin->class_capacity) {
+        uint32_t larger = origin->class_capacity ? origin->class_capacity * 2 : 64;
+        void *moved = reallocarray(origin->classes, larger, sizeof *origin->classes);
+        if (!moved)
+            return fail(ENOMEM, "out of memory for the classes");
+        origin->classes = moved;
+        origin->class_capacity = larger;
+    }
+    struct class *added = &origin->classes[origin->class_count];
+    added->name = strndup(name, length);
+    if (!added->name)
+        return fail(ENOMEM, "out of memory for the classes");
+    return (int)origin->class_count++;
+}
+
+/* The folder that an image lies in. */
+static int class_of(struct archive_origin *origin, const char *name)
+{
+    const char *base = base_of(name), *folder = base;
+
+    if (base == name)
+        return -1;
+    for (folder = base - 1; folder > name && folder[-1] != '/';)
+        folder--;
+    int number = class_number(origin, folder, (size_t)(base - 1 - folder));
+    return number < 0 ? INT32_MIN : number;
+}
+
+static int add_image(struct archive_origin *origin, struct listing *listing, const char *name)
+{
+    if (origin->count == origin->capacity) {
+        uint64_t larger = origin->capacity ? origin->capacity * 2 : 1024;
+        int32_t *labels = reallocarray(origin->labels, larger, sizeof *labels);
+        if (labels)
+            origin->labels = labels;
+        int32_t *given = reallocarray(listing->given, larger, sizeof *given);
+        if (given)
+            listing->given = given;
+        if (!labels || !given)
+            return fail(ENOMEM, "out of memory for %llu images", (unsigned long long)larger);
+        origin->capacity = larger;
+    }
+    int class = class_of(origin, name);
+    if (class == INT32_MIN)
+        return -ENOMEM;
+    listing->given[origin->count] = listing->labelled ? listing->label : -1;
+    origin->labels[origin->count++] = class;
+    listing->image = origin->count;
+    return 0;
+}
+
+static int read_label(struct walk *walk, struct listing *listing)
+{
+    char text[32], *end;
+    int64_t got = walk_read(walk, text, sizeof text - 1);
+
+    if (got < 0)
+        return (int)got;
+    text[got] = '\0';
+    long label = strtol(text, &end, 10);
+    if (end == text || label < 0 || label > INT32_MAX || (*end != '\0' && *end != '\n'))
+        return fail(EBADMSG, "%s: %s is no label: '%.20s'", walk->path, walk->name, text);
+    listing->label = (int32_t)label;
+    listing->labelled = true;
+    listing->given_count++;
+    if (listing->image)
+        listing->given[listing->image - 1] = listing->label;
+    return 0;
+}
+
+/* A new key begins a new sample: the name up to the first dot of its last part. */
+static int turn_key(struct listing *listing, const char *name)
+{
+    const char *base = base_of(name);
+    size_t length = (size_t)(base - name) + strcspn(base, ".");
+
+    if (listing->key && strncmp(listing->key, name, length) == 0 && !listing->key[length])
+        return 0;
+    free(listing->key);
+    listing->key = strndup(name, length);
+    listing->image = 0;
+    listing->labelled = false;
+    return listing->key ? 0 : fail(ENOMEM, "out of memory for a name");
+}
+
+static int list_files(struct archive_origin *origin, struct walk *walk, struct listing *listing,
+                      const struct origin_site *site, uint64_t file_bytes,
+                      struct origin_traits *traits)
+{
+    int code;
+
+    while ((code = walk_next(walk)) > 0) {
+        code = turn_key(listing, walk->name);
+        if (code == 0 && is_image(walk->name)) {
+            code = add_image(origin, listing, walk->name);
+            traits->image_bytes += walk->bytes;
+        } else if (code == 0 && ends(walk->name, ".cls")) {
+            code = read_label(walk, listing);
+        }
+        if (code)
+            return code;
+        if (site->progress && origin->count % 256 == 0)
+            site->progress(site->progress_context, (uint64_t)archive_filter_bytes(walk->outer, -1),
+                           file_bytes);
+    }
+    return code;
+}
+
+static int compare_classes(const void *a, const void *b)
+{
+    return strcmp((*(struct class *const *)a)->name, (*(struct class *const *)b)->name);
+}
+
+/* From order of appearance to sorted order. */
+static int number_classes(struct archive_origin *origin)
+{
+    struct class **sorted = memory_array((size_t)origin->class_count + 1, sizeof(struct class *));
+
+    if (!sorted)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < origin->class_count; i++)
+        sorted[i] = &origin->classes[i];
+    qsort(sorted, origin->class_count, sizeof *sorted, compare_classes);
+    for (uint32_t i = 0; i < origin->class_count; i++)
+        sorted[i]->label = (int32_t)i;
+    free(sorted);
+    for (uint64_t i = 0; i < origin->count; i++)
+        if (origin->labels[i] >= 0)
+            origin->labels[i] = origin->classes[origin->labels[i]].label;
+    return 0;
+}
+
+static int archive_open(void *state, const void *settings, const char *path,
+                        const struct origin_site *site, struct origin_traits *traits)
+{
+    struct archive_origin *origin = state;
+    struct listing listing = {0};
+    struct stat status;
+
+    (void)settings;
+    if (stat(path, &status))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    origin->path = strdup(path);
+    struct walk *walk = origin->path ? walk_open(origin->path) : NULL;
+    if (!walk)
+        return -EBADMSG;
+    int code = list_files(origin, walk, &listing, site, (uint64_t)status.st_size, traits);
+    walk_close(walk);
+    if (code == 0 && listing.given_count) { /* keep those, and forget the folders */
+        int32_t *folders = origin->labels;
+        origin->labels = listing.given;
+        listing.given = folders;
+    } else if (code == 0) {
+        code = number_classes(origin);
+    }
+    free(listing.given);
+    free(listing.key);
+    traits->count = origin->count;
+    traits->in_order = true;
+    traits->fingerprint = random_hash((uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
+                                      (uint64_t)status.st_mtim.tv_nsec);
+    snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
+             listing.given_count   ? ".cls files"
+             : origin->class_count ? "folders"
+                                   : "nowhere");
+    return code;
+}
+
+static void archive_close(void *state)
+{
+    struct archive_origin *origin = state;
+
+    for (uint32_t i = 0; i < origin->class_count; i++)
+        free(origin->classes[i].name);
+    free(origin->classes);
+    free(origin->labels);
+    free(origin->path);
+}
+
+/* ---- the second pass: images ---- */
+
+struct archive_cursor {
+    struct walk *walk;
+    uint64_t next;
+};
+
+static int archive_cursor_open(void *state, void **made)
+{
+    struct archive_origin *origin = state;
+    struct archive_cursor *cursor = memory_zeroed(sizeof *cursor);
+
+    if (!cursor)
+        return -ENOMEM;
+    cursor->walk = walk_open(origin->path);
+    *made = cursor;
+    return cursor->walk ? 0 : -EBADMSG;
+}
+
+static void archive_cursor_close(void *state, void *made)
+{
+    struct archive_cursor *cursor = made;
+
+    (void)state;
+    walk_close(cursor->walk);
+    free(cursor);
+}
+
+static int archive_read(void *state, void *made, uint64_t number, struct origin_slot *slot,
+                        struct sample *sample)
+{
+    struct archive_origin *origin = state;
+    struct archive_cursor *cursor = made;
+    struct walk *walk = cursor->walk;
+
+    assert(number >= cursor->next);
+    while (cursor->next <= number) {
+        int code = walk_next(walk);
+        if (code <= 0)
+            return code ? code : fail(ESTALE, "%s: has fewer images than before", origin->path);
+        cursor->next += is_image(walk->name);
+    }
+    if (walk->bytes > IMAGE_LIMIT)
+        return fail(EBADMSG, "%s: %s says it has %llu bytes, too many for an image", origin->path,
+                    walk->name, (unsigned long long)walk->bytes);
+    int code = origin_reserve(&slot->record, &slot->record_capacity, walk->bytes + 1);
+    int64_t got = code ? code : walk_read(walk, slot->record, walk->bytes);
+    if (got < 0)
+        return (int)got;
+    sample->image = slot->record;
+    sample->image_bytes = (size_t)got;
+    sample->label = origin->labels[number];
+    sample->id = number;
+    sample->name_bytes = strlen(walk->name);
+    code = origin_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
+    if (code)
+        return code;
+    memcpy(slot->scratch, walk->name, sample->name_bytes);
+    sample->name = slot->scratch;
+    return 0;
+}
+
+/* A plain tar with .cls files is better read as a data set: in any order, by many threads. */
+static int archive_detect(const char *path)
+{
+    static const char *const compressed[] = {".tar.gz",  ".tgz", ".tar.bz2", ".tar.xz", ".txz",
+                                             ".tar.zst", ".zip", ".tar.lz4", NULL};
+    bool labels = false, images = false;
+
+    for (int i = 0; compressed[i]; i++)
+        if (ends(path, compressed[i]))
+            return 100;
+    if (!ends(path, ".tar") || file_is_folder(path))
+        return 0;
+    struct walk *walk = walk_open(path);
+    for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {
+        labels |= ends(walk->name, ".cls");
+        images |= is_image(walk->name);
+    }
+    walk_close(walk);
+    fail_clear();
+    return images && !labels ? 100 : 0;
+}
+
+const struct origin_ops origin_archive = {
+    .plugin = {.name = "archive",
+               .summary = "a tar or zip of images, compressed or not, class by folder",
+               .state_size = sizeof(struct archive_origin)},
+    .detect = archive_detect,
+    .open = archive_open,
+    .close = archive_close,
+    .cursor_open = archive_cursor_open,
+    .cursor_close = archive_cursor_close,
+    .read = archive_read,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A data set of any format as a source. Its records are its samples.
+ */
+#include "pipeline/plugins.h"
+
+#include "base/fail.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "formats/format.h"
+#include "pipeline/cursor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct dataset_settings {
+    char *format; /* first: origin_open() sets it */
+};
+
+static const struct option_spec dataset_options[] = {
+    {.name = "format",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct dataset_settings, format),
+     .fallback = "auto",
+     .metavar = "NAME[:OPTIONS]",
+     .summary = "format of the data set"},
+    {0},
+};
+
+struct dataset {
+    struct plugin_choice format;
+    struct catalog *catalog;
+};
+
+static int dataset_detect(const char *path)
+{
+    int surest = 0;
+
+    for (const struct plugin *const *row = format_registry; *row; row++) {
+        int sure = format_of(*row)->detect(path);
+        surest = sure > surest ? sure : surest;
+    }
+    return surest;
+}
+
+static int dataset_open(void *state, const void *settings, const char *path,
+                        const struct origin_site *site, struct origin_traits *traits)
+{
+    const struct dataset_settings *asked = settings;
+    const char *text = asked->format;
+    struct dataset *dataset = state;
+    struct format_scan scan = {.progress = site->progress,
+                               .progress_context = site->progress_context};
+
+    if (strcmp(text, "auto") == 0) {
+        const struct plugin *format = format_detect(path);
+        if (!format)
+            return -EINVAL;
+        text = format->name;
+    }
+    int code = plugin_choose("format", format_registry, text, &dataset->format);
+    if (code == 0)
+        code = format_catalog(&dataset->format, path, true, &scan, &dataset->catalog);
+    if (code)
+        return code;
+    const struct catalog *catalog = dataset->catalog;
+    traits->count = catalog->record_count;
+    traits->image_bytes = catalog->record_bytes_total;
+    traits->in_order = catalog->compressed;
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        traits->fingerprint =
+            random_hash(traits->fingerprint,
+                        random_hash(catalog->shards[i].bytes, catalog->shards[i].record_count, i),
+                        (uint64_t)catalog->shards[i].mtime_ns);
+    snprintf(traits->what, sizeof traits->what, "%s, %u shard%s%s", dataset->format.plugin->name,
+             catalog->shard_count, catalog->shard_count == 1 ? "" : "s",
+             catalog->compressed ? ", compressed" : "");
+    return 0;
+}
+
+static void dataset_close(void *state)
+{
+    struct dataset *dataset = state;
+
+    catalog_destroy(dataset->catalog);
+    plugin_release(&dataset->format);
+}
+
+static int dataset_cursor_open(void *state, void **cursor)
+{
+    struct dataset *dataset = state;
+
+    *cursor = cursor_create(dataset->catalog);
+    return *cursor ? 0 : -ENOMEM;
+}
+
+static void dataset_cursor_close(void *state, void *cursor)
+{
+    (void)state;
+    cursor_destroy(cursor);
+}
+
+static int dataset_read(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+                        struct sample *sample)
+{
+    struct dataset *dataset = state;
+    const struct extent *extent = catalog_extent(dataset->catalog, number);
+    const struct shard *shard = &dataset->catalog->shards[extent->shard];
+    int code = origin_reserve(&slot->record, &slot->record_capacity, extent->bytes);
+
+    if (code == 0)
+        code = origin_reserve(&slot->scratch, &slot->scratch_capacity, extent->bytes);
+    if (code == 0)
+        code = cursor_read(cursor, number, slot->record);
+    if (code)
+        return code;
+    struct format_scratch scratch = {slot->scratch, slot->scratch_capacity};
+    code = format_parse(&dataset->format, shard, slot->record, extent->bytes, 0, &scratch, sample);
+    if (code)
+        return fail(code, "%s: offset %llu: %s", shard->path, (unsigned long long)extent->offset,
+                    fail_reason());
+    return 0;
+}
+
+const struct origin_ops origin_dataset = {
+    .plugin = {.name = "dataset",
+               .summary = "a data set in any of the formats",
+               .options = dataset_options,
+               .settings_size = sizeof(struct dataset_settings),
+               .state_size = sizeof(struct dataset)},
+    .detect = dataset_detect,
+    .open = dataset_open,
+    .close = dataset_close,
+    .cursor_open = dataset_cursor_open,
+    .cursor_close = dataset_cursor_close,
+    .read = dataset_read,
+};

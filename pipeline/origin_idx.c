@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * IDX files as MNIST and Fashion-MNIST come in ("train-images-idx3-ubyte.gz" with its labels in
+ * "train-labels-idx1-ubyte.gz"), as JPEGs. Format: u32 big-endian 0x00000803 (bytes, three
+ * dimensions), count, rows, columns, then the pixels; labels: 0x00000801, count, the labels.
+ * The whole set lies in memory; a gzip file could not be read in another order.
+ */
+#include "pipeline/plugins.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "pipeline/picture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { IDX_IMAGES = 0x803, IDX_LABELS = 0x801, IDX_PAIRS = 16, IDX_SIDE_LIMIT = 16384 };
+enum { IDX_READ_BYTES = 1 << 24, NAME_BYTES = 64 };
+#define IDX_BYTES_LIMIT (UINT64_C(8) << 30)
+
+/* One file of images with its labels. */
+struct idx_pair {
+    uint8_t *pixels, *labels;
+    uint64_t first, count;
+    uint32_t rows, columns;
+    char name[32]; /* "train" */
+};
+
+struct idx {
+    struct idx_pair pairs[IDX_PAIRS];
+    uint32_t pair_count;
+    uint64_t count;
+    int quality;
+};
+
+static uint32_t big32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static int idx_detect(const char *path)
+{
+    uint8_t head[4] = {0};
+
+    if (file_is_folder(path)) {
+        struct dirent **names;
+        int count = scandir(path, &names, NULL, NULL), sure = 0;
+        for (int i = 0; i < count; i++) {
+            sure |= strstr(names[i]->d_name, "-images-idx3-ubyte") != NULL;
+            free(names[i]);
+        }
+        if (count >= 0)
+            free(names);
+        return sure ? 90 : 0;
+    }
+    gzFile file = gzopen(path, "rbe");
+    int got = file ? gzread(file, head, sizeof head) : 0;
+    if (file)
+        gzclose(file);
+    return got == sizeof head && big32(head) == IDX_IMAGES ? 90 : 0;
+}
+
+static int gz_failed(gzFile file, const char *path)
+{
+    int code;
+    const char *text = gzerror(file, &code);
+
+    if (code == Z_ERRNO)
+        return fail(errno, "%s: cannot read: %s", path, fail_errno_text(errno));
+    return fail(EBADMSG, "%s: %s", path, code == Z_OK || !*text ? "the file ends early" : text);
+}
+
+/* Memory grows with what is really there: a header alone cannot ask for gigabytes. */
+static int read_bytes(gzFile file, const char *path, uint64_t wanted, uint8_t **bytes)
+{
+    uint64_t used = 0;
+
+    while (used < wanted) {
+        uint64_t step = wanted - used < IDX_READ_BYTES ? wanted - used : IDX_READ_BYTES;
+        uint8_t *larger = realloc(*bytes, used + step);
+        if (!larger)
+            return fail(ENOMEM, "%s: out of memory", path);
+        *bytes = larger;
+        if (gzread(file, *bytes + used, (unsigned)step) != (int)step)
+            return gz_failed(file, path);
+        used += step;
+    }
+    return 0;
+}
+
+/* head: magic, then dimensions. */
+static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t dimensions,
+                     uint8_t **bytes)
+{
+    uint8_t head[16];
+    uint64_t product = 1;
+    int code = 0, head_bytes = (int)(4 + 4 * dimensions);
+    gzFile file = gzopen(path, "rbe");
+
+    if (!file)
+        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+    if (gzread(file, head, (unsigned)head_bytes) != head_bytes)
+        code = gz_failed(file, path);
+    else if (big32(head) != magic)
+        code = fail(EBADMSG, "%s: offset 0: begins with 0x%08x, an IDX file of %s with 0x%08x",
+                    path, big32(head), magic == IDX_IMAGES ? "images" : "labels", magic);
+    for (uint32_t i = 0; code == 0 && i < dimensions; i++) {
+        sizes[i] = big32(head + 4 + 4 * i);
+        product *= sizes[i];
+        if (sizes[i] == 0 || (i > 0 && sizes[i] > IDX_SIDE_LIMIT) || product > IDX_BYTES_LIMIT)
+            code = fail(EBADMSG, "%s: offset %u: a dimension of %u is not possible", path,
+                        4 + 4 * i, sizes[i]);
+    }
+    if (code == 0)
+        code = read_bytes(file, path, product, bytes);
+    gzclose(file);
+    return code;
+}
+
+/* ".../train-images-idx3-ubyte.gz" -> ".../train-labels-idx1-ubyte.gz"; free() it. */
+static char *labels_path(const char *images)
+{
+    const char *part = strstr(images, "-images-idx3-");
+    char *labels = NULL;
+
+    /* the last one: a folder may be called so, too */
+    for (const char *next = part; next; next = strstr(next + 1, "-images-idx3-"))
+        part = next;
+    if (!part)
+        fail(EINVAL, "%s: without '-images-idx3-' in the name its labels cannot be found", images);
+    else
+        labels = file_format_path("%.*s-labels-idx1-%s", (int)(part - images), images, part + 13);
+    return labels;
+}
+
+static int add_pair(struct idx *idx, const char *images, struct origin_traits *traits)
+{
+    uint32_t sizes[3], label_count;
+    struct stat status;
+
+    if (idx->pair_count == IDX_PAIRS)
+        return fail(E2BIG, "%s: more than %d files of images", images, IDX_PAIRS);
+    struct idx_pair *pair = &idx->pairs[idx->pair_count++];
+    char *labels = labels_path(images);
+    if (!labels)
+        return -EINVAL;
+    int code = read_file(images, IDX_IMAGES, sizes, 3, &pair->pixels);
+    if (code == 0)
+        code = read_file(labels, IDX_LABELS, &label_count, 1, &pair->labels);
+    if (code == 0 && label_count != sizes[0])
+        code = fail(EBADMSG, "%s: has %u labels, %s has %u images", labels, label_count, images,
+                    sizes[0]);
+    free(labels);
+    if (code)
+        return code;
+    const char *base = strrchr(images, '/');
+    base = base ? base + 1 : images;
+    snprintf(pair->name, sizeof pair->name, "%.*s", (int)strcspn(base, "-"), base);
+    pair->rows = sizes[1];
+    pair->columns = sizes[2];
+    pair->first = idx->count;
+    pair->count = sizes[0];
+    idx->count += pair->count;
+    /* Small grey JPEGs: 600 bytes of tables and a third of the pixels. */
+    traits->image_bytes += pair->count * (600 + (uint64_t)pair->rows * pair->columns / 3);
+    if (stat(images, &status) == 0)
+        traits->fingerprint = random_hash(traits->fingerprint, (uint64_t)status.st_size,
+                                          (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+                                              (uint64_t)status.st_mtim.tv_nsec);
+    return 0;
+}
+
+static int is_images(const struct dirent *entry)
+{
+    return strstr(entry->d_name, "-images-idx3-ubyte") != NULL;
+}
+
+static int idx_open(void *state, const void *settings, const char *path,
+                    const struct origin_site *site, struct origin_traits *traits)
+{
+    struct idx *idx = state;
+    struct dirent **names;
+    int code = 0;
+
+    (void)settings;
+    idx->quality = (int)site->quality;
+    if (!file_is_folder(path)) {
+        code = add_pair(idx, path, traits);
+    } else {
+        int count = scandir(path, &names, is_images, alphasort);
+        if (count < 0)
+            return fail(errno, "%s: cannot list: %s", path, fail_errno_text(errno));
+        for (int i = 0; i < count; i++) {
+            char *images = code ? NULL : file_join(path, names[i]->d_name);
+            if (images)
+                code = add_pair(idx, images, traits);
+            free(images);
+            free(names[i]);
+        }
+        free(names);
+    }
+    traits->count = idx->count;
+    snprintf(traits->what, sizeof traits->what, "idx, %u file%s of images", idx->pair_count,
+             idx->pair_count == 1 ? "" : "s");
+    return code;
+}
+
+static void idx_close(void *state)
+{
+    struct idx *idx = state;
+
+    for (uint32_t i = 0; i < idx->pair_count; i++) {
+        free(idx->pairs[i].pixels);
+        free(idx->pairs[i].labels);
+    }
+}
+
+static int idx_read(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+                    struct sample *sample)
+{
+    struct idx *idx = state;
+    const struct idx_pair *pair = idx->pairs;
+
+    (void)cursor;
+    while (number >= pair->first + pair->count)
+        pair++;
+    uint64_t at = number - pair->first, pixels = (uint64_t)pair->rows * pair->columns;
+    const struct sample raw = {.image = pair->pixels + at * pixels,
+                               .image_bytes = pixels,
+                               .encoding = SAMPLE_RAW_HWC,
+                               .width = pair->columns,
+                               .height = pair->rows,
+                               .channels = 1};
+    int code = origin_reserve(&slot->scratch, &slot->scratch_capacity, NAME_BYTES);
+    if (code == 0)
+        code = picture_encode(&raw, idx->quality, &slot->record, &slot->record_capacity,
+                              &sample->image_bytes);
+    if (code)
+        return code;
+    sample->image = slot->record;
+    sample->encoding = SAMPLE_ENCODED;
+    sample->label = pair->labels[at];
+    sample->id = number;
+    sample->name = slot->scratch;
+    sample->name_bytes = (size_t)snprintf(slot->scratch, NAME_BYTES, "%s-%06llu.jpg", pair->name,
+                                          (unsigned long long)at);
+    return 0;
+}
+
+const struct origin_ops origin_idx = {
+    .plugin = {.name = "idx",
+               .summary = "IDX files of MNIST or Fashion-MNIST, as JPEGs",
+               .state_size = sizeof(struct idx)},
+    .detect = idx_detect,
+    .open = idx_open,
+    .close = idx_close,
+    .read = idx_read,
+};

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pack.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "pipeline/lane.h"
+#include "pipeline/manifest.h"
+#include "pipeline/target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PACK_TICK_NS = 100000000, RECORD_OVERHEAD_BYTES = 1024 };
+
+static const char *const on_error_choices[] = {"stop", "skip", NULL};
+
+const struct option_spec pack_options[] = {
+    {"format", 'f', OPTION_TEXT, offsetof(struct pack_job, format), "shards",
+     .metavar = "NAME[:OPTIONS]", .section = "What is made",
+     .summary = "format of the data set that is made"},
+    {"shards", 's', OPTION_COUNT, offsetof(struct pack_job, shards), "0",
+     .summary = "files to spread the samples over; 0: by --shard-size", .maximum = 1e6},
+    {"shard-size", 0, OPTION_SIZE, offsetof(struct pack_job, shard_bytes), "256m",
+     .summary = "about so much in each shard", .minimum = 4096},
+    {"shuffle", 0, OPTION_COUNT, offsetof(struct pack_job, shuffle), "0", .metavar = "SEED",
+     .implied = "1", .summary = "write the samples in a random order; 0: as they come"},
+    {"limit", 0, OPTION_COUNT, offsetof(struct pack_job, limit), "0",
+     .summary = "take the first N samples only; 0: all"},
+    {"quality", 0, OPTION_COUNT, offsetof(struct pack_job, quality), "95", .minimum = 1,
+     .maximum = 100, .summary = "of JPEGs made from raw pixels"},
+    {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
+     .summary = "replace the data set that is there"},
+    {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
+     .section = "What it is made from",
+     .summary = "what SOURCE is: a format, archive, idx or synthetic"},
+    {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
+     .choices = on_error_choices, .metavar = "stop|skip",
+     .summary = "a damaged sample ends it, or is left out and counted"},
+    {"threads", 't', OPTION_COUNT, offsetof(struct pack_job, threads), "0", .section = "How",
+     .maximum = 1024, .summary = "that read, make and write; 0: one a CPU"},
+    {0},
+};
+
+static struct flag interrupted;
+
+void pack_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+struct pack {
+    const struct pack_job *job;
+    const struct pack_observer *observer;
+    struct pack_figures *figures;
+    struct origin origin;
+    struct plugin_choice format;
+    struct target target;
+    struct manifest manifest;
+    struct permutation order;
+    struct lane_site site;
+    uint64_t count, kept, threads, start_ns, plan;
+    uint32_t pending;
+    pthread_mutex_t lock; /* of all below and of the manifest */
+    pthread_cond_t changed;
+    uint32_t next; /* shard to look at for the next lane */
+    uint32_t running;
+};
+
+static void tell(struct pack *pack, struct pack_progress progress)
+{
+    progress.elapsed_ns = clock_now_ns() - pack->start_ns;
+    if (pack->observer && pack->observer->progress)
+        pack->observer->progress(pack->observer->context, &progress);
+}
+
+static void tell_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    tell(context,
+         (struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+}
+
+static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
+{
+    return (uint64_t)((unsigned __int128)pack->count * shard / pack->target.shards);
+}
+
+/* ---- what is to be done ---- */
+
+static int choose_source(struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    struct origin *origin = &pack->origin;
+    const struct origin_site site = {.threads = pack->threads,
+                                     .quality = job->quality,
+                                     .progress = tell_look,
+                                     .progress_context = pack};
+    int code = origin_open(origin, job->from, job->source, &site);
+
+    if (code)
+        return code;
+    memcpy(pack->figures->source, origin->traits.what, sizeof origin->traits.what);
+    pack->count = origin->traits.count;
+    if (job->limit && job->limit < pack->count)
+        pack->count = job->limit;
+    if (job->shuffle && origin->traits.in_order)
+        return fail(EINVAL,
+                    "%s: %s can only be read from front to back, not shuffled: pack it "
+                    "first, then shuffle the result",
+                    job->source, origin->traits.what);
+    return 0;
+}
+
+static int choose_shards(const struct pack *pack, uint32_t *shards)
+{
+    const struct pack_job *job = pack->job;
+    char *path = NULL;
+    int most = format_of(pack->format.plugin)->shard_path(job->target, 0, 0, &path);
+
+    free(path);
+    if (most < 0)
+        return most;
+    if (job->shards > pack->count)
+        return fail(EINVAL, "%llu samples cannot fill %llu shards", (unsigned long long)pack->count,
+                    (unsigned long long)job->shards);
+    if (most > 0 && job->shards > (uint64_t)most)
+        return fail(EINVAL, "%s is one of %d shard%s, not %llu", pack->format.plugin->name, most,
+                    most == 1 ? "" : "s", (unsigned long long)job->shards);
+    uint64_t wanted = job->shards;
+    if (wanted == 0) {
+        uint64_t bytes = (uint64_t)((double)pack->origin.traits.image_bytes * (double)pack->count /
+                                    (double)pack->origin.traits.count);
+        wanted = (bytes + job->shard_bytes - 1) / job->shard_bytes;
+        wanted = wanted > pack->count ? pack->count : wanted;
+        wanted = wanted < 1 ? 1 : wanted > 1000000 ? 1000000 : wanted;
+        if (most > 0 && wanted > (uint64_t)most)
+            wanted = (uint64_t)most;
+    }
+    *shards = (uint32_t)wanted;
+    return 0;
+}
+
+/* A hash of all that decides which bytes come out. */
+static uint64_t plan_of(const struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    const char *const texts[] = {pack->format.text, pack->origin.choice.text, job->source};
+    uint64_t plan = random_hash(pack->origin.traits.fingerprint, pack->count, pack->target.shards);
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *byte = texts[i]; *byte; byte++)
+            plan = random_hash(plan, (uint8_t)*byte, i);
+    return random_hash(plan, random_hash(job->quality, job->shuffle, (uint64_t)job->on_error), 0);
+}
+
+static bool same_place(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* Free, or ours to go on with, or to be replaced. */
+static int prepare_target(struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    struct target *target = &pack->target;
+    int code = manifest_open(&pack->manifest, target->manifest_path, pack->plan, target->shards,
+                             target->shard_paths, target->finished);
+
+    if (code)
+        return code;
+    if (pack->manifest.found && !pack->manifest.same && !job->force)
+        return fail(EEXIST,
+                    "%s: holds an unfinished data set of another source or other options; "
+                    "repeat that command, or --force to begin anew",
+                    job->target);
+    if (!pack->manifest.same) {
+        code = job->force ? target_clear(target) : target_check_free(target);
+        if (code)
+            return code;
+    }
+    for (uint32_t i = 0; i < target->shards; i++) {
+        if (target->finished[i])
+            pack->kept += shard_begin(pack, i + 1) - shard_begin(pack, i);
+        else
+            pack->pending++;
+    }
+    target_remove_drafts(target);
+    uint64_t left = pack->count - pack->kept;
+    uint64_t mean_bytes = pack->origin.traits.image_bytes / pack->origin.traits.count;
+    code = target_check_room(target, left * (mean_bytes + RECORD_OVERHEAD_BYTES));
+    if (code)
+        return code;
+    if (target->inside)
+        code = file_make_folders(target->path);
+    return code ? code : manifest_start(&pack->manifest, pack->plan);
+}
+
+static int prepare(struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    uint32_t shards = 0;
+    int code = plugin_choose("format", format_registry, job->format, &pack->format);
+
+    if (code == 0)
+        code = plugin_usable(pack->format.plugin);
+    if (code == 0 && same_place(job->source, job->target))
+        code = fail(EINVAL, "%s: source and target are the same", job->target);
+    if (code == 0)
+        code = choose_source(pack);
+    if (code == 0)
+        code = choose_shards(pack, &shards);
+    if (code)
+        return code;
+    code = target_open(&pack->target, job->target, &pack->format, shards);
+    if (code)
+        return code;
+    pack->plan = plan_of(pack);
+    return prepare_target(pack);
+}
+
+/* ---- doing it ---- */
+
+/* The next shard to write, shards when there is none. */
+static uint32_t take_shard(struct pack *pack)
+{
+    pthread_mutex_lock(&pack->lock);
+    while (pack->next < pack->target.shards && pack->target.finished[pack->next])
+        pack->next++;
+    uint32_t shard = pack->next;
+    if (shard < pack->target.shards)
+        pack->next++;
+    pthread_mutex_unlock(&pack->lock);
+    return shard;
+}
+
+static int run_lane(void *argument)
+{
+    struct pack *pack = argument;
+    int code = 0;
+
+    while (code == 0 && !flag_get(&pack->site.stop)) {
+        uint32_t shard = take_shard(pack);
+        if (shard == pack->target.shards)
+            break;
+        const char *path = pack->target.shard_paths[shard];
+        code =
+            lane_write(&pack->site, path, shard_begin(pack, shard), shard_begin(pack, shard + 1));
+        pthread_mutex_lock(&pack->lock);
+        if (code == 0)
+            code = manifest_add(&pack->manifest, shard, path);
+        pthread_mutex_unlock(&pack->lock);
+    }
+    if (code)
+        flag_set(&pack->site.stop);
+    pthread_mutex_lock(&pack->lock);
+    pack->running--;
+    pthread_cond_signal(&pack->changed);
+    pthread_mutex_unlock(&pack->lock);
+    return code == -ECANCELED ? 0 : code;
+}
+
+static void tell_write(struct pack *pack, enum pack_phase phase)
+{
+    tell(pack, (struct pack_progress){.phase = phase,
+                                      .done = pack->kept + counter_get(&pack->site.samples),
+                                      .total = pack->count,
+                                      .bytes = counter_get(&pack->site.bytes),
+                                      .kept = pack->kept});
+}
+
+/* Until all lanes are done, tell how far they are. */
+static void watch(struct pack *pack)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&pack->lock);
+    while (pack->running > 0) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        uint64_t ns = (uint64_t)until.tv_nsec + PACK_TICK_NS;
+        until.tv_sec += (time_t)(ns / 1000000000);
+        until.tv_nsec = (long)(ns % 1000000000);
+        pthread_cond_timedwait(&pack->changed, &pack->lock, &until);
+        pthread_mutex_unlock(&pack->lock);
+        if (flag_get(&interrupted))
+            flag_set(&pack->site.stop);
+        tell_write(pack, PACK_WRITE);
+        pthread_mutex_lock(&pack->lock);
+    }
+    pthread_mutex_unlock(&pack->lock);
+}
+
+static int run_lanes(struct pack *pack)
+{
+    uint64_t lanes = pack->origin.traits.in_order    ? 1
+                     : pack->pending < pack->threads ? pack->pending
+                                                     : pack->threads;
+    struct thread *threads = memory_array((size_t)lanes + 1, sizeof *threads);
+    char reason[FAIL_REASON_BYTES] = "";
+    int code = 0;
+
+    if (!threads)
+        return -ENOMEM;
+    pack->site.origin = &pack->origin;
+    pack->site.format = &pack->format;
+    pack->site.order = pack->job->shuffle ? &pack->order : NULL;
+    pack->site.quality = (int)pack->job->quality;
+    pack->site.skip = pack->job->on_error == PACK_SKIP;
+    pack->site.producers =
+        pack->origin.traits.in_order || lanes == 0 ? 1 : (uint32_t)(pack->threads / lanes);
+    pack->order = permutation_start(pack->job->shuffle, pack->count);
+    for (uint64_t i = 0; i < lanes && code == 0; i++) {
+        pthread_mutex_lock(&pack->lock);
+        pack->running++;
+        pthread_mutex_unlock(&pack->lock);
+        code = thread_start(&threads[i], "lane", run_lane, pack);
+        if (code) {
+            flag_set(&pack->site.stop);
+            pack->running--;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    watch(pack);
+    for (uint64_t i = 0; i < lanes; i++) {
+        int joined = thread_join(&threads[i]);
+        if (joined && code == 0) {
+            code = joined;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    free(threads);
+    return code ? fail(code, "%s", reason) : 0;
+}
+
+static void count_up(struct pack *pack)
+{
+    struct pack_figures *figures = pack->figures;
+
+    for (uint32_t i = 0; i < pack->target.shards; i++)
+        figures->shards_kept += pack->target.finished[i];
+    figures->shards = pack->target.shards;
+    figures->skipped = counter_get(&pack->site.skipped);
+    figures->samples = counter_get(&pack->site.samples) - figures->skipped;
+    figures->image_bytes = counter_get(&pack->site.bytes);
+    figures->elapsed_ns = clock_now_ns() - pack->start_ns;
+    memcpy(figures->first_skipped, pack->site.first_skipped, sizeof figures->first_skipped);
+}
+
+int pack_run(const struct pack_job *job, const struct pack_observer *observer,
+             struct pack_figures *figures)
+{
+    struct pack *pack = memory_zeroed(sizeof *pack);
+
+    *figures = (struct pack_figures){0};
+    if (!pack)
+        return -ENOMEM;
+    pack->job = job;
+    pack->observer = observer;
+    pack->figures = figures;
+    pack->threads = job->threads ? job->threads : thread_cpu_count();
+    pack->start_ns = clock_now_ns();
+    pack->manifest.fd = -1;
+    pthread_mutex_init(&pack->lock, NULL);
+    pthread_mutex_init(&pack->site.lock, NULL);
+    pthread_cond_init(&pack->changed, NULL);
+    int code = prepare(pack);
+    if (code == 0) {
+        pack->start_ns = clock_now_ns();
+        code = run_lanes(pack);
+        if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
+            code = fail(EINTR, "%s: interrupted; the same command goes on from here", job->target);
+        count_up(pack);
+        if (code == 0)
+            manifest_remove(&pack->manifest);
+        tell_write(pack, PACK_DONE);
+    }
+    manifest_close(&pack->manifest);
+    target_release(&pack->target);
+    origin_close(&pack->origin);
+    plugin_release(&pack->format);
+    pthread_cond_destroy(&pack->changed);
+    pthread_mutex_destroy(&pack->site.lock);
+    pthread_mutex_destroy(&pack->lock);
+    free(pack);
+    return code;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/picture.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+static uint32_t big16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t big32(const uint8_t *p)
+{
+    return big16(p) << 16 | big16(p + 2);
+}
+
+/* ---- headers ---- */
+
+/* Frame headers are C0..CF but for tables: C4 (Huffman), C8 (reserved), CC (arithmetic). */
+static bool is_frame(uint8_t marker)
+{
+    return (marker & 0xf0) == 0xc0 && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+}
+
+/* Is there an end marker behind offset? It is looked for from the end, where it should be. */
+static bool has_end(const uint8_t *jpeg, size_t count, size_t offset)
+{
+    for (size_t i = count; i >= offset + 2; i--)
+        if (jpeg[i - 2] == 0xff && jpeg[i - 1] == 0xd9)
+            return true;
+    return false;
+}
+
+/* ITU-T T.81 annex B. */
+static int look_jpeg(const uint8_t *jpeg, size_t count, struct picture *picture)
+{
+    for (size_t at = 2;;) {
+        while (at + 1 < count && jpeg[at] == 0xff && jpeg[at + 1] == 0xff)
+            at++; /* fill bytes */
+        if (count - at < 4)
+            return fail(EBADMSG, "byte %zu of the image: the JPEG ends before its frame header",
+                        at);
+        uint8_t marker = jpeg[at + 1];
+        size_t length = big16(jpeg + at + 2);
+        if (jpeg[at] != 0xff)
+            return fail(EBADMSG, "byte %zu of the image: a JPEG marker should begin here", at);
+        if (marker == 0xda || marker == 0xd9)
+            return fail(EBADMSG, "byte %zu of the image: the JPEG has no frame header", at);
+        if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {
+            at += 2; /* markers without a length */
+            continue;
+        }
+        if (length < 2 || length > count - at - 2)
+            return fail(EBADMSG, "byte %zu of the image: a JPEG segment goes past the end", at);
+        if (is_frame(marker)) {
+            if (length < 8)
+                return fail(EBADMSG, "byte %zu of the image: the frame header is short", at);
+            *picture = (struct picture){.kind = PICTURE_JPEG,
+                                        .height = big16(jpeg + at + 5),
+                                        .width = big16(jpeg + at + 7),
+                                        .components = jpeg[at + 9],
+                                        .progressive = (marker & 3) == 2};
+            at += 2 + length;
+            if (picture->width == 0)
+                return fail(EBADMSG, "byte %zu of the image: a JPEG without columns", at);
+            if (!has_end(jpeg, count, at))
+                return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
+            return 0;
+        }
+        at += 2 + length;
+    }
+}
+
+int picture_look(const void *bytes, size_t count, struct picture *picture)
+{
+    static const uint8_t png_start[16] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    const uint8_t *p = bytes;
+
+    *picture = (struct picture){0};
+    if (count == 0)
+        return fail(EBADMSG, "byte 0 of the image: it is empty");
+    if (count >= 2 && p[0] == 0xff && p[1] == 0xd8)
+        return look_jpeg(p, count, picture);
+    if (count >= 8 && memcmp(p, png_start, 8) == 0) {
+        if (count < 33 || memcmp(p, png_start, 16) != 0)
+            return fail(EBADMSG, "byte 8 of the image: the PNG has no whole IHDR chunk");
+        static const uint8_t components[7] = {1, 0, 3, 1, 2, 0, 4};
+        *picture = (struct picture){.kind = PICTURE_PNG,
+                                    .width = big32(p + 16),
+                                    .height = big32(p + 20),
+                                    .components = p[25] < 7 ? components[p[25]] : 0};
+        if (!picture->width || !picture->height || !picture->components)
+            return fail(EBADMSG, "byte 16 of the image: a PNG without pixels");
+        return 0;
+    }
+    return fail(EBADMSG, "byte 0 of the image: begins neither as a JPEG nor as a PNG");
+}
+
+/* ---- libjpeg, whose errors must not end the program ---- */
+
+struct jpeg_errors {
+    struct jpeg_error_mgr manager; /* first, so that libjpeg's pointer is ours */
+    jmp_buf escape;
+    char complaint[JMSG_LENGTH_MAX];
+};
+
+static void keep_complaint(j_common_ptr jpeg)
+{
+    struct jpeg_errors *errors = (struct jpeg_errors *)(void *)jpeg->err;
+
+    if (!errors->complaint[0])
+        jpeg->err->format_message(jpeg, errors->complaint);
+}
+
+static void jpeg_failed(j_common_ptr jpeg)
+{
+    keep_complaint(jpeg);
+    longjmp(((struct jpeg_errors *)(void *)jpeg->err)->escape, 1);
+}
+
+static void jpeg_said(j_common_ptr jpeg, int level)
+{
+    if (level < 0) /* a warning: corrupt bytes */
+        keep_complaint(jpeg);
+}
+
+static struct jpeg_error_mgr *jpeg_errors_start(struct jpeg_errors *errors)
+{
+    jpeg_std_error(&errors->manager);
+    errors->manager.error_exit = jpeg_failed;
+    errors->manager.emit_message = jpeg_said;
+    errors->complaint[0] = '\0';
+    return &errors->manager;
+}
+
+/* rows: memory for one row, freed by the caller, here since setjmp() may come between. */
+static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *errors,
+                       const void *bytes, size_t count, void *volatile *row)
+{
+    if (setjmp(errors->escape))
+        return -EBADMSG;
+    jpeg_mem_src(jpeg, bytes, (unsigned long)count);
+    jpeg_read_header(jpeg, TRUE);
+    if ((uint64_t)jpeg->image_width * jpeg->image_height > PICTURE_PIXELS_LIMIT) {
+        snprintf(errors->complaint, sizeof errors->complaint, "%u x %u pixels are too many",
+                 jpeg->image_width, jpeg->image_height);
+        return -EBADMSG;
+    }
+    /* All coefficients are read; what is made of them does not matter here. */
+    jpeg->out_color_space = jpeg->jpeg_color_space;
+    jpeg->do_fancy_upsampling = FALSE;
+    jpeg->dct_method = JDCT_IFAST;
+    jpeg_start_decompress(jpeg);
+    JSAMPROW line = *row = malloc((size_t)jpeg->output_width * (size_t)jpeg->output_components + 1);
+    if (!line)
+        return -ENOMEM;
+    while (jpeg->output_scanline < jpeg->output_height)
+        jpeg_read_scanlines(jpeg, &line, 1);
+    jpeg_finish_decompress(jpeg);
+    return errors->complaint[0] ? -EBADMSG : 0;
+}
+
+static int check_jpeg(const void *bytes, size_t count)
+{
+    struct jpeg_decompress_struct jpeg = {0};
+    struct jpeg_errors errors;
+    void *volatile row = NULL;
+
+    jpeg.err = jpeg_errors_start(&errors);
+    jpeg_create_decompress(&jpeg);
+    int code = decode_jpeg(&jpeg, &errors, bytes, count, &row);
+    jpeg_destroy_decompress(&jpeg);
+    free(row);
+    return code ? fail(code, "the JPEG does not decode: %s", errors.complaint) : 0;
+}
+
+static int check_png(const void *bytes, size_t count)
+{
+    png_image png = {.version = PNG_IMAGE_VERSION};
+    int code = 0;
+
+    if (!png_image_begin_read_from_memory(&png, bytes, count))
+        return fail(EBADMSG, "the PNG does not decode: %s", png.message);
+    if ((uint64_t)png.width * png.height > PICTURE_PIXELS_LIMIT) {
+        code = fail(EBADMSG, "the PNG does not decode: %u x %u pixels are too many", png.width,
+                    png.height);
+        png_image_free(&png);
+        return code;
+    }
+    png.format = PNG_FORMAT_RGB;
+    void *pixels = malloc(PNG_IMAGE_SIZE(png));
+    if (!pixels)
+        code = fail(ENOMEM, "out of memory for an image of %u x %u", png.width, png.height);
+    else if (!png_image_finish_read(&png, NULL, pixels, 0, NULL) || PNG_IMAGE_FAILED(png))
+        code = fail(EBADMSG, "the PNG does not decode: %s", png.message);
+    png_image_free(&png);
+    free(pixels);
+    return code;
+}
+
+int picture_decode(const void *bytes, size_t count)
+{
+    struct picture picture;
+    int code = picture_look(bytes, count, &picture);
+
+    if (code)
+        return code;
+    return picture.kind == PICTURE_JPEG ? check_jpeg(bytes, count) : check_png(bytes, count);
+}
+
+/* ---- encoding ---- */
+
+static void raw_row(const struct sample *raw, uint32_t y, uint8_t *row)
+{
+    const uint8_t *image = raw->image;
+    size_t plane = (size_t)raw->width * raw->height, line = (size_t)y * raw->width;
+
+    if (raw->encoding == SAMPLE_RAW_HWC || raw->channels == 1) {
+        memcpy(row, image + line * raw->channels, (size_t)raw->width * raw->channels);
+        return;
+    }
+    for (uint32_t x = 0; x < raw->width; x++)
+        for (uint32_t channel = 0; channel < 3; channel++) /* planes are blue, green, red */
+            row[x * 3 + channel] = image[(2 - channel) * plane + line + x];
+}
+
+static int encode_jpeg(struct jpeg_compress_struct *jpeg, struct jpeg_errors *errors,
+                       const struct sample *raw, int quality, unsigned char **to,
+                       unsigned long *bytes, uint8_t *row)
+{
+    if (setjmp(errors->escape))
+        return -EINVAL;
+    jpeg_mem_dest(jpeg, to, bytes);
+    jpeg->image_width = raw->width;
+    jpeg->image_height = raw->height;
+    jpeg->input_components = (int)raw->channels;
+    jpeg->in_color_space = raw->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, quality, TRUE);
+    jpeg_start_compress(jpeg, TRUE);
+    while (jpeg->next_scanline < jpeg->image_height) {
+        raw_row(raw, jpeg->next_scanline, row);
+        jpeg_write_scanlines(jpeg, &row, 1);
+    }
+    jpeg_finish_compress(jpeg);
+    return 0;
+}
+
+int picture_encode(const struct sample *raw, int quality, void **jpeg_bytes, size_t *capacity,
+                   size_t *count)
+{
+    struct jpeg_compress_struct jpeg = {0};
+    struct jpeg_errors errors;
+
+    if ((raw->channels != 1 && raw->channels != 3) || !raw->width || !raw->height ||
+        raw->width > JPEG_MAX_DIMENSION || raw->height > JPEG_MAX_DIMENSION ||
+        (uint64_t)raw->width * raw->height * raw->channels != raw->image_bytes)
+        return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes cannot become a JPEG",
+                    raw->width, raw->height, raw->channels, raw->image_bytes);
+    uint8_t *row = memory_zeroed((size_t)raw->width * raw->channels);
+    if (!row)
+        return -ENOMEM;
+    unsigned char *to = *jpeg_bytes;
+    unsigned long bytes = (unsigned long)*capacity;
+    jpeg.err = jpeg_errors_start(&errors);
+    jpeg_create_compress(&jpeg);
+    int code = encode_jpeg(&jpeg, &errors, raw, quality, &to, &bytes, row);
+    jpeg_destroy_compress(&jpeg);
+    free(row);
+    if (to != *jpeg_bytes) { /* it was too small: libjpeg made another and left ours */
+        free(*jpeg_bytes);
+        *jpeg_bytes = to;
+        *capacity = bytes;
+    }
+    *count = bytes;
+    return code ? fail(code, "cannot encode a JPEG: %s", errors.complaint) : 0;
+}
