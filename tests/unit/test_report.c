@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reports of a result that is made by hand. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/option.h"
+#include "report/compare.h"
+#include "report/load.h"
+#include "report/report.h"
+#include "report/sizing.h"
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define assert_near(value, wanted) \
+    assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
+
+enum { RUNS = 3, EPOCHS = 2, SECOND = 1000000000 };
+
+struct made {
+    struct job job;
+    struct result result;
+    struct result_run runs[RUNS];
+    struct result_epoch epochs[RUNS][EPOCHS];
+    struct summary summary;
+};
+
+static void fill_epoch(struct result_epoch *epoch, uint64_t run, uint64_t number)
+{
+    *epoch = (struct result_epoch){
+        .epoch = number,
+        .samples = 1000 * (run + 1), /* 500, 1000, 1500 a second; later epochs twice as fast */
+        .record_bytes = 100000 * (run + 1),
+        .request_bytes = 110000 * (run + 1),
+        .requests = 10,
+        .batches = 4,
+        .wall_ns = (number ? 1 : 2) * (uint64_t)SECOND,
+        .wait_ns = SECOND / 4,
+        .compute_ns = 3 * (uint64_t)SECOND / 4,
+        .limit = number ? RESULT_LIMIT_TRAINER : RESULT_LIMIT_STORAGE,
+        .waits = {.decode_input_ns = SECOND, .loader_storage_ns = SECOND / 2},
+        .device = {.known = true, .bytes = 90000 * (run + 1), .method = "a test"},
+        .digest_sum = 7,
+        .digest_xor = 9,
+    };
+}
+
+/* *made must not move: the result points into it. */
+static void make(struct made *made)
+{
+    memset(made, 0, sizeof *made);
+    assert_int_equal(option_defaults(job_options, &made->job), 0);
+    made->job.epochs = EPOCHS;
+    made->result = (struct result){.job = &made->job,
+                                   .threads = 2,
+                                   .records = 1000,
+                                   .shards = 1,
+                                   .data_bytes = 1 << 20,
+                                   .record_bytes_total = 100000,
+                                   .reader_engine = "a test's engine",
+                                   .run_count = RUNS,
+                                   .runs = made->runs,
+                                   .valid = true};
+    snprintf(made->result.data, sizeof made->result.data, "/data/\"set\"");
+    snprintf(made->result.format, sizeof made->result.format, "recordio");
+    for (uint64_t i = 0; i < RUNS; i++) {
+        made->runs[i] = (struct result_run){.number = i,
+                                            .epoch_count = EPOCHS,
+                                            .epochs = made->epochs[i],
+                                            .valid = true,
+                                            .cold = {.state = RESULT_CACHE_COLD,
+                                                     .residue_percent = 0.5 * (double)i,
+                                                     .total_bytes = 1 << 20,
+                                                     .method = "drop_caches"}};
+        for (uint64_t k = 0; k < EPOCHS; k++)
+            fill_epoch(&made->epochs[i][k], i, k);
+        histogram_add(&made->runs[i].read_latency_ns, 1000000 * (i + 1));
+    }
+    assert_int_equal(summary_make(&made->result, &made->summary), 0);
+}
+
+static void release(struct made *made)
+{
+    option_release(job_options, &made->job);
+}
+
+static char *text_of(const struct made *made)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    report_text(stream, &made->result, &made->summary, false);
+    fclose(stream);
+    return text;
+}
+
+static void assert_contains(const char *text, const char *wanted)
+{
+    if (!strstr(text, wanted))
+        print_error("'%s' is missing in:\n%s\n", wanted, text);
+    assert_non_null(strstr(text, wanted));
+}
+
+static void summary_adds_up(void **unused)
+{
+    struct made made;
+
+    (void)unused;
+    make(&made);
+    const struct summary *summary = &made.summary;
+    assert_int_equal(summary->runs, RUNS);
+    /* 2 epochs of 2000 samples in 3 s is the run in the middle. */
+    assert_near(summary->samples_per_s.median, 4000.0 / 3);
+    assert_near(summary->samples_per_s.low, 2000.0 / 3);
+    assert_near(summary->first.samples_per_s.median, 1000);
+    assert_near(summary->later.samples_per_s.median, 2000);
+    assert_near(summary->au_percent.median, 75);
+    assert_near(summary->mlperf_au_percent.median, 50);
+    assert_int_equal(summary->read_latency_ns.count, 3);
+    assert_int_equal(summary->cache, RESULT_CACHE_COLD);
+    assert_near(summary->residue_percent, 1);
+    assert_true(summary->device_known);
+    assert_int_equal(summary->device_bytes, 540000);
+    assert_int_equal(summary->first_record_bytes, 600000);
+    /* First epochs are longer, so storage limited most of the time. */
+    assert_int_equal(summary->limit, RESULT_LIMIT_STORAGE);
+    assert_near(summary->shares.loader_storage, 100.0 / 3);
+    assert_near(summary->shares.decode_input, 100.0 / 3);
+    release(&made);
+}
+
+/* A run that was broken off is shown but never counted. */
+static void broken_runs_do_not_count(void **unused)
+{
+    struct made made;
+
+    (void)unused;
+    make(&made);
+    made.runs[2].epoch_count = 1;
+    made.runs[1].epochs[0].device.known = false;
+    made.runs[1].cold.state = RESULT_CACHE_UNVERIFIED;
+    assert_int_equal(summary_make(&made.result, &made.summary), 0);
+    assert_int_equal(made.summary.runs, 2);
+    assert_near(made.summary.samples_per_s.maximum, 4000.0 / 3);
+    assert_false(made.summary.device_known);
+    assert_int_equal(made.summary.cache, RESULT_CACHE_UNVERIFIED);
+    made.result.run_count = 0;
+    assert_int_equal(summary_make(&made.result, &made.summary), 0);
+    assert_int_equal(made.summary.runs, 0);
+    char *text = text_of(&made);
+    assert_non_null(text);
+    free(text);
+    release(&made);
+}
+
+static void the_table_is_readable(void **unused)
+{
+    struct made made;
+    size_t widest = 0;
+
+    (void)unused;
+    make(&made);
+    char *text = text_of(&made);
+    assert_contains(text, "valid, cold, 3 runs of 2 epochs");
+    assert_contains(text, "1,333");
+    assert_contains(text, "0.96 V100");
+    assert_contains(text, "75.0%");
+    assert_contains(text, "90.0% of");
+    assert_contains(text, "max 3.00 ms");
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        widest = strcspn(line, "\n") > widest ? strcspn(line, "\n") : widest;
+    assert_in_range(widest, 60, 100);
+    free(text);
+
+    result_invalid(&made.result, "run 2: something broke");
+    text = text_of(&made);
+    assert_contains(text, "INVALID: run 2: something broke");
+    assert_null(strstr(text, ": valid"));
+    free(text);
+    release(&made);
+}
+
+static void skipped_records_stand_in_the_headline(void **unused)
+{
+    struct made made;
+
+    (void)unused;
+    make(&made);
+    made.epochs[0][0].skipped = 5;
+    assert_int_equal(summary_make(&made.result, &made.summary), 0);
+    char *text = text_of(&made);
+    assert_contains(text, "DEGRADED: 5 records were skipped");
+    free(text);
+    release(&made);
+}
+
+/* Every null has its reason beside it. */
+static void check_nulls(const json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+    char name[128];
+
+    if (json_is_array(value))
+        json_array_foreach(value, i, member) check_nulls(member);
+    json_object_foreach((json_t *)(uintptr_t)value, key, member)
+    {
+        snprintf(name, sizeof name, "%s_reason", key);
+        if (json_is_null(member) && !strstr(key, "_reason"))
+            assert_true(json_is_string(json_object_get(value, name)));
+        if (strcmp(key, "settings") != 0) /* an option not given is null */
+            check_nulls(member);
+    }
+}
+
+/* Every key of the document stands on the page that describes it. */
+static void check_documented(const json_t *value, const char *page)
+{
+    static const char *const suffixes[] = {"_low95", "_high95", "_min", "_max", "_reason"};
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    if (json_is_array(value))
+        json_array_foreach(value, i, member) check_documented(member, page);
+    json_object_foreach((json_t *)(uintptr_t)value, key, member)
+    {
+        char name[128], quoted[160];
+        snprintf(name, sizeof name, "%s", key);
+        for (i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+            size_t length = strlen(name), tail = strlen(suffixes[i]);
+            if (strcmp(name, "invalid_reason") != 0 && length > tail &&
+                strcmp(name + length - tail, suffixes[i]) == 0)
+                name[length - tail] = '\0';
+        }
+        snprintf(quoted, sizeof quoted, "`%s`", name);
+        if (!strstr(page, quoted))
+            print_error("docs/json.md does not describe %s\n", quoted);
+        assert_non_null(strstr(page, quoted));
+        if (strcmp(key, "settings") != 0)
+            check_documented(member, page);
+    }
+}
+
+static void json_is_as_documented(void **unused)
+{
+    const char *srcdir = getenv("srcdir");
+    char path[1024], *page = NULL;
+    size_t bytes;
+    struct made made;
+
+    (void)unused;
+    make(&made);
+    json_t *jobs = json_array();
+    json_array_append_new(jobs, report_json(&made.result, &made.summary));
+    json_t *document = report_json_document(jobs);
+    check_nulls(document);
+    const json_t *job = json_array_get(jobs, 0);
+    assert_near(load_number(job, "summary.samples_per_s"), 4000.0 / 3);
+    assert_near(load_number(job, "summary.cold_residue_percent"), 1);
+    assert_near(load_number(job, "summary.first_epoch_device_read_bytes"), 540000);
+    assert_near(load_number(job, "settings.bs_bytes"), 1 << 20);
+    assert_string_equal(load_text(job, "dataset.path"), "/data/\"set\"");
+    assert_true(isnan(load_number(job, "summary.drift_percent")));
+    snprintf(path, sizeof path, "%s/docs/json.md", srcdir ? srcdir : ".");
+    assert_int_equal(file_load(path, 1 << 20, &page, &bytes), 0);
+    check_documented(document, page);
+    free(page);
+
+    /* A name that is not UTF-8 does not lose the document. */
+    snprintf(made.result.data, sizeof made.result.data, "/data/\xff\xfe");
+    json_array_clear(jobs);
+    json_array_append_new(jobs, report_json(&made.result, &made.summary));
+    assert_string_equal(load_text(json_array_get(jobs, 0), "dataset.path"), "/data/?\?");
+    json_decref(document);
+    json_decref(jobs);
+    release(&made);
+}
+
+static void csv_has_one_row_an_epoch(void **unused)
+{
+    struct made made;
+    char *text = NULL;
+    size_t bytes, lines = 0, commas = 0, heading = 0;
+
+    (void)unused;
+    make(&made);
+    assert_int_equal(option_set(job_options, &made.job, "label", "a \"b\"", "test"), 0);
+    FILE *stream = open_memstream(&text, &bytes);
+    report_csv(stream, &made.result, true);
+    report_csv(stream, &made.result, false);
+    fclose(stream);
+    for (const char *at = text; *at; at++) {
+        commas += *at == ',';
+        if (*at != '\n')
+            continue;
+        heading = lines++ ? heading : commas;
+        assert_int_equal(commas, heading);
+        commas = 0;
+    }
+    assert_int_equal(lines, 1 + 2 * RUNS * EPOCHS);
+    assert_contains(text, "\n\"a \"\"b\"\"\",1,0,0,cold,0.0000,1000,0,4,2.000000000,500.000,");
+    free(text);
+    release(&made);
+}
+
+/* Results of runs with these rates. */
+static json_t *job_with(const double *rates, size_t count)
+{
+    json_t *job = json_object(), *runs = json_array();
+
+    json_object_set_new(job, "valid", json_true());
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(runs, json_pack("{sf}", "samples_per_s", rates[i]));
+    json_object_set_new(job, "runs", runs);
+    return job;
+}
+
+static void comparison_needs_enough_runs(void **unused)
+{
+    const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
+    json_t *a = job_with(slow, 5), *b = job_with(fast, 5), *few = job_with(fast, 3);
+    struct comparison comparison;
+
+    (void)unused;
+    assert_int_equal(compare_jobs(a, b, &comparison), 0);
+    assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
+    assert_near(comparison.figures[0].p, 2.0 / 252);
+    assert_true(compare_significant(&comparison.figures[0], 0.05));
+    assert_int_equal(comparison.figures[4].a.count, 0); /* AU is not there */
+    assert_true(isnan(comparison.figures[4].p));
+    assert_int_equal(compare_jobs(few, few, &comparison), 0);
+    assert_near(compare_least_p(3, 3), 0.1);
+    assert_true(comparison.figures[0].least_p > 0.05);
+    json_decref(a);
+    json_decref(b);
+    json_decref(few);
+}
+
+static void foreign_files_are_refused(void **unused)
+{
+    static const char *const texts[] = {
+        "",
+        "[]",
+        "{\"schema\": \"iobench-result\"}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 2, \"jobs\": [{}]}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": []}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": [3]}",
+        "{\"schema\": \"fio\", \"schema_version\": 1, \"jobs\": [{}]}",
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fail_clear();
+        assert_null(load_parse("x.json", texts[i], strlen(texts[i])));
+        assert_contains(fail_reason(), "x.json");
+    }
+    static const char good[] =
+        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": [{}]}";
+    json_t *document = load_parse("x.json", good, strlen(good));
+    assert_non_null(document);
+    json_decref(document);
+}
+
+static void sizes_are_products(void **unused)
+{
+    const struct sizing_basis basis = {
+        .sample_bytes = 100e3, .amplification = 1.5, .client_samples_per_s = 5000};
+    struct sizing_need need = sizing_of(&basis, 1000, 8, 0.5);
+
+    (void)unused;
+    assert_near(need.samples_per_s, 4000);
+    assert_near(need.bytes_per_s, 600e6);
+    assert_near(need.bits_per_s, 4.8e9);
+    assert_near(need.client_share, 0.8);
+}
+
+static void numbers_as_people_read_them(void **unused)
+{
+    char text[WORDS_BYTES];
+
+    (void)unused;
+    assert_string_equal(words_count(0, text), "0");
+    assert_string_equal(words_count(1281167, text), "1,281,167");
+    assert_string_equal(words_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
+    assert_string_equal(words_rate(0.516, text), "0.52");
+    assert_string_equal(words_rate(9.996, text), "10.0");
+    assert_string_equal(words_rate(99.96, text), "100");
+    assert_string_equal(words_rate(999.6, text), "1,000");
+    assert_string_equal(words_rate(NAN, text), "-");
+    assert_string_equal(words_duration(999, text), "999 ns");
+    assert_string_equal(words_duration(420000, text), "420 us");
+    assert_string_equal(words_duration(999999999, text), "1.00 s");
+    assert_int_equal(words_line("aa bb cc", 5), 5);
+    assert_int_equal(words_line("aaaaaaaa bb", 5), 8);
+}
+
+/* A reader of the file never sees half of it: the old one stays when the new one cannot be. */
+static void files_appear_whole(void **unused)
+{
+    char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
+    size_t bytes;
+
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.json", folder);
+    assert_int_equal(report_write_file(path, "one", 3), 0);
+    assert_int_equal(report_write_file(path, "two", 3), 0);
+    assert_int_equal(file_load(path, 100, &text, &bytes), 0);
+    assert_string_equal(text, "two");
+    free(text);
+    unlink(path);
+    rmdir(folder); /* succeeds only when no draft was left */
+    assert_false(file_exists(folder));
+    assert_int_equal(report_write_file(path, "one", 3), -ENOENT);
+    assert_int_equal(report_write_file("/dev/null", "one", 3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(summary_adds_up),
+        cmocka_unit_test(broken_runs_do_not_count),
+        cmocka_unit_test(the_table_is_readable),
+        cmocka_unit_test(skipped_records_stand_in_the_headline),
+        cmocka_unit_test(json_is_as_documented),
+        cmocka_unit_test(csv_has_one_row_an_epoch),
+        cmocka_unit_test(comparison_needs_enough_runs),
+        cmocka_unit_test(foreign_files_are_refused),
+        cmocka_unit_test(sizes_are_products),
+        cmocka_unit_test(numbers_as_people_read_them),
+        cmocka_unit_test(files_appear_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
