@@ -17,8 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 enum { ONE = 65535, ROUND_MAX = 64, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
@@ -60,8 +60,9 @@ static double weights_sum(const struct window *window)
     return sum;
 }
 
-/* Rounded so that the sum is ONE: what rounding leaves goes to the largest weight. */
-static void set_weights(const struct window *window, uint16_t *weights, uint32_t taps)
+/* Rounded so that the sum is ONE: what rounding leaves goes to the largest weight. Returns
+ * the count up to the last that is not zero. */
+static uint32_t set_weights(const struct window *window, uint16_t *weights, uint32_t taps)
 {
     const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
     int32_t left = ONE;
@@ -76,6 +77,10 @@ static void set_weights(const struct window *window, uint16_t *weights, uint32_t
     weights[largest] = (uint16_t)(weights[largest] + left);
     for (uint32_t k = window->count; k < taps; k++)
         weights[k] = 0;
+    uint32_t count = window->count;
+    while (count > 1 && weights[count - 1] == 0)
+        count--;
+    return count;
 }
 
 static void bounds(double start, double length, uint32_t image, uint32_t *low, uint32_t *high)
@@ -98,7 +103,7 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
     uint32_t low, high;
 
     bounds(start, length, image, &low, &high);
-    axis->taps = (uint32_t)(2 * fmax(1, scale)) + 2;
+    axis->taps = (uint32_t)(2 * fmax(1, scale)) + 1;
     axis->first = pool_take_array(pool, side, sizeof *axis->first);
     axis->weights = pool_take_array(pool, (size_t)side * axis->taps, sizeof *axis->weights);
     if (!axis->first || !axis->weights)
@@ -107,7 +112,8 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
         struct window window = window_at(start, scale, low, high, i);
         assert(window.count <= axis->taps);
         axis->first[i] = window.first;
-        set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
+        uint32_t count = set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
+        axis->widest = count > axis->widest ? count : axis->widest;
     }
     axis->low = low;
     axis->high = high;
@@ -118,30 +124,39 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t si
                 struct pool *pool)
 {
     *resize = (struct resize){.side = side, .mirror = box->mirror, .pool = pool};
+#ifdef __x86_64__
+    resize->avx2 = __builtin_cpu_supports("avx2");
+#endif
     int code = plan_axis(&resize->x, box->x, box->width, box->image_width, side, pool);
     if (code)
         return code;
     return plan_axis(&resize->y, box->y, box->height, box->image_height, side, pool);
 }
 
-/* Weights of the horizontal pass, each four times: one for every byte of a pixel. */
+/* Weights of the horizontal pass, each four times: one for every byte of a pixel. Two columns go
+ * together: a pair of taps of the left one, then the same pair of the right one, and so on. */
 static int spread_columns(struct resize *resize)
 {
     const struct resize_axis *x = &resize->x;
-    const uint32_t taps = resize->column_taps = (x->taps + 1) & ~1u;
+    const uint32_t taps = resize->column_taps = (x->widest + 1) & ~1u;
+    const uint32_t columns = (resize->side + 1) & ~1u;
 
-    resize->column_offset = pool_take_array(resize->pool, resize->side, sizeof(uint32_t));
+    resize->column_offset = pool_take_array(resize->pool, columns, sizeof(uint32_t));
     resize->column_weights =
-        pool_take_array(resize->pool, (size_t)resize->side * taps * LANES, sizeof(uint16_t));
+        pool_take_array(resize->pool, (size_t)columns * taps * LANES, sizeof(uint16_t));
     if (!resize->column_offset || !resize->column_weights)
         return -ENOMEM;
-    uint16_t *spread = resize->column_weights;
-    for (uint32_t i = 0; i < resize->side; i++) {
-        resize->column_offset[i] = (x->first[i] - x->low) * LANES;
-        for (uint32_t k = 0; k < taps; k++, spread += LANES) {
-            uint16_t weight = k < x->taps ? x->weights[(size_t)i * x->taps + k] : 0;
-            spread[0] = spread[1] = spread[2] = spread[3] = weight;
-        }
+    for (uint32_t i = 0; i < columns; i++) {
+        const uint32_t column = i < resize->side ? i : resize->side - 1;
+        const uint16_t *weights = x->weights + (size_t)column * x->taps;
+        uint16_t *spread =
+            resize->column_weights + ((size_t)(i & ~1u) * taps + (i & 1) * 2) * LANES;
+        resize->column_offset[i] = (x->first[column] - x->low) * LANES;
+        for (uint32_t k = 0; k < taps; k += 2, spread += 4 * LANES)
+            for (uint32_t lane = 0; lane < LANES; lane++) {
+                spread[lane] = weights[k];
+                spread[LANES + lane] = k + 1 < x->taps ? weights[k + 1] : 0;
+            }
     }
     return 0;
 }
@@ -235,47 +250,56 @@ static uint16_t rounding(uint32_t taps)
     return (uint16_t)(taps / 2 < ROUND_MAX ? taps / 2 : ROUND_MAX);
 }
 
-#ifdef __SSE2__
-static void horizontal(const struct resize *resize, uint8_t *output)
+static void horizontal(const struct resize *resize, uint8_t *out, ptrdiff_t step)
 {
-    const uint32_t taps = resize->column_taps;
-    const uint16_t *weights = resize->column_weights;
-    const __m128i start = _mm_set1_epi16((int16_t)(128 + rounding(resize->x.taps)));
-    uint8_t *out = output + (resize->mirror ? (resize->side - 1) * 3 : 0);
-    const ptrdiff_t step = resize->mirror ? -3 : 3;
+    const uint32_t start = 128u + rounding(resize->x.widest);
 
     for (uint32_t i = 0; i < resize->side; i++, out += step) {
         const uint16_t *pixels = resize->line + resize->column_offset[i];
-        __m128i sum = _mm_setzero_si128();
-        for (uint32_t k = 0; k < taps; k += 2) {
-            __m128i pair = _mm_loadu_si128((const void *)(pixels + k * LANES));
-            __m128i weight = _mm_load_si128((const void *)weights);
-            sum = _mm_add_epi16(sum, _mm_mulhi_epu16(pair, weight));
-            weights += 2 * LANES;
-        }
-        sum = _mm_add_epi16(_mm_add_epi16(sum, start), _mm_srli_si128(sum, 8));
-        sum = _mm_srli_epi16(sum, 8);
-        uint32_t rgbx = (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
-        bytes_put_le16(out, (uint16_t)rgbx);
-        out[2] = (uint8_t)(rgbx >> 16);
-    }
-}
-#else
-static void horizontal(const struct resize *resize, uint8_t *output)
-{
-    const uint16_t *weights = resize->column_weights;
-    uint8_t *out = output + (resize->mirror ? (resize->side - 1) * 3 : 0);
-    const ptrdiff_t step = resize->mirror ? -3 : 3;
-    const uint32_t start = 128u + rounding(resize->x.taps);
-
-    for (uint32_t i = 0; i < resize->side; i++, out += step) {
-        const uint16_t *pixels = resize->line + resize->column_offset[i];
+        const uint16_t *weights = resize->column_weights +
+                                  ((size_t)(i & ~1u) * resize->column_taps + (i & 1) * 2) * LANES;
         uint32_t sum[LANES] = {start, start, start, start};
-        for (uint32_t k = 0; k < resize->column_taps * LANES; k++)
-            sum[k % LANES] += (uint32_t)pixels[k] * weights[k] >> 16;
-        weights += resize->column_taps * LANES;
+        for (uint32_t k = 0; k < resize->column_taps; k += 2, weights += 4 * LANES)
+            for (uint32_t lane = 0; lane < 2 * LANES; lane++)
+                sum[lane % LANES] += (uint32_t)pixels[k * LANES + lane] * weights[lane] >> 16;
         for (int lane = 0; lane < 3; lane++)
             out[lane] = (uint8_t)(sum[lane] >> 8);
+    }
+}
+
+#ifdef __x86_64__
+static inline void store_rgb(uint8_t *out, uint32_t rgbx)
+{
+    memcpy(out, &rgbx, 2);
+    out[2] = (uint8_t)(rgbx >> 16);
+}
+
+/* Two columns at a time, one in each half of a 256-bit register. What is in resize is copied
+ * first, since a store of bytes might change it for all the compiler knows. */
+__attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
+                                                            uint8_t *out, ptrdiff_t step)
+{
+    const uint32_t pairs = resize->column_taps / 2, side = resize->side;
+    const __m256i start = _mm256_set1_epi16((int16_t)(128 + rounding(resize->x.widest)));
+    const __m256i *weights = (const void *)resize->column_weights;
+    const uint32_t *offset = resize->column_offset;
+    const uint16_t *line = resize->line;
+
+    for (uint32_t i = 0; i < side; i += 2, out += 2 * step) {
+        const uint16_t *left = line + offset[i], *right = line + offset[i + 1];
+        __m256i sum = _mm256_setzero_si256();
+        for (uint32_t k = 0; k < pairs; k++, left += 2 * LANES, right += 2 * LANES) {
+            __m256i pixels =
+                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)left)),
+                                        _mm_loadu_si128((const void *)right), 1);
+            sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(pixels, *weights++));
+        }
+        sum = _mm256_add_epi16(_mm256_add_epi16(sum, start), _mm256_srli_si256(sum, 8));
+        sum = _mm256_srli_epi16(sum, 8);
+        sum = _mm256_packus_epi16(sum, sum);
+        store_rgb(out, (uint32_t)_mm256_extract_epi32(sum, 0));
+        if (i + 1 < side)
+            store_rgb(out + step, (uint32_t)_mm256_extract_epi32(sum, 4));
     }
 }
 #endif
@@ -295,7 +319,19 @@ static void emit(struct resize *resize, uint32_t out_row)
         rows[k] = resize->ring + (y->first[out_row] + k) % resize->ring_rows * resize->ring_stride +
                   resize->skip_pixels * LANES;
     vertical(resize->line, rows, weights, taps, lanes, rounding(taps));
-    horizontal(resize, resize->output + (size_t)out_row * resize->side * 3);
+    uint8_t *out = resize->output + (size_t)out_row * resize->side * 3;
+    ptrdiff_t step = 3;
+    if (resize->mirror) {
+        out += (resize->side - 1) * 3;
+        step = -3;
+    }
+#ifdef __x86_64__
+    if (resize->avx2) {
+        horizontal_avx2(resize, out, step);
+        return;
+    }
+#endif
+    horizontal(resize, out, step);
 }
 
 void resize_give(struct resize *resize, uint32_t count)
@@ -304,7 +340,7 @@ void resize_give(struct resize *resize, uint32_t count)
 
     resize->row += count;
     while (resize->out_row < resize->side) {
-        uint32_t end = y->first[resize->out_row] + y->taps;
+        uint32_t end = y->first[resize->out_row] + y->widest;
         if (end > y->high)
             end = y->high;
         if (end > resize->row)

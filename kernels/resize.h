@@ -27,7 +27,8 @@ enum { RESIZE_PIXEL_BYTES = 4, RESIZE_ROWS_MAX = 4 };
 /* One axis: output position i is the sum of taps source positions from first[i] on. */
 struct resize_axis {
     uint32_t low, high; /* source positions that are needed: [low, high) */
-    uint32_t taps;      /* of the widest window */
+    uint32_t taps;      /* room for weights of each window */
+    uint32_t widest;    /* the longest window, zero weights at its end left out */
     uint32_t *first;
     uint16_t *weights; /* of position i from i * taps on; zero behind the window; sum 65535 */
 };
@@ -37,6 +38,7 @@ struct resize {
     struct pool *pool;
     uint32_t side;
     bool mirror;
+    bool avx2;               /* the machine has it; tests clear it after the plan */
     uint8_t *output;         /* side x side x 3 */
     uint32_t *column_offset; /* in line, of each output column */
     uint16_t *column_weights;

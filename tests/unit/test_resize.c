@@ -28,6 +28,8 @@ static void run(struct pool *pool, struct random *random, const uint8_t *image,
     pool_reset(pool);
     assert_int_equal(resize_plan(&resize, box, side, pool), 0);
     assert_true(resize.x.low < resize.x.high && resize.x.high <= box->image_width);
+    if (random_next(random) & 1)
+        resize.avx2 = false;
     uint32_t origin = resize.x.low - (uint32_t)random_below(random, resize.x.low + 1);
     uint32_t columns = resize.x.high - origin;
     assert_int_equal(resize_begin(&resize, origin, columns, output), 0);

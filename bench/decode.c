@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench/decode: what one core decodes, against the plain way and against what cannot be avoided.
+ *
+ *     bench/decode [--long] [FOLDER]     JPEG files of FOLDER, else made images
+ *     bench/decode --write FOLDER        keep the made images, for other programs to decode
+ *
+ * Variants take turns image set by image set; CPU time of this thread; medians over the rounds.
+ *   bound   Huffman decoding of the scan up to the crop's last row (libjpeg-turbo, coefficients
+ *           dropped): a baseline JPEG cannot be cropped for less
+ *   scan    the same for the whole scan
+ *   plain   the whole image decoded with libjpeg's defaults, then crop and resize (with our resize)
+ */
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/stats.h"
+#include "dataset/synthesis.h"
+#include "decode/decoder.h"
+#include "kernels/resize.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+enum { IMAGES_MAX = 1000, ROUNDS_MAX = 25, SIDE = 224 };
+
+enum { BOUND, SCAN, PLAIN, OURS };
+static const char *const variants[] = {
+    "bound",
+    "scan",
+    "plain",
+    "jpeg",
+    "jpeg:upsampling=fancy",
+    "jpeg:dct=ifast",
+    "jpeg:scale=any",
+    "jpeg:scale=none",
+    "jpeg:view=evaluate",
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+struct images {
+    struct decode_source source[IMAGES_MAX];
+    int count;
+    size_t bytes;
+};
+
+static int give_up(void)
+{
+    fprintf(stderr, "bench/decode: %s\n", fail_reason());
+    return 1;
+}
+
+static int load_folder(struct images *images, const char *folder)
+{
+    DIR *directory = opendir(folder);
+    struct dirent *entry;
+
+    if (!directory)
+        return fail(2, "%s: cannot be opened", folder);
+    while ((entry = readdir(directory)) && images->count < IMAGES_MAX) {
+        struct decode_source *source = &images->source[images->count];
+        const char *dot = strrchr(entry->d_name, '.');
+        char *path, *bytes;
+        if (!dot || (strcmp(dot, ".jpg") && strcmp(dot, ".JPEG")))
+            continue;
+        path = file_join(folder, entry->d_name);
+        if (!path || file_load(path, 64 << 20, &bytes, &source->length))
+            break;
+        free(path);
+        source->bytes = bytes;
+        images->bytes += source->length;
+        images->count++;
+    }
+    closedir(directory);
+    return images->count ? 0 : fail(2, "%s: holds no JPEG file", folder);
+}
+
+static int make_images(struct images *images, int count, const char *folder)
+{
+    struct synthesis *synthesis = synthesis_open(&synthesis_imagenet);
+    struct sample sample;
+
+    if (!synthesis)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (synthesis_make(synthesis, (uint64_t)i, &sample))
+            return -1;
+        uint8_t *bytes = malloc(sample.image_bytes);
+        memcpy(bytes, sample.image, sample.image_bytes);
+        images->source[images->count++] =
+            (struct decode_source){.bytes = bytes, .length = sample.image_bytes};
+        images->bytes += sample.image_bytes;
+        if (folder) {
+            char *path = file_format_path("%s/%.*s", folder, (int)sample.name_bytes, sample.name);
+            FILE *file = path ? fopen(path, "wb") : NULL;
+            if (!file || fwrite(bytes, 1, sample.image_bytes, file) != sample.image_bytes)
+                return fail(5, "%s: cannot be written", path);
+            fclose(file);
+            free(path);
+        }
+    }
+    synthesis_close(synthesis);
+    return 0;
+}
+
+static void libjpeg_start(struct jpeg_decompress_struct *jpeg, const struct decode_source *source)
+{
+    jpeg_mem_src(jpeg, source->bytes, source->length);
+    jpeg_read_header(jpeg, TRUE);
+    jpeg->out_color_space = JCS_EXT_RGBX;
+    jpeg_start_decompress(jpeg);
+}
+
+/* Rows that are skipped are Huffman-decoded without keeping a coefficient. */
+static void huffman(struct jpeg_decompress_struct *jpeg, const struct decode_source *source,
+                    const struct view *view, bool whole)
+{
+    libjpeg_start(jpeg, source);
+    struct view_box box =
+        view_box(view, &view_rules_imagenet, jpeg->output_width, jpeg->output_height);
+    JDIMENSION rows = whole ? jpeg->output_height - 1 : (JDIMENSION)(box.y + box.height);
+    jpeg_skip_scanlines(jpeg, rows < jpeg->output_height ? rows : rows - 1);
+    jpeg_abort_decompress(jpeg);
+}
+
+static void plain(struct jpeg_decompress_struct *jpeg, struct pool *pool,
+                  const struct decode_source *source, const struct view *view, uint8_t *row)
+{
+    static uint8_t *image;
+    static size_t capacity;
+    uint8_t *rows[RESIZE_ROWS_MAX];
+    struct resize resize;
+
+    libjpeg_start(jpeg, source);
+    const uint32_t width = jpeg->output_width, height = jpeg->output_height;
+    const size_t stride = (size_t)width * RESIZE_PIXEL_BYTES;
+    if (stride * height > capacity) {
+        free(image);
+        capacity = stride * height;
+        image = malloc(capacity);
+    }
+    while (jpeg->output_scanline < height) {
+        uint8_t *line = image + jpeg->output_scanline * stride;
+        jpeg_read_scanlines(jpeg, &line, 1);
+    }
+    jpeg_finish_decompress(jpeg);
+    struct view_box crop = view_box(view, &view_rules_imagenet, width, height);
+    struct resize_box box = {crop.x, crop.y, crop.width, crop.height, width, height, crop.mirror};
+    pool_reset(pool);
+    resize_plan(&resize, &box, SIDE, pool);
+    const uint32_t low = resize.x.low, columns = resize.x.high - low;
+    resize_begin(&resize, low, columns, row);
+    for (uint32_t count; (count = resize_want(&resize, rows));) {
+        for (uint32_t i = 0; i < count; i++)
+            memcpy(rows[i], image + (resize.row + i) * stride + low * RESIZE_PIXEL_BYTES,
+                   (size_t)columns * RESIZE_PIXEL_BYTES);
+        resize_give(&resize, count);
+    }
+}
+
+struct workplace {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct pool pool;
+    struct decoder decoders[VARIANTS];
+    struct plugin_choice choices[VARIANTS];
+    uint8_t *row;
+};
+
+static int prepare(struct workplace *place)
+{
+    place->jpeg.err = jpeg_std_error(&place->errors);
+    jpeg_create_decompress(&place->jpeg);
+    place->row = malloc((size_t)SIDE * SIDE * 3);
+    if (!place->row || pool_open(&place->pool, 4 << 20, SIZE_MAX))
+        return -1;
+    for (int i = OURS; i < VARIANTS; i++)
+        if (plugin_choose("decoder", decoder_registry, variants[i], &place->choices[i]) ||
+            decoder_open(&place->decoders[i], &place->choices[i]))
+            return -1;
+    return 0;
+}
+
+/* Nanoseconds of CPU per image. */
+static double run_once(struct workplace *place, const struct images *images, int variant, int round)
+{
+    uint64_t start = clock_cpu_ns();
+
+    for (int i = 0; i < images->count; i++) {
+        const struct decode_source *source = &images->source[i];
+        const struct view view = {VIEW_TRAIN, random_hash(1, (uint64_t)round, (uint64_t)i)};
+        if (variant == BOUND || variant == SCAN)
+            huffman(&place->jpeg, source, &view, variant == SCAN);
+        else if (variant == PLAIN)
+            plain(&place->jpeg, &place->pool, source, &view, place->row);
+        else if (decoder_decode(&place->decoders[variant], source, &view, place->row))
+            fprintf(stderr, "%s\n", fail_reason());
+    }
+    return (double)(clock_cpu_ns() - start) / images->count;
+}
+
+static void report(const struct images *images, const double time[VARIANTS][ROUNDS_MAX], int rounds)
+{
+    double median[VARIANTS];
+    const double mean_bytes = (double)images->bytes / images->count;
+
+    printf("%d images, %.0f bytes on average; CPU time of one core, %d rounds\n", images->count,
+           mean_bytes, rounds);
+    printf("%-24s %10s %10s %8s %10s\n", "", "us/image", "images/s", "MB/s", "spread");
+    for (int i = 0; i < VARIANTS; i++) {
+        struct stats_summary summary = stats_summarise(time[i], (size_t)rounds);
+        median[i] = summary.median;
+        printf("%-24s %10.0f %10.0f %8.1f %9.1f%%\n", variants[i], median[i] / 1e3, 1e9 / median[i],
+               mean_bytes * 1e3 / median[i],
+               100 * (summary.maximum - summary.minimum) / summary.median);
+    }
+    printf("Huffman decoding is %.0f%% of decoding the whole image plainly\n",
+           100 * median[SCAN] / median[PLAIN]);
+    double speed = median[PLAIN] / median[OURS], share = 100 * median[BOUND] / median[OURS];
+    printf("claim decode_over_plain %.2f x goal >=1.5 %s\n", speed, speed >= 1.5 ? "ok" : "short");
+    printf("claim decode_bound_share %.0f %% goal >=60 %s\n", share, share >= 60 ? "ok" : "short");
+}
+
+int main(int argc, char **argv)
+{
+    static struct images images;
+    static struct workplace place;
+    static double time[VARIANTS][ROUNDS_MAX];
+    const char *folder = NULL, *write = NULL;
+    int rounds = 7, count = 150;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--long") == 0) {
+            rounds = ROUNDS_MAX;
+            count = IMAGES_MAX;
+        } else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc) {
+            write = argv[++i];
+        } else {
+            folder = argv[i];
+        }
+    }
+    if (folder ? load_folder(&images, folder) : make_images(&images, count, write))
+        return give_up();
+    if (prepare(&place))
+        return give_up();
+    for (int round = 0; round < rounds; round++)
+        for (int variant = 0; variant < VARIANTS; variant++)
+            time[variant][round] = run_once(&place, &images, variant, round);
+    report(&images, time, rounds);
+    return 0;
+}
