@@ -7,3 +7,7 @@ bench_harness_LDADD = $(LIBIOBENCH_LIBS)
 noinst_PROGRAMS += bench/decode
 bench_decode_SOURCES = bench/decode.c
 bench_decode_LDADD = $(LIBIOBENCH_LIBS)
+
+noinst_PROGRAMS += bench/catalog
+bench_catalog_SOURCES = bench/catalog.c
+bench_catalog_LDADD = $(LIBIOBENCH_LIBS)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# A target is tests/fuzz/fuzz_NAME.c. Its corpus is run by `make check` (replay_NAME); fuzzing it
+# needs clang: tests/fuzz/run.sh NAME.
+FUZZ_LIBFUZZER = -fsanitize=fuzzer
+EXTRA_PROGRAMS =
+
+check_PROGRAMS += tests/fuzz/replay_recordio
+TESTS += tests/fuzz/replay_recordio
+tests_fuzz_replay_recordio_SOURCES = tests/fuzz/fuzz_recordio.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h tests/fuzz/fuzz_format.h
+tests_fuzz_replay_recordio_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/recordio"'
+tests_fuzz_replay_recordio_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_recordio
+tests_fuzz_fuzz_recordio_SOURCES = tests/fuzz/fuzz_recordio.c
+tests_fuzz_fuzz_recordio_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_recordio_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_tfrecord
+TESTS += tests/fuzz/replay_tfrecord
+tests_fuzz_replay_tfrecord_SOURCES = tests/fuzz/fuzz_tfrecord.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h tests/fuzz/fuzz_format.h
+tests_fuzz_replay_tfrecord_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/tfrecord"'
+tests_fuzz_replay_tfrecord_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_tfrecord
+tests_fuzz_fuzz_tfrecord_SOURCES = tests/fuzz/fuzz_tfrecord.c
+tests_fuzz_fuzz_tfrecord_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_tfrecord_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_protobuf
+TESTS += tests/fuzz/replay_protobuf
+tests_fuzz_replay_protobuf_SOURCES = tests/fuzz/fuzz_protobuf.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_replay_protobuf_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/protobuf"'
+tests_fuzz_replay_protobuf_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_protobuf
+tests_fuzz_fuzz_protobuf_SOURCES = tests/fuzz/fuzz_protobuf.c
+tests_fuzz_fuzz_protobuf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_protobuf_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_sidecar
+TESTS += tests/fuzz/replay_sidecar
+tests_fuzz_replay_sidecar_SOURCES = tests/fuzz/fuzz_sidecar.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_replay_sidecar_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/sidecar"'
+tests_fuzz_replay_sidecar_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_sidecar
+tests_fuzz_fuzz_sidecar_SOURCES = tests/fuzz/fuzz_sidecar.c
+tests_fuzz_fuzz_sidecar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_sidecar_LDADD = $(LIBIOBENCH_LIBS)
+
+EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus
