@@ -7,6 +7,8 @@
 
 extern const struct command command_run;
 extern const struct command command_pack;
+extern const struct command command_verify;
+extern const struct command command_inspect;
 extern const struct command command_list;
 extern const struct command command_compare;
 extern const struct command command_size;

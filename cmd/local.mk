@@ -7,11 +7,14 @@ iobench_SOURCES = cmd/main.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
 	cmd/jobfile.c cmd/jobfile.h \
+	cmd/inspect.c \
+	cmd/json_file.c cmd/json_file.h \
 	cmd/line.c cmd/line.h \
 	cmd/manual.c cmd/manual.h \
 	cmd/nearest.c cmd/nearest.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c \
+	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
 	cmd/run.c
 iobench_LDADD = $(LIBIOBENCH_LIBS)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct command *const command_registry[] = {
-    &command_run,  &command_pack,       &command_list, &command_compare,
-    &command_size, &command_completion, &command_help, NULL,
+    &command_run,     &command_pack, &command_verify,     &command_inspect, &command_list,
+    &command_compare, &command_size, &command_completion, &command_help,    NULL,
 };
 
 const struct command *command_find(const char *name)

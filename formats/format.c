@@ -57,16 +57,20 @@ static uint64_t settings_key(const struct plugin_choice *format)
     return key;
 }
 
-static int load_sidecar(const struct plugin_choice *format, const char *root, uint64_t key,
+int format_catalog_kept(const struct plugin_choice *format, const char *root,
                         struct catalog **catalog)
 {
     static const enum sidecar_place places[] = {SIDECAR_BESIDE, SIDECAR_CACHE};
+    uint64_t key = settings_key(format);
     int code = -ENOENT;
 
+    *catalog = NULL;
     for (size_t i = 0; code && i < sizeof places / sizeof places[0]; i++) {
         char *path = sidecar_path(root, places[i]);
-        code = path ? sidecar_load(path, root, format->plugin->name, key, catalog) : -ENOENT;
+        int loaded = path ? sidecar_load(path, root, format->plugin->name, key, catalog) : -ENOENT;
         free(path);
+        if (loaded == 0 || code == -ENOENT)
+            code = loaded;
     }
     return code;
 }
@@ -94,7 +98,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     uint64_t key = settings_key(format);
 
     *catalog = NULL;
-    if (use_sidecar && load_sidecar(format, root, key, catalog) == 0) {
+    if (use_sidecar && format_catalog_kept(format, root, catalog) == 0) {
         fail_clear();
         return 0;
     }

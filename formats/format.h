@@ -70,6 +70,11 @@ const struct plugin *format_detect(const char *path);
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
+/* The catalog of a sidecar alone. -ENOENT when there is none, -ESTALE when the data set changed
+ * since, -EINVAL when it is damaged. */
+int format_catalog_kept(const struct plugin_choice *format, const char *root,
+                        struct catalog **catalog);
+
 /* shard: the one of the catalog that the record lies in. */
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,

@@ -9,6 +9,7 @@ libiobench_a_SOURCES += \
 	pipeline/stage.c pipeline/stage.h \
 	pipeline/witness.c pipeline/witness.h \
 	pipeline/cursor.c pipeline/cursor.h \
+	pipeline/inspect.c pipeline/inspect.h \
 	pipeline/lane.c pipeline/lane.h \
 	pipeline/manifest.c pipeline/manifest.h \
 	pipeline/pack.c pipeline/pack.h \
@@ -16,7 +17,8 @@ libiobench_a_SOURCES += \
 	pipeline/origin.c pipeline/origin.h \
 	pipeline/origin_dataset.c pipeline/origin_idx.c pipeline/origin_synthetic.c \
 	pipeline/plugins.h pipeline/registry.c \
-	pipeline/target.c pipeline/target.h
+	pipeline/target.c pipeline/target.h \
+	pipeline/verify.c pipeline/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pipeline/origin_archive.c
 endif

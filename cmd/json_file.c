@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/json_file.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *json_file_text_of(const char *text, size_t bytes)
+{
+    json_t *string = json_stringn(text, bytes);
+    char *plain = string ? NULL : strndup(text, bytes);
+
+    for (size_t i = 0; plain && i < bytes; i++)
+        if ((unsigned char)plain[i] >= 0x80 || plain[i] == '\0')
+            plain[i] = '?';
+    if (plain)
+        string = json_stringn(plain, bytes);
+    free(plain);
+    return string;
+}
+
+json_t *json_file_text(const char *text)
+{
+    return json_file_text_of(text, strlen(text));
+}
+
+int json_file_write(const char *path, json_t *root)
+{
+    const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9);
+    int code = 0;
+
+    if (!root)
+        return fail(ENOMEM, "out of memory for JSON");
+    if (strcmp(path, "-") == 0) {
+        json_dumpf(root, stdout, flags);
+        putchar('\n');
+    } else if (json_dump_file(root, path, flags)) {
+        code = fail(errno ? errno : EIO, "%s: cannot write: %s", path, fail_errno_text(errno));
+    }
+    json_decref(root);
+    return code;
+}

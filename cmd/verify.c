@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench verify: checks every record of a data set.
+ */
+#include "pipeline/verify.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct watcher {
+    struct line line;
+    bool quiet;     /* the standard output is for JSON */
+    json_t *faults; /* NULL when no JSON is wanted */
+};
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    verify_interrupt();
+}
+
+static void show(void *context, const struct verify_progress *now)
+{
+    struct watcher *watcher = context;
+    double seconds = (double)now->elapsed_ns * 1e-9;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char text[sizeof watcher->line.last];
+
+    if (!watcher->line.shown)
+        return;
+    line_bar(bar, now->done, now->total);
+    line_left(left, now->done, now->total, now->elapsed_ns);
+    words_rate(seconds > 0 ? (double)now->done / seconds : 0, rate);
+    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
+    if (now->indexing)
+        snprintf(text, sizeof text, "indexing %s%s", bar, left);
+    else
+        snprintf(text, sizeof text, "checking %s %s records/s %s MiB/s%s", bar, rate, mib, left);
+    line_show(&watcher->line, text);
+}
+
+static void take_fault(void *context, const struct verify_fault *fault)
+{
+    struct watcher *watcher = context;
+
+    if (!watcher->quiet) {
+        line_clear(&watcher->line);
+        printf("%s: offset %" PRIu64 ": %s\n", fault->path, fault->offset, fault->what);
+    }
+    if (watcher->faults) /* a name need not be UTF-8 */
+        json_array_append_new(watcher->faults,
+                              json_pack("{s:o, s:I, s:o}", "file", json_file_text(fault->path),
+                                        "offset", (json_int_t)fault->offset, "what",
+                                        json_file_text(fault->what)));
+}
+
+static int write_json(const struct verify_job *job, const struct verify_figures *figures,
+                      json_t *faults)
+{
+    return json_file_write(
+        job->json, json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:f, s:b, s:I, s:O}", "data",
+                             json_file_text(job->path), "format", figures->format, "shards",
+                             (json_int_t)figures->shards, "records", (json_int_t)figures->records,
+                             "record_bytes", (json_int_t)figures->bytes, "decoded",
+                             (int)job->decode, "elapsed_s", (double)figures->elapsed_ns * 1e-9,
+                             "sound", (int)(figures->faults == 0), "fault_count",
+                             (json_int_t)figures->faults, "faults", faults));
+}
+
+static void print_figures(const struct verify_job *job, const struct verify_figures *figures)
+{
+    char records[WORDS_BYTES], faults[WORDS_BYTES], time[WORDS_BYTES], mib[WORDS_BYTES], bytes[32];
+    double seconds = (double)figures->elapsed_ns * 1e-9;
+
+    words_rate(seconds > 0 ? (double)figures->bytes / seconds / 1048576 : 0, mib);
+    printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n", job->path,
+           figures->format, figures->shards, figures->shards == 1 ? "" : "s",
+           words_count(figures->records, records), bytes_text(figures->bytes, bytes, sizeof bytes),
+           words_duration(figures->elapsed_ns, time), mib);
+    if (figures->faults)
+        printf("%s fault%s\n", words_count(figures->faults, faults),
+               figures->faults == 1 ? "" : "s");
+    else
+        printf("no fault: framing, checksums and %s\n",
+               job->decode ? "whole images" : "image headers");
+}
+
+static int verify_command(const struct invocation *invocation)
+{
+    struct verify_job *job = invocation->settings;
+    struct watcher watcher = {.line = line_start(),
+                              .quiet = job->json && strcmp(job->json, "-") == 0,
+                              .faults = job->json ? json_array() : NULL};
+    const struct verify_observer observer = {
+        .progress = show, .fault = take_fault, .context = &watcher};
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct verify_figures figures;
+
+    job->path = invocation->operands[0];
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    int code = verify_run(job, &observer, &figures);
+    line_clear(&watcher.line);
+    if (code == 0 && job->json)
+        code = write_json(job, &figures, watcher.faults);
+    json_decref(watcher.faults);
+    if (code)
+        return command_failed(invocation);
+    if (!watcher.quiet)
+        print_figures(job, &figures);
+    return figures.faults ? COMMAND_FAILED : COMMAND_OK;
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "check every record of a data set",
+    .operands = "DATA",
+    .operands_minimum = 1,
+    .operands_maximum = 1,
+    .description =
+        "Reads every record of DATA and checks its framing, its checksums where the format has "
+        "them, the sample in it, and the header of its image. Each fault is a line with file, "
+        "offset and what is wrong; a fault does not end it. The exit status is 1 when there are "
+        "faults.",
+    .examples = "iobench verify /mnt/imagenet/train\tframing, checksums, image headers\n"
+                "iobench verify --decode /mnt/set\tall pixels, too\n",
+    .options = verify_options,
+    .settings_size = sizeof(struct verify_job),
+    .run = verify_command,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inspect: what a data set is: its files, how large its records are, and what is in a sample of
+ * them spread over the whole. It writes nothing, no sidecar either. One thread.
+ */
+#ifndef IOBENCH_PIPELINE_INSPECT_H
+#define IOBENCH_PIPELINE_INSPECT_H
+
+#include "base/histogram.h"
+#include "base/option.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { INSPECT_SHOWN = 8, INSPECT_NAME_BYTES = 64 };
+
+struct inspect_job {
+    const char *path; /* borrowed */
+    char *format;     /* "auto" or NAME[:OPTIONS] */
+    uint64_t samples; /* how many records to look into */
+    uint64_t shown;   /* of the first records, at most INSPECT_SHOWN */
+    char *json;       /* for the command that calls */
+};
+
+extern const struct option_spec inspect_options[]; /* of a struct inspect_job */
+
+struct inspect_record {
+    char shard[INSPECT_NAME_BYTES]; /* last part of the path */
+    char name[INSPECT_NAME_BYTES];
+    uint64_t offset, bytes, id, image_bytes;
+    int32_t label;
+    uint32_t width, height, components;
+    const char *kind; /* "JPEG", "PNG", "raw", "other" */
+    bool damaged;
+    char reason[256];
+};
+
+struct inspection {
+    char format[64];
+    const char *sidecar;     /* "fresh", "stale", "damaged", "none" */
+    const char *compression; /* "none", "gzip", "zlib" */
+    uint32_t shards;
+    uint64_t records, data_bytes, record_bytes;
+    struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
+    /* of the records looked into */
+    uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;
+    struct histogram image_bytes, width, height;
+    uint64_t unlabelled, classes; /* different labels */
+    int32_t label_minimum, label_maximum;
+    uint64_t class_minimum, class_maximum; /* records of the rarest and of the commonest label */
+    uint32_t shown;
+    struct inspect_record first[INSPECT_SHOWN];
+};
+
+/* Told while the data set is indexed, in bytes; may be NULL. */
+struct inspect_observer {
+    void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
+    void *context;
+};
+
+/* 0, or a negative errno with a reason. inspection is large: off the stack. */
+int inspect_run(const struct inspect_job *job, const struct inspect_observer *observer,
+                struct inspection *inspection);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records are checked in pieces of neighbours, several at once; the faults of a piece wait in a
+ * ring until those before it are told. Invariant: pieces [told, taken) are in
+ * ring[piece % PIECES], and taken <= told + PIECES.
+ */
+#include "pipeline/verify.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "formats/format.h"
+#include "pipeline/cursor.h"
+#include "pipeline/picture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192, TICK_NS = 100000000 };
+
+const struct option_spec verify_options[] = {
+    {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
+     .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
+    {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
+     .summary = "decode each image whole, not only its header"},
+    {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
+     .summary = "that read and check; 0: one a CPU"},
+    {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE", .implied = "-",
+     .summary = "what was found, as JSON; without FILE on the standard output"},
+    {0},
+};
+
+static struct flag interrupted;
+
+void verify_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+struct found {
+    uint64_t record;
+    char *what;
+};
+
+struct piece {
+    struct found *found;
+    uint32_t count, capacity;
+    bool done;
+};
+
+struct verify {
+    const struct verify_job *job;
+    const struct verify_observer *observer;
+    struct verify_figures *figures;
+    struct plugin_choice format;
+    struct catalog *catalog;
+    uint64_t start_ns;
+    struct counter records, bytes;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    uint64_t taken, told, next_record;
+    uint32_t running;
+    bool stop;
+    struct piece ring[PIECES];
+};
+
+/* ---- telling ---- */
+
+static void tell_progress(struct verify *verify, struct verify_progress progress)
+{
+    progress.elapsed_ns = clock_now_ns() - verify->start_ns;
+    if (verify->observer && verify->observer->progress)
+        verify->observer->progress(verify->observer->context, &progress);
+}
+
+static void tell_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    tell_progress(context, (struct verify_progress){
+                               .indexing = true, .done = done_bytes, .total = total_bytes});
+}
+
+static void tell_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
+{
+    const struct verify_fault fault = {.path = path, .offset = offset, .what = what};
+
+    verify->figures->faults++;
+    if (verify->observer && verify->observer->fault)
+        verify->observer->fault(verify->observer->context, &fault);
+}
+
+static int index_fault(void *context, const struct catalog_fault *fault)
+{
+    tell_fault(context, fault->path, fault->offset, fault->what);
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+/* The faults of all pieces that are done and have none before them that is not. */
+static void tell_done(struct verify *verify)
+{
+    while (verify->told < verify->taken && verify->ring[verify->told % PIECES].done) {
+        struct piece *piece = &verify->ring[verify->told % PIECES];
+        pthread_mutex_unlock(&verify->lock);
+        for (uint32_t i = 0; i < piece->count; i++) {
+            const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
+            tell_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
+                       piece->found[i].what);
+            free(piece->found[i].what);
+        }
+        pthread_mutex_lock(&verify->lock);
+        piece->count = 0;
+        piece->done = false;
+        verify->told++;
+        pthread_cond_broadcast(&verify->changed);
+    }
+}
+
+/* ---- checking ---- */
+
+/* Keep the reason of this thread as a fault of record. Its place is told with it, so a reason that
+ * begins with the place loses it. */
+static int add_found(const struct verify *verify, struct piece *piece, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const char *what = fail_reason();
+    char place[FAIL_REASON_BYTES];
+
+    if (piece->count == piece->capacity) {
+        uint32_t larger = piece->capacity ? piece->capacity * 2 : 16;
+        void *moved = reallocarray(piece->found, larger, sizeof *piece->found);
+        if (!moved)
+            return fail(ENOMEM, "out of memory for the faults");
+        piece->found = moved;
+        piece->capacity = larger;
+    }
+    int length = snprintf(place, sizeof place,
+                          "%s: offset %llu: ", verify->catalog->shards[extent->shard].path,
+                          (unsigned long long)extent->offset);
+    if (length > 0 && strncmp(what, place, (size_t)length) == 0)
+        what += length;
+    struct found *found = &piece->found[piece->count];
+    *found = (struct found){.record = record, .what = strdup(what)};
+    if (!found->what)
+        return fail(ENOMEM, "out of memory for the faults");
+    piece->count++;
+    return 0;
+}
+
+static int check_image(const struct verify *verify, const struct sample *sample)
+{
+    struct picture picture;
+
+    if (sample->encoding == SAMPLE_ENCODED)
+        return verify->job->decode ? picture_decode(sample->image, sample->image_bytes)
+                                   : picture_look(sample->image, sample->image_bytes, &picture);
+    if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
+        return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample->width,
+                    sample->height, sample->channels, sample->image_bytes);
+    return 0;
+}
+
+struct checker {
+    struct cursor *cursor;
+    void *record;
+    struct format_scratch scratch;
+};
+
+static int check_record(const struct verify *verify, struct checker *checker, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const struct shard *shard = &verify->catalog->shards[extent->shard];
+    struct sample sample;
+    int code = format_parse(&verify->format, shard, checker->record, extent->bytes, 0,
+                            &checker->scratch, &sample);
+
+    return code ? code : check_image(verify, &sample);
+}
+
+/* -ENOMEM alone ends it; every other failure is a fault. */
+static int check_piece(struct verify *verify, struct checker *checker, struct piece *piece,
+                       uint64_t begin, uint64_t end)
+{
+    for (uint64_t record = begin; record < end; record++) {
+        const struct extent *extent = catalog_extent(verify->catalog, record);
+        bool compressed = verify->catalog->shards[extent->shard].flags != 0;
+        int code = cursor_read(checker->cursor, record, checker->record);
+        bool lost = code != 0;
+        if (code == 0)
+            code = check_record(verify, checker, record);
+        if (code == -ENOMEM)
+            return code;
+        if (code && add_found(verify, piece, record))
+            return -ENOMEM;
+        counter_add(&verify->records, 1);
+        counter_add(&verify->bytes, extent->bytes);
+        if (lost && compressed) /* nothing behind it can be inflated */
+            break;
+        if (flag_get(&interrupted))
+            return fail(EINTR, "interrupted");
+    }
+    return 0;
+}
+
+/* The next piece: neighbours in one shard, a whole shard when it is compressed. */
+static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t *end)
+{
+    const struct catalog *catalog = verify->catalog;
+    struct piece *piece = NULL;
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&verify->lock);
+    while (!verify->stop && verify->taken == verify->told + PIECES)
+        pthread_cond_wait(&verify->changed, &verify->lock);
+    if (!verify->stop && verify->next_record < catalog->record_count) {
+        const struct shard *shard =
+            &catalog->shards[catalog_extent(catalog, verify->next_record)->shard];
+        uint64_t last = shard->first_record + shard->record_count;
+        *begin = *end = verify->next_record;
+        while (*end < last &&
+               (shard->flags || (bytes < PIECE_BYTES && *end - *begin < PIECE_RECORDS)))
+            bytes += catalog_extent(catalog, (*end)++)->bytes;
+        verify->next_record = *end;
+        piece = &verify->ring[verify->taken++ % PIECES];
+    }
+    pthread_mutex_unlock(&verify->lock);
+    return piece;
+}
+
+static int run_checker(void *argument)
+{
+    struct verify *verify = argument;
+    struct checker checker = {.cursor = cursor_create(verify->catalog),
+                              .record = memory_zeroed(verify->catalog->record_bytes_max),
+                              .scratch = {.bytes = memory_zeroed(verify->catalog->record_bytes_max),
+                                          .capacity = verify->catalog->record_bytes_max}};
+    struct piece *piece;
+    uint64_t begin, end;
+    int code = checker.cursor && checker.record && checker.scratch.bytes ? 0 : -ENOMEM;
+
+    while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
+        code = check_piece(verify, &checker, piece, begin, end);
+        pthread_mutex_lock(&verify->lock);
+        piece->done = true;
+        pthread_cond_broadcast(&verify->changed);
+        pthread_mutex_unlock(&verify->lock);
+    }
+    pthread_mutex_lock(&verify->lock);
+    verify->stop |= code != 0;
+    verify->running--;
+    pthread_cond_broadcast(&verify->changed);
+    pthread_mutex_unlock(&verify->lock);
+    cursor_destroy(checker.cursor);
+    free(checker.record);
+    free(checker.scratch.bytes);
+    return code;
+}
+
+static void watch(struct verify *verify)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&verify->lock);
+    while (verify->running > 0) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        uint64_t ns = (uint64_t)until.tv_nsec + TICK_NS;
+        until.tv_sec += (time_t)(ns / 1000000000);
+        until.tv_nsec = (long)(ns % 1000000000);
+        pthread_cond_timedwait(&verify->changed, &verify->lock, &until);
+        tell_done(verify);
+        pthread_mutex_unlock(&verify->lock);
+        tell_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
+                                                       .total = verify->catalog->record_count,
+                                                       .bytes = counter_get(&verify->bytes)});
+        pthread_mutex_lock(&verify->lock);
+    }
+    tell_done(verify);
+    pthread_mutex_unlock(&verify->lock);
+}
+
+static int check_all(struct verify *verify)
+{
+    uint64_t count = verify->job->threads ? verify->job->threads : thread_cpu_count();
+    struct thread *threads = memory_array(count, sizeof *threads);
+    char reason[FAIL_REASON_BYTES] = "";
+    int code = 0;
+
+    if (!threads)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count && code == 0; i++) {
+        pthread_mutex_lock(&verify->lock);
+        verify->running++;
+        pthread_mutex_unlock(&verify->lock);
+        code = thread_start(&threads[i], "checker", run_checker, verify);
+        if (code) {
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+            pthread_mutex_lock(&verify->lock);
+            verify->running--;
+            verify->stop = true;
+            pthread_mutex_unlock(&verify->lock);
+        }
+    }
+    watch(verify);
+    for (uint64_t i = 0; i < count; i++) {
+        int joined = thread_join(&threads[i]);
+        if (joined && code == 0) {
+            code = joined;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    free(threads);
+    return code ? fail(code, "%s", reason) : 0;
+}
+
+static int open_catalog(struct verify *verify)
+{
+    const struct verify_job *job = verify->job;
+    const char *text = job->format;
+    const struct format_scan scan = {.fault = index_fault,
+                                     .fault_context = verify,
+                                     .progress = tell_index,
+                                     .progress_context = verify};
+
+    if (strcmp(text, "auto") == 0) {
+        const struct plugin *format = format_detect(job->path);
+        if (!format)
+            return -EINVAL;
+        text = format->name;
+    }
+    int code = plugin_choose("format", format_registry, text, &verify->format);
+    if (code == 0)
+        code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
+    if (code == 0) {
+        verify->figures->shards = verify->catalog->shard_count;
+        snprintf(verify->figures->format, sizeof verify->figures->format, "%s",
+                 verify->format.plugin->name);
+    }
+    return code;
+}
+
+int verify_run(const struct verify_job *job, const struct verify_observer *observer,
+               struct verify_figures *figures)
+{
+    struct verify *verify = memory_zeroed(sizeof *verify);
+
+    *figures = (struct verify_figures){0};
+    if (!verify)
+        return -ENOMEM;
+    verify->job = job;
+    verify->observer = observer;
+    verify->figures = figures;
+    verify->start_ns = clock_now_ns();
+    pthread_mutex_init(&verify->lock, NULL);
+    pthread_cond_init(&verify->changed, NULL);
+    int code = open_catalog(verify);
+    if (code == 0)
+        code = check_all(verify);
+    figures->records = counter_get(&verify->records);
+    figures->bytes = counter_get(&verify->bytes);
+    figures->elapsed_ns = clock_now_ns() - verify->start_ns;
+    for (int i = 0; i < PIECES; i++) {
+        for (uint32_t k = 0; k < verify->ring[i].count; k++)
+            free(verify->ring[i].found[k].what);
+        free(verify->ring[i].found);
+    }
+    catalog_destroy(verify->catalog);
+    plugin_release(&verify->format);
+    pthread_cond_destroy(&verify->changed);
+    pthread_mutex_destroy(&verify->lock);
+    free(verify);
+    return code;
+}
