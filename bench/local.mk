@@ -11,3 +11,7 @@ bench_decode_LDADD = $(LIBIOBENCH_LIBS)
 noinst_PROGRAMS += bench/catalog
 bench_catalog_SOURCES = bench/catalog.c
 bench_catalog_LDADD = $(LIBIOBENCH_LIBS)
+
+noinst_PROGRAMS += bench/io
+bench_io_SOURCES = bench/io.c
+bench_io_LDADD = $(LIBIOBENCH_LIBS)

@@ -2,6 +2,7 @@
 libiobench_a_SOURCES += \
 	readers/reader.c readers/reader.h \
 	readers/plugins.h readers/registry.c \
+	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
 	readers/pool.c readers/pool.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The knee of simulated storages. */
+#include "tests/unit/unit.h"
+
+#include "base/random.h"
+#include "readers/depth.h"
+
+enum { REQUEST_BYTES = 128 * 1024 };
+
+/* ways reads at one time, each takes latency_ns; past thrash reads in flight it gets slower. */
+struct storage {
+    uint32_t ways;
+    uint64_t latency_ns;
+    double noise; /* of the throughput of a burst, as a share */
+    uint32_t thrash;
+    uint32_t consumer; /* so many can be in flight before memory is out; 0: any */
+};
+
+static double bytes_per_s(const struct storage *storage, uint32_t in_flight)
+{
+    uint32_t busy = in_flight < storage->ways ? in_flight : storage->ways;
+    double rate = busy * (double)REQUEST_BYTES / ((double)storage->latency_ns * 1e-9);
+
+    return storage->thrash && in_flight > storage->thrash ? rate * 0.8 : rate;
+}
+
+static struct depth run(const struct storage *storage, uint32_t most, double seconds)
+{
+    struct random random = random_start(storage->ways);
+    struct depth depth;
+    double now_ns = 1;
+
+    depth_start(&depth, most);
+    while (now_ns < seconds * 1e9 && !depth.is_found) {
+        bool full = !storage->consumer || depth.now <= storage->consumer;
+        uint32_t in_flight = full ? depth.now : storage->consumer;
+        uint32_t group = 1 + (uint32_t)random_below(&random, in_flight);
+        double rate =
+            bytes_per_s(storage, in_flight) * (1 + storage->noise * random_normal(&random));
+        now_ns += group * (double)REQUEST_BYTES / rate * 1e9;
+        depth_feed(&depth, group, (uint64_t)group * REQUEST_BYTES, full, (uint64_t)now_ns);
+    }
+    return depth;
+}
+
+static void the_knee_lies_where_throughput_ends_to_grow(void **unused)
+{
+    static const uint32_t ways[] = {1, 2, 5, 8, 24, 32, 100};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct storage storage = {.ways = ways[i], .latency_ns = 100000, .noise = 0.02};
+        struct depth depth = run(&storage, 256, 60);
+        assert_true(depth.is_found);
+        assert_int_equal(depth.now, depth.knee);
+        assert_true(bytes_per_s(&storage, depth.knee) >= 0.95 * bytes_per_s(&storage, ways[i]));
+        assert_true(depth.knee <= ways[i] + (ways[i] + 1) / 2);
+    }
+}
+
+static void slow_and_fast_storage_take_as_long_as_they_must(void **unused)
+{
+    struct storage disk = {.ways = 4, .latency_ns = 10000000};
+    struct storage flash = {.ways = 64, .latency_ns = 50000};
+
+    (void)unused;
+    assert_int_equal(run(&disk, 64, 20).knee, 4);
+    assert_true(run(&flash, 256, 3).is_found);
+}
+
+static void a_depth_that_hurts_is_not_chosen(void **unused)
+{
+    struct storage storage = {.ways = 16, .latency_ns = 100000, .thrash = 20};
+    struct depth depth = run(&storage, 256, 60);
+
+    (void)unused;
+    assert_true(depth.is_found);
+    assert_int_equal(depth.knee, 16);
+}
+
+static void the_limit_of_the_reader_holds(void **unused)
+{
+    struct storage storage = {.ways = 1000, .latency_ns = 100000};
+
+    (void)unused;
+    for (uint32_t most = 1; most < 40; most++) {
+        struct depth depth = run(&storage, most, 60);
+        assert_true(depth.is_found);
+        assert_true(depth.knee <= most && depth.knee >= DEPTH_KNEE_SHARE * most);
+    }
+}
+
+static void a_slow_consumer_says_nothing_of_the_storage(void **unused)
+{
+    struct storage storage = {.ways = 64, .latency_ns = 100000, .consumer = 8};
+    struct depth depth = run(&storage, 256, 5);
+
+    (void)unused;
+    assert_false(depth.is_found);
+    assert_int_equal(depth.now, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_knee_lies_where_throughput_ends_to_grow),
+        cmocka_unit_test(slow_and_fast_storage_take_as_long_as_they_must),
+        cmocka_unit_test(a_depth_that_hurts_is_not_chosen),
+        cmocka_unit_test(the_limit_of_the_reader_holds),
+        cmocka_unit_test(a_slow_consumer_says_nothing_of_the_storage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
