@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documentation/ABI/stable/sysfs-block: a folder of /sys/dev/block is a link to the device's own;
+ * that of a partition lies in its disk's, and slaves/ names what a device is made of.
+ */
+#include "telemetry/devices.h"
+
+#include "base/fail.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 16, FOLDER_BYTES = 768 };
+
+static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
+                           struct device_list *list);
+
+static void add(struct device_list *list, unsigned device_major, unsigned device_minor,
+                const char *name)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->devices[i].device_major == device_major &&
+            list->devices[i].device_minor == device_minor)
+            return;
+    if (list->count == DEVICES_MAX) {
+        list->cut_off = true;
+        return;
+    }
+    struct device *device = &list->devices[list->count++];
+    device->device_major = device_major;
+    device->device_minor = device_minor;
+    snprintf(device->name, sizeof device->name, "%.39s", name);
+}
+
+static bool read_number(const char *folder, const char *file, unsigned *device_major,
+                        unsigned *device_minor)
+{
+    char text[64];
+
+    return procfile_peek(text, sizeof text, "%s/%s", folder, file) &&
+           sscanf(text, "%u:%u", device_major, device_minor) == 2;
+}
+
+static bool exists(const char *folder, const char *file)
+{
+    char path[1312];
+
+    snprintf(path, sizeof path, "%.1000s/%.300s", folder, file);
+    return access(path, F_OK) == 0;
+}
+
+static void leaves(const struct telemetry_roots *roots, unsigned device_major,
+                   unsigned device_minor, unsigned depth, struct device_list *list);
+
+/* What each link of a folder of devices is made of. Returns whether there was one. */
+static bool leaves_of_folder(const struct telemetry_roots *roots, const char *folder,
+                             unsigned depth, struct device_list *list)
+{
+    unsigned device_major, device_minor;
+    struct dirent *entry;
+    bool any = false;
+    DIR *stream = opendir(folder);
+
+    while (stream && (entry = readdir(stream))) {
+        char file[300];
+        snprintf(file, sizeof file, "%s/dev", entry->d_name);
+        if (entry->d_name[0] == '.' || !read_number(folder, file, &device_major, &device_minor))
+            continue;
+        leaves(roots, device_major, device_minor, depth + 1, list);
+        any = true;
+    }
+    if (stream)
+        closedir(stream);
+    return any;
+}
+
+/* The caching devices of a bcache; the backing one is among the slaves. */
+static void leaves_of_bcache(const struct telemetry_roots *roots, const char *folder,
+                             unsigned depth, struct device_list *list)
+{
+    unsigned device_major, device_minor;
+
+    for (unsigned i = 0; i < 8; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "bcache/cache/cache%u/../dev", i);
+        if (read_number(folder, file, &device_major, &device_minor))
+            leaves(roots, device_major, device_minor, depth + 1, list);
+    }
+}
+
+static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
+                     unsigned device_minor, struct device_list *list)
+{
+    char link[FOLDER_BYTES], target[FOLDER_BYTES];
+
+    snprintf(link, sizeof link, "%s/dev/block/%u:%u", roots->sys, device_major, device_minor);
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(target, '/');
+    if (!slash)
+        snprintf(target, sizeof target, "%u:%u", device_major, device_minor);
+    add(list, device_major, device_minor, slash ? slash + 1 : target);
+}
+
+static void leaves(const struct telemetry_roots *roots, unsigned device_major,
+                   unsigned device_minor, unsigned depth, struct device_list *list)
+{
+    char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
+    uint32_t before = list->count;
+
+    if (depth > DEPTH_MAX)
+        return;
+    snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, device_major,
+             device_minor);
+    if (exists(folder, "partition") &&
+        read_number(folder, "../dev", &device_major, &device_minor)) {
+        leaves(roots, device_major, device_minor, depth + 1, list);
+        return;
+    }
+    snprintf(inner, sizeof inner, "%s/slaves", folder);
+    if (leaves_of_folder(roots, inner, depth, list)) {
+        leaves_of_bcache(roots, folder, depth, list);
+        return;
+    }
+    if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder))
+        leaves_of_path(roots, backing, depth + 1, list);
+    if (list->count == before)
+        add_leaf(roots, device_major, device_minor, list);
+}
+
+void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
+                       unsigned device_minor, struct device_list *list)
+{
+    leaves(roots, device_major, device_minor, 0, list);
+}
+
+/* ---- file systems without a device number of their own ---- */
+
+/* Each folder of "upperdir=A,lowerdir=B:C". */
+static void leaves_of_overlay(const struct telemetry_roots *roots, const struct mount *mount,
+                              unsigned depth, struct device_list *list)
+{
+    struct text options = text_of_string(mount->super_options), option, folder;
+    char path[512];
+
+    while (text_until(&options, ',', &option)) {
+        if (!text_skip(&option, "upperdir=") && !text_skip(&option, "lowerdir=") &&
+            !text_skip(&option, "lowerdir+=") && !text_skip(&option, "datadir+="))
+            continue;
+        while (text_until(&option, ':', &folder))
+            if (folder.at < folder.end)
+                leaves_of_path(roots, text_copy(folder, path, sizeof path), depth + 1, list);
+    }
+}
+
+/* Every device of the btrfs that has the mount's source among its devices. */
+static void leaves_of_btrfs(const struct telemetry_roots *roots, const struct mount *mount,
+                            unsigned depth, struct device_list *list)
+{
+    char root[FOLDER_BYTES], folder[FOLDER_BYTES + 300];
+    const char *source = strrchr(mount->source, '/');
+    struct dirent *entry;
+
+    snprintf(root, sizeof root, "%.700s/fs/btrfs", roots->sys);
+    DIR *stream = opendir(root);
+    while (source && stream && (entry = readdir(stream))) {
+        if (!strchr(entry->d_name, '-'))
+            continue;
+        snprintf(folder, sizeof folder, "%s/%s/devices", root, entry->d_name);
+        if (exists(folder, source + 1))
+            leaves_of_folder(roots, folder, depth, list);
+    }
+    if (stream)
+        closedir(stream);
+}
+
+static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
+                           struct device_list *list)
+{
+    struct stat status;
+    struct mount mount;
+    char folder[FOLDER_BYTES];
+
+    if (depth > DEPTH_MAX || stat(path, &status))
+        return;
+    dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
+    snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, major(number),
+             minor(number));
+    if (major(number) != 0 && access(folder, F_OK) == 0) {
+        leaves(roots, major(number), minor(number), depth + 1, list);
+        return;
+    }
+    if (mount_of_path(roots, path, &mount))
+        return;
+    if (strcmp(mount.type, "overlay") == 0)
+        leaves_of_overlay(roots, &mount, depth, list);
+    else if (strcmp(mount.type, "btrfs") == 0)
+        leaves_of_btrfs(roots, &mount, depth, list);
+}
+
+int devices_of_path(const struct telemetry_roots *roots, const char *path, struct device_list *list)
+{
+    if (access(path, F_OK))
+        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    leaves_of_path(roots, path, 0, list);
+    return 0;
+}
+
+char *devices_text(const struct device_list *list, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < list->count && used + 1 < text_bytes; i++) {
+        int length =
+            snprintf(text + used, text_bytes - used, "%s%s", i ? ", " : "", list->devices[i].name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    return text;
+}

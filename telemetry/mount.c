@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/mount.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOUNTINFO_BYTES_MAX = 64 << 20 };
+
+bool mount_unescape(struct text word, char *copy, size_t copy_bytes)
+{
+    size_t used = 0;
+
+    while (word.at < word.end) {
+        char letter = *word.at++;
+        if (letter == '\\' && word.end - word.at >= 3 && word.at[0] >= '0' && word.at[0] <= '3' &&
+            word.at[1] >= '0' && word.at[1] <= '7' && word.at[2] >= '0' && word.at[2] <= '7') {
+            letter = (char)((word.at[0] - '0') * 64 + (word.at[1] - '0') * 8 + (word.at[2] - '0'));
+            word.at += 3;
+        }
+        if (used == copy_bytes - 1)
+            return false;
+        copy[used++] = letter;
+    }
+    copy[used] = '\0';
+    return true;
+}
+
+static bool parse_device(struct text word, struct mount *mount)
+{
+    struct text first;
+    uint64_t device_major, device_minor;
+
+    if (!text_until(&word, ':', &first) || !text_u64(&first, &device_major) ||
+        !text_u64(&word, &device_minor))
+        return false;
+    mount->device_major = (unsigned)device_major;
+    mount->device_minor = (unsigned)device_minor;
+    return true;
+}
+
+bool mount_parse(struct text line, struct mount *mount)
+{
+    struct text word;
+    uint64_t number;
+
+    if (!text_u64(&line, &number) || !text_u64(&line, &number) || !text_word(&line, &word) ||
+        !parse_device(word, mount) || !text_word(&line, &word) || /* its root: not needed */
+        !text_word(&line, &word) || !mount_unescape(word, mount->point, sizeof mount->point) ||
+        !text_word(&line, &word))
+        return false;
+    text_copy(word, mount->options, sizeof mount->options);
+    do /* optional fields, up to a dash */
+        if (!text_word(&line, &word))
+            return false;
+    while (!text_is(word, "-"));
+    if (!text_word(&line, &word))
+        return false;
+    text_copy(word, mount->type, sizeof mount->type);
+    if (!text_word(&line, &word) || !mount_unescape(word, mount->source, sizeof mount->source))
+        return false;
+    mount->super_options[0] = '\0';
+    if (text_word(&line, &word))
+        mount_unescape(word, mount->super_options, sizeof mount->super_options);
+    return true;
+}
+
+static bool lies_below(const char *path, const char *point)
+{
+    size_t length = strlen(point);
+
+    if (length && point[length - 1] == '/')
+        length--;
+    return strncmp(path, point, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool mount_find(struct text mountinfo, const char *path, struct mount *mount)
+{
+    struct text line;
+    struct mount candidate;
+    bool found = false;
+
+    while (text_line(&mountinfo, &line))
+        if (mount_parse(line, &candidate) && lies_below(path, candidate.point) &&
+            (!found || strlen(candidate.point) >= strlen(mount->point))) {
+            *mount = candidate;
+            found = true;
+        }
+    return found;
+}
+
+int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount)
+{
+    char *real = realpath(path, NULL), *mountinfo = NULL, *name = NULL;
+    size_t bytes = 0;
+    int code = real ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
+
+    if (code == 0) {
+        name = file_format_path("%s/self/mountinfo", roots->proc);
+        code = name ? file_load(name, MOUNTINFO_BYTES_MAX, &mountinfo, &bytes) : -ENOMEM;
+    }
+    if (code == 0 && !mount_find(text_of(mountinfo, bytes), real, mount))
+        code = fail(ENOENT, "%s: %s names no mount for it", path, name);
+    free(name);
+    free(mountinfo);
+    free(real);
+    return code;
+}

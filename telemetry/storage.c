@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/storage.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "telemetry/disk.h"
+#include "telemetry/nfs.h"
+#include "telemetry/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PLACES_MAX = 32 };
+
+/* What can be said of a file system's reads. */
+enum place_kind {
+    PLACE_BLOCK,   /* the process is charged for what it reads from a device */
+    PLACE_NFS,     /* ... and from the server */
+    PLACE_MEMORY,  /* nothing is read from anywhere */
+    PLACE_UNKNOWN, /* FUSE, ZFS, ...: the kernel charges nobody */
+};
+
+struct place {
+    uint64_t device; /* st_dev */
+    enum place_kind kind;
+    char type[32];
+    char point[512];
+};
+
+struct storage {
+    struct place places[PLACES_MAX];
+    uint32_t place_count;
+    bool cut_off;
+    struct mount mount;
+    bool mount_known;
+    struct device_list devices;
+    struct procfile *device_files; /* one a device */
+    struct procfile process, mountstats;
+};
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static enum place_kind kind_of(const struct mount *mount, uint32_t devices)
+{
+    static const char *const memory[] = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", NULL};
+    static const char *const nfs[] = {"nfs", "nfs4", NULL};
+    /* Layers of a container whose folders cannot be seen from inside. */
+    static const char *const layered[] = {"overlay", "btrfs", NULL};
+
+    if (is_one_of(mount->type, memory))
+        return PLACE_MEMORY;
+    if (is_one_of(mount->type, nfs))
+        return PLACE_NFS;
+    return devices || is_one_of(mount->type, layered) ? PLACE_BLOCK : PLACE_UNKNOWN;
+}
+
+static void add_place(struct storage *storage, const struct telemetry_roots *roots,
+                      const char *path)
+{
+    struct stat status;
+    struct mount mount;
+    struct device_list devices = {0};
+    uint32_t i = 0;
+
+    if (stat(path, &status))
+        return;
+    while (i < storage->place_count && storage->places[i].device != status.st_dev)
+        i++;
+    if (i < storage->place_count || mount_of_path(roots, path, &mount))
+        return;
+    if (i == PLACES_MAX) {
+        storage->cut_off = true;
+        return;
+    }
+    devices_of_path(roots, path, &devices);
+    devices_of_path(roots, path, &storage->devices);
+    struct place *place = &storage->places[storage->place_count++];
+    place->device = status.st_dev;
+    place->kind = kind_of(&mount, devices.count);
+    memcpy(place->type, mount.type, sizeof place->type);
+    memcpy(place->point, mount.point, sizeof place->point);
+    if (!storage->mount_known)
+        storage->mount = mount;
+    storage->mount_known = true;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    const char *slash = strrchr(a, '/');
+    size_t length = slash ? (size_t)(slash - a) + 1 : 0;
+
+    return strncmp(a, b, length) == 0 && !strchr(b + length, '/');
+}
+
+static int open_files(struct storage *storage, const struct telemetry_roots *roots)
+{
+    const struct device_list *list = &storage->devices;
+
+    storage->device_files = memory_array(list->count + 1, sizeof *storage->device_files);
+    if (!storage->device_files)
+        return -ENOMEM;
+    /* A witness that is not there is not an error: its figure is then not known. */
+    for (uint32_t i = 0; i < list->count; i++)
+        procfile_open(&storage->device_files[i], "%s/dev/block/%u:%u/stat", roots->sys,
+                      list->devices[i].device_major, list->devices[i].device_minor);
+    procfile_open(&storage->process, "%s/self/io", roots->proc);
+    for (uint32_t i = 0; i < storage->place_count; i++)
+        if (storage->places[i].kind == PLACE_NFS && !storage->mountstats.buffer)
+            procfile_open(&storage->mountstats, "%s/self/mountstats", roots->proc);
+    return 0;
+}
+
+struct storage *storage_open(const struct telemetry_roots *roots, const char *const *paths,
+                             size_t count)
+{
+    struct storage *storage = memory_zeroed(sizeof *storage);
+
+    if (!storage)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || !same_folder(paths[i - 1], paths[i]))
+            add_place(storage, roots, paths[i]);
+    if (open_files(storage, roots)) {
+        storage_close(storage);
+        return NULL;
+    }
+    return storage;
+}
+
+void storage_close(struct storage *storage)
+{
+    if (!storage)
+        return;
+    for (uint32_t i = 0; storage->device_files && i < storage->devices.count; i++)
+        procfile_close(&storage->device_files[i]);
+    procfile_close(&storage->process);
+    procfile_close(&storage->mountstats);
+    free(storage->device_files);
+    free(storage);
+}
+
+const struct device_list *storage_devices(const struct storage *storage)
+{
+    return &storage->devices;
+}
+
+const struct mount *storage_mount(const struct storage *storage)
+{
+    return storage->mount_known ? &storage->mount : NULL;
+}
+
+/* ---- counters ---- */
+
+static void read_devices(struct storage *storage, struct storage_bytes *bytes)
+{
+    struct disk_counters counters;
+    struct text text;
+
+    bytes->device_known = storage->devices.count > 0 && !storage->devices.cut_off;
+    for (uint32_t i = 0; i < storage->devices.count; i++) {
+        if (procfile_read(&storage->device_files[i], &text) || !disk_parse_stat(text, &counters)) {
+            bytes->device_known = false;
+            continue;
+        }
+        bytes->device_read_bytes += counters.read_sectors * DISK_SECTOR_BYTES;
+    }
+}
+
+static void read_servers(struct storage *storage, struct storage_bytes *bytes)
+{
+    struct nfs_counters counters;
+    struct text text;
+
+    if (!storage->mountstats.buffer || procfile_read(&storage->mountstats, &text))
+        return;
+    bytes->server_known = true;
+    for (uint32_t i = 0; i < storage->place_count; i++) {
+        const struct place *place = &storage->places[i];
+        if (place->kind != PLACE_NFS)
+            continue;
+        if (nfs_parse(text, place->point, &counters))
+            bytes->server_read_bytes += counters.server_read_bytes;
+        else
+            bytes->server_known = false;
+    }
+}
+
+void storage_read(struct storage *storage, struct storage_bytes *bytes)
+{
+    struct process_counters counters;
+    struct text text;
+
+    *bytes = (struct storage_bytes){0};
+    if (procfile_read(&storage->process, &text) == 0 && process_parse_io(text, &counters)) {
+        bytes->process_known = true;
+        bytes->process_read_bytes = counters.read_bytes;
+    }
+    read_servers(storage, bytes);
+    read_devices(storage, bytes);
+}
+
+/* ---- the verdict ---- */
+
+static uint64_t growth(bool known, uint64_t before, uint64_t after)
+{
+    return known && after > before ? after - before : 0;
+}
+
+static struct storage_bytes between(const struct storage_bytes *before,
+                                    const struct storage_bytes *after)
+{
+    struct storage_bytes parts = {
+        .process_known = before->process_known && after->process_known,
+        .server_known = before->server_known && after->server_known,
+        .device_known = before->device_known && after->device_known,
+    };
+
+    parts.process_read_bytes =
+        growth(parts.process_known, before->process_read_bytes, after->process_read_bytes);
+    parts.server_read_bytes =
+        growth(parts.server_known, before->server_read_bytes, after->server_read_bytes);
+    parts.device_read_bytes =
+        growth(parts.device_known, before->device_read_bytes, after->device_read_bytes);
+    return parts;
+}
+
+static const struct place *find_place(const struct storage *storage, enum place_kind kind)
+{
+    for (uint32_t i = 0; i < storage->place_count; i++)
+        if (storage->places[i].kind == kind)
+            return &storage->places[i];
+    return NULL;
+}
+
+/* Why no witness can be had; NULL when one can. */
+static const struct place *blind_place(const struct storage *storage, const char **why)
+{
+    const struct place *place = find_place(storage, PLACE_MEMORY);
+
+    *why = "lies in memory: nothing leaves storage";
+    if (!place) {
+        place = find_place(storage, PLACE_UNKNOWN);
+        *why = "the kernel does not count what it reads from there";
+    }
+    return place;
+}
+
+static void tell(struct storage_share *share, uint64_t bytes, const char *method)
+{
+    share->known = true;
+    share->bytes = bytes;
+    snprintf(share->method, sizeof share->method, "%s", method);
+}
+
+void storage_between(const struct storage *storage, const struct storage_bytes *before,
+                     const struct storage_bytes *after, struct storage_share *share)
+{
+    const char *why;
+    const struct place *blind = blind_place(storage, &why);
+    const bool local = find_place(storage, PLACE_BLOCK), remote = find_place(storage, PLACE_NFS);
+
+    *share = (struct storage_share){.parts = between(before, after)};
+    const struct storage_bytes *parts = &share->parts;
+    if (storage->place_count == 0)
+        snprintf(share->reason, sizeof share->reason, "it is not known where the files lie");
+    else if (storage->cut_off)
+        snprintf(share->reason, sizeof share->reason, "the files lie on too many file systems");
+    else if (blind)
+        snprintf(share->reason, sizeof share->reason, "%s at %.80s: %s", blind->type, blind->point,
+                 why);
+    else if (remote && !local && parts->server_known)
+        tell(share, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
+    else if (parts->process_known)
+        tell(share, parts->process_read_bytes, "/proc/self/io read_bytes");
+    else if (parts->device_known && !remote)
+        tell(share, parts->device_read_bytes, "sectors read from the devices, by whomever");
+    else
+        snprintf(share->reason, sizeof share->reason,
+                 "neither the process' nor the devices' counters can be read");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text: walk what the kernel writes below /proc and /sys: lines, words, numbers. It never reads
+ * past the end, allocates nothing and knows no file. Any thread.
+ */
+#ifndef IOBENCH_TELEMETRY_TEXT_H
+#define IOBENCH_TELEMETRY_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    const char *at, *end;
+};
+
+struct text text_of(const char *bytes, size_t count);
+struct text text_of_string(const char *string);
+
+/* Each takes its part off the front of *text; false when there is none left. */
+bool text_line(struct text *text, struct text *line);             /* without its newline */
+bool text_word(struct text *text, struct text *word);             /* between blanks and tabs */
+bool text_until(struct text *text, char mark, struct text *part); /* the mark is taken too */
+
+/* The next word is a decimal number that fits; else nothing is taken. */
+bool text_u64(struct text *text, uint64_t *value);
+
+bool text_is(struct text text, const char *string);
+bool text_starts(struct text text, const char *prefix);
+bool text_skip(struct text *text, const char *prefix); /* take the prefix off */
+
+/* With a NUL, cut off when it is longer. Returns copy. */
+char *text_copy(struct text text, char *copy, size_t copy_bytes);
+
+#endif

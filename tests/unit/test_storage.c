@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The witnesses against reads of known size, and the kernel's files as they look elsewhere. */
+#include "tests/unit/folder.h"
+
+#include "cachectl/evict.h"
+#include "telemetry/disk.h"
+#include "telemetry/nfs.h"
+#include "telemetry/process.h"
+#include "telemetry/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILE_BYTES = 8 << 20 };
+
+static uint64_t read_through(const char *path)
+{
+    static char buffer[1 << 20];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got;
+    uint64_t bytes = 0;
+
+    assert_true(fd >= 0);
+    while ((got = read(fd, buffer, sizeof buffer)) > 0)
+        bytes += (uint64_t)got;
+    close(fd);
+    return bytes;
+}
+
+static void cold_read_is_counted_and_warm_is_not(void **unused)
+{
+    static char block[FILE_BYTES];
+    const char *path = folder_path("file");
+    struct storage_bytes before, after;
+    struct storage_share share;
+    struct evict_figures figures;
+
+    (void)unused;
+    memset(block, 7, sizeof block);
+    folder_write("file", block, sizeof block);
+    assert_int_equal(evict_files(&path, 1, true, 0, NULL, &figures), 0);
+    struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
+    assert_non_null(storage);
+    storage_read(storage, &before);
+    assert_int_equal(read_through(path), FILE_BYTES);
+    storage_read(storage, &after);
+    storage_between(storage, &before, &after, &share);
+    if (!share.known || strstr(share.method, "mountstats"))
+        print_message("not exact on this file system: %s%s\n", share.method, share.reason);
+    else
+        assert_true(share.bytes >= FILE_BYTES && share.bytes <= FILE_BYTES + FILE_BYTES / 100);
+    storage_read(storage, &before);
+    read_through(path);
+    storage_read(storage, &after);
+    storage_between(storage, &before, &after, &share);
+    assert_true(!share.known || share.bytes < FILE_BYTES / 100);
+    storage_close(storage);
+}
+
+static void memory_has_no_storage(void **unused)
+{
+    const char *path = "/dev/shm";
+    struct storage_bytes bytes;
+    struct storage_share share;
+    struct mount mount;
+
+    (void)unused;
+    if (mount_of_path(&telemetry_roots_usual, path, &mount) || strcmp(mount.type, "tmpfs") != 0)
+        skip();
+    struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
+    storage_read(storage, &bytes);
+    storage_between(storage, &bytes, &bytes, &share);
+    assert_false(share.known);
+    assert_non_null(strstr(share.reason, "memory"));
+    storage_close(storage);
+}
+
+/* ---- text ---- */
+
+static void words_and_numbers(void **unused)
+{
+    struct text text = text_of_string("18446744073709551615 18446744073709551616 x1 1x  7"), word;
+    uint64_t value = 5;
+
+    (void)unused;
+    assert_true(text_u64(&text, &value) && value == UINT64_MAX);
+    assert_false(text_u64(&text, &value)); /* one too large: nothing taken */
+    assert_true(text_word(&text, &word) && text_is(word, "18446744073709551616"));
+    assert_false(text_u64(&text, &value));
+    assert_true(text_word(&text, &word) && text_is(word, "x1"));
+    assert_false(text_u64(&text, &value));
+    assert_true(text_word(&text, &word) && text_starts(word, "1"));
+    assert_true(text_u64(&text, &value) && value == 7);
+    assert_false(text_u64(&text, &value));
+    assert_false(text_word(&text, &word));
+    assert_false(text_line(&text, &word));
+}
+
+/* ---- mountinfo ---- */
+
+static const char mountinfo[] =
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n"
+    "30 22 0:26 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
+    "40 22 0:45 / /mnt/nfs rw,relatime shared:20 - nfs4 10.8.1.2:/export rw,vers=4.2\n"
+    "broken line\n"
+    "41 22 253:0 / /mnt/with\\040blank rw shared:2 master:1 - xfs /dev/mapper/vg-lv rw\n"
+    "42 22 8:17 / /mnt/over rw - ext4 /dev/sdb1 rw\n"
+    "43 42 8:33 /sub /mnt/over rw - ext4 /dev/sdc1 rw\n";
+
+static void longest_and_latest_mount(void **unused)
+{
+    struct text text = text_of_string(mountinfo);
+    struct mount mount;
+
+    (void)unused;
+    assert_true(mount_find(text, "/mnt/nfs/a/b", &mount));
+    assert_string_equal(mount.type, "nfs4");
+    assert_string_equal(mount.source, "10.8.1.2:/export");
+    assert_true(mount_find(text, "/mnt/nfs2", &mount));
+    assert_string_equal(mount.point, "/");
+    assert_true(mount_find(text, "/mnt/with blank/x", &mount));
+    assert_true(mount.device_major == 253 && mount.device_minor == 0);
+    assert_string_equal(mount.type, "xfs");
+    assert_true(mount_find(text, "/mnt/over", &mount));
+    assert_int_equal(mount.device_minor, 33);
+    assert_false(mount_find(text_of_string(""), "/", &mount));
+}
+
+/* ---- devices ---- */
+
+static void make_device(const char *path, const char *number)
+{
+    char name[256], link[256];
+
+    snprintf(name, sizeof name, "%s/sys/devices/%s", test_folder, path);
+    assert_int_equal(file_make_folders(name), 0);
+    snprintf(name, sizeof name, "sys/devices/%s/dev", path);
+    folder_write(name, number, strlen(number));
+    snprintf(name, sizeof name, "%s/sys/dev/block/%s", test_folder, number);
+    snprintf(link, sizeof link, "../../devices/%s", path);
+    assert_int_equal(symlink(link, name), 0);
+}
+
+static void make_slave(const char *device, const char *slave)
+{
+    char name[256], link[256];
+
+    snprintf(name, sizeof name, "%s/sys/devices/%s/slaves", test_folder, device);
+    assert_int_equal(file_make_folders(name), 0);
+    snprintf(name, sizeof name, "%s/sys/devices/%s/slaves/%s", test_folder, device,
+             strrchr(slave, '/') + 1);
+    snprintf(link, sizeof link, "%s/sys/devices/%s", test_folder, slave);
+    assert_int_equal(symlink(link, name), 0);
+}
+
+static void leaves_are_found(void **unused)
+{
+    char sys[128], text[128];
+    const struct telemetry_roots roots = {.proc = "/proc", .sys = sys};
+    struct device_list list = {0};
+
+    (void)unused;
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    assert_int_equal(file_make_folders(folder_path("sys/dev/block")), 0);
+    make_device("pci/sda", "8:0");
+    make_device("pci/sda/sda1", "8:1");
+    folder_write("sys/devices/pci/sda/sda1/partition", "1\n", 2);
+    make_device("pci/sdb", "8:16");
+    make_device("virtual/md0", "9:0");
+    make_device("virtual/dm-0", "253:0");
+    make_slave("virtual/md0", "pci/sda/sda1");
+    make_slave("virtual/md0", "pci/sdb");
+    make_slave("virtual/dm-0", "virtual/md0");
+    make_device("virtual/dm-1", "253:1"); /* a snake that bites its tail must end */
+    make_slave("virtual/dm-1", "virtual/dm-1");
+
+    devices_of_device(&roots, 8, 1, &list);
+    assert_string_equal(devices_text(&list, text, sizeof text), "sda");
+    list.count = 0;
+    devices_of_device(&roots, 253, 0, &list);
+    assert_int_equal(list.count, 2);
+    devices_of_device(&roots, 8, 16, &list);
+    assert_int_equal(list.count, 2); /* each once */
+    list.count = 0;
+    devices_of_device(&roots, 253, 1, &list);
+    assert_int_equal(list.count, 0);
+}
+
+/* ---- counters ---- */
+
+static void disk_stat_of_old_and_new_kernels(void **unused)
+{
+    struct disk_counters counters;
+
+    (void)unused;
+    assert_true(disk_parse_stat(text_of_string("  100 2 2048 5 6 7 8 9 1 11 12\n"),
+                                &counters)); /* 4.17 and older */
+    assert_true(counters.read_sectors == 2048 && counters.queue_ms == 12);
+    assert_true(
+        disk_parse_stat(text_of_string("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n"), &counters));
+    assert_true(counters.in_flight == 9 && counters.writes == 5);
+    assert_false(disk_parse_stat(text_of_string("1 2 3 4"), &counters));
+    assert_false(disk_parse_stat(text_of_string(""), &counters));
+    const char diskstats[] = "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n"
+                             " 259       0 nvme0n1 10 2 30 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
+    assert_true(disk_parse_diskstats(text_of_string(diskstats), 259, 0, &counters));
+    assert_int_equal(counters.read_sectors, 30);
+    assert_false(disk_parse_diskstats(text_of_string(diskstats), 259, 1, &counters));
+}
+
+static void process_io(void **unused)
+{
+    struct process_counters counters;
+    const char text[] = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\n"
+                        "read_bytes: 4096\nwrite_bytes: 323932160\ncancelled_write_bytes: 0\n";
+
+    (void)unused;
+    assert_true(process_parse_io(text_of_string(text), &counters));
+    assert_true(counters.read_bytes == 4096 && counters.read_calls_bytes == 323934931);
+    assert_true(counters.read_calls == 632687 && counters.write_bytes == 323932160);
+    assert_false(process_parse_io(text_of_string("rchar: 3\n"), &counters));
+}
+
+static const char mountstats[] =
+    "device /dev/vda mounted on / with fstype ext4\n"
+    "device 10.8.1.2:/export mounted on /mnt/nfs with fstype nfs4 statvers=1.1\n"
+    "\topts:\trw,vers=4.2,rsize=262144,nconnect=2\n"
+    "\tage:\t12\n"
+    "\tcaps:\tcaps=0x3ffbffdf,wtmult=512,dtsize=262144,bsize=0,namlen=255\n"
+    "\tevents:\t0 64 0 0 0 3 70 0 0 0\n"
+    "\tbytes:\t67108864 11 1048576 13 68157440 15 16384 17\n"
+    "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n"
+    "\txprt:\ttcp 742 0 1 0 5 300 299 1 900 0 32 12 300\n"
+    "\txprt:\ttcp 743 0 1 0 5 200 200 0 900 0 32 12 300\n"
+    "\tper-op statistics\n"
+    "\t        NULL: 1 1 0 44 24 0 0 0 0\n"
+    "\t        READ: 256 257 1 57344 67135488 10 512 530 2\n"
+    "\t   READ_PLUS: 4 4 0 1000 2000 1 2 3 0\n"
+    "\t       WRITE: 0 0 0 0 0 0 0 0 0\n"
+    "device other:/x mounted on /mnt/old\\040one with fstype nfs statvers=1.0\n"
+    "\tbytes:\t1 2 3 4 5 6 7 8\n"
+    "\txprt:\tudp 900 1 7 6 0 7 0\n"
+    "\t        READ: 1 1 0 100 200 3 4 5\n";
+
+static void nfs_mountstats(void **unused)
+{
+    struct text text = text_of_string(mountstats);
+    struct nfs_counters counters;
+
+    (void)unused;
+    assert_true(nfs_parse(text, "/mnt/nfs", &counters));
+    assert_int_equal(counters.normal_read_bytes, 67108864);
+    assert_int_equal(counters.direct_read_bytes, 1048576);
+    assert_int_equal(counters.server_read_bytes, 68157440);
+    assert_int_equal(counters.read_pages, 16384);
+    assert_int_equal(counters.connections, 2);
+    assert_true(counters.sends == 500 && counters.receives == 499 && counters.bad_ids == 1);
+    assert_int_equal(counters.read.count, 260);
+    assert_int_equal(counters.read.transmissions, 261);
+    assert_int_equal(counters.read.rtt_ms, 514);
+    assert_int_equal(counters.read.errors, 2);
+    assert_true(nfs_parse(text, "/mnt/old one", &counters));
+    assert_true(counters.server_read_bytes == 5 && counters.read.execute_ms == 5);
+    assert_true(counters.sends == 7 && counters.connections == 1);
+    assert_false(nfs_parse(text, "/", &counters));
+    assert_false(nfs_parse(text, "/mnt", &counters));
+}
+
+static int setup(void **state)
+{
+    setenv("TMPDIR", "/var/tmp", 0);
+    return folder_setup(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cold_read_is_counted_and_warm_is_not),
+        cmocka_unit_test(memory_has_no_storage),
+        cmocka_unit_test(words_and_numbers),
+        cmocka_unit_test(longest_and_latest_mount),
+        cmocka_unit_test(leaves_are_found),
+        cmocka_unit_test(disk_stat_of_old_and_new_kernels),
+        cmocka_unit_test(process_io),
+        cmocka_unit_test(nfs_mountstats),
+    };
+
+    return cmocka_run_group_tests(tests, setup, folder_teardown);
+}
