@@ -16,5 +16,6 @@ iobench_SOURCES = cmd/main.c \
 	cmd/pack.c \
 	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
-	cmd/run.c
+	cmd/run.c \
+	cmd/synthetic.c cmd/synthetic.h
 iobench_LDADD = $(LIBIOBENCH_LIBS)

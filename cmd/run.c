@@ -14,6 +14,8 @@
 #include "cmd/jobfile.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
+#include "cmd/synthetic.h"
+#include "pipeline/pack.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -93,9 +95,7 @@ static int check_jobs(const struct jobs *jobs)
         job_release(&plugins);
         if (code)
             return code;
-        if (!jobs->jobs[i].data)
-            return fail(EINVAL, "name the data set with --data");
-        if (!file_exists(jobs->jobs[i].data))
+        if (jobs->jobs[i].data && !file_exists(jobs->jobs[i].data))
             return fail(ENOENT, "--data: %s does not exist", jobs->jobs[i].data);
     }
     return 0;
@@ -106,6 +106,7 @@ static int check_jobs(const struct jobs *jobs)
 static void on_signal(int number)
 {
     (void)number;
+    pack_interrupt(); /* it may be making the data */
     run_interrupt();
 }
 
@@ -165,18 +166,21 @@ static int show(const struct invocation *invocation, const struct job *job, stru
 }
 
 /* Returns an enum command_exit. */
-static int carry_out(const struct invocation *invocation, const struct job *job,
-                     struct outputs *outputs)
+static int carry_out(const struct invocation *invocation, struct job *job, struct outputs *outputs)
 {
+    bool synthetic = !job->data;
     struct progress progress = progress_start(job);
     const struct run_observer observer = {.progress = progress_show, .context = &progress};
     struct result result;
     int status = COMMAND_OK;
 
+    if (synthetic && synthetic_prepare(job))
+        return command_failed(invocation);
     int code = job->dry_run ? run_plan(job, &observer, &result) : run_job(job, &observer, &result);
     progress_clear(&progress);
     if (code)
         status = command_failed(invocation);
+    result.data_was_made = synthetic;
     if (code == 0 || result.run_count)
         code = show(invocation, job, &result, outputs);
     if (code)

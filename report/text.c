@@ -67,7 +67,8 @@ static void print_settings(const struct page *page)
     const struct result *result = page->result;
     const struct job *job = result->job;
     const struct result_place *place = &result->place;
-    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", depth[WORDS_BYTES] = "auto";
+    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", limit[96] = "",
+                                                  depth[WORDS_BYTES] = "auto";
 
     bytes_text(job->block_bytes, block, sizeof block);
     bytes_text(result->memory_bytes, memory, sizeof memory);
@@ -78,7 +79,11 @@ static void print_settings(const struct page *page)
                     result->reader_engine, depth, block, memory);
     if (job->ranks > 1)
         snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->rank, job->ranks);
-    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s", job->shuffle, job->seed, ranks);
+    if (job->limit_samples)
+        snprintf(limit, sizeof limit, ", the first %s samples of an epoch",
+                 words_count(job->limit_samples, memory));
+    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s", job->shuffle, job->seed, ranks,
+                limit);
     print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s", job->decode,
                 result->threads, result->threads == 1 ? "worker" : "workers", job->batch_size,
                 job->trainer);
@@ -152,12 +157,15 @@ static void print_waits(const struct page *page)
     const struct summary_shares *shares = &summary->shares;
 
     print_entry(page, "Limit", "%s", summary->limit_sentence);
-    print_entry(page, "Waited",
-                "loader: %.0f%% for storage, %.0f%% for memory; decode workers: %.0f%% for "
-                "records, %.0f%% for a free batch, busy %.0f%%; trainer: %.1f%% for a batch%s",
-                shares->loader_storage, shares->loader_memory, shares->decode_input,
-                shares->decode_slot, shares->decode_busy, shares->trainer_input,
-                summary->trains ? "" : " (it does no work)");
+    fprintf(page->stream, "  %-*sloader    for storage %3.0f%%   for memory  %3.0f%%\n", INDENT - 2,
+            "Waited", shares->loader_storage, shares->loader_memory);
+    fprintf(page->stream, "%*sdecoders  for records %3.0f%%   for a batch %3.0f%%   busy %3.0f%%\n",
+            INDENT, "", shares->decode_input, shares->decode_slot, shares->decode_busy);
+    if (summary->trains)
+        fprintf(page->stream, "%*strainer   for a batch %3.0f%%   busy        %3.0f%%\n", INDENT,
+                "", shares->trainer_input, shares->trainer_compute);
+    else
+        fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
     if (summary->trains)
         print_entry(page, "AU",
                     "%.1f%% (compute over compute and wait), %.1f%% as MLPerf Storage counts [2]",
@@ -197,8 +205,7 @@ static void print_bytes(const struct page *page)
     bytes_text(summary->record_bytes, delivered, sizeof delivered);
     bytes_text(summary->request_bytes, requested, sizeof requested);
     print_entry(
-        page, "Bytes", "%s delivered, %s asked of the reader (%.2f times as many)", delivered,
-        requested,
+        page, "Bytes", "%s delivered, %s requested (amplification %.2f)", delivered, requested,
         summary->record_bytes ? (double)summary->request_bytes / (double)summary->record_bytes : 0);
     if (!summary->device_known || summary->first_record_bytes == 0) {
         print_entry(page, "", "bytes that left storage: not known%s%s",
@@ -334,16 +341,16 @@ static void print_footnotes(const struct page *page)
 
     fputc('\n', page->stream);
     if (summary->limit != RESULT_LIMIT_HARNESS) {
-        char text[TEXT_BYTES] = "";
+        char text[512] = "", rate[WORDS_BYTES];
         size_t used = 0;
         for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text;
-             gpu++) {
-            char rate[WORDS_BYTES];
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s (%s)",
-                                     used ? "; " : "", gpu->title,
-                                     words_rate(gpu->mixed_samples_per_s, rate), gpu->mixed_source);
-        }
-        print_entry(page, "[1]", "samples/s of one GPU, ResNet-50 in mixed precision: %s", text);
+             gpu++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
+                                     gpu->title, words_rate(gpu->mixed_samples_per_s, rate));
+        print_entry(page, "[1]",
+                    "best published rates of one GPU, mixed precision, samples/s: %s (MLPerf "
+                    "Training; each source is in the JSON)",
+                    text);
     }
     if (summary->trains)
         print_entry(page, "[2]",

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The set is made in NAME.making and renamed when it is whole, so that NAME is always whole; an
+ * interrupted making goes on where it stood (pipeline/pack.h).
+ */
+#include "cmd/synthetic.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/thread.h"
+#include "cmd/line.h"
+#include "dataset/synthesis.h"
+#include "pipeline/pack.h"
+#include "report/words.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A CPU makes so many in about ten seconds and decodes them in about five, so making and reading
+ * take as long on small machines as on large ones. */
+enum { SAMPLES_A_CPU = 5000, SAMPLES_LEAST = 1000, FREE_SHARE = 4 };
+
+static char *cache_folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache && *cache == '/')
+        return file_join(cache, "iobench");
+    if (home && *home == '/')
+        return file_format_path("%s/.cache/iobench", home);
+    fail(EINVAL, "there is no place for a synthetic data set: name one with --data, or set "
+                 "XDG_CACHE_HOME");
+    return NULL;
+}
+
+/* "shards:compression=gzip" as a file name. */
+static char *set_path(const char *folder, const char *format)
+{
+    char name[96];
+
+    snprintf(name, sizeof name, "synthetic-%s", format);
+    for (char *at = name; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-')
+            *at = '-';
+    return file_join(folder, name);
+}
+
+static void show(void *context, const struct pack_progress *now)
+{
+    struct line *line = context;
+    uint64_t done = now->done - now->kept;
+    double seconds = (double)now->elapsed_ns * 1e-9;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], mib[WORDS_BYTES];
+    char text[sizeof line->last];
+
+    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
+    snprintf(text, sizeof text, "making data %s %s MiB/s%s", line_bar(bar, now->done, now->total),
+             mib, line_left(left, done, now->total - now->kept, now->elapsed_ns));
+    line_show(line, text);
+}
+
+/* How many fit into a part of the free space, at most what this machine's CPUs like. */
+static int choose_count(const char *folder, uint64_t *count)
+{
+    uint64_t free_bytes;
+    char text[32];
+    int code = file_free_bytes(folder, &free_bytes);
+
+    if (code)
+        return code;
+    *count = (uint64_t)SAMPLES_A_CPU * thread_cpu_count();
+    uint64_t fitting = free_bytes / FREE_SHARE / synthesis_imagenet.mean_bytes;
+    if (*count > fitting)
+        *count = fitting;
+    if (*count < SAMPLES_LEAST)
+        return fail(ENOSPC,
+                    "%s: %s are free, too little for a synthetic data set: name one with "
+                    "--data, or set XDG_CACHE_HOME to a roomier place",
+                    folder, bytes_text(free_bytes, text, sizeof text));
+    return 0;
+}
+
+static int make(const char *folder, const char *path, const char *format)
+{
+    char source[64], words[WORDS_BYTES], bytes[32];
+    struct line line = line_start();
+    const struct pack_observer observer = {.progress = show, .context = &line};
+    struct pack_figures figures;
+    uint64_t count;
+    int code = choose_count(folder, &count);
+
+    if (code)
+        return code;
+    char *making = file_format_path("%s.making", path);
+    struct pack_job job = {0};
+    if (!making || option_defaults(pack_options, &job) ||
+        option_set(pack_options, &job, "format", format, "--format")) {
+        code = -EINVAL;
+        goto end;
+    }
+    snprintf(source, sizeof source, "synthetic:count=%llu", (unsigned long long)count);
+    bytes_text(count * synthesis_imagenet.mean_bytes, bytes, sizeof bytes);
+    fprintf(stderr,
+            "iobench: no --data: making %s synthetic images (%s) in %s\n"
+            "iobench: this is done once; remove them whenever you like\n",
+            words_count(count, words), bytes, path);
+    job.source = source;
+    job.target = making;
+    job.force = true; /* what lies there under that name was ours */
+    code = pack_run(&job, &observer, &figures);
+    line_clear(&line);
+    if (code == 0 && rename(making, path))
+        code = fail(errno, "%s: cannot rename: %s", making, fail_errno_text(errno));
+end:
+    option_release(pack_options, &job);
+    free(making);
+    return code;
+}
+
+int synthetic_prepare(struct job *job)
+{
+    const char *format = strcmp(job->format, "auto") == 0 ? "shards" : job->format;
+    char *folder = cache_folder();
+    char *path = folder ? set_path(folder, format) : NULL;
+    int code = path ? file_make_folders(folder) : -EINVAL;
+
+    if (code == 0 && !file_exists(path)) {
+        if (job->dry_run)
+            code = fail(ENOENT, "without --data a synthetic set would be made in %s", path);
+        else
+            code = make(folder, path, format);
+    }
+    if (code == 0)
+        code = option_set(job_options, job, "data", path, "--data");
+    free(path);
+    free(folder);
+    return code;
+}
