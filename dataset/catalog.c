@@ -160,6 +160,7 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
     if (part->record_bytes_max > catalog->record_bytes_max)
         catalog->record_bytes_max = part->record_bytes_max;
     catalog->compressed |= part->compressed;
+    catalog->left_out += part->left_out;
     part->record_count = 0;
     return 0;
 }

@@ -44,7 +44,8 @@ struct catalog {
     const struct extent *records;
     uint64_t record_bytes_total;
     uint32_t record_bytes_max;
-    bool compressed; /* any shard is */
+    bool compressed;   /* any shard is */
+    uint32_t left_out; /* files among the samples that are none; for the reader of a report */
 
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into and records lie in, else NULL */

@@ -4,7 +4,7 @@
  *   0  "IOBCATLG"        8  u32 version         12 u32 shards
  *  16  u64 records      24  u64 key             32 u64 hash of the names below the root
  *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
- *  56  u32 zero         60  u32 CRC of bytes 0..59
+ *  56  u32 left out       60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
  *      u64 records, u32 flags, i32 label, u32 path length, path (relative to root, or absolute)
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
@@ -45,7 +45,7 @@ enum {
 struct header {
     uint32_t shard_count;
     uint64_t record_count, key, names_hash, table_bytes;
-    uint32_t table_crc, records_crc;
+    uint32_t table_crc, records_crc, left_out;
 };
 
 /* ---- where it lies ---- */
@@ -199,6 +199,7 @@ static void put_header(uint8_t raw[HEADER_BYTES], const struct header *header)
     bytes_put_le64(raw + 40, header->table_bytes);
     bytes_put_le32(raw + 48, header->table_crc);
     bytes_put_le32(raw + 52, header->records_crc);
+    bytes_put_le32(raw + 56, header->left_out);
     bytes_put_le32(raw + 60, crc32c(0, raw, 60));
 }
 
@@ -253,6 +254,7 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
         .key = key,
         .names_hash = hash_names(catalog->root),
         .table_bytes = table_bytes,
+        .left_out = catalog->left_out,
         .table_crc = crc32c(0, table, table_bytes),
         .records_crc =
             crc32c(0, catalog->records, (size_t)catalog->record_count * sizeof(struct extent)),
@@ -295,6 +297,7 @@ static int read_header(int fd, const char *path, struct header *header)
         .table_bytes = bytes_le64(raw + 40),
         .table_crc = bytes_le32(raw + 48),
         .records_crc = bytes_le32(raw + 52),
+        .left_out = bytes_le32(raw + 56),
     };
     return 0;
 }
@@ -487,6 +490,7 @@ static int load(struct catalog *catalog, int fd, const char *path, uint64_t key)
         code = check_sizes(fd, path, &header, &records_offset);
     if (code == 0)
         code = load_table(catalog, fd, path, &header);
+    catalog->left_out = header.left_out;
     if (code == 0 && header.names_hash != hash_names(catalog->root))
         code = fail(ESTALE, "%s: files have come or gone since it was made", path);
     if (code == 0)
