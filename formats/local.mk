@@ -2,6 +2,7 @@
 libiobench_a_SOURCES += \
 	formats/caffe.c formats/caffe.h \
 	formats/example.c formats/example.h \
+	formats/files.c \
 	formats/format.c formats/format.h \
 	formats/idx.c formats/idx.h \
 	formats/plugins.h formats/registry.c \

@@ -8,5 +8,6 @@
 extern const struct format_ops format_recordio;
 extern const struct format_ops format_shards;
 extern const struct format_ops format_lmdb;
+extern const struct format_ops format_files;
 
 #endif

@@ -3,8 +3,5 @@
 #include "formats/plugins.h"
 
 const struct plugin *const format_registry[] = {
-    &format_recordio.plugin,
-    &format_shards.plugin,
-    &format_lmdb.plugin,
-    NULL,
+    &format_recordio.plugin, &format_shards.plugin, &format_lmdb.plugin, &format_files.plugin, NULL,
 };

@@ -24,3 +24,7 @@ UNIT_TESTS += tests/unit/test_lmdb
 tests_unit_test_lmdb_SOURCES = tests/unit/test_lmdb.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_lmdb_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_lmdb_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_files
+tests_unit_test_files_SOURCES = tests/unit/test_files.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_files_LDADD = $(UNIT_LIBS)

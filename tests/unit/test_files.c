@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+
+#include "base/fail.h"
+#include "formats/format.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct plugin_choice files;
+
+static int setup(void **unused)
+{
+    if (plugin_choose("format", format_registry, "files", &files))
+        return -1;
+    return folder_setup(unused);
+}
+
+static int teardown(void **unused)
+{
+    plugin_release(&files);
+    return folder_teardown(unused);
+}
+
+static void make(const char *folder, const char *name)
+{
+    char path[128];
+
+    assert_int_equal(file_make_folders(folder_path(folder)), 0);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    folder_write(path, name, strlen(name));
+}
+
+static struct catalog *index_of(const char *name)
+{
+    struct catalog *catalog = NULL;
+
+    if (format_catalog(&files, folder_path(name), false, NULL, &catalog))
+        fail_msg("%s", fail_reason());
+    return catalog;
+}
+
+static void expect(const struct catalog *catalog, uint64_t record, const char *name, int32_t label)
+{
+    const struct extent *extent = catalog_extent(catalog, record);
+    const struct shard *shard = &catalog->shards[extent->shard];
+    struct sample sample;
+
+    assert_int_equal(extent->shard, record);
+    assert_int_equal(extent->offset, 0);
+    assert_int_equal(extent->bytes, shard->bytes);
+    assert_int_equal(format_parse(&files, shard, "bytes", 5, 0, NULL, &sample), 0);
+    assert_int_equal(sample.label, label);
+    assert_int_equal(sample.image_bytes, 5);
+    assert_int_equal(sample.name_bytes, strlen(name));
+    assert_memory_equal(sample.name, name, sample.name_bytes);
+}
+
+static void folders_are_classes(void **unused)
+{
+    (void)unused;
+    make("set/n02", "b.JPEG");
+    make("set/n02", "a.jpg");
+    make("set/n01", "z.png");
+    make("set/n01/deeper/still", "y.jpeg");
+    make("set/n01", "notes.txt");
+    make("set/empty", ".hidden.jpg");
+    make("set", "README");
+    struct catalog *catalog = index_of("set");
+    /* "empty" is class 0. */
+    assert_int_equal(catalog->record_count, 4);
+    assert_int_equal(catalog->left_out, 2);
+    expect(catalog, 0, "n01/z.png", 1);
+    expect(catalog, 1, "still/y.jpeg", 1);
+    expect(catalog, 2, "n02/a.jpg", 2);
+    expect(catalog, 3, "n02/b.JPEG", 2);
+    catalog_destroy(catalog);
+    assert_ptr_equal(format_detect(folder_path("set")), files.plugin);
+}
+
+static void images_in_the_root_have_no_class(void **unused)
+{
+    (void)unused;
+    make("flat", "1.jpg");
+    make("flat", "2.jpg");
+    struct catalog *catalog = index_of("flat");
+    expect(catalog, 0, "flat/1.jpg", -1);
+    expect(catalog, 1, "flat/2.jpg", -1);
+    catalog_destroy(catalog);
+    assert_ptr_equal(format_detect(folder_path("flat")), files.plugin);
+}
+
+static void the_sidecar_keeps_labels(void **unused)
+{
+    struct catalog *scanned, *loaded;
+
+    (void)unused;
+    make("kept/a", "1.jpg");
+    make("kept/b", "2.jpg");
+    make("kept/b", "x.txt");
+    assert_int_equal(format_catalog(&files, folder_path("kept"), true, NULL, &scanned), 0);
+    assert_true(file_exists(folder_path("kept/.iobench-index")));
+    assert_int_equal(format_catalog(&files, folder_path("kept"), true, NULL, &loaded), 0);
+    assert_non_null(loaded->mapping);
+    assert_int_equal(loaded->shards[1].label, 1);
+    assert_int_equal(loaded->left_out, 1);
+    catalog_destroy(scanned);
+    catalog_destroy(loaded);
+}
+
+static void links_are_followed_but_not_in_circles(void **unused)
+{
+    (void)unused;
+    make("elsewhere/cats", "c.jpg");
+    make("linked/b", "real.jpg");
+    assert_int_equal(symlink("../elsewhere/cats", folder_path("linked/a")), 0);
+    assert_int_equal(symlink("../../elsewhere/cats/c.jpg", folder_path("linked/b/link.jpg")), 0);
+    assert_int_equal(symlink("nowhere.jpg", folder_path("linked/b/broken.jpg")), 0);
+    assert_int_equal(symlink("..", folder_path("linked/b/up")), 0);
+    assert_int_equal(symlink(".", folder_path("linked/round")), 0);
+    struct catalog *catalog = index_of("linked");
+    /* "round" is a class: the root again, where "b" is met once more and the links are not. */
+    assert_int_equal(catalog->record_count, 5);
+    expect(catalog, 0, "a/c.jpg", 0);
+    expect(catalog, 1, "b/link.jpg", 1);
+    expect(catalog, 2, "b/real.jpg", 1);
+    expect(catalog, 3, "b/link.jpg", 2);
+    catalog_destroy(catalog);
+}
+
+static int count_fault(void *context, const struct catalog_fault *fault)
+{
+    (void)fault;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static void what_is_wrong_is_said(void **unused)
+{
+    unsigned faults = 0;
+    const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
+    struct catalog *catalog;
+
+    (void)unused;
+    make("bad/a", "fine.jpg");
+    folder_write("bad/a/empty.jpg", "", 0);
+    assert_int_equal(format_catalog(&files, folder_path("bad"), false, NULL, &catalog), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "bad/a/empty.jpg"));
+    assert_int_equal(format_catalog(&files, folder_path("bad"), false, &scan, &catalog), 0);
+    assert_int_equal(faults, 1);
+    assert_int_equal(catalog->record_count, 1);
+    catalog_destroy(catalog);
+    assert_int_equal(format_catalog(&files, folder_path("not there"), false, NULL, &catalog),
+                     -ENOENT);
+    assert_int_equal(format_catalog(&files, folder_path("bad/a/fine.jpg"), false, NULL, &catalog),
+                     -ENOTDIR);
+    assert_int_equal(file_make_folders(folder_path("nothing/in/it")), 0);
+    assert_int_equal(format_catalog(&files, folder_path("nothing"), false, NULL, &catalog),
+                     -ENODATA);
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(folder_path("bad/a"), 0), 0);
+        assert_int_equal(format_catalog(&files, folder_path("bad"), false, NULL, &catalog),
+                         -EACCES);
+        assert_non_null(strstr(fail_reason(), "bad/a"));
+        assert_int_equal(chmod(folder_path("bad/a"), 0700), 0);
+    }
+}
+
+static void what_is_written_is_read(void **unused)
+{
+    struct format_writer writer;
+    struct sample sample = {.image = "\xff\xd8\xff..", .image_bytes = 5};
+    static const int32_t labels[] = {3, -1, 0, 3};
+
+    (void)unused;
+    assert_int_equal(format_writer_open(&writer, &files, folder_path("made/")), 0);
+    for (size_t i = 0; i < 4; i++) {
+        sample.label = labels[i];
+        sample.image = i == 2 ? "\x89PNG." : "\xff\xd8\xff..";
+        assert_int_equal(format_writer_append(&writer, &sample), 0);
+    }
+    assert_false(file_exists(folder_path("made")));
+    assert_int_equal(format_writer_close(&writer, true), 0);
+    assert_false(file_exists(folder_path("made.partial")));
+    struct catalog *catalog = index_of("made");
+    assert_int_equal(catalog->record_count, 4);
+    expect(catalog, 0, "made/00000001.jpg", -1);
+    expect(catalog, 1, "00000/00000002.png", 0);
+    expect(catalog, 2, "00003/00000000.jpg", 3);
+    expect(catalog, 3, "00003/00000003.jpg", 3);
+    catalog_destroy(catalog);
+    /* A folder that holds something is not written over. */
+    assert_int_equal(format_writer_open(&writer, &files, folder_path("made")), 0);
+    assert_int_equal(format_writer_append(&writer, &sample), 0);
+    assert_true(format_writer_close(&writer, true) < 0);
+    assert_false(file_exists(folder_path("made.partial")));
+    /* Abandoned: nothing is left; nor are bare pixels and classes without end taken. */
+    assert_int_equal(format_writer_open(&writer, &files, folder_path("gone")), 0);
+    sample.label = 100000;
+    assert_int_equal(format_writer_append(&writer, &sample), -EINVAL);
+    sample.label = 1;
+    sample.encoding = SAMPLE_RAW_HWC;
+    assert_int_equal(format_writer_append(&writer, &sample), -EINVAL);
+    assert_int_equal(format_writer_close(&writer, false), 0);
+    assert_false(file_exists(folder_path("gone")) || file_exists(folder_path("gone.partial")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_are_classes),
+        cmocka_unit_test(images_in_the_root_have_no_class),
+        cmocka_unit_test(the_sidecar_keeps_labels),
+        cmocka_unit_test(links_are_followed_but_not_in_circles),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(what_is_written_is_read),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
