@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/cold.h"
+#include "telemetry/storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@ struct witness {
     const struct job *job;
     const struct catalog *catalog;
     const char **paths; /* of the shards */
+    struct storage *storage;
+    struct storage_bytes before;
 };
 
 struct witness *witness_open(const struct job *job, const struct catalog *catalog)
@@ -34,6 +37,11 @@ struct witness *witness_open(const struct job *job, const struct catalog *catalo
     }
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         witness->paths[i] = catalog->shards[i].path;
+    witness->storage = storage_open(&telemetry_roots_usual, witness->paths, catalog->shard_count);
+    if (!witness->storage) {
+        witness_close(witness);
+        return NULL;
+    }
     return witness;
 }
 
@@ -41,6 +49,7 @@ void witness_close(struct witness *witness)
 {
     if (!witness)
         return;
+    storage_close(witness->storage);
     free(witness->paths);
     free(witness);
 }
@@ -93,13 +102,19 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
 
 void witness_before(struct witness *witness)
 {
-    (void)witness;
+    storage_read(witness->storage, &witness->before);
 }
 
 void witness_after(struct witness *witness, struct result_bytes *device)
 {
-    (void)witness;
-    device->known = false;
+    struct storage_bytes after;
+    struct storage_share share;
+
+    storage_read(witness->storage, &after);
+    storage_between(witness->storage, &witness->before, &after, &share);
+    *device = (struct result_bytes){.known = share.known, .bytes = share.bytes};
+    snprintf(device->method, sizeof device->method, "%s", share.method);
+    snprintf(device->reason, sizeof device->reason, "%s", share.reason);
 }
 
 static void read_cpu_name(char *name, size_t bytes)
@@ -127,7 +142,13 @@ void witness_place(const struct witness *witness, struct result_place *place)
     time_t now = time(NULL);
     struct tm utc;
 
-    (void)witness;
+    const struct mount *mount = storage_mount(witness->storage);
+    if (mount) {
+        snprintf(place->file_system, sizeof place->file_system, "%s", mount->type);
+        snprintf(place->mount_options, sizeof place->mount_options, "%s", mount->options);
+        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", mount->point);
+    }
+    devices_text(storage_devices(witness->storage), place->devices, sizeof place->devices);
     uname(&names);
     snprintf(place->host, sizeof place->host, "%s", names.nodename);
     snprintf(place->kernel, sizeof place->kernel, "%.70s %.70s", names.sysname, names.release);
