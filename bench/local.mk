@@ -15,3 +15,8 @@ bench_catalog_LDADD = $(LIBIOBENCH_LIBS)
 noinst_PROGRAMS += bench/io
 bench_io_SOURCES = bench/io.c
 bench_io_LDADD = $(LIBIOBENCH_LIBS)
+noinst_PROGRAMS += bench/synthesis
+bench_synthesis_SOURCES = bench/synthesis.c
+bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
+
+EXTRA_DIST += bench/decode_peers.py

@@ -48,4 +48,14 @@ tests_fuzz_fuzz_sidecar_SOURCES = tests/fuzz/fuzz_sidecar.c
 tests_fuzz_fuzz_sidecar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_sidecar_LDADD = $(LIBIOBENCH_LIBS)
 
+check_PROGRAMS += tests/fuzz/replay_jpeg
+TESTS += tests/fuzz/replay_jpeg
+tests_fuzz_replay_jpeg_SOURCES = tests/fuzz/fuzz_jpeg.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_jpeg_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/jpeg"'
+tests_fuzz_replay_jpeg_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_jpeg
+tests_fuzz_fuzz_jpeg_SOURCES = tests/fuzz/fuzz_jpeg.c
+tests_fuzz_fuzz_jpeg_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_jpeg_LDADD = $(LIBIOBENCH_LIBS)
+
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus
