@@ -360,6 +360,29 @@ static int join(struct engine *engine, int code)
     return code ? fail(code, "%s", reason) : 0;
 }
 
+/* --iodepth auto says what it found, once. */
+static void note_depth(const struct engine *engine, uint64_t run, struct result *result)
+{
+    const struct depth *depth = loader_depth(engine->loader);
+    char knee[32], best[32];
+    bool was_found = result->iodepth > 0;
+
+    result->iodepth = depth->is_found ? depth->knee : 0;
+    if (engine->site.job->iodepth || was_found)
+        return;
+    if (depth->is_found)
+        result_notice(result,
+                      "iodepth auto: the knee is at %u reads in flight (%s/s there, %s/s "
+                      "at best)",
+                      depth->knee, bytes_text((uint64_t)depth->knee_bytes_per_s, knee, sizeof knee),
+                      bytes_text((uint64_t)depth->best_bytes_per_s, best, sizeof best));
+    else if (run == 0)
+        result_notice(result,
+                      "iodepth auto: no knee was found, storage was the limit for too "
+                      "short a time; %u reads were in flight at the end",
+                      depth->now);
+}
+
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
@@ -382,6 +405,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     run->read_latency_ns = reader->latency_ns;
     run->read_errors = reader->errors;
     run->short_reads = reader->short_reads;
+    note_depth(engine, run->number, result);
     struct stage_figures figures;
     stage_figures(engine->stage, &figures);
     run->decode = figures.decode;

@@ -17,12 +17,13 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
 {
     uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
     uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
+    uint64_t reads = depth ? depth : LOADER_DEPTH_MOST;
     uint64_t block = block_bytes > largest ? block_bytes : largest;
     /* A plan of one slot holds nothing for long. */
     uint64_t slots = plan->slots > 1 ? plan->slots : 0;
     struct loader_memory memory = {
         .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest,
-        .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * depth * block,
+        .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * reads * block,
     };
 
     if (memory.wanted_bytes < memory.least_bytes)
@@ -194,11 +195,16 @@ static int reap(struct loader *loader, uint64_t wait_ns)
 
     if (wait_ns)
         loader->figures.storage_wait_ns += clock_now_ns() - start_ns;
+    uint64_t bytes = 0;
     for (int i = 0; i < count; i++) {
+        bytes += done[i]->result > 0 ? (uint64_t)done[i]->result : 0;
         int code = complete_block(loader, done[i]);
         if (code)
             return code;
     }
+    if (count > 0)
+        depth_feed(&loader->depth, (uint32_t)count, bytes, loader->depth_is_used,
+                   done[0]->complete_ns);
     return count;
 }
 
@@ -290,7 +296,7 @@ static int loader_body(void *argument)
         .catalog = loader->site.catalog,
         .regions = loader->regions,
         .region_count = loader->arena_count,
-        .depth = loader->site.depth,
+        .depth = loader->depth_most,
         .bytes_max = (uint32_t)(bytes_align_up(
             (loader->site.block_bytes > loader->site.catalog->record_bytes_max
                  ? loader->site.block_bytes
@@ -386,6 +392,10 @@ struct loader *loader_create(const struct loader_site *site)
     if (!loader)
         return NULL;
     loader->site = *site;
+    loader->depth_most = site->depth ? site->depth : LOADER_DEPTH_MOST;
+    depth_start(&loader->depth, loader->depth_most);
+    if (site->depth)
+        depth_fix(&loader->depth);
     loader->window_bytes_max = site->memory_bytes / 4;
     /* A block is freed with its last record; small ones keep little memory from the others. */
     if (loader->site.block_bytes > site->memory_bytes / 16)
@@ -516,6 +526,11 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
         return false;
     *figures = *(const struct loader_figures *)entry;
     return true;
+}
+
+const struct depth *loader_depth(const struct loader *loader)
+{
+    return &loader->depth;
 }
 
 const struct reader_figures *loader_reader_figures(const struct loader *loader)

@@ -13,6 +13,7 @@
 #include "base/plugin.h"
 #include "dataset/catalog.h"
 #include "pipeline/batcher.h"
+#include "readers/depth.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 
@@ -21,12 +22,14 @@
 
 struct loader;
 
+enum { LOADER_DEPTH_MOST = 256 }; /* of depth 0 */
+
 struct loader_site {
     const struct catalog *catalog;
     const struct plugin_choice *reader;
     struct plan *plan; /* open; used by the loader's thread while it runs */
     struct batcher *batcher;
-    uint32_t depth;
+    uint32_t depth;            /* reads in flight at most; 0: find the storage's knee */
     uint64_t memory_bytes;     /* for records; see loader_memory_needed() */
     uint64_t block_bytes;      /* neighbours are read together up to this size */
     uint64_t io_timeout_ns;    /* 0: wait for ever */
@@ -89,6 +92,8 @@ void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t
 /* Of the oldest epoch not asked for yet; waits for its end. False when the run was cancelled. */
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures);
 /* Of the whole run; after loader_join(). */
+/* What was found for depth 0, or is being found; after loader_join(). */
+const struct depth *loader_depth(const struct loader *loader);
 const struct reader_figures *loader_reader_figures(const struct loader *loader);
 uint64_t loader_memory_peak_bytes(const struct loader *loader);
 uint64_t loader_take_wait_ns(const struct loader *loader); /* workers waited for records, ever */

@@ -46,6 +46,9 @@ struct loader {
     struct queue *closing;  /* one entry: no worker holds a fetch any more */
     struct queue *ended;    /* the figures of each ended epoch */
     struct reader reader;
+    uint32_t depth_most;                  /* what the reader is opened with */
+    struct depth depth;                   /* finds the knee; else stays at depth_most */
+    bool depth_is_used;                   /* as many reads are in flight as depth says */
     struct loader_figures figures;        /* of the epoch that runs */
     struct loader_figures *epoch_figures; /* of the ended ones, epochs_max */
     uint64_t epochs_run;

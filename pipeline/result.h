@@ -106,6 +106,7 @@ struct result {
     bool data_was_made; /* a synthetic set, made by this command or an earlier one */
     /* what really ran */
     char reader_engine[160];
+    uint32_t iodepth; /* reads in flight at most; with auto the knee, 0 when none was found */
     uint32_t threads;
     uint64_t memory_bytes;
     uint64_t slots;

@@ -254,7 +254,7 @@ int window_submit(struct loader *loader, bool *blocked)
     int submitted = 0;
 
     *blocked = false;
-    while (loader->reader.in_flight < loader->site.depth && rate_allows(loader)) {
+    while (loader->reader.in_flight < loader->depth.now && rate_allows(loader)) {
         if (loader->window_at == loader->window_count) {
             int code = fill_window(loader);
             if (code)
@@ -278,5 +278,6 @@ int window_submit(struct loader *loader, bool *blocked)
         }
         submitted = 1;
     }
+    loader->depth_is_used = loader->reader.in_flight >= loader->depth.now;
     return submitted;
 }

@@ -13,6 +13,12 @@ void depth_start(struct depth *depth, uint32_t most)
     *depth = (struct depth){.now = 1, .most = most};
 }
 
+void depth_fix(struct depth *depth)
+{
+    depth->now = depth->knee = depth->most;
+    depth->is_found = true;
+}
+
 static void begin_step(struct depth *depth, uint32_t now)
 {
     depth->settling = depth->now;

@@ -40,6 +40,8 @@ struct depth {
 
 /* most: the depth the reader was opened with, at least 1. */
 void depth_start(struct depth *depth, uint32_t most);
+/* Do not climb: most it is. */
+void depth_fix(struct depth *depth);
 
 /* Some reads are done. full: since the last call, depth->now reads were in flight whenever one
  * could be submitted. */

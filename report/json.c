@@ -183,6 +183,10 @@ static json_t *engine_of(const struct result *result)
     json_t *object = json_object();
 
     put_text_if(object, "reader_engine", result->reader_engine, "no reader was opened");
+    if (result->iodepth)
+        put_count(object, "iodepth", result->iodepth);
+    else
+        put_null(object, "iodepth", "no knee was found");
     put_count(object, "decode_threads", result->threads);
     put_count(object, "memory_bytes", result->memory_bytes);
     put_count(object, "shuffle_slots", result->slots);

@@ -72,8 +72,8 @@ static void print_settings(const struct page *page)
 
     bytes_text(job->block_bytes, block, sizeof block);
     bytes_text(result->memory_bytes, memory, sizeof memory);
-    if (job->iodepth)
-        words_count(job->iodepth, depth);
+    if (job->iodepth || result->iodepth)
+        words_count(job->iodepth ? job->iodepth : result->iodepth, depth);
     if (result->reader_engine[0])
         print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
                     result->reader_engine, depth, block, memory);
