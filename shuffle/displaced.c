@@ -249,6 +249,12 @@ static uint64_t displaced_draws(void *state)
     return ((struct displaced_state *)state)->source.draws;
 }
 
+/* The records before are thrown when the next one is asked for. */
+static void displaced_seek(void *state, uint64_t draw)
+{
+    ((struct displaced_state *)state)->cursor = (struct source_cursor){.place = draw};
+}
+
 static const struct option_spec displaced_options[] = {
     {.name = "block",
      .type = OPTION_COUNT,
@@ -278,4 +284,5 @@ const struct shuffle_ops shuffle_py1e = {
     .begin = displaced_begin,
     .next = displaced_next,
     .draws = displaced_draws,
+    .seek = displaced_seek,
 };

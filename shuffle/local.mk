@@ -10,4 +10,6 @@ libiobench_a_SOURCES += \
 	shuffle/tfdata.c \
 	shuffle/ffcv.c \
 	shuffle/mosaic.c shuffle/mosaic.h \
-	shuffle/displaced.c
+	shuffle/displaced.c \
+	shuffle/outline.c shuffle/outline.h \
+	shuffle/quality.c shuffle/quality.h

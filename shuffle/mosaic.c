@@ -230,6 +230,11 @@ static uint64_t mosaic_draws(void *state)
     return ((struct mosaic_state *)state)->source.draws;
 }
 
+static void mosaic_seek(void *state, uint64_t draw)
+{
+    ((struct mosaic_state *)state)->cursor = (struct source_cursor){.place = draw};
+}
+
 #define NODES_ROW                                                                                 \
     {                                                                                             \
         .name = "nodes", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, nodes), \
@@ -244,7 +249,7 @@ static uint64_t mosaic_draws(void *state)
                    .settings_size = sizeof(struct mosaic_settings),                      \
                    .state_size = sizeof(struct mosaic_state)},                           \
         .open = OPEN, .close = mosaic_close, .begin = mosaic_begin, .next = mosaic_next, \
-        .draws = mosaic_draws,                                                           \
+        .draws = mosaic_draws, .seek = mosaic_seek,                                      \
     }
 
 static const struct option_spec shard_options[] = {NODES_ROW, {0}};

@@ -28,7 +28,9 @@ void plan_close(struct plan *plan)
     if (plan->state)
         plan->ops->close(plan->state);
     free(plan->state);
+    free(plan->refetches);
     plan->state = NULL;
+    plan->refetches = NULL;
 }
 
 int plan_begin(struct plan *plan, uint64_t epoch)
@@ -37,13 +39,69 @@ int plan_begin(struct plan *plan, uint64_t epoch)
     int code = plan->ops->begin(plan->state, epoch);
 
     plan->begin_ns = clock_now_ns() - start_ns;
+    plan->refetch_count = plan->refetch_at = 0;
+    return code;
+}
+
+static int by_record(const void *a, const void *b)
+{
+    const struct plan_op *x = a, *y = b;
+
+    return (x->record > y->record) - (x->record < y->record);
+}
+
+/* Run through the operations before a draw; held[slot] becomes the record there plus 1. */
+static int replay(struct plan *plan, uint64_t draw, uint64_t *held)
+{
+    struct plan_op ops[256];
+
+    while (draw > 0) {
+        /* An operation is at most one draw, so this never goes too far. */
+        int count = plan->ops->next(plan->state, ops, draw < 256 ? (uint32_t)draw : 256);
+        if (count < 0)
+            return count;
+        assert(count > 0);
+        for (int i = 0; i < count; i++) {
+            held[ops[i].slot] = ops[i].kind == PLAN_FETCH ? ops[i].record + 1 : 0;
+            draw -= ops[i].kind == PLAN_DRAW;
+        }
+    }
+    return 0;
+}
+
+int plan_seek(struct plan *plan, uint64_t draw)
+{
+    const uint64_t slots = plan->traits.slots;
+
+    if (draw >= plan_draws(plan))
+        return fail(EINVAL, "there is no sample %llu: the epoch has %llu", (unsigned long long)draw,
+                    (unsigned long long)plan_draws(plan));
+    if (plan->ops->seek) {
+        plan->ops->seek(plan->state, draw);
+        return 0;
+    }
+    uint64_t *held = memory_array(slots, sizeof *held);
+    free(plan->refetches);
+    plan->refetches = memory_array(slots, sizeof *plan->refetches);
+    int code = held && plan->refetches ? replay(plan, draw, held) : -ENOMEM;
+    for (uint64_t slot = 0; code == 0 && slot < slots; slot++)
+        if (held[slot])
+            plan->refetches[plan->refetch_count++] = (struct plan_op){
+                .kind = PLAN_FETCH, .record = held[slot] - 1, .slot = (uint32_t)slot};
+    free(held);
+    if (code == 0) /* in storage order */
+        qsort(plan->refetches, plan->refetch_count, sizeof *plan->refetches, by_record);
     return code;
 }
 
 int plan_next(struct plan *plan, struct plan_op *ops, uint32_t max)
 {
-    int count = plan->ops->next(plan->state, ops, max);
+    int count = 0;
 
+    for (; plan->refetch_at < plan->refetch_count && count < (int)max; count++)
+        ops[count] = plan->refetches[plan->refetch_at++];
+    if (count == 0)
+        count = plan->ops->next(plan->state, ops, max);
     assert(count <= (int)max);
     for (int i = 0; i < count; i++)
         assert(ops[i].slot < plan->traits.slots &&

@@ -67,6 +67,9 @@ struct shuffle_ops {
     int (*next)(void *state, struct plan_op *ops, uint32_t max);
     /* Exact number of draws of the epoch begun. */
     uint64_t (*draws)(void *state);
+    /* Stand before a draw of the epoch begun; for orders that hold nothing (one slot). NULL: the
+     * wrapper runs through the operations before it. */
+    void (*seek)(void *state, uint64_t draw);
 };
 
 extern const struct plugin *const shuffle_registry[];
@@ -76,7 +79,9 @@ struct plan {
     void *state;
     struct plan_scope scope;
     struct plan_traits traits;
-    uint64_t begin_ns; /* time that the last begin() took */
+    uint64_t begin_ns;         /* time that the last begin() took */
+    struct plan_op *refetches; /* what the plan holds at the place that plan_seek() went to */
+    uint64_t refetch_count, refetch_at;
 };
 
 int plan_open(struct plan *plan, const struct plugin_choice *choice,
@@ -85,5 +90,11 @@ void plan_close(struct plan *plan);
 int plan_begin(struct plan *plan, uint64_t epoch);
 int plan_next(struct plan *plan, struct plan_op *ops, uint32_t max);
 uint64_t plan_draws(struct plan *plan);
+
+/* After plan_begin(): stand so that the next draw is number `draw` of the epoch (its batch and row
+ * stay what they are; plan_draws() too). No record before it is fetched but those that a shuffle
+ * buffer holds at that moment: at most traits.slots, whatever the draw. Takes time for numbers
+ * only, and memory of 24 bytes a slot. -EINVAL when the epoch has no such draw. */
+int plan_seek(struct plan *plan, uint64_t draw);
 
 #endif

@@ -10,3 +10,7 @@ tests_unit_test_memory_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_stats
 tests_unit_test_stats_SOURCES = tests/unit/test_stats.c tests/unit/unit.h
 tests_unit_test_stats_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_random
+tests_unit_test_random_SOURCES = tests/unit/test_random.c tests/unit/unit.h
+tests_unit_test_random_LDADD = $(UNIT_LIBS)

@@ -5,48 +5,57 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
+#include "base/random.h"
+#include "shuffle/outline.h"
 #include "shuffle/plan.h"
-#include "tests/unit/made_catalog.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Each strategy, with sizes that fit 499 records of 100 bytes in 13 shards. */
+/* Each strategy, with sizes that fit 499 records of 1000 bytes in 13 shards. */
+enum {
+    ELASTIC = 1, /* has that partition */
+    FIXED = 2,   /* one order for all seeds */
+};
+
 static const struct {
     const char *text;
-    bool elastic;
+    unsigned kind;
+    uint64_t digest; /* of its orders, for orders_never_change() */
 } strategies[] = {
-    {"none", true},
-    {"epoch", true},
-    {"buffer:1", false},
-    {"buffer:16", false},
-    {"buffer:5000", false},
-    {"block:4096", true},
-    {"block:8192,inside=no", true},
-    {"mxnet", true},
-    {"mxnet-chunk:4096", true},
-    {"mxnet-chunk:8192,permute=yes", true},
-    {"tfdata:16,interleave=3", false},
-    {"tfdata:50,interleave=20,length=4,files=no", false},
-    {"dali:16", false},
-    {"webdataset:40,initial=10", false},
-    {"ffcv:pages=4,page=4096", false},
-    {"ffcv", false},
-    {"corgipile:0.3,block=4096", true},
-    {"corgipile:1", true},
-    {"py1s", true},
-    {"py1s:nodes=5", true},
-    {"py2s", true},
-    {"py2s:nodes=4", true},
-    {"py1br:64", true},
-    {"py1br:20,nodes=3", true},
-    {"py1br", true},
-    {"py1e:64", true},
-    {"py1e:90,nodes=4", true},
-    {"py1e", true},
-    {"naive", true},
+    {"none", ELASTIC | FIXED, 0xe42684b78f488d79},
+    {"none:stride=yes", ELASTIC | FIXED, 0x9d67fa6e123f3229},
+    {"epoch", ELASTIC, 0xc7888eceeb8e1669},
+    {"buffer:1", FIXED, 0xb520de09f05f7547},
+    {"buffer:16", 0, 0x799d392885fea636},
+    {"buffer:5000", 0, 0xde53d461d1dab052},
+    {"block:4096", ELASTIC, 0xd7545b5f89edd2de},
+    {"block:8192,inside=no", ELASTIC, 0x9ec0999794a2103c},
+    {"mxnet", ELASTIC, 0x0dc5ffc9494da1fd},
+    {"mxnet-chunk:4096", ELASTIC, 0x08b0eabe6e0f06b2},
+    {"mxnet-chunk:8192,permute=yes", ELASTIC, 0x44dc56cdf1217ae2},
+    {"tfdata:16,interleave=3", 0, 0x55eaac54b8e3cd10},
+    {"tfdata:50,interleave=20,length=4,files=no", 0, 0x99a48ea7a310fa09},
+    {"dali:16", 0, 0x799d392885fea636},
+    {"webdataset:40,initial=10", 0, 0x34d3293f5b653211},
+    {"ffcv:pages=4,page=4096", 0, 0x361b1e00586d184a},
+    {"ffcv", 0, 0xb58cc18b8502fe1d},
+    {"corgipile:0.3,block=4096", ELASTIC, 0x0e115bf6f279fa8d},
+    {"corgipile:1", ELASTIC, 0x40fbdba2cb84bf08},
+    {"py1s", ELASTIC, 0xf98ca72bde1a406d},
+    {"py1s:nodes=5", ELASTIC, 0xbfc2311649c5a241},
+    {"py2s", ELASTIC, 0xf70a3e51dd5c895b},
+    {"py2s:nodes=4", ELASTIC, 0xec6e875fcea1dc50},
+    {"py1br:64", ELASTIC, 0x95a84836d4367a29},
+    {"py1br:20,nodes=3", ELASTIC, 0x25e1026ab3d28c10},
+    {"py1br", ELASTIC, 0xa0d2061651bcff4d},
+    {"py1e:64", ELASTIC, 0xfbac2bbab73108a7},
+    {"py1e:90,nodes=4", ELASTIC, 0xba83805358e28ce7},
+    {"py1e", ELASTIC, 0xb4d632363954f6ae},
+    {"naive", ELASTIC, 0xc7888eceeb8e1669},
 };
+enum { COUNT = sizeof strategies / sizeof *strategies };
 static const uint32_t rank_counts[] = {1, 2, 3, 5, 7, 8};
 
 enum { RECORDS = 499, SHARDS = 13, EPOCHS = 3 };
@@ -159,10 +168,10 @@ static void check_coverage(const struct plan_scope *scope, const struct order *o
 
 static void every_record_exactly_once(void **unused)
 {
-    struct catalog *catalog = made_catalog(RECORDS, SHARDS, 100);
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
 
     (void)unused;
-    for (size_t s = 0; s < sizeof strategies / sizeof *strategies; s++)
+    for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition++)
             for (int r = 0; r < 6; r++)
                 for (int remainder = 0; remainder < 3; remainder++)
@@ -173,24 +182,24 @@ static void every_record_exactly_once(void **unused)
                                                    .partition = (enum plan_partition)partition,
                                                    .remainder = (enum plan_remainder)remainder,
                                                    .batch_size = 8};
-                        if (scope.partition == PLAN_ELASTIC && !strategies[s].elastic)
+                        if (scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC))
                             continue;
                         struct order order = all_ranks(strategies[s].text, scope, epoch);
                         check_coverage(&scope, &order,
                                        strncmp(strategies[s].text, "mxnet", 5) != 0);
                         free(order.records);
                     }
-    made_catalog_free(catalog);
+    catalog_destroy(catalog);
 }
 
 static void elastic_batches_do_not_depend_on_the_ranks(void **unused)
 {
-    struct catalog *catalog = made_catalog(RECORDS, SHARDS, 100);
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
     enum { GLOBAL = 24 };
 
     (void)unused;
-    for (size_t s = 0; s < sizeof strategies / sizeof *strategies; s++)
-        for (int remainder = 0; strategies[s].elastic && remainder < 3; remainder++) {
+    for (size_t s = 0; s < COUNT; s++)
+        for (int remainder = 0; (strategies[s].kind & ELASTIC) && remainder < 3; remainder++) {
             uint64_t first[RECORDS / GLOBAL + 1][RECORDS]; /* times of a record in a batch */
             memset(first, 0, sizeof first);
             for (uint32_t ranks = 1; ranks <= GLOBAL; ranks++) {
@@ -221,7 +230,193 @@ static void elastic_batches_do_not_depend_on_the_ranks(void **unused)
                 assert_memory_equal(first, here, sizeof first);
             }
         }
-    made_catalog_free(catalog);
+    catalog_destroy(catalog);
+}
+
+static struct order one_rank(const char *strategy, const struct plan_scope *scope, uint64_t epoch)
+{
+    struct order order = {.records = calloc(RECORDS + 64, sizeof(uint64_t))};
+    struct plugin_choice choice;
+    struct plan plan;
+
+    assert_non_null(order.records);
+    open_plan(&plan, &choice, strategy, scope);
+    run_epoch(&plan, epoch, &order);
+    plan_close(&plan);
+    plugin_release(&choice);
+    return order;
+}
+
+static bool same_order(struct order a, struct order b)
+{
+    bool same = a.count == b.count && memcmp(a.records, b.records, a.count * sizeof(uint64_t)) == 0;
+
+    free(a.records);
+    free(b.records);
+    return same;
+}
+
+/* Epochs may be begun in any order; the same one gives the same order, others another one. */
+static void orders_follow_from_seed_epoch_and_rank(void **unused)
+{
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
+
+    (void)unused;
+    for (size_t s = 0; s < COUNT; s++)
+        for (int partition = 0; partition < 5; partition++) {
+            const char *text = strategies[s].text;
+            struct plan_scope scope = {.catalog = catalog,
+                                       .seed = 7,
+                                       .ranks = 2,
+                                       .partition = (enum plan_partition)partition,
+                                       .batch_size = 8};
+            if (scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC))
+                continue;
+            assert_true(same_order(one_rank(text, &scope, 1), one_rank(text, &scope, 1)));
+
+            struct plugin_choice choice;
+            struct plan plan;
+            struct order order = {.records = calloc(2 * RECORDS + 64, sizeof(uint64_t))};
+            open_plan(&plan, &choice, text, &scope);
+            run_epoch(&plan, 4, &order);
+            order.count = 0;
+            run_epoch(&plan, 1, &order);
+            plan_close(&plan);
+            plugin_release(&choice);
+            assert_true(same_order(order, one_rank(text, &scope, 1)));
+
+            if (strategies[s].kind & FIXED)
+                continue;
+            struct plan_scope other = scope;
+            assert_false(same_order(one_rank(text, &scope, 0), one_rank(text, &scope, 1)));
+            other.seed = 8;
+            assert_false(same_order(one_rank(text, &scope, 0), one_rank(text, &other, 0)));
+            other.seed = 7;
+            other.rank = 1;
+            assert_false(same_order(one_rank(text, &scope, 0), one_rank(text, &other, 0)));
+        }
+    catalog_destroy(catalog);
+}
+
+/* From any draw on, the order is the one of the whole epoch, and only what a buffer holds is
+ * fetched of what came before. */
+static void seeking_costs_what_is_held(void **unused)
+{
+    static const uint64_t places[] = {0, 1, 17, 100, 165, 166};
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
+
+    (void)unused;
+    for (size_t s = 0; s < COUNT; s++)
+        for (int partition = 0; partition < 5; partition += 4) {
+            struct plan_scope scope = {.catalog = catalog,
+                                       .ranks = 3,
+                                       .rank = 1,
+                                       .partition = (enum plan_partition)partition,
+                                       .batch_size = 8};
+            if (scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC))
+                continue;
+            struct order whole = one_rank(strategies[s].text, &scope, 2);
+            struct plugin_choice choice;
+            struct plan plan;
+            open_plan(&plan, &choice, strategies[s].text, &scope);
+            uint64_t *held = calloc(plan.traits.slots, sizeof *held);
+            for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+                struct plan_op ops[5];
+                uint64_t draw = places[p], fetches = 0;
+                int count;
+                if (draw >= whole.count)
+                    continue;
+                assert_int_equal(plan_begin(&plan, 2), 0);
+                assert_int_equal(plan_seek(&plan, draw), 0);
+                while ((count = plan_next(&plan, ops, 5)) > 0)
+                    for (int i = 0; i < count; i++)
+                        if (ops[i].kind == PLAN_FETCH) {
+                            held[ops[i].slot] = ops[i].record;
+                            fetches++;
+                        } else {
+                            assert_true(held[ops[i].slot] == whole.records[draw]);
+                            draw++;
+                        }
+                assert_true(draw == whole.count);
+                assert_true(fetches == whole.count - places[p]);
+            }
+            assert_int_equal(plan_begin(&plan, 2), 0);
+            assert_int_equal(plan_seek(&plan, whole.count), -EINVAL);
+            free(held);
+            free(whole.records);
+            plan_close(&plan);
+            plugin_release(&choice);
+        }
+    catalog_destroy(catalog);
+}
+
+/* Fixed for ever: a seed names the same order in every version and on every machine. */
+static void orders_never_change(void **unused)
+{
+    struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
+
+    (void)unused;
+    for (size_t s = 0; s < COUNT; s++) {
+        uint64_t digest = 0;
+        for (int partition = 0; partition < 5; partition++) {
+            struct plan_scope scope = {.catalog = catalog,
+                                       .seed = 1,
+                                       .ranks = 3,
+                                       .rank = 1,
+                                       .partition = (enum plan_partition)partition,
+                                       .batch_size = 8};
+            if (scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC))
+                continue;
+            struct order order = one_rank(strategies[s].text, &scope, 1);
+            for (uint64_t i = 0; i < order.count; i++)
+                digest = random_mix(digest ^ order.records[i]) + i;
+            free(order.records);
+        }
+        if (digest != strategies[s].digest)
+            print_error("%s: 0x%016llx\n", strategies[s].text, (unsigned long long)digest);
+        assert_true(digest == strategies[s].digest);
+    }
+    catalog_destroy(catalog);
+}
+
+static void refusals_say_why(void **unused)
+{
+    struct catalog *catalog = outline_create(RECORDS, 3, 1000, 300);
+    static const struct {
+        const char *strategy;
+        struct plan_scope scope;
+        const char *why;
+    } cases[] = {
+        {"tfdata", {.ranks = 2, .partition = PLAN_ELASTIC, .batch_size = 4}, "elastic"},
+        {"none", {.ranks = 2, .partition = PLAN_ELASTIC}, "batch size"},
+        {"epoch",
+         {.ranks = 2, .partition = PLAN_ELASTIC, .batch_size = 400, .remainder = PLAN_DROP},
+         "less than one batch"},
+        {"webdataset", {.ranks = 4, .partition = PLAN_SHARDS, .batch_size = 4}, "rank 3 of 4"},
+        {"none", {.ranks = RECORDS + 1, .batch_size = 4}, "no records"},
+        {"none", {.ranks = 2, .rank = 2, .batch_size = 4}, "--rank 2"},
+        {"py1s:nodes=500", {.ranks = 1, .partition = PLAN_ELASTIC, .batch_size = 4}, "nodes"},
+        {"buffer:400", {.ranks = 1, .batch_size = 4, .memory_bytes = 1000}, "limit"},
+        {"py1e:64", {.ranks = 1, .batch_size = 4, .memory_bytes = 1000}, "displaced"},
+        {"block:4096", {.ranks = 1, .batch_size = 4, .memory_bytes = 16}, "chunks"},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_scope scope = cases[i].scope;
+        struct plugin_choice choice;
+        struct plan plan;
+        scope.catalog = catalog;
+        assert_int_equal(plugin_choose("shuffle", shuffle_registry, cases[i].strategy, &choice), 0);
+        fail_clear();
+        assert_true(plan_open(&plan, &choice, &scope) < 0);
+        if (!strstr(fail_reason(), cases[i].why))
+            print_error("%s: %s\n", cases[i].strategy, fail_reason());
+        assert_non_null(strstr(fail_reason(), cases[i].why));
+        plan_close(&plan);
+        plugin_release(&choice);
+    }
+    catalog_destroy(catalog);
 }
 
 int main(void)
@@ -229,6 +424,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_record_exactly_once),
         cmocka_unit_test(elastic_batches_do_not_depend_on_the_ranks),
+        cmocka_unit_test(orders_follow_from_seed_epoch_and_rank),
+        cmocka_unit_test(seeking_costs_what_is_held),
+        cmocka_unit_test(orders_never_change),
+        cmocka_unit_test(refusals_say_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/quality.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { OPS = 256 };
+
+/* Distinct values of the batch under way. */
+struct distinct {
+    uint64_t *seen; /* number of the batch that a value was last seen in, from 1 */
+    uint64_t sum;   /* over whole batches */
+    uint64_t now;
+};
+
+struct measuring {
+    const struct quality_terms *terms;
+    struct quality *quality;
+    uint64_t *shard_start; /* of all shards laid end to end */
+    uint32_t *had;         /* the turn (rank and epoch) that last drew a record, from 1 */
+    uint8_t *times;        /* draws of a record, for each epoch; stops at 255 */
+    uint64_t *slots;       /* record held */
+    uint64_t *window;      /* fetches not yet read */
+    uint32_t window_count;
+    struct distinct labels, shards;
+    uint64_t batch, row; /* number of the batch under way over everything, from 1 */
+    uint64_t batches;
+    uint32_t turn;
+    uint32_t last_label;
+    uint64_t neighbours, same, retainable, retained;
+    uint64_t reads, read_bytes, drawn_bytes, gaps;
+    double distance;
+    uint64_t read_end; /* UINT64_MAX before the first */
+    uint64_t held_bytes;
+    uint64_t epoch_draws; /* of all ranks, of the last epoch */
+};
+
+double quality_distinct_at_random(double classes, double batch)
+{
+    return classes * -expm1(batch * log1p(-1 / classes));
+}
+
+static uint32_t label_of(const struct quality_terms *terms, uint64_t record)
+{
+    if (terms->labels)
+        return (uint32_t)terms->labels[record];
+    return (uint32_t)((unsigned __int128)record * terms->classes /
+                      terms->scope.catalog->record_count);
+}
+
+static void see(struct distinct *distinct, uint32_t value, uint64_t batch)
+{
+    distinct->now += distinct->seen[value] != batch;
+    distinct->seen[value] = batch;
+}
+
+static void measure_draw(struct measuring *m, uint64_t record, uint64_t epoch)
+{
+    const struct catalog *catalog = m->terms->scope.catalog;
+    const struct extent *extent = catalog_extent(catalog, record);
+    const uint32_t label = label_of(m->terms, record);
+    uint8_t *times = &m->times[epoch * catalog->record_count + record];
+
+    if (m->last_label != UINT32_MAX) {
+        m->neighbours++;
+        m->same += label == m->last_label;
+    }
+    m->last_label = label;
+    see(&m->labels, label, m->batch);
+    see(&m->shards, extent->shard, m->batch);
+    if (++m->row == m->terms->scope.batch_size) {
+        m->labels.sum += m->labels.now;
+        m->shards.sum += m->shards.now;
+        m->labels.now = m->shards.now = m->row = 0;
+        m->batches++;
+        m->batch++;
+    }
+    if (epoch > 0) {
+        m->retainable++;
+        m->retained += m->had[record] == m->turn - 1;
+    }
+    m->had[record] = m->turn;
+    *times = (uint8_t)(*times + (*times < UINT8_MAX));
+    m->drawn_bytes += extent->bytes;
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void measure_read(struct measuring *m, uint32_t shard, uint64_t start, uint64_t end)
+{
+    const uint64_t place = m->shard_start[shard] + start;
+
+    m->reads++;
+    m->read_bytes += end - start;
+    if (m->read_end != UINT64_MAX) {
+        m->gaps++;
+        m->distance += fabs((double)place - (double)m->read_end);
+    }
+    m->read_end = m->shard_start[shard] + end;
+}
+
+/* Records are numbered by place, so sorting numbers sorts places. A gap of up to 4 KiB is read
+ * through, as the loader does. */
+static void measure_window(struct measuring *m)
+{
+    const struct catalog *catalog = m->terms->scope.catalog;
+    const uint32_t alignment = m->terms->alignment;
+
+    for (uint32_t i = 1; i < m->window_count; i++)
+        if (m->window[i] < m->window[i - 1]) {
+            qsort(m->window, m->window_count, sizeof *m->window, compare_records);
+            break;
+        }
+    for (uint32_t i = 0; i < m->window_count;) {
+        const struct extent *first = catalog_extent(catalog, m->window[i]);
+        const uint64_t start = bytes_align_down(first->offset, alignment);
+        uint64_t end = first->offset + first->bytes;
+        for (i++; i < m->window_count; i++) {
+            const struct extent *next = catalog_extent(catalog, m->window[i]);
+            const uint64_t next_end = next->offset + next->bytes;
+            if (next->shard != first->shard || next->offset > end + 4096 ||
+                bytes_align_up(next_end, alignment) - start > m->terms->block_bytes)
+                break;
+            end = next_end > end ? next_end : end;
+        }
+        measure_read(m, first->shard, start, bytes_align_up(end, alignment));
+    }
+    m->window_count = 0;
+}
+
+static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint64_t epoch)
+{
+    const struct quality_terms *terms = m->terms;
+    struct quality *quality = m->quality;
+    struct plan_op ops[OPS];
+    uint64_t draws = 0;
+    int count = plan_begin(plan, epoch);
+
+    if (count < 0)
+        return count;
+    quality->begin_ns = plan->begin_ns > quality->begin_ns ? plan->begin_ns : quality->begin_ns;
+    m->turn++;
+    m->last_label = UINT32_MAX;
+    m->read_end = UINT64_MAX;
+    m->row = m->labels.now = m->shards.now = 0;
+    m->batch++;
+    while ((count = plan_next(plan, ops, OPS)) > 0) {
+        for (int i = 0; i < count; i++) {
+            uint64_t *slot = &m->slots[ops[i].slot];
+            if (ops[i].kind == PLAN_FETCH) {
+                *slot = ops[i].record;
+                m->held_bytes += catalog_extent(terms->scope.catalog, *slot)->bytes;
+                if (m->held_bytes > quality->buffer_bytes)
+                    quality->buffer_bytes = m->held_bytes;
+                m->window[m->window_count++] = *slot;
+                if (m->window_count == terms->ahead)
+                    measure_window(m);
+                continue;
+            }
+            m->held_bytes -= catalog_extent(terms->scope.catalog, *slot)->bytes;
+            measure_draw(m, *slot, epoch);
+            if (terms->draw)
+                terms->draw(terms->context, rank, epoch, draws, *slot);
+            draws++;
+        }
+    }
+    measure_window(m);
+    quality->draws_least = draws < quality->draws_least ? draws : quality->draws_least;
+    quality->draws_most = draws > quality->draws_most ? draws : quality->draws_most;
+    if (epoch + 1 == terms->epochs)
+        m->epoch_draws += draws;
+    return count;
+}
+
+static int run_rank(struct measuring *m, uint32_t rank)
+{
+    struct plan_scope scope = m->terms->scope;
+    struct plan plan;
+
+    scope.rank = rank;
+    int code = plan_open(&plan, m->terms->shuffle, &scope);
+    if (code == 0) {
+        if (rank == 0) {
+            m->quality->slots = plan.traits.slots;
+            m->quality->state_bytes = plan.traits.state_bytes;
+        }
+        free(m->slots);
+        m->slots = memory_array(plan.traits.slots, sizeof *m->slots);
+        code = m->slots ? 0 : -ENOMEM;
+    }
+    m->turn++; /* a rank's first epoch follows on no other */
+    for (uint64_t epoch = 0; code == 0 && epoch < m->terms->epochs; epoch++)
+        code = run_epoch(m, &plan, rank, epoch);
+    plan_close(&plan);
+    return code;
+}
+
+static int prepare(struct measuring *m)
+{
+    const struct quality_terms *terms = m->terms;
+    const struct catalog *catalog = terms->scope.catalog;
+    uint64_t start = 0;
+
+    if (terms->classes == 0 || terms->scope.batch_size == 0 || terms->epochs == 0 ||
+        terms->ahead == 0 || terms->alignment == 0)
+        return fail(EINVAL,
+                    "classes, batch size, epochs, reads ahead and alignment are at least 1");
+    m->shard_start = memory_array(catalog->shard_count, sizeof *m->shard_start);
+    m->had = memory_array(catalog->record_count, sizeof *m->had);
+    m->times = memory_array(catalog->record_count, terms->epochs);
+    m->window = memory_array(terms->ahead, sizeof *m->window);
+    m->labels.seen = memory_array(terms->classes, sizeof *m->labels.seen);
+    m->shards.seen = memory_array(catalog->shard_count, sizeof *m->shards.seen);
+    if (!m->shard_start || !m->had || !m->times || !m->window || !m->labels.seen || !m->shards.seen)
+        return -ENOMEM;
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        m->shard_start[s] = start;
+        start += catalog->shards[s].stream_bytes;
+    }
+    for (uint64_t i = 0; terms->labels && i < catalog->record_count; i++)
+        if (terms->labels[i] < 0 || (uint32_t)terms->labels[i] >= terms->classes)
+            return fail(EINVAL, "record %llu has label %d of %u classes", (unsigned long long)i,
+                        terms->labels[i], terms->classes);
+    return 0;
+}
+
+/* What a draw at random gives, for values of any frequency. */
+static int at_random(struct measuring *m)
+{
+    const struct catalog *catalog = m->terms->scope.catalog;
+    const double records = (double)catalog->record_count, batch = m->terms->scope.batch_size;
+    uint64_t *frequency = memory_array(m->terms->classes, sizeof *frequency);
+
+    if (!frequency)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < catalog->record_count; i++)
+        frequency[label_of(m->terms, i)]++;
+    for (uint32_t label = 0; label < m->terms->classes; label++) {
+        double share = (double)frequency[label] / records;
+        m->quality->labels_at_random += -expm1(batch * log1p(-share));
+        m->quality->same_label_at_random += share * share;
+    }
+    free(frequency);
+    for (uint32_t s = 0; s < catalog->shard_count; s++)
+        m->quality->shards_at_random +=
+            -expm1(batch * log1p(-(double)catalog->shards[s].record_count / records));
+    return 0;
+}
+
+static double ratio(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+static void conclude(struct measuring *m)
+{
+    struct quality *quality = m->quality;
+    const uint64_t records = m->terms->scope.catalog->record_count;
+
+    quality->labels_per_batch = ratio((double)m->labels.sum, (double)m->batches);
+    quality->shards_per_batch = ratio((double)m->shards.sum, (double)m->batches);
+    quality->same_label = ratio((double)m->same, (double)m->neighbours);
+    quality->retention = ratio((double)m->retained, (double)m->retainable);
+    quality->amplification = ratio((double)m->read_bytes, (double)m->drawn_bytes);
+    quality->bytes_per_read = ratio((double)m->read_bytes, (double)m->reads);
+    quality->distance_bytes = ratio(m->distance, (double)m->gaps);
+    quality->draws = m->epoch_draws;
+    for (uint64_t epoch = 0; epoch < m->terms->epochs; epoch++) {
+        const uint8_t *times = m->times + epoch * records;
+        uint64_t missing = 0, repeated = 0;
+        for (uint64_t i = 0; i < records; i++) {
+            missing += times[i] == 0;
+            repeated += times[i] > 1 ? times[i] - 1u : 0;
+        }
+        quality->missing = missing > quality->missing ? missing : quality->missing;
+        quality->repeated = repeated > quality->repeated ? repeated : quality->repeated;
+    }
+}
+
+int quality_measure(const struct quality_terms *terms, struct quality *quality)
+{
+    struct measuring m = {.terms = terms, .quality = quality};
+    const uint64_t start_ns = clock_now_ns();
+
+    *quality = (struct quality){.draws_least = UINT64_MAX};
+    int code = prepare(&m);
+    if (code == 0)
+        code = at_random(&m);
+    for (uint32_t rank = 0; code == 0 && rank < terms->scope.ranks; rank++)
+        code = run_rank(&m, rank);
+    if (code == 0)
+        conclude(&m);
+    quality->run_ns = clock_now_ns() - start_ns;
+    free(m.shard_start);
+    free(m.had);
+    free(m.times);
+    free(m.slots);
+    free(m.window);
+    free(m.labels.seen);
+    free(m.shards.seen);
+    return code;
+}

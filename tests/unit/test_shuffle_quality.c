@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "shuffle/outline.h"
+#include "shuffle/quality.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct quality_terms usual(const struct catalog *catalog, uint32_t ranks,
+                                  enum plan_partition partition)
+{
+    return (struct quality_terms){
+        .scope = {.catalog = catalog,
+                  .seed = 1,
+                  .ranks = ranks,
+                  .partition = partition,
+                  .batch_size = 256},
+        .epochs = 2,
+        .classes = 1000,
+        .ahead = 512,
+        .block_bytes = 1 << 20,
+        .alignment = 4096,
+    };
+}
+
+static struct quality measure(struct quality_terms terms, const char *shuffle)
+{
+    struct plugin_choice choice;
+    struct quality quality;
+
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, shuffle, &choice), 0);
+    terms.shuffle = &choice;
+    int code = quality_measure(&terms, &quality);
+    if (code)
+        print_error("%s: %s\n", shuffle, fail_reason());
+    assert_int_equal(code, 0);
+    plugin_release(&choice);
+    return quality;
+}
+
+static bool near(double value, double want, double tolerance)
+{
+    if (fabs(value - want) <= tolerance)
+        return true;
+    print_error("%g is not %g +- %g\n", value, want, tolerance);
+    return false;
+}
+
+/* 12 records of 4096 bytes in 3 shards, 4 classes: counted by hand. */
+static void measures_are_those_of_a_known_order(void **unused)
+{
+    struct catalog *catalog = outline_create(12, 3, 4096, 0);
+    struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
+
+    (void)unused;
+    terms.classes = 4; /* 000111222333 in shards 000011112222 */
+    terms.scope.batch_size = 4;
+    struct quality q = measure(terms, "none");
+    assert_true(near(q.labels_per_batch, 2, 0)); /* 0001 1122 2333 */
+    assert_true(near(q.shards_per_batch, 1, 0));
+    assert_true(near(q.labels_at_random, 4 * (1 - pow(0.75, 4)), 1e-12));
+    assert_true(near(quality_distinct_at_random(4, 4), 4 * (1 - pow(0.75, 4)), 1e-12));
+    assert_true(near(q.shards_at_random, 3 * (1 - pow(2.0 / 3, 4)), 1e-12));
+    assert_true(near(q.same_label, 8.0 / 11, 1e-12));
+    assert_true(near(q.same_label_at_random, 0.25, 1e-12));
+    assert_true(near(q.retention, 1, 0));
+    assert_true(near(q.amplification, 1, 0));
+    assert_true(near(q.bytes_per_read, 4 * 4096, 0)); /* a shard each */
+    assert_true(near(q.distance_bytes, 0, 0));
+    assert_true(q.missing == 0 && q.repeated == 0 && q.draws == 12);
+    assert_true(q.buffer_bytes == 4096 && q.slots == 1);
+
+    const int32_t labels[12] = {0, 1, 0, 1, 0, 1, 0, 1, 2, 2, 2, 2};
+    terms.labels = labels;
+    terms.classes = 3;
+    q = measure(terms, "none");
+    assert_true(near(q.labels_per_batch, 5.0 / 3, 1e-12));
+    assert_true(near(q.same_label_at_random, 1.0 / 3, 1e-12));
+    terms.classes = 2;
+    struct plugin_choice choice;
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, "none", &choice), 0);
+    terms.shuffle = &choice;
+    assert_true(quality_measure(&terms, &q) < 0); /* label 2 of 2 classes */
+    plugin_release(&choice);
+    catalog_destroy(catalog);
+}
+
+static void reads_are_counted_as_the_loader_makes_them(void **unused)
+{
+    struct catalog *catalog = outline_create(1000, 10, 1000, 0);
+    struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
+
+    (void)unused;
+    terms.ahead = 1; /* a read a record, in pages of 4 KiB */
+    struct quality q = measure(terms, "epoch");
+    assert_true(near(q.bytes_per_read, 4096 * 1.2, 4096 * 0.1));
+    assert_true(near(q.amplification, 4.9, 0.4));
+    assert_true(q.distance_bytes > 250000 && q.distance_bytes < 400000); /* a third of all */
+    assert_true(q.buffer_bytes == 1000);
+    terms.ahead = 100;
+    terms.alignment = 1;
+    q = measure(terms, "none");
+    assert_true(near(q.bytes_per_read, 100000, 0));
+    terms.block_bytes = 10000;
+    q = measure(terms, "none");
+    assert_true(near(q.bytes_per_read, 10000, 0));
+    q = measure(terms, "buffer:100");
+    assert_true(q.buffer_bytes == 100 * 1000 && q.slots == 100);
+    catalog_destroy(catalog);
+}
+
+static void partitions_show_in_retention_and_coverage(void **unused)
+{
+    struct catalog *catalog = outline_create(20001, 41, 1000, 0);
+    struct quality q = measure(usual(catalog, 4, PLAN_STICKY), "epoch");
+
+    (void)unused;
+    assert_true(near(q.retention, 1, 0) && q.missing == 0 && q.repeated == 0);
+    assert_true(q.draws_least == 5000 && q.draws_most == 5001);
+    q = measure(usual(catalog, 4, PLAN_DISJOINT), "epoch");
+    assert_true(near(q.retention, 0.25, 0.01) && q.missing == 0 && q.repeated == 0);
+    q = measure(usual(catalog, 4, PLAN_DISJOINT), "dali");
+    assert_true(near(q.retention, 0, 0.001)); /* ranges go round */
+    q = measure(usual(catalog, 4, PLAN_SHARDS), "webdataset");
+    assert_true(near(q.retention, 1, 0) && q.missing == 0 && q.draws_least < q.draws_most);
+    q = measure(usual(catalog, 4, PLAN_REPLICATED), "tfdata");
+    assert_true(q.repeated == 3 * 20001 && q.draws == 4 * 20001 && q.missing == 0);
+    struct quality_terms terms = usual(catalog, 4, PLAN_SHARDS);
+    terms.scope.remainder = PLAN_DROP;
+    q = measure(terms, "webdataset");
+    assert_true(q.missing > 0 && q.repeated == 0 && q.draws_least == q.draws_most);
+    terms.scope.remainder = PLAN_PAD;
+    q = measure(terms, "webdataset");
+    assert_true(q.missing == 0 && q.repeated > 0 && q.draws_least == q.draws_most);
+    catalog_destroy(catalog);
+}
+
+/* The quicker half of bench/shuffle-quality: figures found by simulating the original programs. */
+static void orders_are_as_random_as_the_originals(void **unused)
+{
+    struct catalog *catalog = outline_create(1281167, 1282, 110000, 0);
+    struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
+
+    (void)unused;
+    terms.epochs = 1;
+    struct quality q = measure(terms, "dali:1024");
+    assert_true(near(q.labels_per_batch, 5.7, 0.1) && near(q.same_label, 0.430, 0.01));
+    q = measure(terms, "webdataset:1000");
+    assert_true(near(q.labels_per_batch, 10, 0.2) && near(q.same_label, 0.288, 0.01));
+    q = measure(terms, "corgipile:0.01,block=10MB");
+    assert_true(near(q.labels_per_batch, 115.8, 1) && near(q.same_label, 0.0077, 0.0005));
+    q = measure(terms, "epoch");
+    assert_true(near(q.labels_per_batch, 226, 0.5) && near(q.same_label, 0.001, 0.0002));
+    catalog_destroy(catalog);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measures_are_those_of_a_known_order),
+        cmocka_unit_test(reads_are_counted_as_the_loader_makes_them),
+        cmocka_unit_test(partitions_show_in_retention_and_coverage),
+        cmocka_unit_test(orders_are_as_random_as_the_originals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
