@@ -136,6 +136,8 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     const char *cachectl =
         helpers && helpers->cachectl ? helpers->cachectl : find_cachectl(path, sizeof path);
 
+    if (geteuid() == 0) /* more cannot be had, and sudo would call us again without end */
+        return fail(EPERM, "%s: not even root may write it here", control_path);
     if (!sudo || !cachectl)
         return fail(ENOENT, "there is no %s", sudo ? "cachectl program" : "sudo");
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};

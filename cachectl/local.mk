@@ -6,5 +6,13 @@ libiobench_a_SOURCES += \
 	cachectl/drop.c cachectl/drop.h \
 	cachectl/evict.c cachectl/evict.h \
 	cachectl/holders.c cachectl/holders.h \
+	cachectl/listing.c cachectl/listing.h \
 	cachectl/residency.c cachectl/residency.h
 AM_CPPFLAGS += -DBINDIR='"$(bindir)"'
+
+bin_PROGRAMS += cachectl/cachectl
+cachectl_cachectl_SOURCES = cachectl/main.c
+cachectl_cachectl_LDADD = libiobench.a $(JANSSON_LIBS)
+dist_man_MANS += man/cachectl.1
+TESTS += tests/cli/cachectl.sh
+EXTRA_DIST += tests/cli/cachectl.sh

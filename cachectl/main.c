@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cachectl: shows, drops, evicts and warms the page cache. The only program here that ever needs
+ * privilege, and only for `cachectl drop`; so it takes nothing from the environment, runs nothing
+ * as root, and its command without paths does one fixed thing:
+ *
+ *     %bench ALL=(root) NOPASSWD: /usr/bin/cachectl drop
+ */
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/option.h"
+#include "cachectl/cold.h"
+#include "cachectl/evict.h"
+#include "cachectl/listing.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
+
+static const char usage[] =
+    "Usage: cachectl status [OPTIONS] PATH...   what of the files is in the page cache\n"
+    "       cachectl drop [OPTIONS] [PATH...]   drop the machine's caches; prove PATH cold\n"
+    "       cachectl evict [OPTIONS] PATH...    take these files alone out of the cache\n"
+    "       cachectl warm [OPTIONS] PATH...     read these files into the cache\n"
+    "\n"
+    "  -f, --files         a line for each file, not for each PATH\n"
+    "      --json          the same as JSON on standard output\n"
+    "      --timeout=TIME  give up a step after so long: 90, 10s, 5m; 0: never (default 5m)\n"
+    "  -h, --help          this text\n"
+    "      --version       the version\n"
+    "\n"
+    "PATH is a file, or a folder for all files below it. drop needs root, or a right to run\n"
+    "`sudo -n cachectl drop`; without it, it evicts the files of PATH one by one.\n"
+    "Exit status: 0 done (drop, evict: and proven cold), 1 failed or not proven, 2 wrong usage.\n";
+
+struct settings {
+    bool files, json;
+    uint64_t timeout_ns;
+};
+
+struct call {
+    const char *name;
+    struct settings settings;
+    int count;
+    char **operands;
+    struct cache_observer observer;
+    struct residency_probe *probe;
+    json_t *rows;
+    struct residency_total sum;
+};
+
+static int complain(void)
+{
+    fprintf(stderr, "cachectl: %s\n", fail_reason());
+    return EXIT_FAILED;
+}
+
+/* On a terminal one line that changes; elsewhere a line every ten seconds. */
+static void show_progress(void *context, const struct cache_progress *progress)
+{
+    static uint64_t next_ns = UINT64_C(10000000000);
+    const bool *terminal = context;
+    char share[32] = "";
+
+    if (progress->total)
+        snprintf(share, sizeof share, " %.0f%%",
+                 100.0 * (double)progress->done / (double)progress->total);
+    if (*terminal) {
+        fprintf(stderr, "\r%s%s, %.0f s \033[K", progress->doing, share,
+                (double)progress->elapsed_ns / 1e9);
+    } else if (progress->elapsed_ns >= next_ns) {
+        next_ns += UINT64_C(10000000000);
+        fprintf(stderr, "cachectl: %s%s, %.0f s\n", progress->doing, share,
+                (double)progress->elapsed_ns / 1e9);
+    }
+}
+
+/* ---- rows ---- */
+
+/* JSON is UTF-8; file names are bytes. What does not fit becomes question marks. */
+static json_t *json_of_path(const char *path)
+{
+    json_t *text = json_string(path);
+    char *copy = text ? NULL : strdup(path);
+
+    for (char *at = copy; at && *at; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    if (copy)
+        text = json_string(copy);
+    free(copy);
+    return text;
+}
+
+static void add_json(struct call *call, const char *path, const struct residency_total *total)
+{
+    const bool known = total->unverified_count == 0;
+
+    json_array_append_new(
+        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:s, s:s*}", "path",
+                              json_of_path(path), "state", residency_state_text(total->state),
+                              "files", (json_int_t)total->file_count, "total_bytes",
+                              (json_int_t)total->total_bytes, "resident_bytes",
+                              known ? json_integer((json_int_t)total->resident_bytes) : json_null(),
+                              "resident_percent", known ? json_real(total->percent) : json_null(),
+                              "dirty_bytes", (json_int_t)total->dirty_bytes, "unverified_files",
+                              (json_int_t)total->unverified_count, "method",
+                              residency_method_text(total->methods), "reason",
+                              total->reason[0] ? total->reason : NULL));
+}
+
+static void print_row(const char *path, const struct residency_total *total, bool count)
+{
+    char resident[32], size[32], percent[32], files[40] = "";
+
+    bytes_text(total->resident_bytes, resident, sizeof resident);
+    bytes_text(total->total_bytes, size, sizeof size);
+    snprintf(percent, sizeof percent, "%.2f%%", total->percent);
+    if (count)
+        snprintf(files, sizeof files, " (%llu files)", (unsigned long long)total->file_count);
+    const bool known = total->unverified_count == 0;
+    printf("%12s %12s %9s  %-10s  %s%s\n", known ? resident : "-", size, known ? percent : "-",
+           residency_state_text(total->state), path, files);
+    if (total->reason[0])
+        printf("%50s%s\n", "", total->reason);
+}
+
+static void show(struct call *call, const char *path, const struct residency_total *total)
+{
+    if (call->settings.json)
+        add_json(call, path, total);
+    else
+        print_row(path, total, total->file_count != 1);
+}
+
+/* ---- looking ---- */
+
+static void add_to_sum(struct residency_total *sum, const struct residency_total *part)
+{
+    sum->file_count += part->file_count;
+    sum->unverified_count += part->unverified_count;
+    sum->resident_bytes += part->resident_bytes;
+    sum->dirty_bytes += part->dirty_bytes;
+    sum->total_bytes += part->total_bytes;
+    sum->methods |= part->methods;
+    if (part->state == RESIDENCY_WARM || sum->state != RESIDENCY_WARM)
+        sum->state = part->state == RESIDENCY_COLD ? sum->state : part->state;
+    if (sum->total_bytes)
+        sum->percent = 100.0 * (double)sum->resident_bytes / (double)sum->total_bytes;
+}
+
+static int look(struct call *call, const char *path, const char *const *paths, size_t count)
+{
+    struct residency_total total;
+    int code = residency_files(call->probe, paths, count, call->settings.timeout_ns,
+                               &call->observer, &total);
+
+    if (code)
+        return code;
+    show(call, path, &total);
+    add_to_sum(&call->sum, &total);
+    return 0;
+}
+
+static int look_at(struct call *call, const char *operand, const struct listing *listing)
+{
+    int code = 0;
+
+    if (!call->settings.files)
+        return look(call, operand, (const char *const *)listing->paths, listing->count);
+    for (size_t i = 0; code == 0 && i < listing->count; i++) {
+        const char *path = listing->paths[i];
+        code = look(call, path, &path, 1);
+    }
+    return code;
+}
+
+/* ---- commands: each is called once for every PATH ---- */
+
+static int do_status(struct call *call, const char *operand, const struct listing *listing)
+{
+    return look_at(call, operand, listing);
+}
+
+static int report_figures(const struct evict_figures *figures)
+{
+    return figures->failed_count ? fail(EIO, "%llu files failed; the first: %s",
+                                        (unsigned long long)figures->failed_count, figures->reason)
+                                 : 0;
+}
+
+static int do_evict(struct call *call, const char *operand, const struct listing *listing)
+{
+    struct evict_figures figures;
+    int code = evict_files((const char *const *)listing->paths, listing->count, true,
+                           call->settings.timeout_ns, &call->observer, &figures);
+
+    if (code == 0)
+        code = look_at(call, operand, listing);
+    return code ? code : report_figures(&figures);
+}
+
+static int do_warm(struct call *call, const char *operand, const struct listing *listing)
+{
+    struct evict_figures figures;
+    int code = warm_files((const char *const *)listing->paths, listing->count,
+                          call->settings.timeout_ns, &call->observer, &figures);
+
+    if (code == 0)
+        code = look_at(call, operand, listing);
+    return code ? code : report_figures(&figures);
+}
+
+static int do_drop(struct call *call, const char *operand, const struct listing *listing)
+{
+    struct cold_result result;
+    const struct cold_request request = {.paths = (const char *const *)listing->paths,
+                                         .count = listing->count,
+                                         .drop = true,
+                                         .timeout_ns = call->settings.timeout_ns,
+                                         .observer = &call->observer};
+    int code = cold_make(&request, &result);
+
+    if (code)
+        return code;
+    fprintf(stderr, "cachectl: %s: %s (%s)%s%s\n", operand, residency_state_text(result.label),
+            result.method, result.reason[0] ? ": " : "", result.reason);
+    return look_at(call, operand, listing);
+}
+
+static const struct command {
+    const char *name;
+    int (*one)(struct call *call, const char *operand, const struct listing *listing);
+    bool makes_cold;
+} commands[] = {
+    {"status", do_status, false},
+    {"drop", do_drop, true},
+    {"evict", do_evict, true},
+    {"warm", do_warm, false},
+};
+
+static int drop_everything(const struct call *call)
+{
+    int code = drop_caches(call->settings.timeout_ns, &call->observer);
+
+    if (code == -EACCES || code == -EPERM)
+        code = drop_caches_by_sudo(NULL, call->settings.timeout_ns, &call->observer);
+    return code ? complain() : EXIT_OK;
+}
+
+static int conclude(struct call *call, const struct command *command, bool failed)
+{
+    if (call->settings.json) {
+        json_dumpf(call->rows, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else if (call->count > 1 || call->settings.files) {
+        print_row("total", &call->sum, true);
+    }
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "cachectl: standard output: %s\n", fail_errno_text(errno));
+        failed = true;
+    }
+    if (call->sum.unverified_count || (command->makes_cold && call->sum.state != RESIDENCY_COLD))
+        failed = true;
+    return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+static int carry_out(struct call *call, const struct command *command)
+{
+    bool failed = false;
+
+    call->rows = json_array();
+    call->probe = residency_probe_create();
+    if (!call->rows || !call->probe)
+        return complain();
+    if (!call->settings.json)
+        printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
+    for (int i = 0; i < call->count; i++) {
+        struct listing listing;
+        int code = listing_make(&listing, call->operands[i]);
+        if (code == 0)
+            code = command->one(call, call->operands[i], &listing);
+        if (code == 0 && listing.unread_count)
+            code = fail(EACCES, "%zu folders or links could not be followed; the first: %s",
+                        listing.unread_count, listing.reason);
+        if (code)
+            failed = complain() != EXIT_OK;
+        listing_clear(&listing);
+    }
+    int status = conclude(call, command, failed);
+    json_decref(call->rows);
+    residency_probe_destroy(call->probe);
+    return status;
+}
+
+/* ---- the command line ---- */
+
+enum { OPTION_JSON = 256, OPTION_TIMEOUT, OPTION_VERSION };
+
+/* 0, or an exit status + 1 when there is nothing more to do. */
+static int parse(int argc, char **argv, struct settings *settings)
+{
+    static const struct option options[] = {{"files", no_argument, NULL, 'f'},
+                                            {"json", no_argument, NULL, OPTION_JSON},
+                                            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, OPTION_VERSION},
+                                            {0}};
+    int letter;
+
+    while ((letter = getopt_long(argc, argv, "fh", options, NULL)) != -1) {
+        switch (letter) {
+        case 'f':
+            settings->files = true;
+            break;
+        case OPTION_JSON:
+            settings->json = true;
+            break;
+        case OPTION_TIMEOUT:
+            if (option_parse_duration(optarg, &settings->timeout_ns) == 0)
+                break;
+            complain();
+            return EXIT_MISUSED + 1;
+        case 'h':
+            fputs(usage, stdout);
+            return EXIT_OK + 1;
+        case OPTION_VERSION:
+            puts("cachectl " PACKAGE_VERSION);
+            return EXIT_OK + 1;
+        default:
+            fputs("Try 'cachectl --help'.\n", stderr);
+            return EXIT_MISUSED + 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command = NULL;
+    bool terminal = isatty(2);
+    struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
+                        .observer = {show_progress, &terminal}};
+
+    /* The table would tell a stranger names and sizes of files he may not see. */
+    if (getauxval(AT_SECURE)) {
+        fputs("cachectl: must not be set-uid; use sudo, see cachectl(1)\n", stderr);
+        return EXIT_MISUSED;
+    }
+    int ended = parse(argc, argv, &call.settings);
+    if (ended)
+        return ended - 1;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0] && optind < argc; i++)
+        if (strcmp(commands[i].name, argv[optind]) == 0)
+            command = &commands[i];
+    if (!command) {
+        fprintf(stderr, "cachectl: %s%s\n%s", optind < argc ? "there is no command " : "no command",
+                optind < argc ? argv[optind] : "", usage);
+        return EXIT_MISUSED;
+    }
+    call.count = argc - optind - 1;
+    call.operands = argv + optind + 1;
+    if (call.count == 0 && command->one == do_drop)
+        return drop_everything(&call);
+    if (call.count == 0) {
+        fprintf(stderr, "cachectl: %s: no PATH\nTry 'cachectl --help'.\n", command->name);
+        return EXIT_MISUSED;
+    }
+    return carry_out(&call, command);
+}

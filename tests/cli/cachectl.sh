@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The cachectl program on real files: tables, JSON, exit codes.
+set -eu
+
+CACHECTL=$PWD/cachectl/cachectl
+FOLDER=$(mktemp -d "${TMPDIR:-/var/tmp}/iobench-cachectl-XXXXXX")
+trap 'rm -rf "$FOLDER"' EXIT
+
+die() {
+    echo "$0: $*"
+    exit 1
+}
+
+# status N COMMAND...: it must end with status N; what it says is in $FOLDER/out.
+status() {
+    expected=$1 found=0
+    shift
+    "$@" >"$FOLDER/out" 2>&1 </dev/null || found=$?
+    [ "$found" = "$expected" ] || {
+        cat "$FOLDER/out"
+        die "$*: exit status $found, not $expected"
+    }
+}
+
+says() {
+    grep -q -- "$1" "$FOLDER/out" || {
+        cat "$FOLDER/out"
+        die "does not say '$1'"
+    }
+}
+
+mkdir -p "$FOLDER/set/below"
+dd if=/dev/zero of="$FOLDER/set/a" bs=4096 count=64 2>/dev/null
+dd if=/dev/zero of="$FOLDER/set/below/b with blank" bs=4096 count=32 2>/dev/null
+: >"$FOLDER/set/empty"
+
+status 0 "$CACHECTL" --help
+says 'Usage: cachectl'
+status 2 "$CACHECTL"
+status 2 "$CACHECTL" frobnicate
+says 'no command frobnicate'
+status 2 "$CACHECTL" status
+status 2 "$CACHECTL" status --nonsense /
+status 2 "$CACHECTL" --timeout=soon status /
+
+"$CACHECTL" warm "$FOLDER/set" >/dev/null
+"$CACHECTL" status --json "$FOLDER/set" | grep -q '"unverified_files": 0' || {
+    echo "skipped: the page cache does not show here"
+    exit 77
+}
+status 0 "$CACHECTL" status "$FOLDER/set"
+says 'warm .*(3 files)'
+says '384.00 KiB .*100.00%'
+if "$CACHECTL" evict "$FOLDER/set" >"$FOLDER/out" 2>&1; then
+    says 'cold'
+    status 0 "$CACHECTL" status --files "$FOLDER/set"
+    says 'b with blank'
+    says 'cold *total (3 files)'
+    status 0 "$CACHECTL" status --json "$FOLDER/set/a"
+    says '"state": "cold"'
+    says '"resident_bytes": 0'
+    status 0 "$CACHECTL" warm "$FOLDER/set/a"
+    says 'warm'
+else
+    grep -q tmpfs "$FOLDER/out" || die "not cold after evict: $(cat "$FOLDER/out")"
+fi
+status 1 "$CACHECTL" status "$FOLDER/none"
+says 'No such file'
+ln -s "$FOLDER/nowhere" "$FOLDER/set/dangling"
+status 1 "$CACHECTL" status "$FOLDER/set"
+says dangling
+status 1 "$CACHECTL" evict --json "$FOLDER/set/a" "$FOLDER/none"
+[ -c /dev/full ] || exit 0
+if "$CACHECTL" status "$FOLDER/set/a" >/dev/full 2>"$FOLDER/out"; then
+    die "a full disk behind its output is no failure"
+fi
+says 'standard output'
