@@ -11,8 +11,10 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #pragma GCC optimize("O3")
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__linux__) && __GNUC__ >= 12
 #define VECTOR_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#elif defined(__x86_64__) && defined(__linux__) /* gcc 11 cannot tell v4 at run time */
+#define VECTOR_CLONES __attribute__((target_clones("default", "avx2")))
 #endif
 #endif
 

@@ -24,8 +24,8 @@ struct image_request {
 /* Refuses an image without pixels or with more than max_pixels. 0, or -EBADMSG. */
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);
 
-/* The view's box of a width x height image that was scaled to scaled_width x scaled_height
- * (rounded up) by numerator/8, and its plan. 0, or -ENOMEM. */
+/* Plan the resize of the view's box of a width x height image whose rows will come scaled by
+ * numerator/8. 0, or -ENOMEM. */
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator);
 
@@ -35,12 +35,5 @@ int image_decode_png(const struct image_request *request);
 
 /* ---- raw layouts (decode/raw.c) ---- */
 int image_decode_raw(const struct image_request *request);
-
-/* ---- JPEG (decode/jpeg.c) ---- */
-struct jpeg_settings {
-    uint64_t size;
-    uint64_t max_pixels;
-    int view, dct, upsampling, scale;
-};
 
 #endif

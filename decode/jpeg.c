@@ -40,6 +40,11 @@ enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
 
+struct jpeg_settings {
+    uint64_t size, max_pixels;
+    int view, dct, upsampling, scale;
+};
+
 struct jpeg_state {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;

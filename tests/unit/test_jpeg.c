@@ -9,12 +9,14 @@
 #include "tests/unit/allocations.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jpeglib.h>
+#include <zlib.h>
 
 static const char *const fixtures[] = {
     "yuv420.jpg",    "yuv422.jpg",    "yuv444.jpg", "progressive.jpg",     "grayscale.jpg",
@@ -392,6 +394,86 @@ static void decoding_allocates_nothing(void **unused)
     stop(&bench);
 }
 
+/* Debian's dataset-fashion-mnist: 28 x 28 grey bytes, stored bare. Unscaled they come back as they
+ * are, mirrored or not. */
+static void fashion_mnist_comes_back(void **unused)
+{
+    gzFile file = gzopen("/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz", "rb");
+    uint8_t header[16], image[28 * 28];
+    struct bench bench;
+
+    (void)unused;
+    if (!file) {
+        print_message("dataset-fashion-mnist is not installed\n");
+        skip();
+    }
+    start(&bench, "jpeg:size=28");
+    assert_int_equal(gzread(file, header, sizeof header), sizeof header);
+    for (uint64_t seed = 0; gzread(file, image, sizeof image) == sizeof image; seed++) {
+        struct decode_source source = {image, sizeof image, DECODE_RAW_HWC_RGB, 28, 28, 1};
+        struct view view = {.kind = VIEW_TRAIN, .seed = seed};
+        struct view_box box = view_box(&view, &view_rules_imagenet, 28, 28);
+        assert_int_equal(decode(&bench, &source, seed), 0);
+        if (box.width < 28 || box.height < 28)
+            continue;
+        for (int i = 0; i < 28 * 28; i++)
+            assert_int_equal(bench.row[3 * i + 1],
+                             image[box.mirror ? i / 28 * 28 + 27 - i % 28 : i]);
+    }
+    assert_int_equal(bench.decoder.figures.grayscale, 10000);
+    assert_int_equal(bench.decoder.figures.failed, 0);
+    stop(&bench);
+    gzclose(file);
+}
+
+/* Mean differences from the exact box of the whole image, all ways and with their signs. */
+static void compare_photograph(const char *path, const char *text, double most, double bias)
+{
+    struct decode_source source = {.layout = DECODE_ENCODED};
+    static double exact[96 * 96 * 3];
+    double sum = 0, signs = 0;
+    uint32_t width, height;
+    struct bench bench;
+    char *bytes;
+
+    start(&bench, text);
+    assert_int_equal(file_load(path, 64 << 20, &bytes, &source.length), 0);
+    source.bytes = bytes;
+    uint8_t *image = decode_whole(&source, true, &width, &height);
+    struct view view = {.kind = VIEW_EVALUATE};
+    struct view_box crop = view_box(&view, &view_rules_imagenet, width, height);
+    struct resize_box box = {crop.x, crop.y, crop.width, crop.height, width, height, false};
+    resize_reference(image, &box, 96, exact);
+    assert_int_equal(decode(&bench, &source, 0), 0);
+    for (int i = 0; i < 96 * 96 * 3; i++) {
+        sum += fabs(bench.row[i] - exact[i]) / (96 * 96 * 3);
+        signs += (bench.row[i] - exact[i]) / (96 * 96 * 3);
+    }
+    print_message("%s, %s: differs by %.2f levels, mean %.3f\n", path, text, sum, signs);
+    assert_true(sum < most && fabs(signs) < bias);
+    free(image);
+    free(bytes);
+    stop(&bench);
+}
+
+/* Photographs of Debian's mate-backgrounds. Skipping changes nothing; shrinking in the DCT is a
+ * sharper filter, which shows in fine texture, but shifts no mean. */
+static void photographs_look_the_same(void **unused)
+{
+    glob_t found;
+
+    (void)unused;
+    if (glob("/usr/share/backgrounds/mate/nature/[A-D]*.jpg", 0, NULL, &found)) {
+        print_message("mate-backgrounds is not installed\n");
+        skip();
+    }
+    for (size_t i = 0; i < found.gl_pathc && i < 3; i++) {
+        compare_photograph(found.gl_pathv[i], "jpeg:view=evaluate,size=96,scale=none", 0.4, 0.1);
+        compare_photograph(found.gl_pathv[i], "jpeg:view=evaluate,size=96", 4, 0.3);
+    }
+    globfree(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +484,8 @@ int main(void)
         cmocka_unit_test(raw_layouts),
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
         cmocka_unit_test(damaged_images_end_well),
+        cmocka_unit_test(fashion_mnist_comes_back),
+        cmocka_unit_test(photographs_look_the_same),
         cmocka_unit_test(decoding_allocates_nothing),
     };
 
