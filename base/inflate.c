@@ -132,8 +132,12 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         state->next_out = to;
         state->avail_out = count;
         int result = isal_inflate(state);
-        if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT)
+        if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) {
+            /* At an error ISA-L may leave a count below zero. */
+            if (state->avail_in > avail_in)
+                state->avail_in = avail_in;
             return damaged(inflate, what_is_wrong(result));
+        }
         int64_t made = count - state->avail_out;
         if (made > 0) {
             inflate->stream_offset += (uint64_t)made;

@@ -21,7 +21,6 @@ endif
 
 include tests/fuzz/local.mk
 include tests/golden/local.mk
-include tests/fuzz/local.mk
 
 # The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.
 LINTS = tests/lint/layers.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lint/quiet.sh \

@@ -2,7 +2,6 @@
 # A target is tests/fuzz/fuzz_NAME.c. Its corpus is run by `make check` (replay_NAME); fuzzing it
 # needs clang: tests/fuzz/run.sh NAME.
 FUZZ_LIBFUZZER = -fsanitize=fuzzer
-EXTRA_PROGRAMS =
 
 check_PROGRAMS += tests/fuzz/replay_recordio
 TESTS += tests/fuzz/replay_recordio

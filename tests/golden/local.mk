@@ -28,3 +28,9 @@ EXTRA_DIST += \
 	tests/golden/lmdb/deep/data.mdb \
 	tests/golden/lmdb/lsun/data.mdb \
 	tests/golden/lmdb/tensors/data.mdb
+
+# Ours, read by the reference tools: tests/golden/peers.sh, run by hand.
+EXTRA_PROGRAMS += tests/golden/peers
+tests_golden_peers_SOURCES = tests/golden/peers.c
+tests_golden_peers_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_DIST += tests/golden/peers.sh tests/golden/peers.py

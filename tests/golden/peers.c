@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Write a few samples in each format, for the reference tools to read back (peers.sh).
+ * usage: peers FOLDER; to stdout, a line a record: format, path, number, label, CRC-32 and length
+ * of the image, name or "-".
+ */
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "formats/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { SAMPLES = 50, LARGEST = 3000 };
+
+/* Noise with RecordIO's magic number in it at every alignment, some of them side by side. */
+static size_t make_image(uint8_t *image, uint32_t number)
+{
+    struct random random = random_start(number);
+    size_t bytes = number == 0 ? 0 : 1 + random_below(&random, LARGEST);
+
+    for (size_t i = 0; i < bytes; i++)
+        image[i] = (uint8_t)random_next(&random);
+    for (size_t at = number % 5; at + 4 <= bytes; at += 4 + random_below(&random, 300))
+        bytes_put_le32(image + at, 0xced7230a);
+    return bytes;
+}
+
+static int write_set(const char *folder, const char *choice, const char *name, bool names)
+{
+    struct plugin_choice format;
+    struct format_writer writer;
+    uint8_t image[LARGEST];
+    char *path = file_join(folder, name), text[32];
+    int code = plugin_choose("format", format_registry, choice, &format);
+
+    if (code || !path) {
+        free(path);
+        return code ? code : -1;
+    }
+    code = format_writer_open(&writer, &format, path);
+    for (uint32_t i = 0; code == 0 && i < SAMPLES; i++) {
+        snprintf(text, sizeof text, "picture-%u.JPEG", i);
+        struct sample sample = {.image = image,
+                                .image_bytes = make_image(image, i),
+                                .label = (int32_t)(i * 20),
+                                .id = i == 7 ? 0xced7230a : i,
+                                .name = text,
+                                .name_bytes = strlen(text)};
+        code = format_writer_append(&writer, &sample);
+        printf("%s %s %u %d %08lx %zu %s\n", format.plugin->name, name, i, sample.label,
+               crc32(0, image, (unsigned)sample.image_bytes), sample.image_bytes,
+               names ? text : "-");
+    }
+    int closed = format_writer_close(&writer, code == 0);
+    plugin_release(&format);
+    free(path);
+    return code ? code : closed;
+}
+
+int main(int argc, char **argv)
+{
+    int code = argc == 2 ? file_make_folders(argv[1]) : fail(2, "usage: peers FOLDER");
+
+    if (code == 0)
+        code = write_set(argv[1], "recordio", "train.rec", false);
+    if (code == 0)
+        code = write_set(argv[1], "shards:idx=yes", "train-00000-of-00001", true);
+    if (code == 0)
+        code = write_set(argv[1], "shards:compression=gzip", "gzip.tfrecord", true);
+    if (code == 0)
+        code = write_set(argv[1], "shards:compression=zlib", "zlib.tfrecord", true);
+    if (code)
+        fprintf(stderr, "%s\n", fail_reason());
+    return code ? 1 : 0;
+}
