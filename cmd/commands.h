@@ -10,6 +10,7 @@ extern const struct command command_pack;
 extern const struct command command_verify;
 extern const struct command command_inspect;
 extern const struct command command_list;
+extern const struct command command_doctor;
 extern const struct command command_compare;
 extern const struct command command_size;
 extern const struct command command_completion;

@@ -4,6 +4,7 @@
  */
 #include "base/fail.h"
 #include "cmd/commands.h"
+#include "cmd/json_file.h"
 #include "report/compare.h"
 #include "report/load.h"
 #include "report/words.h"
@@ -17,7 +18,7 @@
 struct compare_settings {
     double fail_if_slower; /* percent; negative: no gate */
     double alpha;
-    bool json;
+    char *json; /* file, "-" the standard output; NULL: a table */
 };
 
 static const struct option_spec compare_options[] = {
@@ -28,8 +29,8 @@ static const struct option_spec compare_options[] = {
     {"alpha", 0, OPTION_REAL, offsetof(struct compare_settings, alpha), .fallback = "0.05",
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
      .summary = "a difference is significant when chance gives it less often than this"},
-    {"json", 0, OPTION_FLAG, offsetof(struct compare_settings, json),
-     .summary = "print JSON instead of a table"},
+    {"json", 0, OPTION_TEXT, offsetof(struct compare_settings, json), .metavar = "FILE",
+     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
 
@@ -154,7 +155,7 @@ static json_t *json_of(const json_t *a, const struct comparison *comparison, dou
 {
     json_t *object = json_object(), *figures = json_object();
 
-    json_object_set_new(object, "label", json_string(label_of(a)));
+    json_object_set_new(object, "label", json_file_text(label_of(a)));
     json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
     json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
     for (int i = 0; i < COMPARE_FIGURES; i++) {
@@ -215,11 +216,10 @@ static int compare_all(const struct invocation *invocation, const json_t *a, con
                     settings->fail_if_slower);
         compared++;
     }
-    if (settings->json)
-        json_dumpf(all, stdout, JSON_INDENT(2));
-    if (settings->json)
-        putchar('\n');
-    json_decref(all);
+    if (!settings->json)
+        json_decref(all);
+    else if (json_file_write(settings->json, all))
+        return command_failed(invocation);
     if (compared == 0) {
         fail(EINVAL, "no job of one has its label in the other");
         return command_failed(invocation);

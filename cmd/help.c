@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 88, COLUMN = 28 };
+enum { WIDTH = 88, COLUMN = 28, NAME_COLUMN = 15 };
 
 static const char *const help_choices[] = {"no", "yes", "all", NULL};
 
@@ -74,13 +74,13 @@ static void print_wrapped(FILE *stream, const char *text, size_t column)
     fputc('\n', stream);
 }
 
-static void print_entry(FILE *stream, const char *left, const char *right)
+static void print_entry(FILE *stream, const char *left, const char *right, int column)
 {
-    if (fprintf(stream, "  %s", left) + 1 > COLUMN)
-        fprintf(stream, "\n%*s", COLUMN, "");
+    if (fprintf(stream, "  %s", left) + 1 > column)
+        fprintf(stream, "\n%*s", column, "");
     else
-        fprintf(stream, "%*s", (int)(COLUMN - 2 - strlen(left)), "");
-    print_wrapped(stream, right, COLUMN);
+        fprintf(stream, "%*s", column - 2 - (int)strlen(left), "");
+    print_wrapped(stream, right, (size_t)column);
 }
 
 static void print_option(FILE *stream, const struct option_spec *row)
@@ -94,23 +94,19 @@ static void print_option(FILE *stream, const struct option_spec *row)
     bool shown = row->fallback && row->type != OPTION_FLAG;
     snprintf(right, sizeof right, "%s%s%s%s%s", row->summary, words, shown ? " [" : "",
              shown ? row->fallback : "", shown ? "]" : "");
-    print_entry(stream, help_option_text(row, left, sizeof left), right);
+    print_entry(stream, help_option_text(row, left, sizeof left), right, COLUMN);
 }
 
-/* only: one section, NULL for all. */
-static void print_options(FILE *stream, const struct option_spec *table, const char *only)
+static void print_options(FILE *stream, const struct option_spec *table)
 {
     const char *section = NULL;
 
     for (const struct option_spec *row = table; row && row->name; row++) {
-        bool begins = row->section && (!section || strcmp(section, row->section) != 0);
-        section = row->section ? row->section : section;
-        if (only && (!section || strcmp(only, section) != 0))
-            continue;
-        if (begins)
-            fprintf(stream, "\n%s:\n", section);
-        else if (!section && row == table)
+        if (row->section && (!section || strcmp(section, row->section) != 0))
+            fprintf(stream, "\n%s:\n", row->section);
+        else if (row == table)
             fprintf(stream, "\nOptions:\n");
+        section = row->section ? row->section : section;
         print_option(stream, row);
     }
 }
@@ -141,8 +137,8 @@ void help_command(FILE *stream, const struct command *command)
     print_usage(stream, command);
     fprintf(stream, "\n");
     print_wrapped(stream, command->description ? command->description : command->summary, 0);
-    print_options(stream, command->options, NULL);
-    print_options(stream, common_options, NULL);
+    print_options(stream, command->options);
+    print_options(stream, common_options);
     print_examples(stream, command->examples);
 }
 
@@ -159,9 +155,12 @@ void help_program(FILE *stream)
                   0);
     fprintf(stream, "\nCommands:\n");
     for (int i = 0; command_registry[i]; i++)
-        print_entry(stream, command_registry[i]->name, command_registry[i]->summary);
-    print_options(stream, first->options, first->options->section);
-    print_options(stream, common_options, NULL);
+        print_entry(stream, command_registry[i]->name, command_registry[i]->summary, NAME_COLUMN);
+    fprintf(stream, "\nOptions of %s used most:\n", first->name);
+    for (const struct option_spec *row = first->options; row->name; row++)
+        if (row->letter)
+            print_option(stream, row);
+    print_options(stream, common_options);
     print_examples(stream, first->examples);
     fprintf(stream,
             "\n'iobench help COMMAND' explains a command and all its options, 'iobench list' "
@@ -174,14 +173,14 @@ static void print_plugins(FILE *stream)
         fprintf(stream, "\n--%s=NAME[:OPTION=VALUE,...]: %s\n", family->option, family->summary);
         for (int i = 0; family->registry[i]; i++) {
             const struct plugin *plugin = family->registry[i];
-            print_entry(stream, plugin->name, plugin->summary);
+            print_entry(stream, plugin->name, plugin->summary, NAME_COLUMN);
             for (const struct option_spec *row = plugin->options; row && row->name; row++) {
                 char left[96], right[512];
                 snprintf(left, sizeof left, "    %s=%s", row->name,
                          row->type == OPTION_FLAG ? "yes|no" : help_metavar(row));
                 snprintf(right, sizeof right, "%s%s%s%s", row->summary, row->fallback ? " [" : "",
                          row->fallback ? row->fallback : "", row->fallback ? "]" : "");
-                print_entry(stream, left, right);
+                print_entry(stream, left, right, COLUMN);
             }
         }
     }
@@ -194,7 +193,7 @@ void help_everything(FILE *stream)
         fprintf(stream, "\n---- %s: %s ----\n", command_registry[i]->name,
                 command_registry[i]->summary);
         print_usage(stream, command_registry[i]);
-        print_options(stream, command_registry[i]->options, NULL);
+        print_options(stream, command_registry[i]->options);
         print_examples(stream, i ? command_registry[i]->examples : NULL);
     }
     fprintf(stream, "\n---- plug-ins: the first option may be given without its name ----\n");

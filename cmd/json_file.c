@@ -2,6 +2,7 @@
 #include "cmd/json_file.h"
 
 #include "base/fail.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,8 +37,10 @@ int json_file_write(const char *path, json_t *root)
     if (strcmp(path, "-") == 0) {
         json_dumpf(root, stdout, flags);
         putchar('\n');
-    } else if (json_dump_file(root, path, flags)) {
-        code = fail(errno ? errno : EIO, "%s: cannot write: %s", path, fail_errno_text(errno));
+    } else {
+        char *text = json_dumps(root, flags);
+        code = text ? report_write_file(path, text, strlen(text)) : fail(ENOMEM, "out of memory");
+        free(text);
     }
     json_decref(root);
     return code;

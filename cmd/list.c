@@ -4,6 +4,7 @@
  */
 #include "base/fail.h"
 #include "cmd/commands.h"
+#include "cmd/json_file.h"
 #include "cmd/families.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
@@ -14,12 +15,12 @@
 #include <string.h>
 
 struct list_settings {
-    bool json;
+    char *json; /* file, "-" the standard output; NULL: a table */
 };
 
 static const struct option_spec list_options[] = {
-    {"json", 0, OPTION_FLAG, offsetof(struct list_settings, json),
-     .summary = "print JSON instead of a table"},
+    {"json", 0, OPTION_TEXT, offsetof(struct list_settings, json), .metavar = "FILE",
+     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
 
@@ -58,16 +59,14 @@ static json_t *members_of(const struct family *family)
     return members;
 }
 
-static void print_json(const char *only)
+static json_t *json_of(const char *only)
 {
     json_t *document = json_object();
 
     for (const struct family *family = family_table; family->name; family++)
         if (!only || strcmp(only, family->name) == 0)
             json_object_set_new(document, family->name, members_of(family));
-    json_dumpf(document, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(document);
+    return document;
 }
 
 static void print_family(const struct family *family)
@@ -99,10 +98,9 @@ static int list_run(const struct invocation *invocation)
              nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
         return command_misused(invocation);
     }
-    if (settings->json) {
-        print_json(only);
-        return COMMAND_OK;
-    }
+    if (settings->json)
+        return json_file_write(settings->json, json_of(only)) ? command_failed(invocation)
+                                                              : COMMAND_OK;
     for (const struct family *family = family_table; family->name; family++) {
         if (only && strcmp(only, family->name) != 0)
             continue;

@@ -4,6 +4,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/compare.c cmd/completion.c cmd/list.c cmd/size.c \
+	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
 	cmd/jobfile.c cmd/jobfile.h \

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "cmd/commands.h"
+#include "cmd/json_file.h"
 #include "report/load.h"
 #include "report/sizing.h"
 #include "report/words.h"
@@ -21,7 +22,7 @@ struct size_settings {
     double rate;
     double busy_percent;
     uint64_t sample_bytes;
-    bool json;
+    char *json; /* file, "-" the standard output; NULL: a table */
 };
 
 static const struct option_spec size_options[] = {
@@ -37,8 +38,8 @@ static const struct option_spec size_options[] = {
      .summary = "share of the time that they are to be busy (AU)"},
     {"sample-size", 0, OPTION_SIZE, offsetof(struct size_settings, sample_bytes), .fallback = "0",
      .summary = "bytes of one sample; 0 is that of the result, without one 110 KB as ImageNet"},
-    {"json", 0, OPTION_FLAG, offsetof(struct size_settings, json),
-     .summary = "print JSON instead of a table"},
+    {"json", 0, OPTION_TEXT, offsetof(struct size_settings, json), .metavar = "FILE",
+     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
 
@@ -192,17 +193,17 @@ static int size_run(const struct invocation *invocation)
     } else {
         code = size_job(settings, NULL, rows);
     }
-    if (code == 0 && rows) {
-        json_dumpf(rows, stdout, JSON_INDENT(2));
-        putchar('\n');
-    }
-    if (code == 0 && !rows)
-        printf("\nSamples a second of one GPU are the best published for ResNet-50 in mixed "
-               "precision.\nGb/s is payload; leave room for protocols and for the exchange of "
-               "gradients.\n");
-    json_decref(rows);
     json_decref(document);
-    return code ? command_misused(invocation) : COMMAND_OK;
+    if (code) {
+        json_decref(rows);
+        return command_misused(invocation);
+    }
+    if (rows)
+        return json_file_write(settings->json, rows) ? command_failed(invocation) : COMMAND_OK;
+    printf("\nSamples a second of one GPU are the best published for ResNet-50 in mixed "
+           "precision.\nGb/s is payload; leave room for protocols and for the exchange of "
+           "gradients.\n");
+    return COMMAND_OK;
 }
 
 const struct command command_size = {

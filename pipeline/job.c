@@ -65,7 +65,7 @@ const struct option_spec job_options[] = {
      .section = "What is done with it", .summary = "decoder of the images; none delivers them as they are"},
     {"threads", 't', OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
      .maximum = 4096, .summary = "decode workers; auto is one a CPU"},
-    {"trainer", 0, OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
+    {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
      .summary = "what takes the batches: replay:h200 waits as an H200 would compute"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples in a batch"},

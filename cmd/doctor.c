@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench doctor: what works on this machine, what does not, and what to do about it.
+ */
+#include "cmd/doctor.h"
+
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/families.h"
+#include "report/words.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMN = 24, WIDTH = 88 };
+
+struct doctor_settings {
+    char *json; /* file, "-" the standard output; NULL: a table */
+};
+
+static const struct option_spec doctor_options[] = {
+    {"json", 0, OPTION_TEXT, offsetof(struct doctor_settings, json), .metavar = "FILE",
+     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
+    {0},
+};
+
+static const char *const state_names[] = {
+    [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
+
+void finding_say(struct finding *finding, enum doctor_state state, const char *format, ...)
+{
+    va_list arguments;
+
+    finding->state = state;
+    va_start(arguments, format);
+    vsnprintf(finding->what, sizeof finding->what, format, arguments);
+    va_end(arguments);
+}
+
+void finding_advise(struct finding *finding, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(finding->advice, sizeof finding->advice, format, arguments);
+    va_end(arguments);
+}
+
+static void print_wrapped(const char *before, const char *text)
+{
+    while (*text) {
+        size_t length = words_line(text, WIDTH - COLUMN);
+        printf("%-*s%.*s\n", COLUMN, before, (int)length, text);
+        text += length + strspn(text + length, " ");
+        before = "";
+    }
+}
+
+static void tell(const char *section, const char *name, const struct finding *finding, json_t *all)
+{
+    char left[96];
+
+    if (all) {
+        json_t *entry = json_object();
+        json_object_set_new(entry, "section", json_file_text(section));
+        json_object_set_new(entry, "name", json_string(name));
+        json_object_set_new(entry, "state", json_string(state_names[finding->state]));
+        json_object_set_new(entry, "what", json_file_text(finding->what));
+        json_object_set_new(entry, "advice",
+                            finding->advice[0] ? json_file_text(finding->advice) : json_null());
+        json_array_append_new(all, entry);
+        return;
+    }
+    snprintf(left, sizeof left, "  %-4s  %s", state_names[finding->state], name);
+    print_wrapped(left, finding->what[0] ? finding->what : "nothing is known");
+    if (finding->advice[0])
+        print_wrapped("", finding->advice);
+}
+
+static void look_all(const char *section, const struct doctor_check *checks, const char *path,
+                     json_t *all)
+{
+    if (!all)
+        printf("%s\n", section);
+    for (; checks->name; checks++) {
+        struct finding finding = {0};
+        fail_clear();
+        checks->look(path, &finding);
+        tell(section, checks->name, &finding, all);
+    }
+}
+
+/* Plug-ins that are built in but do not work here. */
+static void look_plugins(json_t *all)
+{
+    bool any = false;
+
+    for (const struct family *family = family_table; family->name; family++) {
+        for (int i = 0; family->registry[i]; i++) {
+            struct finding finding = {0};
+            char name[96];
+            if (plugin_usable(family->registry[i]) == 0)
+                continue;
+            if (!any && !all)
+                puts("\nPlug-ins that do not work here");
+            any = true;
+            finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
+            snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
+            tell("plug-ins", name, &finding, all);
+        }
+    }
+}
+
+static int doctor_run(const struct invocation *invocation)
+{
+    const struct doctor_settings *settings = invocation->settings;
+    const char *path = invocation->count ? invocation->operands[0] : NULL;
+    json_t *all = settings->json ? json_array() : NULL;
+
+    look_all("This machine", doctor_machine, path, all);
+    look_plugins(all);
+    for (int i = 0; i < invocation->count; i++) {
+        if (!all)
+            putchar('\n');
+        look_all(invocation->operands[i], doctor_path, invocation->operands[i], all);
+    }
+    if (all && json_file_write(settings->json, all))
+        return command_failed(invocation);
+    if (!all && !path)
+        puts("\nName the place of the data (iobench doctor PATH) to have it looked at too.");
+    return COMMAND_OK;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "say what works on this machine, what does not, and what to do",
+    .operands = "[PATH...]",
+    .operands_maximum = -1,
+    .description = "Looks at what a measurement needs: io_uring, limits, the right to empty "
+                   "caches and the means to prove it, GPUs and fabric; and at the places named: "
+                   "file system, devices, O_DIRECT, free space. Each line is ok, warn or no, with "
+                   "what to do about it.",
+    .examples = "iobench doctor /mnt/imagenet\tbefore the first run on a machine\n",
+    .options = doctor_options,
+    .settings_size = sizeof(struct doctor_settings),
+    .run = doctor_run,
+};

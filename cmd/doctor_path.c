@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/doctor.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "formats/format.h"
+#include "telemetry/devices.h"
+#include "telemetry/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t FREE_LEAST = 2ull << 30;
+
+static void look_access(const char *path, struct finding *finding)
+{
+    if (access(path, R_OK) == 0)
+        return finding_say(finding, DOCTOR_OK, "can be read");
+    finding_say(finding, DOCTOR_NO, "%s", fail_errno_text(errno));
+    finding_advise(finding, "nothing below it can be measured by this user");
+}
+
+static void look_format(const char *path, struct finding *finding)
+{
+    const struct plugin *format = format_detect(path);
+
+    if (format)
+        return finding_say(finding, DOCTOR_OK, "%s (%s)", format->name, format->summary);
+    finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+    finding_advise(finding, "'iobench list format' names the formats; 'iobench pack' makes them");
+}
+
+/* Where the page cache of this machine is not the whole truth. */
+static const struct {
+    const char *type;
+    const char *advice;
+} special[] = {
+    {"tmpfs", "this is memory, not storage: it can never be cold"},
+    {"ramfs", "this is memory, not storage: it can never be cold"},
+    {"overlay", "a container's layers: put the data on a volume of its own"},
+    {"zfs", "ZFS caches outside the page cache (ARC): cold runs cannot be proven"},
+    {"nfs", "the server caches too: empty it with --server-drop-cmd"},
+    {"nfs4", "the server caches too: empty it with --server-drop-cmd"},
+    {"lustre", "the servers cache too: empty them with --server-drop-cmd"},
+    {"beegfs", "the servers cache too: empty them with --server-drop-cmd"},
+    {"cifs", "the server caches too: empty it with --server-drop-cmd"},
+};
+
+static void look_file_system(const char *path, struct finding *finding)
+{
+    struct mount mount;
+
+    if (mount_of_path(&telemetry_roots_usual, path, &mount))
+        return finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+    finding_say(finding, DOCTOR_OK, "%s at %.80s (%.80s)", mount.type, mount.point, mount.options);
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+        if (strcmp(special[i].type, mount.type) == 0) {
+            finding->state = DOCTOR_WARN;
+            finding_advise(finding, "%s", special[i].advice);
+        }
+    }
+}
+
+static void look_devices(const char *path, struct finding *finding)
+{
+    struct device_list *list = calloc(1, sizeof *list);
+    char names[160];
+
+    if (!list)
+        return finding_say(finding, DOCTOR_WARN, "out of memory");
+    if (devices_of_path(&telemetry_roots_usual, path, list))
+        finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+    else if (list->count == 0)
+        finding_say(finding, DOCTOR_OK, "none: a network file system or memory");
+    else
+        finding_say(finding, DOCTOR_OK, "%s", devices_text(list, names, sizeof names));
+    free(list);
+}
+
+static void look_free(const char *path, struct finding *finding)
+{
+    uint64_t bytes;
+    char text[32];
+
+    if (file_free_bytes(path, &bytes))
+        return finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+    finding_say(finding, bytes < FREE_LEAST ? DOCTOR_WARN : DOCTOR_OK, "%s",
+                bytes_text(bytes, text, sizeof text));
+    if (bytes < FREE_LEAST)
+        finding_advise(finding, "too little to make a data set of a useful size");
+}
+
+/* The first regular file that path is, or that a folder holds directly; free() it. */
+static char *some_file(const char *path)
+{
+    char template[1024], *made = NULL;
+
+    if (!file_is_folder(path))
+        return strdup(path);
+    /* A file of our own: what the folder holds may be anything. */
+    snprintf(template, sizeof template, "%s/.iobench-doctor-XXXXXX", path);
+    int fd = mkstemp(template);
+    if (fd < 0)
+        return NULL;
+    close(fd);
+    made = strdup(template);
+    return made;
+}
+
+static void look_direct(const char *path, struct finding *finding)
+{
+    char *file = some_file(path);
+    int fd = file ? open(file, O_RDONLY | O_DIRECT | O_CLOEXEC) : -1;
+    int code = errno;
+
+    if (!file) {
+        finding_say(finding, DOCTOR_WARN, "not tried: nothing can be made here");
+        finding_advise(finding, "name a file of the data set instead");
+    } else if (fd < 0) {
+        finding_say(finding, DOCTOR_NO, "O_DIRECT: %s", fail_errno_text(code));
+        finding_advise(finding, "--direct does not work here");
+    } else {
+        struct statx status = {0};
+#ifdef STATX_DIOALIGN
+        if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
+            (status.stx_mask & STATX_DIOALIGN) && status.stx_dio_offset_align)
+            finding_say(finding, DOCTOR_OK, "works, in multiples of %u bytes",
+                        status.stx_dio_offset_align);
+        else
+#endif
+            finding_say(finding, DOCTOR_OK, "opens; the alignment is found by trying");
+        (void)status;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (file && file_is_folder(path))
+        unlink(file);
+    free(file);
+}
+
+const struct doctor_check doctor_path[] = {
+    {"access", look_access},
+    {"format", look_format},
+    {"file system", look_file_system},
+    {"devices", look_devices},
+    {"O_DIRECT", look_direct},
+    {"free space", look_free},
+    {0},
+};
