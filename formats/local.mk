@@ -12,6 +12,8 @@ libiobench_a_SOURCES += \
 	formats/scan.c formats/scan.h \
 	formats/shard_list.c formats/shard_list.h \
 	formats/sink.c formats/sink.h \
+	formats/tar.c formats/tar_walk.c formats/tar_walk.h \
+	formats/tar_write.c formats/tar_write.h \
 	formats/tfrecord.c formats/tfrecord.h formats/tfrecord_writer.c
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c

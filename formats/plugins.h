@@ -8,6 +8,7 @@
 extern const struct format_ops format_recordio;
 extern const struct format_ops format_shards;
 extern const struct format_ops format_lmdb;
+extern const struct format_ops format_tar;
 extern const struct format_ops format_files;
 
 #endif

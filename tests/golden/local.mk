@@ -34,3 +34,13 @@ EXTRA_PROGRAMS += tests/golden/peers
 tests_golden_peers_SOURCES = tests/golden/peers.c
 tests_golden_peers_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += tests/golden/peers.sh tests/golden/peers.py
+
+EXTRA_DIST += \
+	tests/golden/make_tar.py \
+	tests/golden/tar.manifest \
+	tests/golden/tar/gnu.tar \
+	tests/golden/tar/old.tar \
+	tests/golden/tar/pax.tar \
+	tests/golden/tar/ustar.tar \
+	tests/golden/tar/webdataset/train-000000.tar \
+	tests/golden/tar/webdataset/train-000001.tar

@@ -97,8 +97,8 @@ def caffe_encoded(folder, manifest):
     """As convert_imageset --encoded; in-page and overflow values."""
     made = Database(folder, "datum", manifest)
     rows = []
-    for i in range(10):
-        image = jpeg(i, (96, 24, 24, 72)[i % 4], "PNG" if i == 7 else "JPEG")
+    for i in range(7):
+        image = jpeg(i, (96, 24, 24, 72)[i % 4], "PNG" if i == 5 else "JPEG")
         rows.append(made.put(b"%08d_n%08d/%d.JPEG" % (i, i, i), datum(image, i * 111, encoded=True),
                              i * 111, image))
     made.write(rows)
@@ -156,21 +156,20 @@ def deep(folder, manifest):
     noise = random.Random(40)
 
     def key(i):
-        return b"%08d_" % i + b"k" * 440
+        return b"%08d_" % i + b"k" * 490
 
-    order = list(range(56))
-    noise.shuffle(order)
-    for start in range(0, len(order), 7):
+    order = [i * 15 % 46 for i in range(46)]
+    for start in range(0, len(order), 19):
         rows = []
-        for i in order[start:start + 7]:
+        for i in order[start:start + 19]:
             image = b"\xff\xd8\xff" + b"%d" % i * 7
             rows.append(made.put(key(i), datum(image, i, encoded=True), i, image))
         made.write(rows)
-    made.delete([key(i) for i in range(0, 56, 5)])
-    for i in (1, 2, 4):
-        image = jpeg(41 + i, 64)
+    made.delete([key(i) for i in range(0, 46, 12)])
+    for i in (1, 2):
+        image = jpeg(41 + i, 56)
         made.write([made.put(key(i), datum(image, i, encoded=True), i, image)])
-    made.delete([key(4)])
+    made.delete([key(2)])
     depth, free = made.env.stat()["depth"], made.env.info()["last_pgno"]
     assert depth >= 3, depth
     print("deep: depth", depth, "pages", free + 1)

@@ -28,3 +28,8 @@ tests_unit_test_lmdb_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_files
 tests_unit_test_files_SOURCES = tests/unit/test_files.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_files_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_tar
+tests_unit_test_tar_SOURCES = tests/unit/test_tar.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_tar_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
+tests_unit_test_tar_LDADD = $(UNIT_LIBS)

@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 struct expected {
-    char format[32], path[256], name[128];
+    char format[32], path[256], name[512];
     unsigned long long number, bytes;
     long label;
     unsigned crc;
@@ -107,7 +107,7 @@ static uint64_t check_manifest(const char *path)
     uint64_t records = 0, of_set = 0;
 
     assert_non_null(manifest);
-    while (fscanf(manifest, "%31s %255s %llu %ld %x %llu %127s", expected.format, expected.path,
+    while (fscanf(manifest, "%31s %255s %llu %ld %x %llu %511s", expected.format, expected.path,
                   &expected.number, &expected.label, &expected.crc, &expected.bytes,
                   expected.name) == 7) {
         if (!plugin_find(format_registry, expected.format))

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shards of WebDataset: tar archives in which neighbouring files with the same key are a sample.
+ * The key is the path up to the first dot of the last name in it, what follows is the extension.
+ * A record reaches from the first header of a sample to the last byte of its last file. Of the
+ * extensions .jpg, .jpeg and .png are the image and .cls the class; others are left alone. Files
+ * without an extension or named like __this__ belong to no sample (webdataset, tariterators.py).
+ */
+#include "formats/plugins.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "formats/scan.h"
+#include "formats/tar_walk.h"
+#include "formats/tar_write.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { EXTENSIONS_BYTES = 1024 };
+
+struct tar_settings {
+    char *match;
+};
+
+static const struct option_spec tar_options[] = {
+    {.name = "match",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct tar_settings, match),
+     .metavar = "PATTERN",
+     .summary = "of a folder, only the files whose names fit this shell pattern"},
+    {0},
+};
+
+/* ---- names ---- */
+
+/* Does name begin with a part like "__this__"? */
+static bool is_meta(const char *name)
+{
+    size_t length = strcspn(name, "/");
+
+    return length >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + length - 2, "__", 2) == 0;
+}
+
+/* The extension, and how long the key in front of its dot is. NULL when it belongs to no sample. */
+static const char *split_name(const char *name, size_t *key_bytes)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *dot = strchr(base, '.');
+
+    if (!dot || dot == base || is_meta(name))
+        return NULL;
+    *key_bytes = (size_t)(dot - name);
+    return dot + 1;
+}
+
+static bool is_image(const char *extension)
+{
+    return strcasecmp(extension, "jpg") == 0 || strcasecmp(extension, "jpeg") == 0 ||
+           strcasecmp(extension, "png") == 0;
+}
+
+static bool wanted(const char *name)
+{
+    return shard_list_ends(name, ".tar");
+}
+
+static int tar_detect(const char *path)
+{
+    char *first = shard_list_first(path, wanted);
+    uint8_t block[TAR_BLOCK_BYTES];
+    int sure = 0;
+
+    if (!first)
+        return 0;
+    int fd = open(first, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && pread(fd, block, sizeof block, 0) == sizeof block && tar_is_header(block))
+        sure = 95;
+    else if (wanted(first))
+        sure = 60; /* damaged, perhaps: its own message helps more than none */
+    if (fd >= 0)
+        close(fd);
+    free(first);
+    return sure;
+}
+
+/* ---- index ---- */
+
+/* The sample being gathered. */
+struct gathering {
+    char key[TAR_NAME_BYTES];
+    size_t key_bytes;
+    char extensions[EXTENSIONS_BYTES]; /* one after the other, each ended by NUL */
+    size_t extensions_bytes;
+    uint64_t first, end;
+    uint32_t files; /* 0: none is being gathered */
+    bool has_image, damaged;
+};
+
+static int finish_sample(struct gathering *sample, struct catalog *catalog)
+{
+    int code = 0;
+
+    if (sample->files > 0 && sample->has_image && !sample->damaged)
+        code = catalog_add(catalog, sample->first, sample->end - sample->first);
+    else
+        catalog->left_out += sample->files;
+    sample->files = 0;
+    return code;
+}
+
+/* NULL, or what is wrong with one more file of this extension. */
+static const char *note_extension(struct gathering *sample, const char *extension)
+{
+    size_t bytes = strlen(extension) + 1;
+
+    for (size_t at = 0; at < sample->extensions_bytes; at += strlen(sample->extensions + at) + 1)
+        if (strcasecmp(sample->extensions + at, extension) == 0)
+            return "a sample with two files of the same extension";
+    if (bytes > sizeof sample->extensions - sample->extensions_bytes)
+        return "a sample of too many files";
+    memcpy(sample->extensions + sample->extensions_bytes, extension, bytes);
+    sample->extensions_bytes += bytes;
+    return NULL;
+}
+
+static int gather(struct scanner *scanner, struct catalog *catalog, struct gathering *sample,
+                  const struct tar_entry *entry)
+{
+    size_t key_bytes;
+    const char *extension = split_name(entry->name, &key_bytes);
+    int code = 0;
+
+    if (!extension) {
+        catalog->left_out++;
+        return 0;
+    }
+    if (sample->files > 0 &&
+        (sample->key_bytes != key_bytes || memcmp(sample->key, entry->name, key_bytes) != 0))
+        code = finish_sample(sample, catalog);
+    if (code)
+        return code;
+    if (sample->files == 0) {
+        memcpy(sample->key, entry->name, key_bytes);
+        sample->key_bytes = key_bytes;
+        sample->extensions_bytes = 0;
+        sample->first = entry->header;
+        sample->has_image = sample->damaged = false;
+    }
+    sample->files++;
+    sample->has_image |= is_image(extension);
+    sample->end = entry->offset + entry->bytes;
+    const char *wrong = note_extension(sample, extension);
+    if (!wrong)
+        return 0;
+    sample->damaged = true;
+    return scanner_fault(scanner, EBADMSG, entry->header, wrong);
+}
+
+static const uint8_t *from_scanner(void *context, uint64_t offset, size_t count, int *code)
+{
+    return scanner_at(context, offset, count, code);
+}
+
+/* Tell what is wrong and look for the next header. 1 when there is one. */
+static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
+{
+    int code = scanner_fault(scanner, EBADMSG, walk->wrong_offset, walk->wrong);
+
+    return code ? code : tar_resume(walk);
+}
+
+static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)
+{
+    struct tar_walk *walk = memory_zeroed(sizeof *walk);
+    struct gathering *sample = memory_zeroed(sizeof *sample);
+    struct tar_entry entry;
+    int code = walk && sample ? 1 : -ENOMEM;
+
+    (void)settings;
+    if (code == 1) {
+        walk->source = from_scanner;
+        walk->context = scanner;
+        walk->bytes = scanner->file_bytes;
+    }
+    while (code == 1) {
+        code = tar_next(walk, &entry);
+        if (code == -EBADMSG) {
+            code = finish_sample(sample, catalog);
+            code = code ? code : pass_fault(scanner, walk);
+        } else if (code == 1) {
+            code = gather(scanner, catalog, sample, &entry);
+            code = code ? code : 1;
+        }
+    }
+    if (code == 0)
+        code = finish_sample(sample, catalog);
+    free(walk);
+    free(sample);
+    return code;
+}
+
+static int tar_index(const void *settings, const char *root, const struct format_scan *scan,
+                     struct catalog *catalog)
+{
+    const struct tar_settings *tar = settings;
+    struct shard_list list;
+    int code = shard_list_open(&list, root, tar->match, wanted);
+
+    if (code == 0)
+        code = scan_shards(&list, walk_shard, settings, scan, catalog);
+    shard_list_release(&list);
+    return code;
+}
+
+/* ---- parse ---- */
+
+static const uint8_t *from_memory(void *context, uint64_t offset, size_t count, int *code)
+{
+    (void)count, (void)code;
+    return (const uint8_t *)context + offset;
+}
+
+/* An integer between blanks. */
+static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
+{
+    uint64_t at = 0;
+    int64_t number = 0;
+
+    while (at < bytes && isspace(text[at]))
+        at++;
+    bool negative = at < bytes && text[at] == '-';
+    at += negative;
+    uint64_t first = at;
+    for (; at < bytes && isdigit(text[at]) && number <= INT32_MAX; at++)
+        number = number * 10 + (text[at] - '0');
+    bool some = at > first;
+    while (at < bytes && (isspace(text[at]) || text[at] == '\0'))
+        at++;
+    if (!some || at < bytes || number > INT32_MAX)
+        return fail(EBADMSG, "the class in a .cls file is no integer");
+    *label = (int32_t)(negative ? -number : number);
+    return 0;
+}
+
+static void take_image(const uint8_t *record, const struct tar_entry *entry,
+                       struct format_scratch *scratch, struct sample *sample)
+{
+    size_t length = strlen(entry->name);
+
+    sample->image = record + entry->offset;
+    sample->image_bytes = (size_t)entry->bytes;
+    if (length > scratch->capacity)
+        return;
+    memcpy(scratch->bytes, entry->name, length);
+    sample->name = scratch->bytes;
+    sample->name_bytes = length;
+}
+
+static int tar_parse(const void *settings, const struct shard *shard, const void *record,
+                     size_t bytes, unsigned flags, struct format_scratch *scratch,
+                     struct sample *sample)
+{
+    struct tar_walk walk;
+    struct tar_entry entry;
+    size_t key_bytes;
+    int code;
+
+    (void)settings, (void)shard, (void)flags;
+    memset(&walk, 0, offsetof(struct tar_walk, name)); /* not the name: it is large */
+    walk.source = from_memory;
+    walk.context = (void *)(uintptr_t)record;
+    walk.bytes = bytes;
+    while ((code = tar_next(&walk, &entry)) == 1) {
+        const char *extension = split_name(entry.name, &key_bytes);
+        if (!extension)
+            continue;
+        if (!sample->image && is_image(extension))
+            take_image(record, &entry, scratch, sample);
+        else if (strcasecmp(extension, "cls") == 0)
+            code = take_class((const uint8_t *)record + entry.offset, entry.bytes, &sample->label);
+        if (code < 0)
+            return code;
+    }
+    if (code)
+        return fail(EBADMSG, "at %llu: %s", (unsigned long long)walk.wrong_offset, walk.wrong);
+    return sample->image_bytes ? 0 : fail(EBADMSG, "a sample without an image");
+}
+
+const struct format_ops format_tar = {
+    .plugin = {.name = "tar",
+               .summary = "tar shards of WebDataset",
+               .options = tar_options,
+               .settings_size = sizeof(struct tar_settings),
+               .state_size = sizeof(struct tar_write)},
+    .detect = tar_detect,
+    .index = tar_index,
+    .parse = tar_parse,
+    .shard_open = tar_write_open,
+    .shard_append = tar_write_append,
+    .shard_close = tar_write_close,
+    .shard_path = tar_write_path,
+};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A header block: name 100 bytes, mode 8, uid 8, gid 8, size 12 (at 124), time 12, checksum 8
+ * (at 148), type 1 (at 156), link name 100, magic 6 (at 257), version 2, ..., prefix 155 (at 345).
+ * The bytes follow, padded to whole blocks; two blocks of zeros end the archive. In front of a
+ * header may stand others that describe it: type 'L' (its name is that entry's bytes), 'x' (lines
+ * "LENGTH KEY=VALUE\n"). Only a 'x' line of path or size, and that it is sparse, matters here.
+ */
+#include "formats/tar_walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    NAME_BYTES = 100,
+    SIZE_OFFSET = 124,
+    SIZE_BYTES = 12,
+    CHECKSUM_OFFSET = 148,
+    CHECKSUM_BYTES = 8,
+    TYPE_OFFSET = 156,
+    MAGIC_OFFSET = 257,
+    PREFIX_OFFSET = 345,
+    PREFIX_BYTES = 155,
+    GNU_MORE_OFFSET = 482,    /* another block of the sparse map follows */
+    SPARSE_MORE_OFFSET = 504, /* likewise, in such a block */
+};
+
+static int wrong(struct tar_walk *walk, uint64_t offset, const char *what)
+{
+    walk->wrong = what;
+    walk->wrong_offset = offset;
+    return -EBADMSG;
+}
+
+/* Octal digits, between spaces and ended by a space or NUL. */
+static bool take_octal(const uint8_t *field, size_t bytes, uint64_t *number)
+{
+    size_t at = 0, digits = 0;
+
+    for (*number = 0; at < bytes && field[at] == ' '; at++)
+        ;
+    for (; at < bytes && field[at] >= '0' && field[at] <= '7'; at++, digits++)
+        *number = *number << 3 | (uint64_t)(field[at] - '0'); /* 12 digits at most: 36 bits */
+    return digits > 0 && (at == bytes || field[at] == ' ' || field[at] == '\0');
+}
+
+/* Octal, or with the first bit set a number of 11 bytes, of which 8 must do. */
+static bool take_size(const uint8_t *field, uint64_t *number)
+{
+    if (field[0] < 0x80)
+        return take_octal(field, SIZE_BYTES, number);
+    *number = 0;
+    if (field[0] != 0x80)
+        return false; /* negative, or larger than any file */
+    for (size_t i = 1; i < SIZE_BYTES - 8; i++)
+        if (field[i])
+            return false;
+    for (size_t i = SIZE_BYTES - 8; i < SIZE_BYTES; i++)
+        *number = *number << 8 | field[i];
+    return *number < UINT64_MAX / 2;
+}
+
+/* The sum of all bytes with the checksum itself taken for spaces; some old writers added them as
+ * signed numbers. */
+bool tar_is_header(const uint8_t *block)
+{
+    uint64_t written;
+    int64_t plain = 0, with_sign = 0;
+
+    if (!take_octal(block + CHECKSUM_OFFSET, CHECKSUM_BYTES, &written))
+        return false;
+    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++) {
+        bool own = i >= CHECKSUM_OFFSET && i < CHECKSUM_OFFSET + CHECKSUM_BYTES;
+        plain += own ? ' ' : block[i];
+        with_sign += own ? ' ' : (int8_t)block[i];
+    }
+    return plain == (int64_t)written || with_sign == (int64_t)written;
+}
+
+static bool is_zero(const uint8_t *block)
+{
+    return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK_BYTES - 1) == 0;
+}
+
+/* The name in the header, unless one in front of it holds. */
+static void take_name(struct tar_walk *walk, const uint8_t *block)
+{
+    const char *name = (const char *)block, *prefix = name + PREFIX_OFFSET;
+    size_t bytes = 0;
+
+    if (walk->has_name)
+        return;
+    /* GNU's own magic ends in spaces and keeps other things where the prefix would be. */
+    if (memcmp(block + MAGIC_OFFSET, "ustar\0", 6) == 0 && *prefix) {
+        bytes = strnlen(prefix, PREFIX_BYTES);
+        memcpy(walk->name, prefix, bytes);
+        walk->name[bytes++] = '/';
+    }
+    size_t length = strnlen(name, NAME_BYTES);
+    memcpy(walk->name + bytes, name, length);
+    walk->name[bytes + length] = '\0';
+}
+
+static int take_long_name(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
+{
+    int code = 0;
+
+    if (bytes == 0 || bytes > TAR_NAME_BYTES)
+        return wrong(walk, offset, "a name of more than 4096 bytes");
+    const uint8_t *name = walk->source(walk->context, offset, (size_t)bytes, &code);
+    if (!name)
+        return code;
+    memcpy(walk->name, name, (size_t)bytes);
+    walk->name[bytes] = '\0';
+    walk->has_name = true;
+    return 0;
+}
+
+static bool has_key(const char *line, size_t bytes, const char *key)
+{
+    size_t length = strlen(key);
+
+    return bytes >= length && memcmp(line, key, length) == 0;
+}
+
+/* A line without its length: "key=value", at most TAR_NAME_BYTES of it. */
+static bool take_pax_line(struct tar_walk *walk, const char *line, size_t bytes, bool whole)
+{
+    if (has_key(line, bytes, "path=")) {
+        if (!whole)
+            return false;
+        memcpy(walk->name, line + 5, bytes - 5);
+        walk->name[bytes - 5] = '\0';
+        walk->has_name = true;
+    } else if (has_key(line, bytes, "size=")) {
+        walk->has_bytes = true;
+        walk->pax_bytes = 0;
+        for (size_t i = 5; i < bytes; i++) {
+            if (line[i] < '0' || line[i] > '9' || walk->pax_bytes > UINT64_MAX / 20)
+                return false;
+            walk->pax_bytes = walk->pax_bytes * 10 + (uint64_t)(line[i] - '0');
+        }
+    } else if (has_key(line, bytes, "GNU.sparse.")) {
+        walk->is_sparse = true;
+    }
+    return true;
+}
+
+static int take_pax(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t end = offset + bytes;
+
+    while (offset < end) {
+        size_t count = end - offset < TAR_NAME_BYTES ? (size_t)(end - offset) : TAR_NAME_BYTES;
+        int code = 0;
+        const char *line = (const char *)walk->source(walk->context, offset, count, &code);
+        if (!line)
+            return code;
+        uint64_t length = 0;
+        size_t at = 0;
+        for (; at < count && at < 12 && line[at] >= '0' && line[at] <= '9'; at++)
+            length = length * 10 + (uint64_t)(line[at] - '0');
+        if (at == 0 || at == count || line[at] != ' ' || length <= at + 1 || length > end - offset)
+            return wrong(walk, offset, "a line of a pax header has the wrong length");
+        at++;
+        bool whole = length <= count;
+        if (whole && line[length - 1] != '\n')
+            return wrong(walk, offset, "a line of a pax header does not end");
+        size_t text = (whole ? (size_t)length - 1 : count) - at;
+        if (!take_pax_line(walk, line + at, text, whole))
+            return wrong(walk, offset, "a path or size of a pax header is malformed");
+        offset += length;
+    }
+    return 0;
+}
+
+/* The map of a GNU sparse file may go on in blocks behind its header. Returns how many. */
+static int skip_sparse_map(struct tar_walk *walk, const uint8_t *block, uint64_t *offset)
+{
+    bool more = block[GNU_MORE_OFFSET] != 0;
+
+    while (more) {
+        int code = 0;
+        if (walk->bytes - *offset < TAR_BLOCK_BYTES)
+            return wrong(walk, *offset, "the archive ends within a header: it is truncated");
+        const uint8_t *map = walk->source(walk->context, *offset, TAR_BLOCK_BYTES, &code);
+        if (!map)
+            return code;
+        more = map[SPARSE_MORE_OFFSET] != 0;
+        *offset += TAR_BLOCK_BYTES;
+    }
+    return 0;
+}
+
+/* What stands in front of a header describes that header only. */
+static void forget(struct tar_walk *walk)
+{
+    walk->has_name = walk->has_bytes = walk->is_sparse = false;
+}
+
+/* The header at walk->offset. 1: a block of it was taken, and type, size and offset of its bytes
+ * are set; 0: the end. */
+static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, uint64_t *bytes)
+{
+    const uint64_t header = walk->offset, left = walk->bytes - header;
+    int code = 0;
+
+    if (left == 0)
+        return 0;
+    if (left < TAR_BLOCK_BYTES)
+        return wrong(walk, header, "the archive ends within a header: it is truncated");
+    const uint8_t *block = walk->source(walk->context, header, TAR_BLOCK_BYTES, &code);
+    if (!block)
+        return code;
+    if (is_zero(block))
+        return 0;
+    if (!tar_is_header(block))
+        return wrong(walk, header, "no tar header: its checksum is wrong");
+    *type = block[TYPE_OFFSET];
+    *offset = header + TAR_BLOCK_BYTES;
+    if (!take_size(block + SIZE_OFFSET, bytes))
+        return wrong(walk, header, "the size in a tar header is malformed");
+    if (*type == 'L' || *type == 'K' || *type == 'x' || *type == 'g' || *type == 'S') {
+        if (*type == 'S' && (code = skip_sparse_map(walk, block, offset)))
+            return code;
+    } else {
+        take_name(walk, block);
+        if (walk->has_bytes)
+            *bytes = walk->pax_bytes;
+        if (*type >= '1' && *type <= '6')
+            *bytes = 0; /* links, devices and folders have none, whatever the field says */
+    }
+    if (*bytes > walk->bytes - *offset)
+        return wrong(walk, header, "an entry goes past the end of the archive: it is truncated");
+    return 1;
+}
+
+static uint64_t behind(const struct tar_walk *walk, uint64_t offset, uint64_t bytes)
+{
+    uint64_t padded = (bytes + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
+
+    return padded > walk->bytes - offset ? walk->bytes : offset + padded;
+}
+
+int tar_next(struct tar_walk *walk, struct tar_entry *entry)
+{
+    uint64_t first = walk->offset, offset = 0, bytes = 0;
+    uint8_t type = 0;
+    int code;
+
+    forget(walk);
+    while ((code = take_header(walk, &type, &offset, &bytes)) == 1) {
+        if (type == 'L')
+            code = take_long_name(walk, offset, bytes);
+        else if (type == 'x')
+            code = take_pax(walk, offset, bytes);
+        else
+            code = 1;
+        if (code < 0)
+            return code;
+        walk->offset = behind(walk, offset, bytes);
+        if (code == 0 || type == 'K')
+            continue; /* it describes the header behind it */
+        if ((type == '0' || type == '\0' || type == '7') && !walk->is_sparse) {
+            *entry = (struct tar_entry){
+                .header = first, .offset = offset, .bytes = bytes, .name = walk->name};
+            return 1;
+        }
+        if (type != 'g')
+            forget(walk);
+        first = walk->offset;
+    }
+    return code;
+}
+
+int tar_resume(struct tar_walk *walk)
+{
+    int code = 0;
+
+    for (uint64_t at = walk->offset + TAR_BLOCK_BYTES;
+         at < walk->bytes && walk->bytes - at >= TAR_BLOCK_BYTES; at += TAR_BLOCK_BYTES) {
+        const uint8_t *block = walk->source(walk->context, at, TAR_BLOCK_BYTES, &code);
+        if (!block)
+            return code;
+        if (tar_is_header(block)) {
+            walk->offset = at;
+            return 1;
+        }
+    }
+    walk->offset = walk->bytes;
+    return 0;
+}
