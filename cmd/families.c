@@ -3,6 +3,7 @@
 
 #include "decode/decoder.h"
 #include "formats/format.h"
+#include "pipeline/origin.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "trainer/trainer.h"
@@ -13,5 +14,6 @@ const struct family family_table[] = {
     {"shuffle", "shuffle", "the order of the samples of an epoch", shuffle_registry},
     {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
     {"trainer", "trainer", "what takes the batches", trainer_registry},
+    {"source", "from", "what iobench pack makes a data set out of", origin_registry},
     {0},
 };

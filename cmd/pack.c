@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 #include "cmd/commands.h"
 #include "cmd/line.h"
+#include "formats/format.h"
 #include "report/words.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,16 +71,18 @@ static int pack_command(const struct invocation *invocation)
     struct line line = line_start();
     const struct pack_observer observer = {.progress = show, .context = &line};
     const struct sigaction action = {.sa_handler = on_signal};
+    struct plugin_choice format;
     struct pack_figures figures;
 
     job->source = invocation->operands[0];
     job->target = invocation->operands[1];
+    if (plugin_choose("format", format_registry, job->format, &format))
+        return command_misused(invocation);
+    plugin_release(&format);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     int code = pack_run(job, &observer, &figures);
     line_clear(&line);
-    if (code == -EINVAL)
-        return command_misused(invocation);
     if (code)
         return command_failed(invocation);
     print_figures(job, &figures);

@@ -60,8 +60,9 @@ static int dataset_open(void *state, const void *settings, const char *path,
         text = format->name;
     }
     int code = plugin_choose("format", format_registry, text, &dataset->format);
-    if (code == 0)
-        code = format_catalog(&dataset->format, path, true, &scan, &dataset->catalog);
+    /* An index that is there is used; none is left in a folder that is only read. */
+    if (code == 0 && format_catalog_kept(&dataset->format, path, &dataset->catalog))
+        code = format_catalog(&dataset->format, path, false, &scan, &dataset->catalog);
     if (code)
         return code;
     const struct catalog *catalog = dataset->catalog;

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What the tests of the commands share; sourced, never run. Each works in a folder of its own,
+# $T, with the program that was just built as $IOBENCH. `expect` runs a command with a wanted exit
+# status and keeps what it said in $out.
+set -u
+
+IOBENCH=${IOBENCH:-$PWD/iobench}
+SRCDIR=$(cd "${srcdir:-.}" && pwd)
+CONFIG=$PWD/config.h
+T=$(mktemp -d "${TMPDIR:-/tmp}/iobench-cli-XXXXXX")
+XDG_CACHE_HOME=$T/cache
+export XDG_CACHE_HOME
+CLEANUP=:
+trap '$CLEANUP; rm -rf "$T"' EXIT
+trap 'exit 1' INT TERM
+cd "$T" || exit 1
+
+die() {
+    echo "FAILED: $*"
+    [ -z "${out-}" ] || printf '%s\n' "$out"
+    exit 1
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+expect() { # STATUS COMMAND...
+    wanted=$1
+    shift
+    out=$("$@" 2>&1) && status=0 || status=$?
+    [ "$status" = "$wanted" ] || die "exit status $status, not $wanted: $*"
+}
+
+says() { # TEXT...: each is somewhere in $out
+    for text; do
+        case $out in
+        *"$text"*) ;;
+        *) die "does not say '$text':" ;;
+        esac
+    done
+}
+
+built_with() { # LMDB: was the optional library there?
+    grep -q "^#define HAVE_$1 1" "$CONFIG"
+}
+
+# The digest over all (label, image) of a data set; the same for every order and format.
+digest() {
+    "$IOBENCH" run --data "$1" --runs 1 --decode checksum --no-calibrate --digest ${2+--format "$2"} 2>&1 |
+        sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p'
+}
+
+same_digest() { # A B [FORMAT OF B]
+    a=$(digest "$1") b=$(digest "$2" ${3+"$3"})
+    [ -n "$a" ] && [ "$a" = "$b" ] || die "$2 holds other samples than $1 ($b, not $a)"
+}
+
+# Formats that can be written here.
+formats() {
+    for format in recordio shards lmdb tar files; do
+        "$IOBENCH" list format | grep -q "^ *$format " || continue
+        [ $format != lmdb ] || built_with LMDB || continue
+        echo $format
+    done
+}

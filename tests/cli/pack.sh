@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench pack: every way in and out, the same samples behind it.
+. "$(dirname "$0")/cli.sh"
+
+# ---- through all formats, one after the other ----
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k made --shards 3
+says "shards, 3 shards" "60 samples" "synthetic, seed 1, 7 classes"
+[ "$(ls made)" = "$(printf 'train-0000%d-of-00003\n' 0 1 2)" ] || die "other shards: $(ls made)"
+[ ! -e made/.iobench-unfinished ] || die "the manifest is left"
+before=made
+for format in $(formats) shards; do
+    expect 0 "$IOBENCH" pack $before "to-$format-$before" --format "$format"
+    says "60 samples"
+    same_digest made "to-$format-$before"
+    before=to-$format-$before
+done
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k again --shards 3 --threads 1
+cmp made/train-00001-of-00003 again/train-00001-of-00003 || die "threads change the bytes"
+
+# ---- another order ----
+expect 0 "$IOBENCH" pack made shuffled --shuffle=5 --shards 3
+same_digest made shuffled
+cmp -s made/train-00000-of-00003 shuffled/train-00000-of-00003 && die "--shuffle did nothing"
+expect 0 "$IOBENCH" pack made few --limit 7
+says "7 samples"
+
+# ---- images in folders, in archives, in archives in an archive ----
+pictures=$SRCDIR/tests/fixtures/images
+set -- "$pictures"/*.jpg
+if [ -e "$1" ]; then
+    mkdir -p tree/train/cat tree/train/ant
+    cp "$@" tree/train/cat/
+    cp "$1" tree/train/ant/other.JPEG
+    expect 0 "$IOBENCH" pack tree/train from-folder
+    expect 0 "$IOBENCH" inspect from-folder
+    says "labels     0 .. 1" # ant is 0
+    if built_with ARCHIVE; then
+        tar -C tree -czf tree.tar.gz train
+        tar -C tree -cf tree.tar train
+        mkdir inner
+        for class in cat ant; do
+            tar -C tree/train/$class -cf inner/$class.tar .
+        done
+        tar -C inner -cf nested.tar cat.tar ant.tar
+        for archive in tree.tar.gz tree.tar nested.tar; do
+            expect 0 "$IOBENCH" pack $archive "from-$archive"
+            says "archive, labels from folders"
+            same_digest from-folder "from-$archive"
+        done
+        expect 1 "$IOBENCH" pack tree.tar.gz shuffled-archive --shuffle
+        says "front to back"
+        head -c 3000 tree.tar.gz >cut.tar.gz
+        expect 1 "$IOBENCH" pack cut.tar.gz cut
+        says "cut.tar.gz: offset"
+    fi
+fi
+
+# ---- IDX files ----
+mkdir idx
+{
+    printf '\0\0\010\003\0\0\0\003\0\0\0\010\0\0\0\010'
+    head -c 192 /dev/zero | tr '\0' '\200'
+} >idx/small-images-idx3-ubyte
+printf '\0\0\010\001\0\0\0\003\001\002\003' | gzip >idx/small-labels-idx1-ubyte
+expect 0 "$IOBENCH" pack idx from-idx
+expect 0 "$IOBENCH" inspect from-idx
+says "records    3," "labels     1 .. 3" "3 gray" "8 x 8"
+printf '\0\0\010\001\0\0\0\004\001\002\003\004' >idx/small-labels-idx1-ubyte
+expect 1 "$IOBENCH" pack idx from-bad-idx
+says "has 4 labels" "has 3 images"
+if [ -d /usr/share/datasets/fashion-mnist ]; then
+    expect 0 "$IOBENCH" pack /usr/share/datasets/fashion-mnist fashion --shards 2
+    says "70,000 samples"
+    expect 0 "$IOBENCH" verify fashion
+    says "70,000 records" "no fault"
+fi
+
+# ---- what is refused, with nothing done ----
+expect 1 "$IOBENCH" pack made few
+says "is not empty" "--force"
+expect 1 "$IOBENCH" pack nowhere else
+says "nowhere: No such file"
+expect 1 "$IOBENCH" pack made made
+says "the same"
+expect 1 "$IOBENCH" pack made more --shards 61
+says "cannot fill"
+expect 2 "$IOBENCH" pack made more --format nosuch
+expect 2 "$IOBENCH" pack made
+: >file
+expect 1 "$IOBENCH" pack made file
+says "is a file"
+[ ! -e more ] || die "something was made"
+printf 'not an image set\n' >text.bin
+expect 1 "$IOBENCH" pack text.bin more
+
+# ---- replacing ----
+echo kept >few/notes.txt
+expect 0 "$IOBENCH" pack made few --force --format recordio --shards 2
+[ -e few/notes.txt ] || die "--force removed what was not a data set"
+[ ! -e few/train-00000-of-00001 ] || die "--force left the former shards"
+same_digest made few recordio
+expect 1 "$IOBENCH" pack made idx --force
+says "no data set"
+[ -e idx/small-images-idx3-ubyte ] || die "--force removed what is no data set"
+
+# ---- damaged samples ----
+cp -r made hurt
+printf 'X' | dd of=hurt/train-00001-of-00003 bs=1 seek=2000 conv=notrunc 2>/dev/null
+expect 1 "$IOBENCH" pack hurt mended
+says "hurt/train-00001-of-00003: offset 0:"
+expect 0 "$IOBENCH" pack hurt mended --on-error skip
+says "59 samples" "1 damaged"
+exit 0

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A pack that is killed in the middle is completed by the same command: finished shards stay.
+. "$(dirname "$0")/cli.sh"
+
+SOURCE=synthetic:count=240,classes=5,mean=100k,seed=3
+SHARDS=12
+
+finished() {
+    find cut -name 'train-*-of-*[0-9]' 2>/dev/null | wc -l
+}
+
+# Start it, and end it with a signal once two shards are there. Fast machines may win: again.
+interrupt() {
+    for count in 240 960 3840; do
+        rm -rf cut
+        SOURCE=synthetic:count=$count,classes=5,mean=100k,seed=3
+        "$IOBENCH" pack $SOURCE cut --shards $SHARDS --threads 2 >log 2>&1 &
+        pid=$!
+        while [ "$(finished)" -lt 2 ] && kill -0 $pid 2>/dev/null; do
+            sleep 0.01
+        done
+        kill -"$1" $pid 2>/dev/null
+        wait $pid
+        status=$?
+        [ -e cut/.iobench-unfinished ] && return
+    done
+    skip "this machine packs faster than it can be interrupted"
+}
+
+for signal in KILL INT; do
+    interrupt $signal
+    if [ $signal = INT ]; then
+        out=$(cat log)
+        [ $status = 1 ] || die "exit status $status after an interrupt"
+        says "interrupted; the same command goes on"
+        [ -z "$(find cut -name '*.partial')" ] || die "temporary files are left: $(ls cut)"
+    fi
+    kept=$(finished)
+    [ "$kept" -lt $SHARDS ] || die "nothing was left to do"
+    find cut -name 'train-*' -not -name '*.partial' -exec stat -c '%n %i' {} + | sort >before
+
+    # Another request does not go on with it; half a line in the manifest does no harm.
+    expect 1 "$IOBENCH" pack $SOURCE cut --shards $SHARDS --shuffle=9
+    says "unfinished data set of another source or other options"
+    printf 'shard 1' >>cut/.iobench-unfinished
+
+    expect 0 "$IOBENCH" pack $SOURCE cut --shards $SHARDS
+    says "$kept were finished before"
+    stat -c '%n %i' cut/train-* | sort >after
+    [ "$(comm -12 before after | wc -l)" = "$kept" ] || die "finished shards were written again"
+    [ -z "$(find cut -name '*.partial' -o -name '.iobench-unfinished')" ] || die "leftovers"
+    expect 0 "$IOBENCH" pack $SOURCE whole --shards $SHARDS --force
+    for shard in whole/train-*; do
+        cmp "$shard" "cut/${shard#whole/}" || die "not the same as without the interruption"
+    done
+done
+
+# A finished shard that was changed since is written again.
+interrupt KILL
+kept=$(finished)
+shard=$(sed -n 's/^shard \([0-9]*\) .*/\1/p' cut/.iobench-unfinished | head -n 1)
+echo more >>"cut/train-$(printf %05d "$shard")-of-00012"
+expect 0 "$IOBENCH" pack $SOURCE cut --shards $SHARDS
+says "$((kept - 1)) were finished before"
+expect 0 "$IOBENCH" verify cut
+exit 0

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench verify finds each fault of bad files and says where; inspect says what a set is.
+. "$(dirname "$0")/cli.sh"
+
+poke() { # FILE OFFSET BYTES
+    # shellcheck disable=SC2059 # escapes
+    printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# Offset of record N (0..7) of a data set, as inspect tells it.
+offset_of() {
+    "$IOBENCH" inspect --show 8 "$1" | sed -n "s/^record $2 .* at \([0-9]*\):.*/\1/p"
+}
+
+expect 0 "$IOBENCH" pack synthetic:count=40,classes=5,mean=8k good --shards 1
+shard=train-00000-of-00001
+for format in $(formats); do
+    expect 0 "$IOBENCH" pack good "good-$format" --format "$format"
+    expect 0 "$IOBENCH" verify "good-$format"
+    says "40 records" "no fault" "image headers"
+    expect 0 "$IOBENCH" verify --decode "good-$format"
+    says "no fault" "whole images"
+    expect 0 "$IOBENCH" inspect "good-$format"
+    says "format     $format" "records    40" "40 JPEG" "labels     0 .. 4"
+done
+
+# ---- two flipped bytes are two faults, each with its offset ----
+cp -r good flipped
+two=$(offset_of good 2) five=$(offset_of good 5)
+poke flipped/$shard $((two + 3000)) 'Z'
+poke flipped/$shard $((five + 3000)) 'Z'
+expect 1 "$IOBENCH" verify flipped
+says "flipped/$shard: offset $two: " "flipped/$shard: offset $five: " "2 faults" "40 records"
+expect 1 "$IOBENCH" verify --json flipped
+says '"sound": false' '"fault_count": 2' "\"offset\": $two," '"records": 40'
+expect 1 "$IOBENCH" verify --json=faults.json flipped
+grep -q '"fault_count": 2' faults.json || die "no JSON in the file"
+"$IOBENCH" verify flipped --threads 1 | grep offset >one
+"$IOBENCH" verify flipped --threads 7 | grep offset >seven
+cmp one seven || die "the faults depend on the threads"
+
+# ---- framing: a wrong length, a file cut short, nothing, something else ----
+cp -r good long
+poke long/$shard "$two" '\377\377\377\377\377\377\377\177'
+expect 1 "$IOBENCH" verify long
+says "long/$shard: offset $two: "
+cp -r good cut
+truncate -s $((five + 100)) cut/$shard
+expect 1 "$IOBENCH" verify cut
+says "cut/$shard: offset $five: " "5 records"
+mkdir empty
+: >empty/$shard
+expect 1 "$IOBENCH" verify empty
+says "empty"
+mkdir noise
+head -c 100000 /dev/urandom >noise/$shard
+expect 1 "$IOBENCH" verify --format shards noise
+says "noise/$shard: offset 0: "
+expect 0 "$IOBENCH" pack good three --shards 3
+rm three/train-00001-of-00003
+expect 1 "$IOBENCH" verify three
+says "00001-of-00003"
+expect 1 "$IOBENCH" verify nowhere
+says "nowhere: No such file"
+
+# ---- images: RecordIO has no checksum, so the header and the pixels must tell ----
+cp -r good-recordio bad-image
+three=$(offset_of good-recordio 3) four=$(offset_of good-recordio 4)
+poke bad-image/train.rec $((three + 32)) 'XX' # of the JPEG's first marker
+expect 1 "$IOBENCH" verify bad-image
+says "train.rec: offset $three: byte 0 of the image: begins neither as a JPEG nor as a PNG" "1 fault"
+cp -r good-recordio bad-pixels
+poke bad-pixels/train.rec $((four + 4000)) '\377\331\377\331\377\331' # end markers amid the pixels
+expect 0 "$IOBENCH" verify bad-pixels
+expect 1 "$IOBENCH" verify --decode bad-pixels
+says "offset $four: the JPEG does not decode: "
+
+# ---- inspect ----
+expect 0 "$IOBENCH" inspect good-recordio
+says "index      none kept"
+digest good-recordio >/dev/null
+expect 0 "$IOBENCH" inspect good-recordio
+says "index      kept beside the data"
+touch good-recordio/train.rec
+expect 0 "$IOBENCH" inspect good-recordio
+says "index      kept, but the data changed"
+expect 0 "$IOBENCH" inspect --json --samples 10 good
+says '"format": "shards"' '"records": 40' '"index": "none"' '"jpeg": 10' '"median":'
+expect 0 "$IOBENCH" inspect flipped
+says "1 damaged"
+expect 1 "$IOBENCH" inspect nowhere
+exit 0
