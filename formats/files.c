@@ -338,6 +338,8 @@ static int files_shard_append(void *state, const struct sample *sample)
         return fail(errno, "%s/%s: cannot make the file: %s", writer->draft_path, name,
                     fail_errno_text(errno));
     code = file_write_at(fd, sample->image, sample->image_bytes, 0, name);
+    if (code)
+        fail(-code, "%s/%s", writer->draft_path, fail_reason());
     if (close(fd) && code == 0)
         code = fail(errno, "%s/%s: cannot close: %s", writer->draft_path, name,
                     fail_errno_text(errno));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const struct plugin *format_detect(const char *path)
 {
@@ -36,7 +37,9 @@ const struct plugin *format_detect(const char *path)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*row)->name);
     }
-    if (!best)
+    if (!best && access(path, S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK))
+        fail(errno, "%s: cannot read: %s", path, fail_errno_text(errno));
+    else if (!best)
         fail(EINVAL, "%s: looks like none of the formats there are (%s); name one with --format",
              path, names);
     return best;

@@ -148,7 +148,8 @@ int target_clear(const struct target *target)
     if (code)
         return code;
     nftw(target->path, remove_empty, 16, FTW_DEPTH | FTW_PHYS);
-    char *name = first_name(target->path);
+    /* What else is there stays, unless the folder itself is to be put in its place. */
+    char *name = target->inside ? NULL : first_name(target->path);
     if (name)
         code =
             fail(ENOTEMPTY, "%s: holds more than a data set (%s): remove it", target->path, name);

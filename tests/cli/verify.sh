@@ -88,6 +88,6 @@ says "index      kept, but the data changed"
 expect 0 "$IOBENCH" inspect --json --samples 10 good
 says '"format": "shards"' '"records": 40' '"index": "none"' '"jpeg": 10' '"median":'
 expect 0 "$IOBENCH" inspect flipped
-says "1 damaged"
+says "2 damaged"
 expect 1 "$IOBENCH" inspect nowhere
 exit 0
