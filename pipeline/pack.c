@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PACK_TICK_NS = 100000000, RECORD_OVERHEAD_BYTES = 1024 };
 
@@ -73,6 +74,7 @@ struct pack {
     pthread_cond_t changed;
     uint32_t next; /* shard to look at for the next lane */
     uint32_t running;
+    uint32_t written; /* shards */
 };
 
 static void tell(struct pack *pack, struct pack_progress progress)
@@ -148,7 +150,7 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
     return 0;
 }
 
-/* A hash of all that decides which bytes come out. */
+/* A hash of all that decides which bytes come out. Not on_error: a finished shard is the same. */
 static uint64_t plan_of(const struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -158,7 +160,7 @@ static uint64_t plan_of(const struct pack *pack)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *byte = texts[i]; *byte; byte++)
             plan = random_hash(plan, (uint8_t)*byte, i);
-    return random_hash(plan, random_hash(job->quality, job->shuffle, (uint64_t)job->on_error), 0);
+    return random_hash(plan, job->quality, job->shuffle);
 }
 
 static bool same_place(const char *a, const char *b)
@@ -259,6 +261,7 @@ static int run_lane(void *argument)
         pthread_mutex_lock(&pack->lock);
         if (code == 0)
             code = manifest_add(&pack->manifest, shard, path);
+        pack->written += code == 0;
         pthread_mutex_unlock(&pack->lock);
     }
     if (code)
@@ -380,8 +383,10 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
         if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
             code = fail(EINTR, "%s: interrupted; the same command goes on from here", job->target);
         count_up(pack);
-        if (code == 0)
+        if (code == 0 || pack->kept + pack->written == 0)
             manifest_remove(&pack->manifest);
+        if (code && pack->target.inside)
+            rmdir(job->target); /* when nothing is in it */
         tell_write(pack, PACK_DONE);
     }
     manifest_close(&pack->manifest);

@@ -19,9 +19,8 @@ check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
 
-include tests/fuzz/local.mk
 include tests/golden/local.mk
-
+include tests/fuzz/local.mk
 include tests/cli/local.mk
 
 # The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.

@@ -6,6 +6,7 @@
 set -u
 
 IOBENCH=${IOBENCH:-$PWD/iobench}
+# shellcheck disable=SC2034 # for the test that sources this
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 CONFIG=$PWD/config.h
 T=$(mktemp -d "${TMPDIR:-/tmp}/iobench-cli-XXXXXX")
@@ -49,13 +50,14 @@ built_with() { # LMDB: was the optional library there?
 
 # The digest over all (label, image) of a data set; the same for every order and format.
 digest() {
-    "$IOBENCH" run --data "$1" --runs 1 --decode checksum --no-calibrate --digest ${2+--format "$2"} 2>&1 |
+    "$IOBENCH" run --data "$1" --runs 1 --decode checksum --no-calibrate --digest --memory 16m ${2+--format "$2"} 2>&1 |
         sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p'
 }
 
 same_digest() { # A B [FORMAT OF B]
     a=$(digest "$1") b=$(digest "$2" ${3+"$3"})
-    [ -n "$a" ] && [ "$a" = "$b" ] || die "$2 holds other samples than $1 ($b, not $a)"
+    [ -n "$a" ] || die "no digest of $1"
+    [ "$a" = "$b" ] || die "$2 holds other samples than $1 ($b, not $a)"
 }
 
 # Formats that can be written here.

@@ -5,6 +5,7 @@
 
 mkdir small
 mount -t tmpfs -o size=4m tmpfs small 2>/dev/null || skip "a small file system cannot be mounted here"
+# shellcheck disable=SC2034 # cli.sh runs it
 CLEANUP="umount $T/small"
 
 expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set

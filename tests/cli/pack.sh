@@ -10,7 +10,7 @@ says "shards, 3 shards" "60 samples" "synthetic, seed 1, 7 classes"
 [ ! -e made/.iobench-unfinished ] || die "the manifest is left"
 before=made
 for format in $(formats) shards; do
-    expect 0 "$IOBENCH" pack $before "to-$format-$before" --format "$format"
+    expect 0 "$IOBENCH" pack "$before" "to-$format-$before" --format "$format"
     says "60 samples"
     same_digest made "to-$format-$before"
     before=to-$format-$before

@@ -11,7 +11,7 @@ finished() {
 }
 
 # Start it, and end it with a signal once two shards are there. Fast machines may win: again.
-interrupt() {
+interrupt() { # sets $status
     for count in 240 960 3840; do
         rm -rf cut
         SOURCE=synthetic:count=$count,classes=5,mean=100k,seed=3
@@ -31,8 +31,9 @@ interrupt() {
 for signal in KILL INT; do
     interrupt $signal
     if [ $signal = INT ]; then
+        # shellcheck disable=SC2034 # says() looks there
         out=$(cat log)
-        [ $status = 1 ] || die "exit status $status after an interrupt"
+        [ "$status" = 1 ] || die "exit status $status after an interrupt"
         says "interrupted; the same command goes on"
         [ -z "$(find cut -name '*.partial')" ] || die "temporary files are left: $(ls cut)"
     fi
