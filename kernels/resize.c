@@ -3,7 +3,8 @@
  * Invariants.
  * - The weights of a window sum to 65535, so a sum of 16-bit products' high halves cannot pass 16
  *   bits: 255 * 256 * 65535 / 65536 < 65280. Each high half loses half a unit of 1/256 level on
- *   average; half the number of taps is added back (at most ROUND_MAX, which cannot overflow).
+ *   average; half the number of taps is added back, at most ROUND_MAX, which cannot overflow after
+ *   the vertical pass; after the horizontal one it can, so the last addition saturates.
  * - The ring holds source row r at r % ring_rows; rows from y.first[out_row] to row - 1 are valid.
  *   A window has at most y.taps rows, so RESIZE_ROWS_MAX slots are always free.
  */
@@ -21,7 +22,7 @@
 #include <immintrin.h>
 #endif
 
-enum { ONE = 65535, ROUND_MAX = 64, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
+enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
 
 struct window {
     uint32_t first, count;
@@ -263,7 +264,7 @@ static void horizontal(const struct resize *resize, uint8_t *out, ptrdiff_t step
             for (uint32_t lane = 0; lane < 2 * LANES; lane++)
                 sum[lane % LANES] += (uint32_t)pixels[k * LANES + lane] * weights[lane] >> 16;
         for (int lane = 0; lane < 3; lane++)
-            out[lane] = (uint8_t)(sum[lane] >> 8);
+            out[lane] = (uint8_t)(sum[lane] < 65536 ? sum[lane] >> 8 : 255);
     }
 }
 
@@ -294,7 +295,8 @@ __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize 
                                         _mm_loadu_si128((const void *)right), 1);
             sum = _mm256_add_epi16(sum, _mm256_mulhi_epu16(pixels, *weights++));
         }
-        sum = _mm256_add_epi16(_mm256_add_epi16(sum, start), _mm256_srli_si256(sum, 8));
+        sum = _mm256_add_epi16(sum, _mm256_srli_si256(sum, 8));
+        sum = _mm256_adds_epu16(sum, start);
         sum = _mm256_srli_epi16(sum, 8);
         sum = _mm256_packus_epi16(sum, sum);
         store_rgb(out, (uint32_t)_mm256_extract_epi32(sum, 0));
