@@ -121,7 +121,8 @@ static int names_read(struct names *names, const char *path, bool follow, size_t
     if (code == 0 && errno)
         code = -errno;
     closedir(folder);
-    qsort(names->list, names->count, sizeof names->list[0], compare_names);
+    if (names->count > 1)
+        qsort(names->list, names->count, sizeof names->list[0], compare_names);
     return code;
 }
 
