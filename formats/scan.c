@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +51,16 @@ int scanner_report(struct scanner *scanner, uint64_t offset)
     return 0;
 }
 
+/* Behind "start: " when text begins so, else text. */
+static const char *skip_start(const char *text, const char *start)
+{
+    size_t length = strlen(start);
+
+    return strncmp(text, start, length) == 0 && strncmp(text + length, ": ", 2) == 0
+               ? text + length + 2
+               : text;
+}
+
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
 {
     char reason[FAIL_REASON_BYTES];
@@ -57,7 +68,11 @@ int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
     if (!scanner->scan->fault)
         return -code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    return scanner_fault(scanner, code, offset, reason);
+    /* The handler is told the file and the place apart. */
+    const char *what = skip_start(reason, scanner->path);
+    if (what != reason && strncmp(what, "offset ", 7) == 0 && strstr(what, ": "))
+        what = strstr(what, ": ") + 2;
+    return scanner_fault(scanner, code, offset, what);
 }
 
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code)

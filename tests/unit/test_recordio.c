@@ -319,6 +319,51 @@ static void idx_is_used_when_it_is_right(void **unused)
     }
 }
 
+/* With its .idx file a shard is not scanned: damage between the probed records is left to parse. */
+static void an_idx_saves_the_scan(void **unused)
+{
+    enum { RECORDS = 100 };
+    struct maker maker = {0};
+    char idx[RECORDS * 16] = "";
+    size_t idx_used = 0;
+
+    (void)unused;
+    for (int i = 0; i < RECORDS; i++) {
+        idx_used += (size_t)sprintf(idx + idx_used, "%d\t%zu\n", i, maker.used);
+        put_image(&maker, 0, "");
+    }
+    maker.bytes[2 * 32] ^= 1; /* the magic of record 2 */
+    folder_write("probed.rec", maker.bytes, maker.used);
+    assert_null(index_of("probed.rec", NULL));
+    folder_write("probed.idx", idx, idx_used);
+    struct catalog *catalog = index_of("probed.rec", NULL);
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, RECORDS);
+    catalog_destroy(catalog);
+}
+
+/* After damage in a first part, its later parts are not taken for records. */
+static void later_parts_are_skipped(void **unused)
+{
+    struct maker maker = {0};
+    struct faults faults = {0};
+    uint8_t payload[24] = {0};
+
+    (void)unused;
+    put_part(&maker, 1, payload, 24);
+    put_part(&maker, 2, payload, 24);
+    put_part(&maker, 3, payload, 24);
+    put_image(&maker, 5, "x");
+    maker.bytes[0] ^= 1;
+    folder_write("later.rec", maker.bytes, maker.used);
+    struct catalog *catalog = index_of("later.rec", &faults);
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, 1);
+    assert_int_equal(catalog->records[0].offset, 96);
+    assert_int_equal(faults.count, 1);
+    catalog_destroy(catalog);
+}
+
 static void folders_and_their_sets(void **unused)
 {
     struct maker maker = {0};
@@ -422,6 +467,8 @@ int main(void)
         cmocka_unit_test(parts_out_of_order_are_refused),
         cmocka_unit_test(any_damage_is_survived),
         cmocka_unit_test(idx_is_used_when_it_is_right),
+        cmocka_unit_test(an_idx_saves_the_scan),
+        cmocka_unit_test(later_parts_are_skipped),
         cmocka_unit_test(folders_and_their_sets),
         cmocka_unit_test(written_and_read_back),
         cmocka_unit_test(an_abandoned_shard_leaves_nothing),
