@@ -127,7 +127,7 @@ struct permutation permutation_start(uint64_t seed, uint64_t count)
         bits++;
     permutation.low_bits = (bits + 1) / 2;
     permutation.low_mask = (UINT64_C(1) << permutation.low_bits) - 1;
-    permutation.high_mask = (UINT64_C(1) << (bits / 2)) - 1;
+    permutation.high_count = ((count - 1) >> permutation.low_bits) + 1;
     for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
         hash += golden_gamma;
         permutation.keys[i] = random_mix(hash);
@@ -135,6 +135,7 @@ struct permutation permutation_start(uint64_t seed, uint64_t count)
     return permutation;
 }
 
+/* 32 bits. */
 static inline uint64_t feistel_round(uint64_t half, uint64_t key)
 {
     uint64_t product = (half + key) * 0x9e3779b97f4a7c15u;
@@ -144,15 +145,16 @@ static inline uint64_t feistel_round(uint64_t half, uint64_t key)
 
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
 {
-    const uint64_t *keys = permutation->keys;
+    const uint64_t *keys = permutation->keys, highs = permutation->high_count;
 
     if (permutation->count <= PERMUTATION_TABLE)
         return permutation->forward[index];
-    /* The domain is less than twice count, so the walk takes under two steps on average. */
+    /* The domain is larger than count by less than one row of low values: walks are rare. */
     do {
         uint64_t high = index >> permutation->low_bits, low = index & permutation->low_mask;
         for (int i = 0; i < PERMUTATION_ROUNDS; i += 2) {
-            high ^= feistel_round(low, keys[i]) & permutation->high_mask;
+            high += feistel_round(low, keys[i]) * highs >> 32;
+            high -= high >= highs ? highs : 0;
             low ^= feistel_round(high, keys[i + 1]) & permutation->low_mask;
         }
         index = high << permutation->low_bits | low;
@@ -162,7 +164,7 @@ uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
 
 uint64_t permutation_inverse(const struct permutation *permutation, uint64_t value)
 {
-    const uint64_t *keys = permutation->keys;
+    const uint64_t *keys = permutation->keys, highs = permutation->high_count;
 
     if (permutation->count <= PERMUTATION_TABLE)
         return permutation->inverse[value];
@@ -170,7 +172,8 @@ uint64_t permutation_inverse(const struct permutation *permutation, uint64_t val
         uint64_t high = value >> permutation->low_bits, low = value & permutation->low_mask;
         for (int i = PERMUTATION_ROUNDS - 2; i >= 0; i -= 2) {
             low ^= feistel_round(high, keys[i + 1]) & permutation->low_mask;
-            high ^= feistel_round(low, keys[i]) & permutation->high_mask;
+            high += highs - (feistel_round(low, keys[i]) * highs >> 32);
+            high -= high >= highs ? highs : 0;
         }
         value = high << permutation->low_bits | low;
     } while (value >= permutation->count);

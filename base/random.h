@@ -6,10 +6,11 @@
  * - random_mix(): the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
  * - struct random: xoshiro256** 1.0 (Blackman, Vigna 2018), seeded by SplitMix64.
  * - random_below(): unbiased, by multiplication and rejection (Lemire 2019).
- * - struct permutation: a bijection on [0, count) without a table of count: a Feistel network of
- *   six rounds on the fewest bits that hold count, walked until the value falls inside (Black
- *   and Rogaway 2002). Not for secrets. Up to 256 values are shuffled in a table instead, since
- *   so small a network does not reach all orders equally often.
+ * - struct permutation: a bijection on [0, count) without a table of count: six rounds of an
+ *   unbalanced Feistel network on rows x 2^k >= count, adding modulo the rows on one side and
+ *   exclusive-or on the other, walked until the value falls inside (Black and Rogaway 2002). Not
+ *   for secrets. Up to 256 values are shuffled in a table instead, since so small a network does
+ *   not reach all orders equally often.
  */
 #ifndef IOBENCH_BASE_RANDOM_H
 #define IOBENCH_BASE_RANDOM_H
@@ -41,7 +42,7 @@ struct permutation {
     union {
         struct {
             uint32_t low_bits;
-            uint64_t low_mask, high_mask;
+            uint64_t low_mask, high_count;
             uint64_t keys[PERMUTATION_ROUNDS];
         };
         struct {

@@ -4,6 +4,10 @@ noinst_PROGRAMS += bench/harness
 bench_harness_SOURCES = bench/harness.c
 bench_harness_LDADD = $(LIBIOBENCH_LIBS)
 
+noinst_PROGRAMS += bench/shuffle
+bench_shuffle_SOURCES = bench/shuffle.c
+bench_shuffle_LDADD = $(LIBIOBENCH_LIBS)
+
 noinst_PROGRAMS += bench/shuffle-quality
 bench_shuffle_quality_SOURCES = bench/shuffle-quality.c
 bench_shuffle_quality_LDADD = $(LIBIOBENCH_LIBS)

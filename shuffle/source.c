@@ -44,15 +44,42 @@ void *source_table(const struct plan_scope *scope, struct plan_traits *traits, u
 
 /* ---- units ---- */
 
-/* The first record of a shard that starts at or after a byte of it. */
-static uint64_t record_at_byte(const struct catalog *catalog, const struct shard *shard,
-                               uint64_t byte)
+static bool begins_before(const struct catalog *catalog, uint64_t record, uint64_t byte)
 {
-    uint64_t low = shard->first_record, high = low + shard->record_count;
+    return catalog_extent(catalog, record)->offset < byte;
+}
 
+/* The first record of a shard, from `first` on, that starts at or after a byte of it. Looked for
+ * in growing steps around a guess: chunks of a data set have nearly the same number of records. */
+static uint64_t record_at_byte(const struct catalog *catalog, const struct shard *shard,
+                               uint64_t first, uint64_t guess, uint64_t byte)
+{
+    const uint64_t end = shard->first_record + shard->record_count;
+    uint64_t low = guess < end ? guess : end - 1, high = end;
+
+    if (begins_before(catalog, low, byte)) {
+        for (uint64_t step = 1; low + step < end; step *= 2) {
+            if (!begins_before(catalog, low + step, byte)) {
+                high = low + step;
+                break;
+            }
+            low += step;
+        }
+        low++;
+    } else {
+        high = low;
+        low = first;
+        for (uint64_t step = 1; high > first + step; step *= 2) {
+            if (begins_before(catalog, high - step, byte)) {
+                low = high - step + 1;
+                break;
+            }
+            high -= step;
+        }
+    }
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (catalog_extent(catalog, middle)->offset < byte)
+        if (begins_before(catalog, middle, byte))
             low = middle + 1;
         else
             high = middle;
@@ -60,15 +87,25 @@ static uint64_t record_at_byte(const struct catalog *catalog, const struct shard
     return low;
 }
 
+/* At least as many as there are chunks. */
+static uint64_t bound_chunks(const struct source *source)
+{
+    const struct catalog *catalog = source->scope.catalog;
+    uint64_t count = 0;
+
+    for (uint32_t s = 0; s < catalog->shard_count; s++)
+        count += catalog->shards[s].stream_bytes / source->rules.chunk_bytes + 1;
+    return count < catalog->record_count ? count : catalog->record_count;
+}
+
 /* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several small
- * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. Sets
- * unit_first when it is there; returns the count either way. */
-static uint64_t find_chunks(const struct source *source, uint64_t *unit_first)
+ * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. */
+static void find_chunks(struct source *source)
 {
     const struct catalog *catalog = source->scope.catalog;
     const bool join = source->scope.partition != PLAN_SHARDS;
     const uint64_t chunk_bytes = source->rules.chunk_bytes;
-    uint64_t count = 0, joined_bytes = 0, last = UINT64_MAX;
+    uint64_t count = 0, joined_bytes = 0, length = 1;
 
     for (uint32_t s = 0; s < catalog->shard_count; s++) {
         const struct shard *shard = &catalog->shards[s];
@@ -81,16 +118,15 @@ static uint64_t find_chunks(const struct source *source, uint64_t *unit_first)
         }
         joined_bytes = shard->stream_bytes <= chunk_bytes ? shard->stream_bytes : 0;
         for (uint64_t first = shard->first_record; first < end;) {
-            if (unit_first)
-                unit_first[count] = first;
-            count++;
-            last = catalog_extent(catalog, first)->offset / chunk_bytes;
-            first = record_at_byte(catalog, shard, (last + 1) * chunk_bytes);
+            source->unit_first[count++] = first;
+            uint64_t chunk = catalog_extent(catalog, first)->offset / chunk_bytes;
+            first =
+                record_at_byte(catalog, shard, first, first + length, (chunk + 1) * chunk_bytes);
+            length = first < end ? first - source->unit_first[count - 1] : length;
         }
     }
-    if (unit_first)
-        unit_first[count] = catalog->record_count;
-    return count;
+    source->unit_first[count] = catalog->record_count;
+    source->unit_count = count;
 }
 
 static int make_units(struct source *source, struct plan_traits *traits)
@@ -104,12 +140,11 @@ static int make_units(struct source *source, struct plan_traits *traits)
         source->unit_count = source->scope.catalog->shard_count;
         return 0;
     case SOURCE_CHUNKS:
-        source->unit_count = find_chunks(source, NULL);
-        source->unit_first = source_table(&source->scope, traits, source->unit_count + 1,
+        source->unit_first = source_table(&source->scope, traits, bound_chunks(source) + 1,
                                           sizeof(uint64_t), "its table of chunks");
         if (!source->unit_first)
             return -ENOMEM;
-        find_chunks(source, source->unit_first);
+        find_chunks(source);
         return 0;
     }
     return 0;
@@ -142,9 +177,13 @@ static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
 static uint64_t record_at_global_byte(const struct catalog *catalog, uint64_t byte)
 {
     for (uint32_t s = 0; s < catalog->shard_count; s++) {
-        if (byte < catalog->shards[s].stream_bytes)
-            return record_at_byte(catalog, &catalog->shards[s], byte);
-        byte -= catalog->shards[s].stream_bytes;
+        const struct shard *shard = &catalog->shards[s];
+        if (byte < shard->stream_bytes && shard->record_count)
+            return record_at_byte(catalog, shard, shard->first_record,
+                                  shard->first_record + shard->record_count / 2, byte);
+        if (byte < shard->stream_bytes)
+            return shard->first_record;
+        byte -= shard->stream_bytes;
     }
     return catalog->record_count;
 }
