@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/backend.h trainer/graph.h \
+	trainer/backend.h trainer/graph.c trainer/graph.h \
+	trainer/networks/alexnet.c \
+	trainer/networks/googlenet.c \
+	trainer/networks/inception_bn.c \
+	trainer/networks/inception_v3.c \
+	trainer/networks/lenet.c \
+	trainer/networks/networks.h trainer/networks/registry.c \
+	trainer/networks/resnet.c trainer/networks/vgg.c \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \
 	trainer/accelerator.c trainer/accelerator.h \

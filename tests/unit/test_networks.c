@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every network against what is published of it. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "trainer/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void parameters_and_operations_are_as_published(void **unused)
+{
+    (void)unused;
+    for (const struct network *const *n = network_registry; *n; n++) {
+        const struct network *network = *n;
+        struct graph *graph = network->build(network->side, network->classes);
+        if (!graph)
+            fail_msg("%s: %s", network->name, fail_reason());
+        struct graph_cost cost = graph_cost(graph);
+        if (getenv("IOBENCH_SHOW"))
+            print_message("%s %llu parameters, %.3f GMAC\n", network->name,
+                          (unsigned long long)cost.parameters, (double)cost.forward_macs * 1e-9);
+        if (network->published_parameters && cost.parameters != network->published_parameters)
+            fail_msg("%s has %llu parameters, published are %llu", network->name,
+                     (unsigned long long)cost.parameters,
+                     (unsigned long long)network->published_parameters);
+        double gmacs = (double)cost.forward_macs * 1e-9;
+        if (network->published_gmacs > 0 && fabs(gmacs / network->published_gmacs - 1) > 0.01)
+            fail_msg("%s takes %.3f GMAC, published are %.3f", network->name, gmacs,
+                     network->published_gmacs);
+        graph_destroy(graph);
+    }
+}
+
+/* Finished gradients must be a growing prefix of the arena. */
+static void parameters_lie_in_backward_order(void **unused)
+{
+    const struct network *network = network_find("resnet50");
+    struct graph *graph = network->build(64, 10);
+
+    (void)unused;
+    assert_non_null(graph);
+    for (uint32_t i = 1; i < graph->parameter_count; i++) {
+        const struct graph_parameter *first = &graph->parameters[i - 1];
+        const struct graph_parameter *later = &graph->parameters[i];
+        assert_true(later->node >= first->node);
+        assert_int_equal(later->offset + later->count, first->offset);
+    }
+    assert_int_equal(graph->parameters[0].offset + graph->parameters[0].count,
+                     graph->parameter_floats);
+    graph_destroy(graph);
+}
+
+static void starting_values_are_as_asked(void **unused)
+{
+    const struct network *network = network_find("tiny");
+    struct graph *graph = network->build(32, 10);
+    float *values = calloc(graph->parameter_floats, sizeof *values);
+    float *again = calloc(graph->parameter_floats, sizeof *again);
+
+    (void)unused;
+    graph_initialise(graph, 7, values);
+    graph_initialise(graph, 7, again);
+    assert_memory_equal(values, again, graph->parameter_floats * sizeof *values);
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        const float *v = values + parameter->offset;
+        double sum = 0, squares = 0, count = (double)parameter->count;
+        for (uint64_t j = 0; j < parameter->count; j++) {
+            sum += v[j];
+            squares += (double)v[j] * v[j];
+        }
+        if (parameter->deviation == 0) {
+            assert_true(fabs(sum / count - parameter->start) < 1e-6);
+            continue;
+        }
+        double deviation = sqrt(squares / count), error = 5 / sqrt(2 * count);
+        assert_true(fabs(deviation / parameter->deviation - 1) < error);
+        assert_true(fabs(sum / count) < 5 * parameter->deviation / sqrt(count));
+    }
+    free(values);
+    free(again);
+    graph_destroy(graph);
+}
+
+static void a_network_that_does_not_fit_is_refused(void **unused)
+{
+    (void)unused;
+    assert_null(network_find("vgg16")->build(16, 10));
+    assert_non_null(strstr(fail_reason(), "window does not fit"));
+    assert_null(network_find("nonesuch"));
+    assert_non_null(strstr(fail_reason(), "resnet50"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_and_operations_are_as_published),
+        cmocka_unit_test(parameters_lie_in_backward_order),
+        cmocka_unit_test(starting_values_are_as_asked),
+        cmocka_unit_test(a_network_that_does_not_fit_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/graph.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double bn_epsilon = 1e-5, bn_momentum = 0.1;
+
+struct graph *graph_create(struct graph_shape input, uint32_t classes)
+{
+    struct graph *graph = memory_zeroed(sizeof *graph);
+
+    if (!graph)
+        return NULL;
+    graph->classes = classes;
+    graph->node_capacity = 512;
+    graph->parameter_capacity = 1024;
+    graph->nodes = memory_array(graph->node_capacity, sizeof *graph->nodes);
+    graph->parameters = memory_array(graph->parameter_capacity, sizeof *graph->parameters);
+    if (!graph->nodes || !graph->parameters) {
+        graph_destroy(graph);
+        return NULL;
+    }
+    graph->nodes[graph->node_count++] = (struct graph_node){
+        .name = "input",
+        .kind = GRAPH_INPUT,
+        .shape = input,
+        .weight = UINT32_MAX,
+        .bias = UINT32_MAX,
+        .gamma = UINT32_MAX,
+        .beta = UINT32_MAX,
+    };
+    return graph;
+}
+
+void graph_destroy(struct graph *graph)
+{
+    if (!graph)
+        return;
+    free(graph->nodes);
+    free(graph->parameters);
+    free(graph);
+}
+
+/* Keep the first error; building goes on so that a network reads as a list. */
+__attribute__((format(printf, 3, 4))) static void refuse(struct graph *graph, int code,
+                                                         const char *format, ...)
+{
+    va_list arguments;
+
+    if (graph->code)
+        return;
+    graph->code = code;
+    va_start(arguments, format);
+    vsnprintf(graph->reason, sizeof graph->reason, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- nodes ---- */
+
+static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *name,
+                         const uint32_t *inputs, uint32_t input_count, struct graph_shape shape)
+{
+    if (graph->node_count == graph->node_capacity) {
+        struct graph_node *larger =
+            reallocarray(graph->nodes, graph->node_capacity * 2, sizeof *larger);
+        if (!larger) {
+            refuse(graph, ENOMEM, "out of memory for %u nodes", graph->node_count);
+            return 0;
+        }
+        graph->nodes = larger;
+        graph->node_capacity *= 2;
+    }
+    uint32_t number = graph->node_count++;
+    struct graph_node *node = &graph->nodes[number];
+    *node = (struct graph_node){.kind = kind,
+                                .input_count = input_count,
+                                .shape = shape,
+                                .groups = 1,
+                                .weight = UINT32_MAX,
+                                .bias = UINT32_MAX,
+                                .gamma = UINT32_MAX,
+                                .beta = UINT32_MAX};
+    memcpy(node->inputs, inputs, input_count * sizeof *inputs);
+    if (name)
+        snprintf(node->name, sizeof node->name, "%s", name);
+    else
+        snprintf(node->name, sizeof node->name, "node%u", number);
+    return number;
+}
+
+/* The same as another node but for the kind. */
+static uint32_t add_like(struct graph *graph, enum graph_kind kind, const char *name,
+                         uint32_t input)
+{
+    return add_node(graph, kind, name, &input, 1, graph->nodes[input].shape);
+}
+
+static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_parameter_kind kind,
+                              uint64_t count)
+{
+    static const char *const names[] = {[GRAPH_WEIGHT] = "weight",
+                                        [GRAPH_BIAS] = "bias",
+                                        [GRAPH_GAMMA] = "gamma",
+                                        [GRAPH_BETA] = "beta"};
+
+    if (graph->parameter_count == graph->parameter_capacity) {
+        struct graph_parameter *larger =
+            reallocarray(graph->parameters, graph->parameter_capacity * 2, sizeof *larger);
+        if (!larger) {
+            refuse(graph, ENOMEM, "out of memory for %u parameters", graph->parameter_count);
+            return 0;
+        }
+        graph->parameters = larger;
+        graph->parameter_capacity *= 2;
+    }
+    uint32_t number = graph->parameter_count++;
+    struct graph_parameter *parameter = &graph->parameters[number];
+    *parameter = (struct graph_parameter){
+        .kind = kind, .node = node, .count = count, .decays = kind == GRAPH_WEIGHT};
+    snprintf(parameter->name, sizeof parameter->name, "%s.%s", graph->nodes[node].name,
+             names[kind]);
+    return number;
+}
+
+/* Output size of a window over one side, or 0 when it does not fit. */
+static uint32_t windowed(uint32_t side, uint32_t window, uint32_t stride, uint32_t pads)
+{
+    if (stride == 0 || window == 0 || side + pads < window)
+        return 0;
+    return (side + pads - window) / stride + 1;
+}
+
+static struct graph_shape windowed_shape(struct graph *graph, uint32_t input, uint32_t channels,
+                                         const struct graph_window *window)
+{
+    const struct graph_node *from = &graph->nodes[input];
+    struct graph_shape shape = {
+        .channels = channels,
+        .height = windowed(from->shape.height, window->height, window->stride,
+                           window->pad_top + window->pad_bottom),
+        .width = windowed(from->shape.width, window->width, window->stride,
+                          window->pad_left + window->pad_right),
+    };
+
+    if (shape.height == 0 || shape.width == 0)
+        refuse(graph, EINVAL, "a %u x %u window does not fit the %u x %u output of %s",
+               window->height, window->width, from->shape.height, from->shape.width, from->name);
+    return shape;
+}
+
+uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
+                           struct graph_window window, uint32_t groups, bool bias)
+{
+    uint32_t in = graph->nodes[input].shape.channels;
+    struct graph_shape shape = windowed_shape(graph, input, channels, &window);
+
+    if (groups == 0 || in % groups || channels % groups) {
+        refuse(graph, EINVAL, "%s: %u groups do not divide %u and %u channels", name, groups, in,
+               channels);
+        return 0;
+    }
+    uint32_t number = add_node(graph, GRAPH_CONVOLUTION, name, &input, 1, shape);
+    graph->nodes[number].window = window;
+    graph->nodes[number].groups = groups;
+    uint64_t fan_in = (uint64_t)in / groups * window.height * window.width;
+    uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, fan_in * channels);
+    graph->parameters[weight].deviation = sqrt(2.0 / (double)fan_in); /* He et al. 2015 */
+    graph->nodes[number].weight = weight;
+    if (bias)
+        graph->nodes[number].bias = add_parameter(graph, number, GRAPH_BIAS, channels);
+    return number;
+}
+
+uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input, double gamma_start)
+{
+    uint32_t number = add_like(graph, GRAPH_BATCH_NORM, name, input);
+    uint32_t channels = graph->nodes[number].shape.channels;
+
+    graph->nodes[number].epsilon = bn_epsilon;
+    graph->nodes[number].momentum = bn_momentum;
+    graph->nodes[number].gamma = add_parameter(graph, number, GRAPH_GAMMA, channels);
+    graph->parameters[graph->nodes[number].gamma].start = gamma_start;
+    graph->nodes[number].beta = add_parameter(graph, number, GRAPH_BETA, channels);
+    graph->statistic_floats += 2 * (uint64_t)channels;
+    return number;
+}
+
+uint32_t graph_relu(struct graph *graph, uint32_t input)
+{
+    return add_like(graph, GRAPH_RELU, NULL, input);
+}
+
+static uint32_t add_pool(struct graph *graph, enum graph_kind kind, uint32_t input,
+                         struct graph_window window)
+{
+    struct graph_shape shape =
+        windowed_shape(graph, input, graph->nodes[input].shape.channels, &window);
+    uint32_t number = add_node(graph, kind, NULL, &input, 1, shape);
+
+    graph->nodes[number].window = window;
+    return number;
+}
+
+uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct graph_window window)
+{
+    return add_pool(graph, GRAPH_MAX_POOL, input, window);
+}
+
+uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct graph_window window)
+{
+    return add_pool(graph, GRAPH_AVERAGE_POOL, input, window);
+}
+
+uint32_t graph_global_pool(struct graph *graph, uint32_t input)
+{
+    const struct graph_shape *shape = &graph->nodes[input].shape;
+
+    return add_pool(
+        graph, GRAPH_AVERAGE_POOL, input,
+        (struct graph_window){.height = shape->height, .width = shape->width, .stride = 1});
+}
+
+uint32_t graph_add(struct graph *graph, uint32_t a, uint32_t b)
+{
+    const struct graph_shape *x = &graph->nodes[a].shape, *y = &graph->nodes[b].shape;
+
+    if (x->channels != y->channels || x->height != y->height || x->width != y->width)
+        refuse(graph, EINVAL, "cannot add %s and %s: their shapes differ", graph->nodes[a].name,
+               graph->nodes[b].name);
+    return add_node(graph, GRAPH_ADD, NULL, (uint32_t[]){a, b}, 2, *x);
+}
+
+uint32_t graph_concat(struct graph *graph, const uint32_t *inputs, uint32_t count)
+{
+    if (count == 0 || count > GRAPH_INPUTS_MAX) {
+        refuse(graph, EINVAL, "cannot join %u tensors", count);
+        return 0;
+    }
+    struct graph_shape shape = graph->nodes[inputs[0]].shape;
+    for (uint32_t i = 1; i < count; i++) {
+        const struct graph_shape *other = &graph->nodes[inputs[i]].shape;
+        if (other->height != shape.height || other->width != shape.width)
+            refuse(graph, EINVAL, "cannot join %s and %s: their sizes differ",
+                   graph->nodes[inputs[0]].name, graph->nodes[inputs[i]].name);
+        shape.channels += other->channels;
+    }
+    return add_node(graph, GRAPH_CONCAT, NULL, inputs, count, shape);
+}
+
+uint32_t graph_fully_connected(struct graph *graph, const char *name, uint32_t input,
+                               uint32_t channels)
+{
+    const struct graph_shape from = graph->nodes[input].shape;
+    uint64_t in = (uint64_t)from.channels * from.height * from.width;
+    uint32_t number = add_node(graph, GRAPH_FULLY_CONNECTED, name, &input, 1,
+                               (struct graph_shape){channels, 1, 1});
+    uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, in * channels);
+
+    /* The classifier starts small; hidden layers start as convolutions do. */
+    graph->parameters[weight].deviation =
+        channels == graph->classes ? 0.01 : sqrt(2.0 / (double)in);
+    graph->nodes[number].weight = weight;
+    graph->nodes[number].bias = add_parameter(graph, number, GRAPH_BIAS, channels);
+    return number;
+}
+
+uint32_t graph_lrn(struct graph *graph, uint32_t input, uint32_t size, double alpha, double beta,
+                   double k)
+{
+    uint32_t number = add_like(graph, GRAPH_LRN, NULL, input);
+    struct graph_node *node = &graph->nodes[number];
+
+    node->window = (struct graph_window){.height = size, .width = 1, .stride = 1};
+    node->lrn_alpha = alpha;
+    node->lrn_beta = beta;
+    node->lrn_k = k;
+    return number;
+}
+
+uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate)
+{
+    uint32_t number = add_like(graph, GRAPH_DROPOUT, NULL, input);
+
+    graph->nodes[number].dropout_rate = rate;
+    return number;
+}
+
+/* ---- the whole ---- */
+
+int graph_seal(struct graph *graph)
+{
+    if (graph->code)
+        return fail(graph->code, "%s", graph->reason);
+    const struct graph_shape *last = &graph->nodes[graph->node_count - 1].shape;
+    if (last->channels != graph->classes || last->height != 1 || last->width != 1)
+        return fail(EINVAL, "the network ends with %u x %u x %u numbers, not %u logits",
+                    last->channels, last->height, last->width, graph->classes);
+    graph->parameter_floats = 0;
+    for (uint32_t i = graph->parameter_count; i-- > 0;) {
+        graph->parameters[i].offset = graph->parameter_floats;
+        graph->parameter_floats += graph->parameters[i].count;
+    }
+    return 0;
+}
+
+struct graph_cost graph_cost(const struct graph *graph)
+{
+    struct graph_cost cost = {.parameters = graph->parameter_floats};
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        uint64_t plane = (uint64_t)node->shape.height * node->shape.width;
+        cost.activation_bytes += node->shape.channels * plane * sizeof(float);
+        /* Each weight is used once an output pixel; a fully connected layer has one. */
+        if (node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED)
+            cost.forward_macs += graph->parameters[node->weight].count * plane;
+    }
+    return cost;
+}
+
+void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters)
+{
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        struct random random = random_start(random_hash(seed, i, parameter->count));
+        float *values = parameters + parameter->offset;
+        for (uint64_t j = 0; j < parameter->count; j++)
+            values[j] = parameter->deviation > 0
+                            ? (float)(parameter->deviation * random_normal(&random))
+                            : (float)parameter->start;
+    }
+}

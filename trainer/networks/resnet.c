@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Residual networks. ImageNet form: He et al. 2016 (arXiv 1512.03385), table 1, with the stride in
+ * the 3x3 convolution ("v1.5", as all frameworks train it today). CIFAR form: the same paper,
+ * section 4.2, with projection short cuts where the shape changes. `tiny` is ours: the bottleneck
+ * form with one block a stage and a width of 16, to train on a CPU.
+ */
+#include "trainer/networks/networks.h"
+
+#include <stdio.h>
+
+static uint32_t conv_bn(struct graph *graph, const char *block, const char *part, uint32_t input,
+                        uint32_t channels, struct graph_window window)
+{
+    char name[GRAPH_NAME_BYTES];
+
+    snprintf(name, sizeof name, "%.30s.conv%s", block, part);
+    uint32_t x = graph_convolution(graph, name, input, channels, window, 1, false);
+    snprintf(name, sizeof name, "%.30s.bn%s", block, part);
+    return graph_batch_norm(graph, name, x, 1);
+}
+
+static uint32_t shortcut(struct graph *graph, const char *block, uint32_t input, uint32_t channels,
+                         uint32_t stride)
+{
+    if (stride == 1 && graph->nodes[input].shape.channels == channels)
+        return input;
+    return conv_bn(graph, block, "0", input, channels, graph_square(1, stride, 0));
+}
+
+static uint32_t bottleneck(struct graph *graph, const char *block, uint32_t input, uint32_t width,
+                           uint32_t stride)
+{
+    uint32_t x = graph_relu(graph, conv_bn(graph, block, "1", input, width, graph_square(1, 1, 0)));
+
+    x = graph_relu(graph, conv_bn(graph, block, "2", x, width, graph_square(3, stride, 1)));
+    x = conv_bn(graph, block, "3", x, 4 * width, graph_square(1, 1, 0));
+    return graph_relu(graph, graph_add(graph, x, shortcut(graph, block, input, 4 * width, stride)));
+}
+
+static uint32_t basic(struct graph *graph, const char *block, uint32_t input, uint32_t width,
+                      uint32_t stride)
+{
+    uint32_t x =
+        graph_relu(graph, conv_bn(graph, block, "1", input, width, graph_square(3, stride, 1)));
+
+    x = conv_bn(graph, block, "2", x, width, graph_square(3, 1, 1));
+    return graph_relu(graph, graph_add(graph, x, shortcut(graph, block, input, width, stride)));
+}
+
+typedef uint32_t (*block_builder)(struct graph *graph, const char *block, uint32_t input,
+                                  uint32_t width, uint32_t stride);
+
+static struct graph *finish(struct graph *graph, uint32_t input, uint32_t classes,
+                            block_builder block, uint32_t width, const uint32_t *depths,
+                            uint32_t stages)
+{
+    uint32_t x = input;
+
+    for (uint32_t stage = 0; stage < stages; stage++)
+        for (uint32_t i = 0; i < depths[stage]; i++) {
+            char name[GRAPH_NAME_BYTES];
+            snprintf(name, sizeof name, "stage%u.block%u", stage + 1, i + 1);
+            x = block(graph, name, x, width << stage, stage > 0 && i == 0 ? 2 : 1);
+        }
+    graph_fully_connected(graph, "fc", graph_global_pool(graph, x), classes);
+    return networks_finish(graph);
+}
+
+/* The stem is a 7x7 convolution of stride 2 and a max pool. */
+static struct graph *imagenet_form(uint32_t side, uint32_t classes, uint32_t width,
+                                   const uint32_t *depths)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
+
+    if (!graph)
+        return NULL;
+    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, width, graph_square(7, 2, 3)));
+    x = graph_max_pool(graph, x, graph_square(3, 2, 1));
+    return finish(graph, x, classes, bottleneck, width, depths, 4);
+}
+
+static struct graph *build_resnet50(uint32_t side, uint32_t classes)
+{
+    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 4, 6, 3});
+}
+
+static struct graph *build_resnet101(uint32_t side, uint32_t classes)
+{
+    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 4, 23, 3});
+}
+
+static struct graph *build_resnet152(uint32_t side, uint32_t classes)
+{
+    return imagenet_form(side, classes, 64, (const uint32_t[]){3, 8, 36, 3});
+}
+
+static struct graph *build_resnet110(uint32_t side, uint32_t classes)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
+
+    if (!graph)
+        return NULL;
+    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
+    return finish(graph, x, classes, basic, 16, (const uint32_t[]){18, 18, 18}, 3);
+}
+
+static struct graph *build_tiny(uint32_t side, uint32_t classes)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
+
+    if (!graph)
+        return NULL;
+    uint32_t x = graph_relu(graph, conv_bn(graph, "stem", "", 0, 16, graph_square(3, 1, 1)));
+    return finish(graph, x, classes, bottleneck, 16, (const uint32_t[]){1, 1, 1, 1}, 4);
+}
+
+const struct network network_resnet50 = {
+    .name = "resnet50",
+    .summary = "ResNet-50 v1.5",
+    .source = "He et al. 2016; stride in the 3x3 convolution",
+    .side = 224,
+    .classes = 1000,
+    .build = build_resnet50,
+    .published_parameters = 25557032, /* torchvision resnet50 */
+    .published_gmacs = 4.089,
+};
+
+const struct network network_resnet101 = {
+    .name = "resnet101",
+    .summary = "ResNet-101 v1.5",
+    .source = "He et al. 2016; stride in the 3x3 convolution",
+    .side = 224,
+    .classes = 1000,
+    .build = build_resnet101,
+    .published_parameters = 44549160, /* torchvision resnet101 */
+    .published_gmacs = 7.801,
+};
+
+const struct network network_resnet152 = {
+    .name = "resnet152",
+    .summary = "ResNet-152 v1.5",
+    .source = "He et al. 2016; stride in the 3x3 convolution",
+    .side = 224,
+    .classes = 1000,
+    .build = build_resnet152,
+    .published_parameters = 60192808, /* torchvision resnet152 */
+    .published_gmacs = 11.514,
+};
+
+const struct network network_resnet110 = {
+    .name = "resnet110",
+    .summary = "ResNet-110 for images of 32 pixels",
+    .source = "He et al. 2016, section 4.2; projection short cuts",
+    .side = 32,
+    .classes = 10,
+    .build = build_resnet110,
+    .published_parameters = 1730714, /* 1.7 M in table 6; counted with projections */
+    .published_gmacs = 0.255,
+};
+
+const struct network network_tiny = {
+    .name = "tiny",
+    .summary = "bottleneck ResNet, one block a stage, width 16, to train on a CPU",
+    .source = "this project",
+    .side = 32,
+    .classes = 10,
+    .build = build_tiny,
+};
