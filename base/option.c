@@ -109,8 +109,9 @@ static int check_range(const struct option_spec *row, double value)
     if ((row->minimum != 0 || row->maximum != 0) &&
         (value < row->minimum || (row->maximum > row->minimum && value > row->maximum))) {
         if (row->maximum > row->minimum)
-            return fail(EINVAL, "%g is not within %g .. %g", value, row->minimum, row->maximum);
-        return fail(EINVAL, "%g is less than %g", value, row->minimum);
+            return fail(EINVAL, "%.12g is not within %.12g .. %.12g", value, row->minimum,
+                        row->maximum);
+        return fail(EINVAL, "%.12g is less than %.12g", value, row->minimum);
     }
     return 0;
 }

@@ -80,17 +80,21 @@ static void tell(const char *section, const char *name, const struct finding *fi
         print_wrapped("", finding->advice);
 }
 
-static void look_all(const char *section, const struct doctor_check *checks, const char *path,
+/* False when the first check failed: there is nothing to look at. */
+static bool look_all(const char *section, const struct doctor_check *checks, const char *path,
                      json_t *all)
 {
     if (!all)
         printf("%s\n", section);
-    for (; checks->name; checks++) {
+    for (int i = 0; checks[i].name; i++) {
         struct finding finding = {0};
         fail_clear();
-        checks->look(path, &finding);
-        tell(section, checks->name, &finding, all);
+        checks[i].look(path, &finding);
+        tell(section, checks[i].name, &finding, all);
+        if (i == 0 && finding.state == DOCTOR_NO)
+            return false;
     }
+    return true;
 }
 
 /* Plug-ins that are built in but do not work here. */
@@ -119,19 +123,21 @@ static int doctor_run(const struct invocation *invocation)
     const struct doctor_settings *settings = invocation->settings;
     const char *path = invocation->count ? invocation->operands[0] : NULL;
     json_t *all = settings->json ? json_array() : NULL;
+    int status = COMMAND_OK;
 
     look_all("This machine", doctor_machine, path, all);
     look_plugins(all);
     for (int i = 0; i < invocation->count; i++) {
         if (!all)
             putchar('\n');
-        look_all(invocation->operands[i], doctor_path, invocation->operands[i], all);
+        if (!look_all(invocation->operands[i], doctor_path, invocation->operands[i], all))
+            status = COMMAND_FAILED;
     }
     if (all && json_file_write(settings->json, all))
         return command_failed(invocation);
     if (!all && !path)
         puts("\nName the place of the data (iobench doctor PATH) to have it looked at too.");
-    return COMMAND_OK;
+    return status;
 }
 
 const struct command command_doctor = {

@@ -168,7 +168,7 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
            settings->busy_percent);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
-           "such clients", "one feeds GPUs");
+           "such clients", "GPUs a client");
     return each_gpu(&basis, settings, NULL);
 }
 

@@ -74,9 +74,9 @@ static void print_settings(const struct page *page)
     bytes_text(result->memory_bytes, memory, sizeof memory);
     if (job->iodepth || result->iodepth)
         words_count(job->iodepth ? job->iodepth : result->iodepth, depth);
-    if (result->reader_engine[0])
-        print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
-                    result->reader_engine, depth, block, memory);
+    print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
+                result->reader_engine[0] ? result->reader_engine : job->reader, depth, block,
+                memory);
     if (job->ranks > 1)
         snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->rank, job->ranks);
     if (job->limit_samples)
@@ -439,8 +439,9 @@ void report_plan(FILE *stream, const struct result *result)
     bytes_text(result->memory_bytes, memory, sizeof memory);
     print_entry(&page, "Memory", "%s for records; the order holds %s of them at once", memory,
                 words_count(result->slots, slots));
-    print_entry(&page, "Would do", "%" PRIu64 " runs of %" PRIu64 " epochs", result->job->runs,
-                result->job->epochs);
+    print_entry(&page, "Would do", "%" PRIu64 " run%s of %" PRIu64 " epoch%s", result->job->runs,
+                result->job->runs == 1 ? "" : "s", result->job->epochs,
+                result->job->epochs == 1 ? "" : "s");
     for (uint32_t i = 0; i < result->notice_count; i++)
         print_entry(&page, "Note", "%s", result->notices[i]);
 }

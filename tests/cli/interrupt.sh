@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# SIGINT ends a run in order: what was finished is shown, marked invalid.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 40
+tried="iobench, interrupted"
+# One run takes 0.2 s, and there are a thousand.
+"$IOBENCH" --data "$tmp/recordio" --no-calibrate --runs 1000 -B 10 --trainer replay:rate=200 \
+    --json "$tmp/a.json" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+sleep 0.7
+kill -INT $pid
+wait $pid
+status=$?
+[ $status -eq 1 ] || fault "exit status $status, not 1"
+out "INVALID"
+out "interrupted"
+err "interrupted"
+grep -q '"valid": false' "$tmp/a.json" || fault "the JSON does not say that it is invalid"
+finish

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Job files: sections, global options, errors with file and line.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 40
+
+cat >"$tmp/good.ini" <<EOF
+# two jobs
+[global]
+data=$tmp/recordio
+batch_size = 8
+no-such-comment-here=1
+EOF
+try 2 "$tmp/good.ini"
+err "good.ini: there is no job"
+cat >>"$tmp/good.ini" <<EOF
+[one]
+shuffle=none
+EOF
+try 2 "$tmp/good.ini"
+err "good.ini:5: there is no option 'no-such-comment-here'"
+
+cat >"$tmp/good.ini" <<EOF
+; two jobs
+[global]
+data=$tmp/recordio
+batch_size = 8
+runs=1
+calibrate=no
+json=$tmp/all.json
+
+[one]
+shuffle=none
+[two]
+  shuffle = buffer:5
+digest
+EOF
+try 0 "$tmp/good.ini"
+out ": one"
+out ": two"
+out "shuffle none"
+out "shuffle buffer:5"
+out "batches of 8"
+out "Digest"
+empty err
+[ "$(grep -c '"samples_per_s_low95"' "$tmp/all.json")" -eq 2 ] || fault "not both jobs in the JSON"
+# The command line has the last word.
+try 0 run --shuffle epoch "$tmp/good.ini" --dry-run
+out "shuffle epoch"
+no_out "shuffle none"
+
+bad() {
+    printf '%b' "$2" >"$tmp/bad.ini"
+    try 2 "$tmp/bad.ini"
+    err "$1"
+    empty out
+}
+bad "bad.ini:1: an option before the first" 'runs=1\n'
+bad "bad.ini:2: there is no option 'rnus'; did you mean 'runs'?" '[a]\nrnus=1\n'
+bad "bad.ini:2: epochs: 'x'" '[a]\nepochs=x\n'
+bad "bad.ini:3: epochs needs a value" '[a]\n\nepochs\n'
+bad "bad.ini:1: a section is" '[a\n'
+bad "bad.ini:1: the section has no name" '[ ]\n'
+bad "bad.ini: there is no job" '[global]\nruns=1\n'
+bad "bad.ini: there is no job" ''
+bad "NUL" '[a]\n\0000\n'
+# All jobs are looked at before the first one runs.
+bad "rank" "[a]\ndata=$tmp/recordio\n[b]\ndata=$tmp/recordio\nrank=5\n"
+finish

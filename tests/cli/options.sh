@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Command lines: what is understood, what is refused, with which words and exit status.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+
+try 0 --version
+out "iobench "
+empty err
+try 0 --help
+out "Commands:"
+out "--drop-caches"
+empty err
+try 0 -h
+out "Commands:"
+try 0 --help=all
+out "--server-drop-cmd"
+out "gpus=N"
+for command in run pack verify inspect list doctor compare size completion help; do
+    try 0 help $command
+    out "Usage: iobench $command"
+    empty err
+    try 0 $command --help
+    out "Usage: iobench $command"
+done
+for name in compare size completion; do
+    try 0 help $name
+    saved help-$name.txt
+done
+try 0 help --man
+out ".TH IOBENCH 1"
+try 0 completion
+out "complete -F _iobench iobench"
+if command -v bash >/dev/null; then
+    bash -n "$tmp/out" || fault "bash does not understand it"
+fi
+try 0 list
+out "replay"
+try 0 list reader
+no_out "replay"
+try 0 list --json
+out '"usable": true'
+
+# Wrong requests: nothing is done, the status is 2, and the nearest name is offered.
+try 2 --iodpth 3
+err "there is no option '--iodpth'; did you mean '--iodepth'?"
+empty out
+try 2 --batch 3
+err "did you mean '--batch-size'?"
+try 2 run --epochs
+err "--epochs needs a value"
+try 2 --epochs 0
+err "--epochs: 0 is not within 1 .. 1048576"
+try 2 --epochs=many
+err "--epochs: 'many' is not"
+try 2 --drop-caches=maybe
+err "no, yes, strict"
+try 2 -Z
+err "there is no option '-Z'"
+try 2 rnu
+err "did you mean 'run'?"
+try 2 help rnu
+err "did you mean 'run'?"
+try 2 list raeder
+err "did you mean 'reader'?"
+try 2 --no-epochs
+err "there is no option"
+try 2 --no-crc=yes
+err "takes no value"
+try 2 --data / --reader urnig
+err "there are: "
+try 2 --data / --shuffle buffer:size=-1
+err "size"
+try 2 --data / --format rekordio
+err "there is no format 'rekordio'"
+try 2 --data / --rank 3 --ranks 2
+err "numbered 0 to 1"
+try 2 --data / --server-drop-cmd true
+err "only with --drop-caches"
+try 2 --data / --reader null --direct
+err "null"
+try 2 --data / --json - --csv -
+err "standard output"
+try 2 --data "$tmp/nowhere"
+err "does not exist"
+try 2 nowhere.ini
+err "nowhere.ini"
+try 2 compare one.json
+err "missing"
+try 2 compare a b c
+err "one operand too many"
+try 1 compare "$tmp/nowhere.json" "$tmp/nowhere.json"
+err "nowhere.json"
+try 2 size --gpu k80
+err "k80"
+
+# All ways of writing an option mean the same.
+make_set recordio 40
+for way in "--seed=77" "--seed 77"; do
+    # shellcheck disable=SC2086 # two words
+    try 0 run --data "$tmp/recordio" --dry-run $way -B8 -q 4 -t=1
+    out "seed 77"
+    out "batches of 8"
+    out "depth 4"
+    out "on 1 worker"
+done
+try 0 --data "$tmp/recordio" --dry-run --iodepth auto --no-crc --on-error skip
+out "depth auto"
+finish

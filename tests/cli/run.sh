@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Real runs on a small set: output, files, exit status.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 60
+set -- --data "$tmp/recordio" --no-calibrate --runs 2 -B 16
+
+# In a pipe there is no progress; data goes to stdout only.
+try 0 "$@" --epochs 2
+out "valid"
+out "2 runs of 2 epochs"
+out "First epoch"
+out "Later epochs"
+no_out "$(printf '\r')"
+empty err
+
+# The same samples arrive whatever the order.
+try 0 "$@" --digest --shuffle none
+grep Digest "$tmp/out" >"$tmp/digest"
+out "all epochs agree"
+try 0 "$@" --digest --shuffle buffer:7 --reader pread
+grep Digest "$tmp/out" | cmp -s - "$tmp/digest" || fault "another digest"
+
+# Files hold the whole result; - takes the place of the table.
+try 0 "$@" --json "$tmp/a.json" --csv "$tmp/a.csv" --label "two words"
+out "two words"
+grep -q '"schema": "iobench-result"' "$tmp/a.json" || fault "no JSON"
+grep -q '"label": "two words"' "$tmp/a.json" || fault "no label"
+[ "$(wc -l <"$tmp/a.csv")" -eq 3 ] || fault "not one CSV row an epoch"
+[ -z "$(find "$tmp" -name '*.partial')" ] || fault "a draft was left"
+try 0 "$@" --json -
+no_out "Feeds"
+case $(head -c 1 "$tmp/out") in "{") ;; *) fault "not JSON alone" ;; esac
+empty err
+try 0 "$@" --csv -
+[ "$(head -n 1 "$tmp/out" | cut -d , -f 1)" = label ] || fault "not CSV alone"
+try 2 "$@" --json "$tmp/no/such/folder.json"
+err "no/such"
+try 2 "$@" --csv "$tmp"
+err "folder"
+
+# A result that does not reach its reader is a failure.
+if [ -w /dev/full ]; then
+    tried="iobench >/dev/full"
+    "$IOBENCH" "$@" >/dev/full 2>"$tmp/err"
+    [ $? -eq 1 ] || fault "the exit status is not 1"
+    err "standard output"
+    try 1 "$@" --json /dev/full
+    err "/dev/full"
+fi
+
+# A GPU that takes its time: AU means something, and both definitions are explained.
+try 0 "$@" --trainer replay:rate=2000
+out "AU"
+out "MLPerf Storage"
+
+# A damaged record: stop says where and fails; skip counts it in the headline.
+shard=$(find "$tmp/recordio" -name '*.rec' | head -n 1)
+printf 'XXXX' | dd of="$shard" bs=1 seek=0 conv=notrunc 2>/dev/null
+rm -f "$tmp"/recordio/.iobench-index
+try 1 "$@"
+err "$shard"
+
+finish

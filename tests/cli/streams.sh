@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# For tests that tell the two streams apart and go on after a fault; sourced, on top of cli.sh.
+# shellcheck disable=SC2154 # T and SRCDIR are those of cli.sh
+. "$(dirname "$0")/cli.sh"
+tmp=$T
+faults=0
+
+# try STATUS ARGUMENTS...: run the program; its output goes to $tmp/out and $tmp/err.
+try() {
+    wanted=$1
+    shift
+    tried="iobench $*"
+    "$IOBENCH" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    status=$?
+    [ "$status" -eq "$wanted" ] || fault "exit status $status, not $wanted"
+}
+
+fault() {
+    faults=$((faults + 1))
+    echo "FAULT: $tried: $1"
+    sed 's/^/  out: /' "$tmp/out" | head -n 20
+    sed 's/^/  err: /' "$tmp/err" | head -n 20
+}
+
+# out TEXT, err TEXT: that output contains it. empty out|err: nothing was printed there.
+out() { grep -qF -e "$1" "$tmp/out" || fault "'$1' is not in its output"; }
+err() { grep -qF -e "$1" "$tmp/err" || fault "'$1' is not in its messages"; }
+no_out() { ! grep -qF -e "$1" "$tmp/out" || fault "'$1' is in its output"; }
+empty() { [ ! -s "$tmp/$1" ] || fault "something on std$1"; }
+
+# saved NAME: the output is that of tests/cli/saved/NAME. UPDATE=1 saves it anew.
+saved() {
+    [ "${UPDATE:-0}" = 0 ] || cp "$tmp/out" "$SRCDIR/tests/cli/saved/$1"
+    diff -u "$SRCDIR/tests/cli/saved/$1" "$tmp/out" || fault "differs from tests/cli/saved/$1"
+}
+
+# make_set FORMAT COUNT: a small synthetic set in $tmp/FORMAT.
+make_set() {
+    "$IOBENCH" pack "synthetic:count=$2,mean=6000" "$tmp/$1" -f "$1" --shards 2 >"$tmp/out" 2>&1 ||
+        die "no data set: $(cat "$tmp/out")"
+}
+
+finish() {
+    [ "$faults" -eq 0 ] || die "$faults faults"
+}
