@@ -78,17 +78,17 @@ int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code)
 {
     uint64_t window_end = scanner->window_start + scanner->window_count;
+    bool dense = offset - scanner->previous < SCANNER_WINDOW_BYTES / 8;
 
     assert(count <= SCANNER_HEADER_BYTES && count <= scanner->file_bytes &&
            offset <= scanner->file_bytes - count);
+    scanner->previous = offset;
     if (offset >= scanner->window_start && offset + count <= window_end)
         return scanner->window + (offset - scanner->window_start);
     *code = scanner_report(scanner, offset);
     if (*code)
         return NULL;
-    bool near = offset + SCANNER_WINDOW_BYTES / 4 >= scanner->window_start &&
-                offset < window_end + SCANNER_WINDOW_BYTES / 4;
-    size_t wanted = near ? SCANNER_WINDOW_BYTES : SCANNER_HEADER_BYTES;
+    size_t wanted = dense ? SCANNER_WINDOW_BYTES : SCANNER_HEADER_BYTES;
     ssize_t got = file_read_at(scanner->fd, scanner->window, wanted, offset, scanner->path);
     if (got < 0 || (size_t)got < count) {
         *code = got < 0 ? (int)got

@@ -24,7 +24,7 @@ struct scanner {
     /* private */
     struct scan_team *team;
     uint8_t *window;
-    uint64_t window_start, reported;
+    uint64_t window_start, reported, previous;
     size_t window_count;
 };
 
