@@ -35,7 +35,7 @@ static const char *const variants[] = {
     "scan",
     "plain",
     "jpeg",
-    "jpeg:upsampling=fancy",
+    "jpeg:upsampling=plain",
     "jpeg:dct=ifast",
     "jpeg:scale=any",
     "jpeg:scale=none",

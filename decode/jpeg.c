@@ -9,9 +9,9 @@
  * - a box larger than the output is shrunk by the inverse DCT itself, as far as it stays at least
  *   as large as the output, by the factors that libjpeg-turbo has SIMD code for;
  * - rows go straight from libjpeg into the ring of the resize kernel, in cache.
- * The defaults are the exact DCT (the fast one saves 1% with SIMD) and repeated chroma (about 2%
- * faster than interpolated; the resize averages what differs). "scale=any" is slower: libjpeg-turbo
- * has no SIMD code for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
+ * The defaults are libjpeg's own, exact DCT and interpolated chroma, so that the pixels are those
+ * of the field's loaders; the fast DCT and repeated chroma save about 1% each, since both ways have
+ * SIMD code. "scale=any" is slower: there is none for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
  *
  * libjpeg's and libpng's memory is a pool, so nothing is allocated per image.
  *
@@ -91,7 +91,7 @@ static const struct option_spec jpeg_options[] = {
     {.name = "upsampling",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, upsampling),
-     .fallback = "plain",
+     .fallback = "fancy",
      .choices = upsampling_names,
      .summary = "chroma repeated (plain) or interpolated as image viewers do (fancy)"},
     {.name = "scale",
@@ -254,7 +254,11 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
 
     if ((code = image_plan(request, &state->resize, width, height, numerator)))
         return code;
-    JDIMENSION origin = state->resize.x.low, columns = state->resize.x.high - origin;
+    /* Interpolated chroma looks one pixel beyond the box. */
+    const uint32_t margin = state->settings->upsampling == UPSAMPLE_FANCY;
+    JDIMENSION origin = state->resize.x.low, end = state->resize.x.high + margin;
+    origin -= origin > margin ? margin : origin;
+    JDIMENSION columns = (end < jpeg->output_width ? end : jpeg->output_width) - origin;
     if (columns < jpeg->output_width)
         jpeg_crop_scanline(jpeg, &origin, &columns);
     if ((code = resize_begin(&state->resize, origin, columns, request->row)))
