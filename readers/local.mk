@@ -7,6 +7,10 @@ libiobench_a_SOURCES += \
 	readers/pool.c readers/pool.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c
 
+if HAVE_LMDB
+libiobench_a_SOURCES += readers/lmdb.c
+endif
+
 if HAVE_URING
 libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_setup.c
 if URING_IS_OLD

@@ -6,5 +6,10 @@ const struct plugin *const reader_registry[] = {
 #ifdef HAVE_URING
     &reader_uring.plugin,
 #endif
-    &reader_pread.plugin, &reader_mmap.plugin, &reader_inflate.plugin, &reader_null.plugin, NULL,
+    &reader_pread.plugin,   &reader_mmap.plugin,
+    &reader_inflate.plugin,
+#ifdef HAVE_LMDB
+    &reader_lmdb.plugin,
+#endif
+    &reader_null.plugin,    NULL,
 };

@@ -16,3 +16,11 @@ tests_unit_test_inflate_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_depth
 tests_unit_test_depth_SOURCES = tests/unit/test_depth.c tests/unit/unit.h
 tests_unit_test_depth_LDADD = $(UNIT_LIBS)
+
+if HAVE_LMDB
+UNIT_TESTS += tests/unit/test_lmdb_reader
+tests_unit_test_lmdb_reader_SOURCES = tests/unit/test_lmdb_reader.c tests/unit/folder.h \
+	tests/unit/unit.h
+tests_unit_test_lmdb_reader_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
+tests_unit_test_lmdb_reader_LDADD = $(UNIT_LIBS)
+endif
