@@ -252,6 +252,18 @@ static bool is_image(const uint8_t *value, size_t bytes)
     return false;
 }
 
+static int parse_as(enum caffe_flavour flavour, const void *value, size_t bytes,
+                    struct sample *sample)
+{
+    if (flavour == CAFFE_DATUM)
+        return parse_datum(value, bytes, sample);
+    if (flavour == CAFFE_TENSORS)
+        return parse_tensors(value, bytes, sample);
+    sample->image = value;
+    sample->image_bytes = bytes;
+    return 0;
+}
+
 int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample)
 {
     static const uint8_t tensors_start = TENSORS_TENSOR << 3 | PROTOBUF_BYTES;
@@ -262,13 +274,10 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
         flavour = is_image(value, bytes)                     ? CAFFE_IMAGE
                   : *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS
                                                              : CAFFE_DATUM;
-    if (flavour == CAFFE_DATUM)
-        return parse_datum(value, bytes, sample);
-    if (flavour == CAFFE_TENSORS)
-        return parse_tensors(value, bytes, sample);
-    sample->image = value;
-    sample->image_bytes = bytes;
-    return 0;
+    int code = parse_as(flavour, value, bytes, sample);
+    if (sample->label < 0)
+        sample->label = -1; /* no negative number is a class */
+    return code;
 }
 
 /* ---- writing ---- */

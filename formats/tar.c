@@ -245,7 +245,7 @@ static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
         at++;
     if (!some || at < bytes || number > INT32_MAX)
         return fail(EBADMSG, "the class in a .cls file is no integer");
-    *label = (int32_t)(negative ? -number : number);
+    *label = negative ? -1 : (int32_t)number; /* no negative number is a class */
     return 0;
 }
 

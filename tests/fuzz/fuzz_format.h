@@ -68,7 +68,9 @@ static inline void fuzz_index(const struct plugin_choice *format, const char *pa
     for (uint64_t i = 0; i < catalog->record_count && !catalog->compressed; i++) {
         const struct extent *extent = catalog_extent(catalog, i);
         FUZZ_CHECK(extent->offset <= count && extent->bytes <= count - extent->offset);
-        FUZZ_CHECK(i == 0 || extent->offset >= extent[-1].offset + extent[-1].bytes);
+        /* In a database records are in the order of their keys, not of their places. */
+        FUZZ_CHECK(i == 0 || strcmp(format->plugin->name, "lmdb") == 0 ||
+                   extent->offset >= extent[-1].offset + extent[-1].bytes);
         fuzz_parse(format, &catalog->shards[0], bytes + extent->offset, extent->bytes, 0);
     }
     catalog_destroy(catalog);

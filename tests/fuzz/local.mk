@@ -57,4 +57,26 @@ tests_fuzz_fuzz_jpeg_SOURCES = tests/fuzz/fuzz_jpeg.c
 tests_fuzz_fuzz_jpeg_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_jpeg_LDADD = $(LIBIOBENCH_LIBS)
 
+check_PROGRAMS += tests/fuzz/replay_lmdb
+TESTS += tests/fuzz/replay_lmdb
+tests_fuzz_replay_lmdb_SOURCES = tests/fuzz/fuzz_lmdb.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h tests/fuzz/fuzz_format.h
+tests_fuzz_replay_lmdb_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/lmdb"'
+tests_fuzz_replay_lmdb_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_lmdb
+tests_fuzz_fuzz_lmdb_SOURCES = tests/fuzz/fuzz_lmdb.c
+tests_fuzz_fuzz_lmdb_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_lmdb_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_tar
+TESTS += tests/fuzz/replay_tar
+tests_fuzz_replay_tar_SOURCES = tests/fuzz/fuzz_tar.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h tests/fuzz/fuzz_format.h
+tests_fuzz_replay_tar_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/tar"'
+tests_fuzz_replay_tar_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_tar
+tests_fuzz_fuzz_tar_SOURCES = tests/fuzz/fuzz_tar.c
+tests_fuzz_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_tar_LDADD = $(LIBIOBENCH_LIBS)
+
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus
