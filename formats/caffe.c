@@ -114,12 +114,14 @@ struct tensor {
  * dims when first is NULL. */
 static int take_numbers(struct tensor *tensor, const struct protobuf_field *field, uint64_t *first)
 {
-    struct protobuf_cursor packed = protobuf_nested(field);
+    struct protobuf_cursor packed = {0};
     uint64_t number = field->value;
     int got = 1;
 
     if (field->wire != PROTOBUF_VARINT && field->wire != PROTOBUF_BYTES)
         return -EBADMSG;
+    if (field->wire == PROTOBUF_BYTES)
+        packed = protobuf_nested(field);
     do {
         if (field->wire == PROTOBUF_BYTES)
             got = protobuf_varint(&packed, &number);
