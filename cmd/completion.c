@@ -57,7 +57,9 @@ static int completion_run(const struct invocation *invocation)
            "    case $option in\n");
     for (const struct family *family = family_table; family->name; family++) {
         printf("        --%s) words=\"%s", family->option,
-               strcmp(family->option, "format") == 0 ? "auto" : "");
+               strcmp(family->option, "format") == 0 || strcmp(family->option, "reader") == 0
+                   ? "auto"
+                   : "");
         for (int i = 0; family->registry[i]; i++)
             printf(" %s", family->registry[i]->name);
         printf("\" ;;\n");

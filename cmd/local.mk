@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
+# What is pure and tested by itself.
+libiobench_a_SOURCES += \
+	cmd/arguments.c cmd/arguments.h \
+	cmd/jobfile.c cmd/jobfile.h \
+	cmd/nearest.c cmd/nearest.h
+
 bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
-	cmd/arguments.c cmd/arguments.h \
 	cmd/command.h cmd/commands.h cmd/registry.c \
 	cmd/compare.c cmd/completion.c cmd/list.c cmd/size.c \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
-	cmd/jobfile.c cmd/jobfile.h \
 	cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
 	cmd/line.c cmd/line.h \
 	cmd/manual.c cmd/manual.h \
-	cmd/nearest.c cmd/nearest.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c \
 	cmd/verify.c \

@@ -32,8 +32,9 @@ const struct option_spec job_options[] = {
     {"on-error", 0, OPTION_CHOICE, FIELD(on_error), .fallback = "stop", .choices = error_choices,
      .summary = "what a damaged record or a failed read does; skip counts it and marks the result"},
 
-    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "uring", .metavar = "NAME[:...]",
-     .section = "How it is read", .summary = "I/O engine"},
+    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
+     .section = "How it is read",
+     .summary = "I/O engine; auto is io_uring, or blocking reads where it is refused"},
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
      .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"},
     {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
@@ -111,6 +112,17 @@ static int choose(const char *family, const struct plugin *const *registry, cons
     return code ? code : plugin_usable(choice->plugin);
 }
 
+/* "auto" is the first reader of the registry that works here: it stands in order of preference. */
+static const char *reader_name(const struct job *job)
+{
+    if (strcmp(job->reader, "auto") != 0)
+        return job->reader;
+    for (int i = 0; reader_registry[i]; i++)
+        if (plugin_usable(reader_registry[i]) == 0)
+            return reader_registry[i]->name;
+    return job->reader;
+}
+
 /* --direct is for readers that have such an option of their own. */
 static int apply_direct(const struct job *job, struct plugin_choice *reader)
 {
@@ -147,7 +159,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     *plugins = (struct job_plugins){0};
     int code = check(job);
     if (code == 0)
-        code = choose("reader", reader_registry, job->reader, &plugins->reader);
+        code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
     if (code == 0)
         code = apply_direct(job, &plugins->reader);
     if (code == 0)

@@ -261,11 +261,15 @@ static void make_advice(const struct result *result, struct summary *summary)
                "this is more than half of what the program itself can do here (%.0f "
                "samples/s): storage may be faster than shown",
                result->floor_samples_per_s);
-    if (summary->limit == RESULT_LIMIT_STORAGE)
+    if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
         advise(summary,
-               "to find the limit of storage: raise --iodepth (now %llu) and --bs (now "
-               "%llu KiB), or add clients with --ranks",
-               (unsigned long long)job->iodepth, (unsigned long long)job->block_bytes >> 10);
+               "to find the limit of storage: --iodepth auto (now %llu), a larger --bs, or more "
+               "clients with --ranks",
+               (unsigned long long)job->iodepth);
+    else if (summary->limit == RESULT_LIMIT_STORAGE)
+        advise(summary,
+               "more reads in flight gain nothing here; more clients (--ranks) show whether the "
+               "storage or this machine is at its limit");
     if (summary->limit == RESULT_LIMIT_DECODE)
         advise(summary,
                "storage has more to give: measure it with --decode none, or add CPUs "

@@ -78,5 +78,14 @@ EXTRA_PROGRAMS += tests/fuzz/fuzz_tar
 tests_fuzz_fuzz_tar_SOURCES = tests/fuzz/fuzz_tar.c
 tests_fuzz_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_tar_LDADD = $(LIBIOBENCH_LIBS)
+check_PROGRAMS += tests/fuzz/replay_texts
+TESTS += tests/fuzz/replay_texts
+tests_fuzz_replay_texts_SOURCES = tests/fuzz/fuzz_texts.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_texts_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/texts"'
+tests_fuzz_replay_texts_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_texts
+tests_fuzz_fuzz_texts_SOURCES = tests/fuzz/fuzz_texts.c
+tests_fuzz_fuzz_texts_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_texts_LDADD = $(LIBIOBENCH_LIBS)
 
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Command lines and job files, by their tables. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/option.h"
+#include "cmd/arguments.h"
+#include "cmd/jobfile.h"
+#include "cmd/nearest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    bool flag, on;
+    uint64_t count, size, duration;
+    int choice;
+    char *text;
+};
+
+static const char *const choices[] = {"no", "yes", "strict", NULL};
+
+#define AT(field) offsetof(struct settings, field)
+static const struct option_spec table[] = {
+    {"flag", 'f', OPTION_FLAG, AT(flag), .summary = ""},
+    {"on", 0, OPTION_FLAG, AT(on), .fallback = "yes", .summary = ""},
+    {"count", 'c', OPTION_COUNT, AT(count), .fallback = "auto", .zero = "auto", .summary = ""},
+    {"size", 0, OPTION_SIZE, AT(size), .fallback = "1m", .minimum = 512, .summary = ""},
+    {"duration", 0, OPTION_DURATION, AT(duration), .fallback = "none", .zero = "none",
+     .summary = ""},
+    {"choice", 'd', OPTION_CHOICE, AT(choice), .choices = choices, .implied = "yes", .summary = ""},
+    {"text", 't', OPTION_TEXT, AT(text), .summary = ""},
+    {0},
+};
+
+struct parsed {
+    struct settings settings;
+    struct arguments arguments;
+    int code;
+};
+
+/* Words separated by blanks. */
+static struct parsed parse(const char *line)
+{
+    static char words[512];
+    struct parsed parsed = {0};
+    char *argv[32], *cursor = words;
+    int argc = 0;
+
+    snprintf(words, sizeof words, "%s", line);
+    assert_int_equal(option_defaults(table, &parsed.settings), 0);
+    while (*line && (argv[argc] = strsep(&cursor, " ")))
+        argc++;
+    const struct arguments_scope scopes[] = {{table, &parsed.settings}, {0}};
+    fail_clear();
+    parsed.code = arguments_parse(scopes, argc, argv, &parsed.arguments);
+    assert_int_equal(parsed.code != 0, *fail_reason() != 0);
+    return parsed;
+}
+
+static void release(struct parsed *parsed)
+{
+    option_release(table, &parsed->settings);
+    free(parsed->arguments.operands);
+}
+
+static void every_way_of_writing(void **unused)
+{
+    (void)unused;
+    struct parsed parsed = parse("--count=7 --size 4KiB --no-on -f one -t two three --choice");
+    assert_int_equal(parsed.code, 0);
+    assert_int_equal(parsed.settings.count, 7);
+    assert_int_equal(parsed.settings.size, 4096);
+    assert_false(parsed.settings.on);
+    assert_true(parsed.settings.flag);
+    assert_int_equal(parsed.settings.choice, 1);
+    assert_string_equal(parsed.settings.text, "two");
+    assert_int_equal(parsed.arguments.count, 2);
+    assert_string_equal(parsed.arguments.operands[0], "one");
+    assert_string_equal(parsed.arguments.operands[1], "three");
+    assert_int_equal(parsed.arguments.behind, 2);
+    release(&parsed);
+
+    parsed = parse("-fc9 --choice=strict --text= - -- --count x");
+    assert_int_equal(parsed.code, 0);
+    assert_true(parsed.settings.flag);
+    assert_int_equal(parsed.settings.count, 9);
+    assert_int_equal(parsed.settings.choice, 2);
+    assert_string_equal(parsed.settings.text, "");
+    assert_int_equal(parsed.arguments.count, 3); /* "-", "--count", "x" */
+    assert_int_equal(parsed.arguments.behind, 1);
+    release(&parsed);
+
+    /* The last one counts; the word for 0 goes both ways. */
+    parsed = parse("--count 3 --count auto --no-choice --on=no --duration 5ms");
+    assert_int_equal(parsed.code, 0);
+    assert_int_equal(parsed.settings.count, 0);
+    assert_int_equal(parsed.settings.choice, 0);
+    assert_false(parsed.settings.on);
+    assert_int_equal(parsed.settings.duration, 5000000);
+    char text[64];
+    assert_string_equal(option_text(&table[2], &parsed.settings, text, sizeof text), "auto");
+    release(&parsed);
+}
+
+static void refused(const char *line, const char *reason)
+{
+    struct parsed parsed = parse(line);
+
+    assert_int_equal(parsed.code, -EINVAL);
+    if (!strstr(fail_reason(), reason))
+        print_error("'%s' gives '%s', without '%s'\n", line, fail_reason(), reason);
+    assert_non_null(strstr(fail_reason(), reason));
+    release(&parsed);
+}
+
+static void wrong_ones_are_refused(void **unused)
+{
+    (void)unused;
+    refused("--cuont 3", "there is no option '--cuont'; did you mean '--count'?");
+    refused("--xyzzy", "there is no option '--xyzzy'");
+    refused("-x", "there is no option '-x'");
+    refused("-fx", "there is no option '-x'");
+    refused("--count", "--count needs a value");
+    refused("-c", "-c needs a value");
+    refused("--no-count", "there is no option '--no-count'");
+    refused("--no-flag=1", "takes no value");
+    refused("--flag=perhaps", "--flag: 'perhaps' is neither yes nor no");
+    refused("--size 100", "--size: 100 is less than 512");
+    refused("--choice=maybe", "no, yes, strict");
+}
+
+static void nearest_names(void **unused)
+{
+    (void)unused;
+    struct nearest nearest = nearest_start("iodpeth");
+    nearest_offer(&nearest, "epochs");
+    nearest_offer(&nearest, "iodepth");
+    assert_string_equal(nearest.best, "iodepth");
+    nearest = nearest_start("q");
+    nearest_offer(&nearest, "iodepth");
+    assert_null(nearest.best);
+    nearest = nearest_start("batch");
+    nearest_offer(&nearest, "bs");
+    nearest_offer(&nearest, "batch-size");
+    assert_string_equal(nearest.best, "batch-size");
+}
+
+static void sections_inherit_what_stands_before(void **unused)
+{
+    static const char text[] = "[global]\ncount=1\n[a]\nflag\n[global]\ncount=2\nno_such=1\n[b]\n";
+    struct settings settings = {0};
+    struct jobfile jobfile;
+
+    (void)unused;
+    assert_int_equal(jobfile_parse("x.ini", text, strlen(text), &jobfile), 0);
+    assert_int_equal(jobfile.section_count, 4);
+    assert_int_equal(jobfile_apply(&jobfile, 1, table, &settings), 0);
+    assert_int_equal(settings.count, 1);
+    assert_true(settings.flag);
+    assert_int_equal(jobfile_apply(&jobfile, 3, table, &settings), -EINVAL);
+    assert_string_equal(fail_reason(), "x.ini:7: there is no option 'no-such'");
+    jobfile_release(&jobfile);
+    option_release(table, &settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_way_of_writing),
+        cmocka_unit_test(wrong_ones_are_refused),
+        cmocka_unit_test(nearest_names),
+        cmocka_unit_test(sections_inherit_what_stands_before),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
