@@ -23,7 +23,7 @@ struct decoder_traits {
     /* Of one output row; 0 when nothing is written; 8 for checksum: a little-endian u64, CRC-32C
      * of the image in the low half and its length in the high one. */
     size_t row_bytes;
-    bool reads_image; /* false: the image is not looked at, parse is skipped as well */
+    bool reads_image; /* false: the image is not looked at, and with --no-crc not even the record */
     uint32_t side;    /* the row is side x side x 3 RGB bytes; 0 when it holds no pixels */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The none decoder: the image is not looked at. What is left is storage and the harness. */
+ * The none decoder: the image is not looked at. What is left is storage, framing and CRC; with
+ * --no-crc, storage alone. */
 #include "decode/plugins.h"
 
 static int none_open(void *state, const void *settings, struct decoder_traits *traits)

@@ -28,7 +28,7 @@ const struct option_spec job_options[] = {
     {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
      .summary = "end each epoch after so many samples"},
     {"crc", 0, OPTION_FLAG, FIELD(check_crc), .fallback = "yes",
-     .summary = "check the CRC of every record"},
+     .summary = "parse every record and check its CRC, also with --decode none"},
     {"on-error", 0, OPTION_CHOICE, FIELD(on_error), .fallback = "stop", .choices = error_choices,
      .summary = "what a damaged record or a failed read does; skip counts it and marks the result"},
 

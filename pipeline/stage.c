@@ -243,7 +243,8 @@ int stage_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 
 int stage_start(struct stage *stage, bool no_bytes)
 {
-    stage->parses = !no_bytes && stage->workers[0].decoder.traits.reads_image;
+    stage->parses =
+        !no_bytes && (stage->site.check_crc || stage->workers[0].decoder.traits.reads_image);
     for (uint32_t i = 0; i < stage->site.workers; i++) {
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
