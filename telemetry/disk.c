@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/disk.h"
 
+#include "base/fail.h"
+#include "base/memory.h"
+#include "telemetry/devices.h"
+#include "telemetry/plugins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
 bool disk_parse_stat(struct text text, struct disk_counters *counters)
 {
     uint64_t *const fields[] = {
@@ -28,3 +36,79 @@ bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned
             return disk_parse_stat(line, counters);
     return false;
 }
+
+/* ---- the probe ---- */
+
+struct disk_probe {
+    struct device_list devices;
+    struct procfile *files; /* one a device */
+};
+
+static const struct metric_row rows[] = {
+    {"read_bytes", offsetof(struct disk_counters, read_sectors), METRIC_COUNTER, DISK_SECTOR_BYTES},
+    {"read_count", offsetof(struct disk_counters, reads), METRIC_COUNTER, 1},
+    {"read_ms", offsetof(struct disk_counters, read_ms), METRIC_COUNTER, 1},
+    {"write_bytes", offsetof(struct disk_counters, write_sectors), METRIC_COUNTER,
+     DISK_SECTOR_BYTES},
+    {"write_count", offsetof(struct disk_counters, writes), METRIC_COUNTER, 1},
+    {"write_ms", offsetof(struct disk_counters, write_ms), METRIC_COUNTER, 1},
+    {"in_flight_count", offsetof(struct disk_counters, in_flight), METRIC_LEVEL, 1},
+    {"queue_ms", offsetof(struct disk_counters, queue_ms), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int disk_open(void *state, const void *settings, const struct probe_site *site,
+                     struct probe_traits *traits)
+{
+    struct disk_probe *disk = state;
+    int code = 0;
+
+    (void)settings;
+    for (size_t i = 0; i < site->path_count && code == 0; i++)
+        code = devices_of_path(site->roots, site->paths[i], &disk->devices);
+    if (code)
+        return code;
+    if (disk->devices.count == 0)
+        return fail(ENOENT, "no block device lies beneath the data");
+    disk->files = memory_array(disk->devices.count, sizeof *disk->files);
+    if (!disk->files)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < disk->devices.count && code == 0; i++) {
+        const struct device *device = &disk->devices.devices[i];
+        code = procfile_open(&disk->files[i], "%s/dev/block/%u:%u/stat", site->roots->sys,
+                             device->device_major, device->device_minor);
+        if (code == 0)
+            code = metric_add_rows(&traits->metrics, device->name, rows);
+    }
+    return code;
+}
+
+static void disk_close(void *state)
+{
+    struct disk_probe *disk = state;
+
+    for (uint32_t i = 0; disk->files && i < disk->devices.count; i++)
+        procfile_close(&disk->files[i]);
+    free(disk->files);
+}
+
+static void disk_sample(void *state, uint64_t *values)
+{
+    struct disk_probe *disk = state;
+    struct disk_counters counters;
+    struct text text;
+
+    for (uint32_t i = 0; i < disk->devices.count; i++)
+        values = procfile_read(&disk->files[i], &text) == 0 && disk_parse_stat(text, &counters)
+                     ? metric_put_rows(rows, &counters, values)
+                     : metric_skip_rows(rows, values);
+}
+
+const struct probe_ops probe_disk = {
+    .plugin = {.name = "disk",
+               .summary = "block devices beneath the data, at the bottom of all layers",
+               .state_size = sizeof(struct disk_probe)},
+    .open = disk_open,
+    .close = disk_close,
+    .sample = disk_sample,
+};

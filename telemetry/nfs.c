@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/nfs.h"
 
+#include "base/fail.h"
 #include "telemetry/mount.h"
+#include "telemetry/plugins.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* "device SERVER:/EXPORT mounted on POINT with fstype nfs4 statvers=1.1" */
@@ -101,17 +105,112 @@ static void parse_line(struct text line, struct nfs_counters *counters)
 bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *counters)
 {
     struct text line;
-    bool wanted = false;
+    bool wanted = false, found = false;
 
-    *counters = (struct nfs_counters){0};
     while (text_line(&mountstats, &line)) {
         bool inside = wanted;
         if (starts_mount(line, point, &wanted)) {
             if (wanted)
-                *counters = (struct nfs_counters){.found = true};
+                *counters = (struct nfs_counters){0}, found = true;
         } else if (inside) {
             parse_line(line, counters);
         }
     }
-    return counters->found;
+    return found;
 }
+
+/* ---- the probe ---- */
+
+enum { MOUNTS_MAX = 16 };
+
+struct nfs_probe {
+    struct procfile mountstats;
+    char points[MOUNTS_MAX][512];
+    uint32_t count;
+};
+
+static const struct metric_row rows[] = {
+    {"server_read_bytes", offsetof(struct nfs_counters, server_read_bytes), METRIC_COUNTER, 1},
+    {"application_read_bytes", offsetof(struct nfs_counters, normal_read_bytes), METRIC_COUNTER, 1},
+    {"application_direct_bytes", offsetof(struct nfs_counters, direct_read_bytes), METRIC_COUNTER,
+     1},
+    {"server_written_bytes", offsetof(struct nfs_counters, server_written_bytes), METRIC_COUNTER,
+     1},
+    {"read_page_count", offsetof(struct nfs_counters, read_pages), METRIC_COUNTER, 1},
+    {"read_count", offsetof(struct nfs_counters, read.count), METRIC_COUNTER, 1},
+    {"read_transmission_count", offsetof(struct nfs_counters, read.transmissions), METRIC_COUNTER,
+     1},
+    {"read_timeout_count", offsetof(struct nfs_counters, read.major_timeouts), METRIC_COUNTER, 1},
+    {"read_wire_bytes", offsetof(struct nfs_counters, read.received_bytes), METRIC_COUNTER, 1},
+    {"read_queue_ms", offsetof(struct nfs_counters, read.queue_ms), METRIC_COUNTER, 1},
+    {"read_rtt_ms", offsetof(struct nfs_counters, read.rtt_ms), METRIC_COUNTER, 1},
+    {"read_execute_ms", offsetof(struct nfs_counters, read.execute_ms), METRIC_COUNTER, 1},
+    {"read_error_count", offsetof(struct nfs_counters, read.errors), METRIC_COUNTER, 1},
+    {"connection_count", offsetof(struct nfs_counters, connections), METRIC_LEVEL, 1},
+    {"send_count", offsetof(struct nfs_counters, sends), METRIC_COUNTER, 1},
+    {"receive_count", offsetof(struct nfs_counters, receives), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int add_mount(struct nfs_probe *nfs, const char *point, struct probe_traits *traits)
+{
+    for (uint32_t i = 0; i < nfs->count; i++)
+        if (strcmp(nfs->points[i], point) == 0)
+            return 0;
+    if (nfs->count == MOUNTS_MAX)
+        return fail(E2BIG, "the data lies on more than %d NFS mounts", MOUNTS_MAX);
+    snprintf(nfs->points[nfs->count++], sizeof nfs->points[0], "%s", point);
+    /* The end of a long mount point says more than its beginning. */
+    size_t length = strlen(point);
+    return metric_add_rows(
+        &traits->metrics,
+        length < METRIC_PART_BYTES ? point : point + length - METRIC_PART_BYTES + 1, rows);
+}
+
+static int nfs_open(void *state, const void *settings, const struct probe_site *site,
+                    struct probe_traits *traits)
+{
+    struct nfs_probe *nfs = state;
+    struct mount mount;
+    int code = 0;
+
+    (void)settings;
+    for (size_t i = 0; i < site->path_count && code == 0; i++) {
+        code = mount_of_path(site->roots, site->paths[i], &mount);
+        if (code == 0 && (strcmp(mount.type, "nfs") == 0 || strcmp(mount.type, "nfs4") == 0))
+            code = add_mount(nfs, mount.point, traits);
+    }
+    if (code == 0 && nfs->count == 0)
+        return fail(ENOENT, "the data does not lie on NFS");
+    return code ? code : procfile_open(&nfs->mountstats, "%s/self/mountstats", site->roots->proc);
+}
+
+static void nfs_close(void *state)
+{
+    struct nfs_probe *nfs = state;
+
+    procfile_close(&nfs->mountstats);
+}
+
+static void nfs_sample(void *state, uint64_t *values)
+{
+    struct nfs_probe *nfs = state;
+    struct nfs_counters counters;
+    struct text text;
+
+    if (procfile_read(&nfs->mountstats, &text))
+        return;
+    for (uint32_t i = 0; i < nfs->count; i++)
+        values = nfs_parse(text, nfs->points[i], &counters)
+                     ? metric_put_rows(rows, &counters, values)
+                     : metric_skip_rows(rows, values);
+}
+
+const struct probe_ops probe_nfs = {
+    .plugin = {.name = "nfs",
+               .summary = "NFS mounts of the data: bytes from the server, READs, their times",
+               .state_size = sizeof(struct nfs_probe)},
+    .open = nfs_open,
+    .close = nfs_close,
+    .sample = nfs_sample,
+};

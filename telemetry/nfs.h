@@ -18,13 +18,12 @@ struct nfs_operation {
 };
 
 struct nfs_counters {
-    bool found;
     uint64_t normal_read_bytes, direct_read_bytes; /* what applications asked for */
     uint64_t server_read_bytes, server_written_bytes;
     uint64_t read_pages;       /* by mmap too */
     struct nfs_operation read; /* READ and READ_PLUS */
     struct nfs_operation write;
-    uint32_t connections; /* lines "xprt:": nconnect, shared with other mounts of that server */
+    uint64_t connections; /* lines "xprt:": nconnect, shared with other mounts of that server */
     uint64_t sends, receives, bad_ids;
 };
 

@@ -2,3 +2,19 @@
 UNIT_TESTS += tests/unit/test_storage
 tests_unit_test_storage_SOURCES = tests/unit/test_storage.c tests/unit/unit.h tests/unit/folder.h
 tests_unit_test_storage_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_series
+tests_unit_test_series_SOURCES = tests/unit/test_series.c tests/unit/unit.h
+tests_unit_test_series_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_probes
+tests_unit_test_probes_SOURCES = tests/unit/test_probes.c tests/unit/unit.h tests/unit/folder.h \
+	tests/unit/allocations.h
+tests_unit_test_probes_CPPFLAGS = $(AM_CPPFLAGS) -DMOCK_NVML='"$(abs_builddir)/tests/unit/mock_nvml.so"'
+tests_unit_test_probes_LDADD = $(UNIT_LIBS)
+
+# A shared object that stands in for the NVML library.
+check_PROGRAMS += tests/unit/mock_nvml.so
+tests_unit_mock_nvml_so_SOURCES = tests/unit/mock_nvml.c
+tests_unit_mock_nvml_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_unit_mock_nvml_so_LDFLAGS = $(AM_LDFLAGS) -shared

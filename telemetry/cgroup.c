@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/cgroup.h"
+
+#include "base/fail.h"
+#include "telemetry/devices.h"
+#include "telemetry/plugins.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Takes "8:16 " off a line when it is that device. */
+static bool is_device(struct text *line, unsigned device_major, unsigned device_minor)
+{
+    struct text word, first;
+    uint64_t line_major, line_minor;
+
+    return text_word(line, &word) && text_until(&word, ':', &first) &&
+           text_u64(&first, &line_major) && text_u64(&word, &line_minor) &&
+           line_major == device_major && line_minor == device_minor;
+}
+
+static void add_value(struct text word, const char *key, uint64_t *sum)
+{
+    uint64_t value;
+
+    if (text_skip(&word, key) && text_u64(&word, &value))
+        *sum += value;
+}
+
+bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device_minor,
+                        struct cgroup_counters *counters)
+{
+    struct text line, word;
+
+    while (text_line(&text, &line)) {
+        if (!is_device(&line, device_major, device_minor))
+            continue;
+        while (text_word(&line, &word)) {
+            add_value(word, "rbytes=", &counters->read_bytes);
+            add_value(word, "wbytes=", &counters->write_bytes);
+            add_value(word, "rios=", &counters->reads);
+            add_value(word, "wios=", &counters->writes);
+        }
+        return true;
+    }
+    return false;
+}
+
+bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_minor,
+                      struct cgroup_counters *counters)
+{
+    struct text line, word;
+    uint64_t value;
+    bool found = false;
+
+    while (text_line(&text, &line)) {
+        if (!is_device(&line, device_major, device_minor) || !text_word(&line, &word) ||
+            !text_u64(&line, &value))
+            continue;
+        if (text_is(word, "Read"))
+            counters->read_bytes += value, found = true;
+        else if (text_is(word, "Write"))
+            counters->write_bytes += value;
+    }
+    return found;
+}
+
+static bool names_controller(struct text list, const char *controller)
+{
+    struct text name;
+
+    while (text_until(&list, ',', &name))
+        if (text_is(name, controller))
+            return true;
+    return false;
+}
+
+/* "7:blkio,cpu:/path", of version 2 "0::/path" */
+bool cgroup_find_path(struct text text, const char *controller, char *path, size_t path_bytes)
+{
+    struct text line, number, controllers;
+
+    while (text_line(&text, &line)) {
+        if (!text_until(&line, ':', &number) || !text_until(&line, ':', &controllers))
+            continue;
+        bool wanted = controller ? names_controller(controllers, controller)
+                                 : text_is(number, "0") && controllers.at == controllers.end;
+        if (!wanted || (size_t)(line.end - line.at) >= path_bytes)
+            continue;
+        text_copy(line, path, path_bytes);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the probe ---- */
+
+struct cgroup_probe {
+    struct procfile file;
+    bool version1;
+    struct device_list devices;
+};
+
+/* Both versions know bytes; counts are of version 2. */
+static const struct metric_row rows[] = {
+    {"read_bytes", offsetof(struct cgroup_counters, read_bytes), METRIC_COUNTER, 1},
+    {"write_bytes", offsetof(struct cgroup_counters, write_bytes), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int open_version2(struct cgroup_probe *cgroup, const struct telemetry_roots *roots,
+                         struct text groups)
+{
+    char path[512];
+
+    return cgroup_find_path(groups, NULL, path, sizeof path)
+               ? procfile_open(&cgroup->file, "%s/fs/cgroup%s/io.stat", roots->sys, path)
+               : -ENOENT;
+}
+
+static int open_version1(struct cgroup_probe *cgroup, const struct telemetry_roots *roots,
+                         struct text groups)
+{
+    char path[512];
+
+    cgroup->version1 = true;
+    return cgroup_find_path(groups, "blkio", path, sizeof path)
+               ? procfile_open(&cgroup->file,
+                               "%s/fs/cgroup/blkio%s/blkio.throttle.io_service_bytes_recursive",
+                               roots->sys, path)
+               : -ENOENT;
+}
+
+static int cgroup_open(void *state, const void *settings, const struct probe_site *site,
+                       struct probe_traits *traits)
+{
+    struct cgroup_probe *cgroup = state;
+    struct procfile groups;
+    struct text text;
+    char pid[16] = "self";
+
+    (void)settings;
+    if (site->pid)
+        snprintf(pid, sizeof pid, "%d", site->pid);
+    for (size_t i = 0; i < site->path_count; i++)
+        devices_of_path(site->roots, site->paths[i], &cgroup->devices);
+    if (cgroup->devices.count == 0)
+        return fail(ENOENT, "no block device lies beneath the data");
+    int code = procfile_open(&groups, "%s/%s/cgroup", site->roots->proc, pid);
+    if (code == 0 && (code = procfile_read(&groups, &text)) == 0) {
+        code = open_version2(cgroup, site->roots, text);
+        if (code) {
+            procfile_close(&cgroup->file);
+            code = open_version1(cgroup, site->roots, text);
+        }
+    }
+    procfile_close(&groups);
+    if (code)
+        return fail(ENOENT, "the control group of the process does not count its I/O: neither "
+                            "io.stat nor blkio.throttle.io_service_bytes can be read");
+    return metric_add_rows(&traits->metrics, "", rows);
+}
+
+static void cgroup_close(void *state)
+{
+    struct cgroup_probe *cgroup = state;
+
+    procfile_close(&cgroup->file);
+}
+
+/* A device that was not used yet is not named: that is 0. */
+static void cgroup_sample(void *state, uint64_t *values)
+{
+    struct cgroup_probe *cgroup = state;
+    struct cgroup_counters counters = {0};
+    struct text text;
+
+    if (procfile_read(&cgroup->file, &text))
+        return;
+    for (uint32_t i = 0; i < cgroup->devices.count; i++) {
+        const struct device *device = &cgroup->devices.devices[i];
+        if (cgroup->version1)
+            cgroup_add_blkio(text, device->device_major, device->device_minor, &counters);
+        else
+            cgroup_add_io_stat(text, device->device_major, device->device_minor, &counters);
+    }
+    metric_put_rows(rows, &counters, values);
+}
+
+const struct probe_ops probe_cgroup = {
+    .plugin = {.name = "cgroup",
+               .summary = "what the control group of the process read and wrote",
+               .state_size = sizeof(struct cgroup_probe)},
+    .open = cgroup_open,
+    .close = cgroup_close,
+    .sample = cgroup_sample,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/cpu.h"
+
+#include "base/fail.h"
+#include "telemetry/plugins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *counters)
+{
+    uint64_t *const fields[] = {&counters->user,           &counters->nice,    &counters->system,
+                                &counters->idle,           &counters->io_wait, &counters->interrupt,
+                                &counters->soft_interrupt, &counters->steal};
+    struct text line;
+
+    if (!text_line(text, &line) || !text_word(&line, name) || !text_starts(*name, "cpu"))
+        return false;
+    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (!text_u64(&line, fields[i]))
+            return false;
+    counters->user_all = counters->user + counters->nice;
+    counters->system_all = counters->system + counters->interrupt + counters->soft_interrupt;
+    return true;
+}
+
+/* ---- the probe ---- */
+
+enum { CPUS_MAX = 1024, NAME_BYTES = 16 };
+
+struct cpu_probe {
+    struct procfile file;
+    char names[CPUS_MAX][NAME_BYTES];
+    uint32_t count;
+};
+
+/* The scale is the length of a tick. */
+static const struct metric_row rows[] = {
+    {"user_ms", offsetof(struct cpu_counters, user_all), METRIC_COUNTER, 0},
+    {"system_ms", offsetof(struct cpu_counters, system_all), METRIC_COUNTER, 0},
+    {"io_wait_ms", offsetof(struct cpu_counters, io_wait), METRIC_COUNTER, 0},
+    {"idle_ms", offsetof(struct cpu_counters, idle), METRIC_COUNTER, 0},
+    {0},
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] - 1 };
+
+static int add_cpu(struct cpu_probe *cpu, struct text name, struct probe_traits *traits)
+{
+    const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
+    char *copy = text_copy(name, cpu->names[cpu->count++], NAME_BYTES);
+
+    /* The line of all of them is named "all". */
+    for (const struct metric_row *row = rows; row->quantity; row++)
+        if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
+                        tick_ms))
+            return -ENOMEM;
+    return 0;
+}
+
+static int cpu_open(void *state, const void *settings, const struct probe_site *site,
+                    struct probe_traits *traits)
+{
+    struct cpu_probe *cpu = state;
+    struct cpu_counters counters;
+    struct text text, name;
+    int code = procfile_open(&cpu->file, "%s/stat", site->roots->proc);
+
+    (void)settings;
+    if (code)
+        return code;
+    code = procfile_read(&cpu->file, &text);
+    if (code)
+        return fail(-code, "%s/stat: %s", site->roots->proc, fail_errno_text(code));
+    while (code == 0 && cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters))
+        code = add_cpu(cpu, name, traits);
+    return code;
+}
+
+static void cpu_close(void *state)
+{
+    struct cpu_probe *cpu = state;
+
+    procfile_close(&cpu->file);
+}
+
+/* CPUs that go offline vanish from the text; the others stay in order. */
+static void cpu_sample(void *state, uint64_t *values)
+{
+    struct cpu_probe *cpu = state;
+    struct cpu_counters counters;
+    struct text text, name;
+    uint32_t at = 0;
+
+    if (procfile_read(&cpu->file, &text))
+        return;
+    while (at < cpu->count && cpu_parse_next(&text, &name, &counters)) {
+        uint32_t found = at;
+        while (found < cpu->count && !text_is(name, cpu->names[found]))
+            found++;
+        if (found == cpu->count)
+            continue; /* it came after the start */
+        metric_put_rows(rows, &counters, values + (size_t)found * ROW_COUNT);
+        at = found + 1;
+    }
+}
+
+const struct probe_ops probe_cpu = {
+    .plugin = {.name = "cpu",
+               .summary = "processors: user, system, waiting for I/O, idle",
+               .state_size = sizeof(struct cpu_probe)},
+    .open = cpu_open,
+    .close = cpu_close,
+    .sample = cpu_sample,
+};

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gpu: NVIDIA GPUs by NVML, which is looked for when asked and needs nothing to build. Declared
+ * here is as much of its ABI as is used; it has been stable since driver 340.
+ *
+ * Utilisation is the share of NVML's last sample period (1/6 to 1 s) in which a kernel ran, and
+ * says nothing of how full it was. A question about PCIe takes 20 ms, hence a slow probe.
+ */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "telemetry/plugins.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct nvml_device *nvml_handle;
+
+struct nvml_utilization {
+    unsigned gpu, memory;
+};
+
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_PCIE_TX = 0, NVML_PCIE_RX = 1 };
+enum { GPUS_MAX = 64 };
+
+/* Only the first four must be there: older drivers lack some. */
+struct nvml {
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*device_count)(unsigned *count);
+    int (*device)(unsigned index, nvml_handle *handle);
+    const char *(*error_text)(int code);
+    int (*utilization)(nvml_handle, struct nvml_utilization *);
+    int (*memory)(nvml_handle, struct nvml_memory *);
+    int (*power)(nvml_handle, unsigned *milliwatts);
+    int (*energy)(nvml_handle, unsigned long long *millijoules);
+    int (*temperature)(nvml_handle, int sensor, unsigned *celsius);
+    int (*clock)(nvml_handle, int which, unsigned *megahertz);
+    int (*pcie)(nvml_handle, int which, unsigned *kilobytes_per_s);
+};
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} symbols[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init)},
+    {"nvmlShutdown", offsetof(struct nvml, shutdown)},
+    {"nvmlDeviceGetCount_v2", offsetof(struct nvml, device_count)},
+    {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct nvml, device)},
+    {"nvmlErrorString", offsetof(struct nvml, error_text)},
+    {"nvmlDeviceGetUtilizationRates", offsetof(struct nvml, utilization)},
+    {"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory)},
+    {"nvmlDeviceGetPowerUsage", offsetof(struct nvml, power)},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy)},
+    {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature)},
+    {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock)},
+    {"nvmlDeviceGetPcieThroughput", offsetof(struct nvml, pcie)},
+};
+
+struct gpu_settings {
+    char *library;
+};
+
+struct gpu_probe {
+    void *library;
+    struct nvml nvml;
+    bool ready;
+    nvml_handle devices[GPUS_MAX];
+    unsigned count;
+};
+
+struct gpu_levels {
+    uint64_t utilization, memory_utilization, memory_used, power, energy, temperature, clock;
+    uint64_t pcie_receive, pcie_transmit;
+};
+
+static const struct option_spec gpu_options[] = {
+    {.name = "library",
+     .type = OPTION_TEXT,
+     .offset = offsetof(struct gpu_settings, library),
+     .metavar = "PATH",
+     .summary = "the NVML library, when it is not found by itself"},
+    {0},
+};
+
+static const struct metric_row rows[] = {
+    {"utilization_percent", offsetof(struct gpu_levels, utilization), METRIC_LEVEL, 1},
+    {"memory_utilization_percent", offsetof(struct gpu_levels, memory_utilization), METRIC_LEVEL,
+     1},
+    {"memory_used_bytes", offsetof(struct gpu_levels, memory_used), METRIC_LEVEL, 1},
+    {"power_milliwatts", offsetof(struct gpu_levels, power), METRIC_LEVEL, 1},
+    {"energy_millijoules", offsetof(struct gpu_levels, energy), METRIC_COUNTER, 1},
+    {"temperature_celsius", offsetof(struct gpu_levels, temperature), METRIC_LEVEL, 1},
+    {"sm_clock_megahertz", offsetof(struct gpu_levels, clock), METRIC_LEVEL, 1},
+    {"pcie_receive_kb_per_s", offsetof(struct gpu_levels, pcie_receive), METRIC_LEVEL, 1},
+    {"pcie_transmit_kb_per_s", offsetof(struct gpu_levels, pcie_transmit), METRIC_LEVEL, 1},
+    {0},
+};
+
+static void *find_library(const char *named)
+{
+    /* The soname without a version is for linking only, and may be a stub. */
+    static const char *const places[] = {"libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
+                                         "/usr/local/nvidia/lib64/libnvidia-ml.so.1"};
+    void *library = NULL;
+
+    if (named)
+        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && !library; i++)
+        library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static int load(struct gpu_probe *gpu, const char *named)
+{
+    gpu->library = find_library(named);
+    if (!gpu->library)
+        return fail(ENOENT, "there is no NVIDIA driver: %s", dlerror());
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *symbol = dlsym(gpu->library, symbols[i].symbol);
+        memcpy((char *)&gpu->nvml + symbols[i].offset, &symbol, sizeof symbol);
+    }
+    if (!gpu->nvml.init || !gpu->nvml.shutdown || !gpu->nvml.device_count || !gpu->nvml.device)
+        return fail(ENOENT, "the NVML library is too old: it lacks nvmlInit_v2 or the like");
+    int code = gpu->nvml.init();
+    if (code)
+        return fail(ENOENT, "NVML does not start: %s",
+                    gpu->nvml.error_text ? gpu->nvml.error_text(code) : "no reason given");
+    gpu->ready = true;
+    return 0;
+}
+
+static int gpu_open(void *state, const void *settings, const struct probe_site *site,
+                    struct probe_traits *traits)
+{
+    struct gpu_probe *gpu = state;
+    unsigned count = 0;
+    int code = load(gpu, ((const struct gpu_settings *)settings)->library);
+
+    (void)site;
+    if (code)
+        return code;
+    if (gpu->nvml.device_count(&count) || count == 0)
+        return fail(ENOENT, "NVML sees no GPU");
+    for (unsigned i = 0; i < count && gpu->count < GPUS_MAX && code == 0; i++) {
+        char part[16];
+        if (gpu->nvml.device(i, &gpu->devices[gpu->count]))
+            continue;
+        gpu->count++;
+        snprintf(part, sizeof part, "%u", i);
+        code = metric_add_rows(&traits->metrics, part, rows);
+    }
+    traits->slow_interval_ns = 500000000;
+    return code;
+}
+
+static void gpu_close(void *state)
+{
+    struct gpu_probe *gpu = state;
+
+    if (gpu->ready)
+        gpu->nvml.shutdown();
+    if (gpu->library)
+        dlclose(gpu->library);
+}
+
+#define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
+
+static void ask(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
+{
+    struct nvml_utilization utilization;
+    struct nvml_memory memory;
+    unsigned long long energy;
+    unsigned number;
+
+    memset(levels, 0xff, sizeof *levels); /* PROBE_MISSING */
+    if (ANSWERS(nvml->utilization, device, &utilization)) {
+        levels->utilization = utilization.gpu;
+        levels->memory_utilization = utilization.memory;
+    }
+    if (ANSWERS(nvml->memory, device, &memory))
+        levels->memory_used = memory.used;
+    if (ANSWERS(nvml->power, device, &number))
+        levels->power = number;
+    if (ANSWERS(nvml->energy, device, &energy))
+        levels->energy = energy;
+    if (ANSWERS(nvml->temperature, device, NVML_TEMPERATURE_GPU, &number))
+        levels->temperature = number;
+    if (ANSWERS(nvml->clock, device, NVML_CLOCK_SM, &number))
+        levels->clock = number;
+    if (ANSWERS(nvml->pcie, device, NVML_PCIE_RX, &number))
+        levels->pcie_receive = number;
+    if (ANSWERS(nvml->pcie, device, NVML_PCIE_TX, &number))
+        levels->pcie_transmit = number;
+}
+
+static void gpu_sample(void *state, uint64_t *values)
+{
+    struct gpu_probe *gpu = state;
+    struct gpu_levels levels;
+
+    for (unsigned i = 0; i < gpu->count; i++) {
+        ask(&gpu->nvml, gpu->devices[i], &levels);
+        values = metric_put_rows(rows, &levels, values);
+    }
+}
+
+const struct probe_ops probe_gpu = {
+    .plugin = {.name = "gpu",
+               .summary = "NVIDIA GPUs: utilisation, memory, power, energy, temperature, PCIe",
+               .options = gpu_options,
+               .settings_size = sizeof(struct gpu_settings),
+               .state_size = sizeof(struct gpu_probe)},
+    .open = gpu_open,
+    .close = gpu_close,
+    .sample = gpu_sample,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * meminfo: memory and page cache (/proc/meminfo, proc(5)). Pure functions; any thread. */
+#ifndef IOBENCH_TELEMETRY_MEMINFO_H
+#define IOBENCH_TELEMETRY_MEMINFO_H
+
+#include "telemetry/text.h"
+
+/* In KiB. */
+struct meminfo_levels {
+    uint64_t total, free, available, buffers, cached, dirty, writeback, shared;
+};
+
+/* What is not there is PROBE_MISSING; false when there is no total. */
+bool meminfo_parse(struct text text, struct meminfo_levels *levels);
+
+#endif

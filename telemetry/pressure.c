@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/pressure.h"
+
+#include "telemetry/plugins.h"
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345" */
+bool pressure_parse(struct text text, struct pressure_counters *counters)
+{
+    struct text line, kind, word;
+    bool found = false;
+
+    *counters = (struct pressure_counters){0};
+    while (text_line(&text, &line)) {
+        if (!text_word(&line, &kind))
+            continue;
+        uint64_t *total = text_is(kind, "some")   ? &counters->some_us
+                          : text_is(kind, "full") ? &counters->full_us
+                                                  : NULL;
+        while (total && text_word(&line, &word))
+            if (text_skip(&word, "total=") && text_u64(&word, total))
+                found |= total == &counters->some_us;
+    }
+    return found;
+}
+
+/* ---- the probe ---- */
+
+static const char *const resources[] = {"io", "memory", "cpu"};
+enum { RESOURCES = sizeof resources / sizeof resources[0] };
+
+struct pressure_probe {
+    struct procfile files[RESOURCES];
+};
+
+static const struct metric_row rows[] = {
+    {"some_us", offsetof(struct pressure_counters, some_us), METRIC_COUNTER, 1},
+    {"full_us", offsetof(struct pressure_counters, full_us), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int pressure_open(void *state, const void *settings, const struct probe_site *site,
+                         struct probe_traits *traits)
+{
+    struct pressure_probe *pressure = state;
+    int code = 0;
+
+    (void)settings;
+    for (int i = 0; i < RESOURCES && code == 0; i++) {
+        code =
+            procfile_open(&pressure->files[i], "%s/pressure/%s", site->roots->proc, resources[i]);
+        if (code == 0)
+            code = metric_add_rows(&traits->metrics, resources[i], rows);
+    }
+    return code;
+}
+
+static void pressure_close(void *state)
+{
+    struct pressure_probe *pressure = state;
+
+    for (int i = 0; i < RESOURCES; i++)
+        procfile_close(&pressure->files[i]);
+}
+
+static void pressure_sample(void *state, uint64_t *values)
+{
+    struct pressure_probe *pressure = state;
+    struct pressure_counters counters;
+    struct text text;
+
+    for (int i = 0; i < RESOURCES; i++)
+        values = procfile_read(&pressure->files[i], &text) == 0 && pressure_parse(text, &counters)
+                     ? metric_put_rows(rows, &counters, values)
+                     : metric_skip_rows(rows, values);
+}
+
+const struct probe_ops probe_pressure = {
+    .plugin = {.name = "pressure",
+               .summary = "time that tasks stood still for want of I/O, memory or a processor",
+               .state_size = sizeof(struct pressure_probe)},
+    .open = pressure_open,
+    .close = pressure_close,
+    .sample = pressure_sample,
+};

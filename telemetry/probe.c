@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/probe.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int probe_open(struct probe *probe, const struct plugin_choice *choice,
+               const struct probe_site *site)
+{
+    *probe = (struct probe){.ops = (const struct probe_ops *)choice->plugin};
+    probe->traits.metrics.probe = choice->plugin->name;
+    int code = plugin_usable(choice->plugin);
+    if (code)
+        return code;
+    probe->state = memory_zeroed(choice->plugin->state_size + 1);
+    if (!probe->state)
+        return -ENOMEM;
+    code = probe->ops->open(probe->state, choice->settings, site, &probe->traits);
+    assert(code <= 0);
+    if (code == 0 && probe->traits.metrics.count == 0)
+        code = fail(ENOENT, "there is nothing for it to count");
+    return code;
+}
+
+void probe_close(struct probe *probe)
+{
+    if (probe->state)
+        probe->ops->close(probe->state);
+    free(probe->state);
+    free(probe->traits.metrics.metrics);
+    *probe = (struct probe){0};
+}
+
+void probe_sample(struct probe *probe, uint64_t *values)
+{
+    for (uint32_t i = 0; i < probe->traits.metrics.count; i++)
+        values[i] = PROBE_MISSING;
+    probe->ops->sample(probe->state, values);
+}
+
+/* The array is as large as the next power of two. */
+struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,
+                          enum metric_kind kind, uint32_t scale)
+{
+    if ((list->count & (list->count - 1)) == 0) {
+        struct metric *larger =
+            reallocarray(list->metrics, list->count ? 2 * list->count : 1, sizeof *list->metrics);
+        if (!larger) {
+            fail(ENOMEM, "out of memory for metrics");
+            return NULL;
+        }
+        list->metrics = larger;
+    }
+    struct metric *metric = &list->metrics[list->count++];
+    *metric =
+        (struct metric){.probe = list->probe, .kind = kind, .bits = 64, .scale = scale ? scale : 1};
+    snprintf(metric->part, sizeof metric->part, "%s", part);
+    snprintf(metric->quantity, sizeof metric->quantity, "%s", quantity);
+    return metric;
+}
+
+int metric_add_rows(struct metric_list *list, const char *part, const struct metric_row *rows)
+{
+    for (; rows->quantity; rows++)
+        if (!metric_add(list, part, rows->quantity, rows->kind, rows->scale))
+            return -ENOMEM;
+    return 0;
+}
+
+uint64_t *metric_put_rows(const struct metric_row *rows, const void *counters, uint64_t *values)
+{
+    for (; rows->quantity; rows++)
+        memcpy(values++, (const char *)counters + rows->offset, sizeof *values);
+    return values;
+}
+
+uint64_t *metric_skip_rows(const struct metric_row *rows, uint64_t *values)
+{
+    for (; rows->quantity; rows++)
+        values++;
+    return values;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One lock guards the series and what the slow probes hand over. It is held for copying only, never
+ * while a probe reads.
+ */
+#include "telemetry/sampler.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBES_MAX = 16, MARKS_MAX = 4096, ROWS_MAX = 16384, REASON_BYTES = 160 };
+
+static const uint64_t interval_usual_ns = 100000000, memory_usual_bytes = UINT64_C(64) << 20;
+static const uint64_t nap_ns = 50000000; /* so long at most until a stop is seen */
+
+struct watched {
+    struct sampler *sampler;
+    struct probe probe;
+    uint32_t first; /* its first metric in a row */
+    bool slow;
+    struct thread thread; /* of a slow one */
+    uint64_t *fresh;      /* what a slow one handed over */
+    bool is_fresh;
+};
+
+struct sampler {
+    uint64_t interval_ns, start_ns;
+    struct watched watched[PROBES_MAX];
+    uint32_t watched_count;
+    char absent[PROBES_MAX][REASON_BYTES];
+    uint32_t absent_count;
+    uint64_t *values; /* one row */
+    struct series series;
+    struct thread thread;
+    struct flag stop;
+    bool running;
+    pthread_mutex_t lock;
+    struct sampler_figures figures;
+    struct counter slow_cpu_ns;
+};
+
+/* ---- which probes ---- */
+
+static int add_probe(struct sampler *sampler, const struct plugin_choice *choice,
+                     const struct probe_site *site)
+{
+    struct watched *watched = &sampler->watched[sampler->watched_count];
+
+    if (sampler->watched_count == PROBES_MAX)
+        return fail(E2BIG, "more than %d probes", PROBES_MAX);
+    int code = probe_open(&watched->probe, choice, site);
+    if (code) {
+        probe_close(&watched->probe);
+        return code;
+    }
+    watched->sampler = sampler;
+    watched->slow = watched->probe.traits.slow_interval_ns > 0;
+    watched->fresh = memory_array(watched->probe.traits.metrics.count, sizeof *watched->fresh);
+    sampler->watched_count++;
+    return watched->fresh ? 0 : -ENOMEM;
+}
+
+static int add_by_name(struct sampler *sampler, const char *name, const struct probe_site *site)
+{
+    struct plugin_choice choice = {0};
+    int code = plugin_choose("probe", probe_registry, name, &choice);
+
+    if (code == 0)
+        code = add_probe(sampler, &choice, site);
+    plugin_release(&choice);
+    return code;
+}
+
+static int add_named(struct sampler *sampler, const struct sampler_site *site)
+{
+    struct text names = text_of_string(site->names), name;
+    char copy[64];
+    int code = 0;
+
+    while (code == 0 && text_until(&names, ',', &name))
+        code = add_by_name(sampler, text_copy(name, copy, sizeof copy), &site->probes);
+    return code;
+}
+
+static int add_all(struct sampler *sampler, const struct sampler_site *site)
+{
+    for (int i = 0; probe_registry[i]; i++) {
+        int code = add_by_name(sampler, probe_registry[i]->name, &site->probes);
+        if (code == -ENOMEM)
+            return code;
+        if (code && sampler->absent_count < PROBES_MAX)
+            snprintf(sampler->absent[sampler->absent_count++], REASON_BYTES, "%.40s: %.110s",
+                     probe_registry[i]->name, fail_reason());
+    }
+    return 0;
+}
+
+static int make_series(struct sampler *sampler, const struct sampler_site *site)
+{
+    const uint64_t memory = site->memory_bytes ? site->memory_bytes : memory_usual_bytes;
+    const uint64_t rows_max = site->rows_max ? site->rows_max : ROWS_MAX;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        sampler->watched[i].first = count;
+        count += sampler->watched[i].probe.traits.metrics.count;
+    }
+    struct metric *metrics = memory_array(count + 1, sizeof *metrics);
+    sampler->values = memory_array(count + 1, sizeof *sampler->values);
+    if (!metrics || !sampler->values) {
+        free(metrics);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        const struct metric_list *list = &sampler->watched[i].probe.traits.metrics;
+        memcpy(metrics + sampler->watched[i].first, list->metrics, list->count * sizeof *metrics);
+    }
+    uint64_t rows = memory / ((1 + (uint64_t)count) * sizeof *sampler->values);
+    int code =
+        series_open(&sampler->series, metrics, count, rows < rows_max ? rows : rows_max, MARKS_MAX);
+    free(metrics);
+    return code;
+}
+
+struct sampler *sampler_open(const struct sampler_site *site)
+{
+    struct sampler *sampler = memory_zeroed(sizeof *sampler);
+
+    if (!sampler)
+        return NULL;
+    pthread_mutex_init(&sampler->lock, NULL);
+    sampler->interval_ns = site->interval_ns ? site->interval_ns : interval_usual_ns;
+    int code = site->names ? add_named(sampler, site) : add_all(sampler, site);
+    if (code == 0)
+        code = make_series(sampler, site);
+    if (code == 0)
+        return sampler;
+    sampler_close(sampler);
+    return NULL;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+    if (!sampler)
+        return;
+    sampler_stop(sampler);
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        probe_close(&sampler->watched[i].probe);
+        free(sampler->watched[i].fresh);
+    }
+    series_close(&sampler->series);
+    free(sampler->values);
+    pthread_mutex_destroy(&sampler->lock);
+    free(sampler);
+}
+
+/* ---- on the sampler's threads ---- */
+
+/* Sleep until the deadline, but not through a stop. */
+static void sleep_until(struct sampler *sampler, uint64_t deadline_ns)
+{
+    for (uint64_t now_ns = clock_now_ns(); now_ns < deadline_ns && !flag_get(&sampler->stop);
+         now_ns = clock_now_ns())
+        clock_sleep_until_ns(deadline_ns - now_ns > nap_ns ? now_ns + nap_ns : deadline_ns);
+}
+
+static void take_slow(struct watched *watched, uint64_t *values)
+{
+    const size_t bytes = watched->probe.traits.metrics.count * sizeof *values;
+
+    if (watched->is_fresh)
+        memcpy(values, watched->fresh, bytes);
+    else
+        memset(values, 0xff, bytes); /* PROBE_MISSING */
+    watched->is_fresh = false;
+}
+
+static void take_sample(struct sampler *sampler)
+{
+    const uint64_t time_ns = clock_now_ns();
+
+    for (uint32_t i = 0; i < sampler->watched_count; i++) {
+        struct watched *watched = &sampler->watched[i];
+        if (!watched->slow)
+            probe_sample(&watched->probe, sampler->values + watched->first);
+    }
+    pthread_mutex_lock(&sampler->lock);
+    for (uint32_t i = 0; i < sampler->watched_count; i++)
+        if (sampler->watched[i].slow)
+            take_slow(&sampler->watched[i], sampler->values + sampler->watched[i].first);
+    series_append(&sampler->series, time_ns, sampler->values);
+    pthread_mutex_unlock(&sampler->lock);
+    uint64_t spent_ns = clock_now_ns() - time_ns;
+    if (spent_ns > sampler->figures.longest_ns)
+        sampler->figures.longest_ns = spent_ns;
+    sampler->figures.samples++;
+}
+
+static int run(void *argument)
+{
+    struct sampler *sampler = argument;
+    uint64_t deadline_ns = sampler->start_ns;
+
+    while (!flag_get(&sampler->stop)) {
+        deadline_ns += sampler->interval_ns;
+        sleep_until(sampler, deadline_ns);
+        uint64_t now_ns = clock_now_ns();
+        take_sample(sampler);
+        if (now_ns > deadline_ns + sampler->interval_ns / 2) {
+            sampler->figures.late++;
+            deadline_ns = now_ns; /* what was slept through is not made up for */
+        }
+    }
+    sampler->figures.cpu_ns += clock_cpu_ns();
+    return 0;
+}
+
+static int run_slow(void *argument)
+{
+    struct watched *watched = argument;
+    struct sampler *sampler = watched->sampler;
+    const uint32_t count = watched->probe.traits.metrics.count;
+    uint64_t *values = memory_array(count, sizeof *values);
+
+    if (!values)
+        return -ENOMEM;
+    while (!flag_get(&sampler->stop)) {
+        uint64_t start_ns = clock_now_ns();
+        probe_sample(&watched->probe, values);
+        pthread_mutex_lock(&sampler->lock);
+        memcpy(watched->fresh, values, count * sizeof *values);
+        watched->is_fresh = true;
+        pthread_mutex_unlock(&sampler->lock);
+        sleep_until(sampler, start_ns + watched->probe.traits.slow_interval_ns);
+    }
+    counter_add(&sampler->slow_cpu_ns, clock_cpu_ns());
+    free(values);
+    return 0;
+}
+
+/* ---- */
+
+int sampler_start(struct sampler *sampler)
+{
+    int code = 0;
+
+    sampler->stop = (struct flag){0};
+    sampler->running = true;
+    sampler->start_ns = clock_now_ns();
+    take_sample(sampler);
+    for (uint32_t i = 0; i < sampler->watched_count && code == 0; i++)
+        if (sampler->watched[i].slow)
+            code =
+                thread_start(&sampler->watched[i].thread, "probe", run_slow, &sampler->watched[i]);
+    if (code == 0)
+        code = thread_start(&sampler->thread, "sampler", run, sampler);
+    if (code)
+        sampler_stop(sampler);
+    return code;
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+    if (!sampler->running)
+        return;
+    flag_set(&sampler->stop);
+    thread_join(&sampler->thread);
+    for (uint32_t i = 0; i < sampler->watched_count; i++)
+        thread_join(&sampler->watched[i].thread);
+    sampler->figures.wall_ns += clock_now_ns() - sampler->start_ns;
+    sampler->running = false;
+}
+
+void sampler_mark(struct sampler *sampler, const char *phase, uint64_t number)
+{
+    pthread_mutex_lock(&sampler->lock);
+    series_mark(&sampler->series, clock_now_ns(), phase, number);
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+const struct series *sampler_series(const struct sampler *sampler)
+{
+    return &sampler->series;
+}
+
+void sampler_look(struct sampler *sampler, void (*look)(void *context, const struct series *series),
+                  void *context)
+{
+    pthread_mutex_lock(&sampler->lock);
+    look(context, &sampler->series);
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+struct sampler_figures sampler_figures(const struct sampler *sampler)
+{
+    struct sampler_figures figures = sampler->figures;
+
+    figures.cpu_ns += counter_get(&sampler->slow_cpu_ns);
+    return figures;
+}
+
+const char *sampler_absent(const struct sampler *sampler, uint32_t index)
+{
+    return index < sampler->absent_count ? sampler->absent[index] : NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sampler: samples a set of probes at a fixed interval on a thread of its own, into a series that
+ * was taken before. Probes that are slow get threads of their own, and never delay the others.
+ *
+ * Open, start, stop and close from one thread; mark from any. The series may be read when stopped,
+ * or meanwhile through sampler_look().
+ */
+#ifndef IOBENCH_TELEMETRY_SAMPLER_H
+#define IOBENCH_TELEMETRY_SAMPLER_H
+
+#include "telemetry/series.h"
+
+struct sampler;
+
+struct sampler_site {
+    struct probe_site probes;
+    const char *names;     /* "disk,nfs,...": which probes, each must work; NULL: all that do */
+    uint64_t interval_ns;  /* 0: 100 ms */
+    uint64_t memory_bytes; /* for the series, at most; 0: 64 MiB */
+    uint64_t rows_max;     /* 0: 16384, half an hour at 100 ms before the interval doubles */
+};
+
+struct sampler_figures {
+    uint64_t samples;
+    uint64_t late;       /* samples that came more than half an interval after their time */
+    uint64_t cpu_ns;     /* of the sampler's threads */
+    uint64_t wall_ns;    /* since start */
+    uint64_t longest_ns; /* the slowest sample */
+};
+
+/* NULL with a reason. Probes that have nothing to count here are left out, see sampler_absent. */
+struct sampler *sampler_open(const struct sampler_site *site);
+void sampler_close(struct sampler *sampler); /* stops it */
+
+int sampler_start(struct sampler *sampler); /* the first sample is taken before it returns */
+void sampler_stop(struct sampler *sampler); /* after a last sample */
+
+/* What goes on from now: "epoch" 3. */
+void sampler_mark(struct sampler *sampler, const char *phase, uint64_t number);
+
+const struct series *sampler_series(const struct sampler *sampler);
+struct sampler_figures sampler_figures(const struct sampler *sampler);
+
+/* Call with the series while no row is added; for a live view. */
+void sampler_look(struct sampler *sampler, void (*look)(void *context, const struct series *series),
+                  void *context);
+
+/* Why a probe is not there; NULL when index is behind the last. */
+const char *sampler_absent(const struct sampler *sampler, uint32_t index);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/series.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t *row_of(const struct series *series, uint64_t row)
+{
+    return series->rows + row * (1 + (uint64_t)series->metric_count);
+}
+
+int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
+                uint64_t row_capacity, uint32_t mark_capacity)
+{
+    const size_t row_bytes = (1 + (size_t)metric_count) * sizeof *series->rows;
+
+    *series = (struct series){.metric_count = metric_count,
+                              .row_capacity = row_capacity < 2 ? 2 : row_capacity & ~UINT64_C(1),
+                              .stride = 1,
+                              .mark_capacity = mark_capacity};
+    series->metrics = memory_array(metric_count + 1, sizeof *series->metrics);
+    series->rows = memory_array(series->row_capacity, row_bytes);
+    series->marks = memory_array(mark_capacity + 1, sizeof *series->marks);
+    if (!series->metrics || !series->rows || !series->marks)
+        return -ENOMEM;
+    if (metric_count)
+        memcpy(series->metrics, metrics, metric_count * sizeof *metrics);
+    memset(series->rows, 0, series->row_capacity * row_bytes); /* touched off the clock */
+    return 0;
+}
+
+void series_close(struct series *series)
+{
+    free(series->metrics);
+    free(series->rows);
+    free(series->marks);
+    *series = (struct series){0};
+}
+
+static void halve(struct series *series)
+{
+    const size_t row_bytes = (1 + (size_t)series->metric_count) * sizeof *series->rows;
+
+    for (uint64_t row = 1; row < series->row_count / 2; row++)
+        memcpy(row_of(series, row), row_of(series, 2 * row), row_bytes);
+    series->row_count /= 2;
+    series->stride *= 2;
+}
+
+void series_append(struct series *series, uint64_t time_ns, const uint64_t *values)
+{
+    if (series->offered++ % series->stride)
+        return;
+    if (series->row_count == series->row_capacity)
+        halve(series); /* this row, number row_capacity, is one of those that stay */
+    uint64_t *row = row_of(series, series->row_count++);
+    row[0] = time_ns;
+    memcpy(row + 1, values, series->metric_count * sizeof *values);
+}
+
+void series_mark(struct series *series, uint64_t time_ns, const char *phase, uint64_t number)
+{
+    if (series->mark_count == series->mark_capacity) {
+        series->marks_lost++;
+        return;
+    }
+    struct series_mark *mark = &series->marks[series->mark_count++];
+    *mark = (struct series_mark){.time_ns = time_ns, .number = number};
+    snprintf(mark->phase, sizeof mark->phase, "%s", phase);
+}
+
+uint64_t series_time_ns(const struct series *series, uint64_t row)
+{
+    return row_of(series, row)[0];
+}
+
+uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric)
+{
+    return row_of(series, row)[1 + metric];
+}
+
+/* A 32-bit counter that passed its end lies less than half its range behind where it was. */
+bool series_growth(const struct metric *metric, uint64_t before, uint64_t after, uint64_t *growth)
+{
+    if (before == PROBE_MISSING || after == PROBE_MISSING)
+        return false;
+    if (metric->saturates && after == UINT32_MAX)
+        return false;
+    *growth = after - before;
+    if (after >= before)
+        return true;
+    if (metric->bits >= 64)
+        return false;
+    *growth &= (UINT64_C(1) << metric->bits) - 1;
+    return *growth < UINT64_C(1) << (metric->bits - 1);
+}
+
+double series_rate(const struct series *series, uint64_t row, uint32_t index)
+{
+    const struct metric *metric = &series->metrics[index];
+    uint64_t value = series_value(series, row, index), growth;
+
+    if (value == PROBE_MISSING)
+        return NAN;
+    if (metric->kind == METRIC_LEVEL)
+        return (double)value * metric->scale;
+    for (uint64_t before = row; before-- > 0;) {
+        uint64_t earlier = series_value(series, before, index);
+        if (earlier == PROBE_MISSING)
+            continue;
+        double seconds =
+            (double)(series_time_ns(series, row) - series_time_ns(series, before)) / 1e9;
+        if (seconds <= 0 || !series_growth(metric, earlier, value, &growth))
+            return NAN;
+        return (double)growth * metric->scale / seconds;
+    }
+    return NAN;
+}
+
+double series_total(const struct series *series, uint32_t index, uint64_t from_ns, uint64_t to_ns)
+{
+    const struct metric *metric = &series->metrics[index];
+    uint64_t before = PROBE_MISSING, growth;
+    double sum = NAN;
+
+    for (uint64_t row = 0; row < series->row_count; row++) {
+        uint64_t time_ns = series_time_ns(series, row), value = series_value(series, row, index);
+        if (time_ns > to_ns)
+            break;
+        if (value == PROBE_MISSING)
+            continue;
+        if (time_ns > from_ns && series_growth(metric, before, value, &growth))
+            sum = (isnan(sum) ? 0 : sum) + (double)growth * metric->scale;
+        before = value;
+    }
+    return sum;
+}
+
+double series_rate_of_all(const struct series *series, uint64_t row, const char *probe,
+                          const char *quantity)
+{
+    double sum = NAN;
+
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        const struct metric *metric = &series->metrics[i];
+        if (strcmp(metric->probe, probe) != 0 || strcmp(metric->quantity, quantity) != 0)
+            continue;
+        double rate = series_rate(series, row, i);
+        if (!isnan(rate))
+            sum = (isnan(sum) ? 0 : sum) + rate;
+    }
+    return sum;
+}
+
+uint32_t series_find(const struct series *series, const char *probe, const char *part,
+                     const char *quantity)
+{
+    uint32_t i = 0;
+
+    while (i < series->metric_count && (strcmp(series->metrics[i].probe, probe) != 0 ||
+                                        strcmp(series->metrics[i].quantity, quantity) != 0 ||
+                                        (part && strcmp(series->metrics[i].part, part) != 0)))
+        i++;
+    return i;
+}
+
+char *series_name(const struct metric *metric, char *text, size_t text_bytes)
+{
+    snprintf(text, text_bytes, "%s%s%s.%s", metric->probe, metric->part[0] ? "." : "", metric->part,
+             metric->quantity);
+    return text;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * series: samples of many metrics over time, and the rates that follow from them.
+ *
+ * The memory is taken once. When it is full, every second row goes and the interval doubles:
+ * counters lose nothing but resolution by that. Rows are appended by one thread; reading at the
+ * same time is for the caller to order.
+ */
+#ifndef IOBENCH_TELEMETRY_SERIES_H
+#define IOBENCH_TELEMETRY_SERIES_H
+
+#include "telemetry/probe.h"
+
+/* What went on. */
+struct series_mark {
+    uint64_t time_ns;
+    char phase[16];  /* "drop", "index", "epoch", "shuffle", "end", ... */
+    uint64_t number; /* of the epoch */
+};
+
+struct series {
+    struct metric *metrics;
+    uint32_t metric_count;
+    uint64_t *rows; /* row_capacity times (1 time + metric_count values) */
+    uint64_t row_count, row_capacity;
+    uint64_t stride; /* one row of so many samples is kept */
+    uint64_t offered;
+    struct series_mark *marks;
+    uint32_t mark_count, mark_capacity;
+    uint64_t marks_lost;
+};
+
+/* The metrics are copied. 0 or -ENOMEM; close in either case. */
+int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
+                uint64_t row_capacity, uint32_t mark_capacity);
+void series_close(struct series *series);
+
+void series_append(struct series *series, uint64_t time_ns, const uint64_t *values);
+void series_mark(struct series *series, uint64_t time_ns, const char *phase, uint64_t number);
+
+uint64_t series_time_ns(const struct series *series, uint64_t row);
+uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric);
+
+/* How much a counter grew from one number to the next; false when that cannot be said: one of
+ * them is missing, it restarted (went back, and did not wrap), or it is stuck at its maximum. */
+bool series_growth(const struct metric *metric, uint64_t before, uint64_t after, uint64_t *growth);
+
+/* Rate of a counter per second, in the unit of its name, over the time since the last row in which
+ * it was known; a level's value. NAN: not known. */
+double series_rate(const struct series *series, uint64_t row, uint32_t metric);
+
+/* Sum of what a counter grew in rows later than from_ns and up to to_ns, in the unit of its name.
+ * NAN when it was never known twice. */
+double series_total(const struct series *series, uint32_t metric, uint64_t from_ns, uint64_t to_ns);
+
+/* The sum of series_rate over the parts of a probe ("disk", "read_bytes"); NAN when all are. */
+double series_rate_of_all(const struct series *series, uint64_t row, const char *probe,
+                          const char *quantity);
+
+/* The index of a metric, or metric_count. part NULL: any. */
+uint32_t series_find(const struct series *series, const char *probe, const char *part,
+                     const char *quantity);
+
+/* "disk.vda.read_bytes" into text. Returns text. */
+char *series_name(const struct metric *metric, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A library that answers as NVML does: two GPUs, of which the second knows neither power nor PCIe.
+ */
+#include <string.h>
+
+enum { NOT_SUPPORTED = 3 };
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int code);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle);
+int nvmlDeviceGetUtilizationRates(void *device, unsigned *shares);
+int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *bytes);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetPcieThroughput(void *device, int which, unsigned *kilobytes);
+
+static int gpus[2];
+
+int nvmlInit_v2(void)
+{
+    return 0;
+}
+
+int nvmlShutdown(void)
+{
+    return 0;
+}
+
+const char *nvmlErrorString(int code)
+{
+    return code == NOT_SUPPORTED ? "Not Supported" : "Unknown Error";
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = 2;
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle)
+{
+    *handle = &gpus[index];
+    return 0;
+}
+
+int nvmlDeviceGetUtilizationRates(void *device, unsigned *shares)
+{
+    shares[0] = device == &gpus[0] ? 87 : 12;
+    shares[1] = 41;
+    return 0;
+}
+
+int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *bytes)
+{
+    (void)device;
+    bytes[0] = 80ull << 30;
+    bytes[1] = 68ull << 30;
+    bytes[2] = 12ull << 30;
+    return 0;
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
+{
+    *milliwatts = 312500;
+    return device == &gpus[1] ? NOT_SUPPORTED : 0;
+}
+
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
+{
+    (void)device;
+    *celsius = sensor == 0 ? 61 : 0;
+    return 0;
+}
+
+int nvmlDeviceGetPcieThroughput(void *device, int which, unsigned *kilobytes)
+{
+    *kilobytes = which ? 9100000 : 120000;
+    return device == &gpus[1] ? NOT_SUPPORTED : 0;
+}

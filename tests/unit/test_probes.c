@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each probe against a folder that looks like some machine's /proc and /sys, and the sampler
+ * against this one. */
+#include "tests/unit/allocations.h"
+#include "tests/unit/folder.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "telemetry/cgroup.h"
+#include "telemetry/cpu.h"
+#include "telemetry/infiniband.h"
+#include "telemetry/lustre.h"
+#include "telemetry/meminfo.h"
+#include "telemetry/net.h"
+#include "telemetry/pressure.h"
+#include "telemetry/sampler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static char proc_root[128], sys_root[128];
+static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
+
+static void put(const char *name, const char *text)
+{
+    char folder[256];
+
+    snprintf(folder, sizeof folder, "%s/%s", test_folder, name);
+    *strrchr(folder, '/') = '\0';
+    assert_int_equal(file_make_folders(folder), 0);
+    folder_write(name, text, strlen(text));
+}
+
+/* Open a probe by name on the folder; its values after one sample. */
+struct look {
+    struct probe probe;
+    uint64_t values[256];
+};
+
+static int look_open(struct look *look, const char *name)
+{
+    const struct probe_site site = {.roots = &roots};
+    struct plugin_choice choice = {0};
+
+    assert_int_equal(plugin_choose("probe", probe_registry, name, &choice), 0);
+    int code = probe_open(&look->probe, &choice, &site);
+    plugin_release(&choice);
+    if (code == 0) {
+        assert_true(look->probe.traits.metrics.count <= 256);
+        probe_sample(&look->probe, look->values);
+    }
+    return code;
+}
+
+static uint64_t value_of(const struct look *look, const char *part, const char *quantity)
+{
+    const struct metric_list *list = &look->probe.traits.metrics;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(list->metrics[i].part, part) == 0 &&
+            strcmp(list->metrics[i].quantity, quantity) == 0)
+            return look->values[i] == PROBE_MISSING ? PROBE_MISSING
+                                                    : look->values[i] * list->metrics[i].scale;
+    assert_string_equal(quantity, "a metric that there is");
+    return 0;
+}
+
+/* ---- /proc ---- */
+
+static void network_interfaces(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    put("proc/net/dev",
+        "Inter-|   Receive                                                |  Transmit\n"
+        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
+        "drop fifo colls carrier compressed\n"
+        "    lo: 15246 146 0 0 0 0 0 0 15246 146 0 0 0 0 0 0\n"
+        "  eth0:5000000000 4000 1 2 0 0 0 0 70 6 3 4 0 0 0 0\n"
+        " ib0.8002: 9 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n"
+        "  bad: 1 2 3\n");
+    assert_int_equal(look_open(&look, "net"), 0);
+    assert_int_equal(look.probe.traits.metrics.count, 2 * 8);
+    assert_int_equal(value_of(&look, "eth0", "receive_bytes"), 5000000000);
+    assert_int_equal(value_of(&look, "eth0", "transmit_drop_count"), 4);
+    assert_int_equal(value_of(&look, "ib0.8002", "transmit_bytes"), 1);
+    /* eth0 is gone: unknown, and not zero. */
+    put("proc/net/dev", "x\ny\n ib0.8002: 10 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n");
+    probe_sample(&look.probe, look.values);
+    assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
+    assert_int_equal(value_of(&look, "ib0.8002", "receive_bytes"), 10);
+    probe_close(&look.probe);
+}
+
+static void processors(void **unused)
+{
+    struct look look;
+    const uint64_t tick_ms = (uint64_t)(1000 / sysconf(_SC_CLK_TCK));
+
+    (void)unused;
+    put("proc/stat", "cpu  100 2 30 4000 50 6 7 8 0 0\ncpu0 60 1 10 2000 25 3 3 4 0 0\n"
+                     "cpu3 40 1 20 2000 25 3 4 4 0 0\nintr 1 2 3\nctxt 5\n");
+    assert_int_equal(look_open(&look, "cpu"), 0);
+    assert_int_equal(look.probe.traits.metrics.count, 3 * 4);
+    assert_int_equal(value_of(&look, "all", "user_ms"), 102 * tick_ms);
+    assert_int_equal(value_of(&look, "3", "system_ms"), 27 * tick_ms);
+    assert_int_equal(value_of(&look, "0", "io_wait_ms"), 25 * tick_ms);
+    put("proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1\ncpu3 1 2 3 4 5 6 7 8\n");
+    probe_sample(&look.probe, look.values);
+    assert_true(value_of(&look, "0", "user_ms") == PROBE_MISSING); /* offline */
+    assert_int_equal(value_of(&look, "3", "idle_ms"), 4 * tick_ms);
+    probe_close(&look.probe);
+}
+
+static void memory_and_pressure(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    put("proc/meminfo", "MemTotal:       24684084 kB\nMemFree:          512 kB\n"
+                        "Cached:          1000 kB\nSwapCached:  7 kB\nDirty: 3 kB\n"
+                        "Writeback:  0 kB\nShmem:  44 kB\nHugePages_Total:       0\n");
+    assert_int_equal(look_open(&look, "memory"), 0);
+    assert_int_equal(value_of(&look, "", "cached_bytes"), 1000 * 1024);
+    assert_int_equal(value_of(&look, "", "dirty_bytes"), 3 * 1024);
+    assert_true(value_of(&look, "", "available_bytes") == PROBE_MISSING); /* before 3.14 */
+    probe_close(&look.probe);
+
+    assert_int_equal(look_open(&look, "pressure"), -ENOENT); /* a kernel without */
+    probe_close(&look.probe);
+    put("proc/pressure/io", "some avg10=59.14 avg60=54.89 avg300=38.67 total=281802792\n"
+                            "full avg10=2.79 avg60=0.78 avg300=0.32 total=35444971\n");
+    put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+                                "full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
+    put("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+    assert_int_equal(look_open(&look, "pressure"), 0);
+    assert_int_equal(value_of(&look, "io", "some_us"), 281802792);
+    assert_int_equal(value_of(&look, "memory", "full_us"), 5);
+    assert_int_equal(value_of(&look, "cpu", "full_us"), 0);
+    probe_close(&look.probe);
+}
+
+static void lustre_sums_its_servers(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    put("proc/fs/lustre/llite/scratch-ffff88/stats",
+        "snapshot_time             1409777887.590578 secs.usecs\n"
+        "read_bytes                200 samples [bytes] 1 1048576 209715200\n"
+        "open                      7 samples [regs]\n");
+    put("proc/fs/lustre/osc/scratch-OST0000-osc-ffff88/stats",
+        "snapshot_time 1409777887.59 secs.nsecs\n"
+        "req_waittime 10 samples [usec] 1 2 3 4\n"
+        "read_bytes 3 samples [bytes] 4096 1048576 1000 5\n"
+        "write_bytes 1 samples [bytes] 1 1 17 17\n");
+    put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats",
+        "snapshot_time 1409777887.59 secs.nsecs\nread_bytes 4 samples [bytes] 4096 1048576 24\n");
+    assert_int_equal(look_open(&look, "lustre"), 0);
+    assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
+    assert_int_equal(value_of(&look, "", "server_read_bytes"), 1024);
+    assert_int_equal(value_of(&look, "", "server_read_count"), 7);
+    assert_int_equal(value_of(&look, "", "server_write_bytes"), 17);
+    put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats", "");
+    probe_sample(&look.probe, look.values);
+    assert_true(value_of(&look, "", "server_read_bytes") == PROBE_MISSING);
+    assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
+    probe_close(&look.probe);
+}
+
+/* ---- control groups ---- */
+
+static void control_groups(void **unused)
+{
+    const char version1[] = "9:name=systemd:/\n7:blkio,cpu:/job/1\n0::/unified\n";
+    const char io_stat[] = "8:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
+                           "253:10 rbytes=7 wbytes=8 rios=1 wios=2\n";
+    const char blkio[] = "8:0 Read 4096\n8:0 Write 10\n8:0 Sync 1\n8:0 Total 4106\n"
+                         "8:16 Read 5\nTotal 4111\n";
+    struct cgroup_counters counters = {0};
+    char path[64];
+
+    (void)unused;
+    assert_true(cgroup_find_path(text_of_string(version1), "blkio", path, sizeof path));
+    assert_string_equal(path, "/job/1");
+    assert_true(cgroup_find_path(text_of_string(version1), NULL, path, sizeof path));
+    assert_string_equal(path, "/unified");
+    assert_false(cgroup_find_path(text_of_string(version1), "memory", path, sizeof path));
+    assert_false(cgroup_find_path(text_of_string(version1), NULL, path, 4));
+    assert_true(cgroup_add_io_stat(text_of_string(io_stat), 8, 0, &counters));
+    assert_true(counters.read_bytes == 1459200 && counters.writes == 353);
+    assert_true(cgroup_add_io_stat(text_of_string(io_stat), 253, 10, &counters));
+    assert_int_equal(counters.read_bytes, 1459207);
+    assert_false(cgroup_add_io_stat(text_of_string(io_stat), 253, 1, &counters));
+    counters = (struct cgroup_counters){0};
+    assert_true(cgroup_add_blkio(text_of_string(blkio), 8, 0, &counters));
+    assert_true(counters.read_bytes == 4096 && counters.write_bytes == 10);
+    assert_false(cgroup_add_blkio(text_of_string(blkio), 8, 1, &counters));
+}
+
+/* ---- InfiniBand ---- */
+
+static void mellanox_adapter(void **unused)
+{
+    struct infiniband_port ports[4];
+    struct look look;
+
+    (void)unused;
+    put("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "2500000000\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
+    put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
+    /* An old driver that knows 64 bits under another name only. */
+    put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
+    /* Software RDMA: no bytes of its own. */
+    put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
+    put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
+    put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
+    put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
+    assert_int_equal(infiniband_list(&roots, ports, 4), 3);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(ports[i].device, "mlx5_0") == 0)
+            assert_true(ports[i].active && ports[i].gbit_per_s == 100 && ports[i].number == 1);
+    assert_int_equal(infiniband_list(&roots, ports, 1), 1);
+
+    assert_int_equal(look_open(&look, "infiniband"), 0);
+    assert_int_equal(value_of(&look, "mlx5_0/1", "receive_bytes"), 10000000000);
+    assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_bytes"), 4000);
+    assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_wait_ticks"), 77);
+    assert_int_equal(value_of(&look, "mlx5_0/1", "out_of_sequence_count"), 3);
+    assert_int_equal(value_of(&look, "mlx4_0/2", "receive_bytes"), 20);
+    assert_int_equal(value_of(&look, "rxe0/1", "receive_bytes"), 12890000);
+    assert_int_equal(value_of(&look, "rxe0/1", "sent_packet_count"), 9);
+    for (uint32_t i = 0; i < look.probe.traits.metrics.count; i++)
+        assert_true(look.probe.traits.metrics.metrics[i].saturates);
+    probe_close(&look.probe);
+}
+
+static void rates_of_links(void **unused)
+{
+    (void)unused;
+    assert_true(infiniband_parse_rate(text_of_string("100 Gb/sec (4X EDR)")) == 100);
+    assert_true(infiniband_parse_rate(text_of_string("2.5 Gb/sec (1X SDR)")) == 2.5);
+    assert_true(infiniband_parse_rate(text_of_string("fast")) == 0);
+    assert_true(infiniband_parse_rate(text_of_string("")) == 0);
+}
+
+/* ---- GPUs ---- */
+
+static void gpus_by_a_library(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    assert_int_equal(look_open(&look, "gpu:" MOCK_NVML), 0);
+    assert_int_equal(look.probe.traits.metrics.count, 2 * 9);
+    assert_true(look.probe.traits.slow_interval_ns > 0);
+    assert_int_equal(value_of(&look, "0", "utilization_percent"), 87);
+    assert_int_equal(value_of(&look, "0", "power_milliwatts"), 312500);
+    assert_int_equal(value_of(&look, "0", "pcie_receive_kb_per_s"), 9100000);
+    assert_int_equal(value_of(&look, "1", "utilization_percent"), 12);
+    assert_true(value_of(&look, "1", "power_milliwatts") == PROBE_MISSING);   /* not supported */
+    assert_true(value_of(&look, "0", "energy_millijoules") == PROBE_MISSING); /* no symbol */
+    assert_int_equal(value_of(&look, "1", "memory_used_bytes"), UINT64_C(12) << 30);
+    probe_close(&look.probe);
+    assert_int_equal(look_open(&look, "gpu:/nowhere.so"), -ENOENT);
+    assert_non_null(strstr(fail_reason(), "driver"));
+    probe_close(&look.probe);
+}
+
+/* ---- the sampler, on this machine ---- */
+
+static void count_rows(void *context, const struct series *series)
+{
+    *(uint64_t *)context = series->row_count;
+}
+
+static void samples_come_in_time(void **unused)
+{
+    const char *path = test_folder;
+    const struct sampler_site site = {
+        .probes = {.roots = &telemetry_roots_usual, .paths = &path, .path_count = 1},
+        .interval_ns = 10000000};
+    uint64_t rows = 0;
+
+    (void)unused;
+    struct sampler *sampler = sampler_open(&site);
+    assert_non_null(sampler);
+    assert_int_equal(sampler_start(sampler), 0);
+    clock_sleep_ns(50000000);
+    uint64_t before = counter_get(&allocations);
+    sampler_mark(sampler, "epoch", 1);
+    clock_sleep_ns(200000000);
+    assert_int_equal(counter_get(&allocations), before);
+    sampler_look(sampler, count_rows, &rows);
+    sampler_stop(sampler);
+    const struct series *series = sampler_series(sampler);
+    assert_true(rows >= 5 && rows <= series->row_count);
+    assert_true(series->row_count <= 40);
+    for (uint64_t row = 1; row < series->row_count; row++)
+        assert_true(series_time_ns(series, row) > series_time_ns(series, row - 1));
+    assert_int_equal(series->mark_count, 1);
+    uint32_t cpu = series_find(series, "cpu", "all", "idle_ms");
+    assert_true(cpu < series->metric_count);
+    assert_false(isnan(series_total(series, cpu, 0, UINT64_MAX)));
+    assert_true(sampler_figures(sampler).cpu_ns > 0);
+    sampler_close(sampler);
+}
+
+static void asked_for_probes_must_be_there(void **unused)
+{
+    const struct sampler_site missing = {.probes = {.roots = &telemetry_roots_usual},
+                                         .names = "cpu,disk"};
+    const struct sampler_site unknown = {.probes = {.roots = &telemetry_roots_usual},
+                                         .names = "cpu,nonsense"};
+    const struct sampler_site slow = {.probes = {.roots = &telemetry_roots_usual},
+                                      .names = "gpu:" MOCK_NVML ",memory",
+                                      .interval_ns = 20000000};
+
+    (void)unused;
+    assert_null(sampler_open(&missing));
+    assert_non_null(strstr(fail_reason(), "no block device"));
+    assert_null(sampler_open(&unknown));
+    struct sampler *sampler = sampler_open(&slow);
+    assert_non_null(sampler);
+    assert_int_equal(sampler_start(sampler), 0);
+    clock_sleep_ns(100000000);
+    sampler_stop(sampler);
+    const struct series *series = sampler_series(sampler);
+    uint32_t gpu = series_find(series, "gpu", "0", "utilization_percent");
+    unsigned known = 0;
+    for (uint64_t row = 0; row < series->row_count; row++)
+        known += series_value(series, row, gpu) == 87;
+    assert_true(known >= 1 && known <= 2); /* asked twice a second, whatever the interval */
+    sampler_close(sampler);
+}
+
+static int setup(void **state)
+{
+    if (folder_setup(state))
+        return -1;
+    snprintf(proc_root, sizeof proc_root, "%s/proc", test_folder);
+    snprintf(sys_root, sizeof sys_root, "%s/sys", test_folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(network_interfaces),   cmocka_unit_test(processors),
+        cmocka_unit_test(memory_and_pressure),  cmocka_unit_test(lustre_sums_its_servers),
+        cmocka_unit_test(control_groups),       cmocka_unit_test(mellanox_adapter),
+        cmocka_unit_test(rates_of_links),       cmocka_unit_test(gpus_by_a_library),
+        cmocka_unit_test(samples_come_in_time), cmocka_unit_test(asked_for_probes_must_be_there),
+    };
+
+    return cmocka_run_group_tests(tests, setup, folder_teardown);
+}
