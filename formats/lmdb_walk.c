@@ -110,7 +110,7 @@ static int read_meta(struct walk *walk, uint64_t offset, struct meta *meta)
     if (got < 0)
         return (int)got;
     if ((size_t)got < sizeof page)
-        return fault(walk, offset, "the file ends before its meta page does");
+        return fault(walk, walk->file_bytes, "the file ends before its meta page does");
     if (!lmdb_looks_like(page, sizeof page))
         return fault(walk, offset, "not a meta page of LMDB");
     const uint8_t *at = page + META_MAGIC_OFFSET;

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "formats/format.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +31,29 @@ static size_t make_image(uint8_t *image, uint32_t number)
     return bytes;
 }
 
-static int write_set(const char *folder, const char *choice, const char *name, bool names)
-{
-    struct plugin_choice format;
-    struct format_writer writer;
-    uint8_t image[LARGEST];
-    char *path = file_join(folder, name), text[32];
-    int code = plugin_choose("format", format_registry, choice, &format);
+struct set {
+    const char *format, *path;
+    bool names;     /* the tool reads them back as they were */
+    uint32_t first; /* number: 0 has an empty image, which some formats refuse */
+};
 
-    if (code || !path) {
-        free(path);
-        return code ? code : -1;
-    }
-    code = format_writer_open(&writer, &format, path);
-    for (uint32_t i = 0; code == 0 && i < SAMPLES; i++) {
+static const struct set sets[] = {
+    {"recordio", "train.rec", false, 0},
+    {"shards:idx=yes", "train-00000-of-00001", true, 0},
+    {"shards:compression=gzip", "gzip.tfrecord", true, 0},
+    {"shards:compression=zlib", "zlib.tfrecord", true, 0},
+    {"tar", "train-000000.tar", false, 1},
+    {"lmdb:datum", "datum/data.mdb", true, 1},
+    {"lmdb:tensors", "tensors/data.mdb", true, 1},
+};
+
+static int append_all(struct format_writer *writer, const char *format, const struct set *set)
+{
+    uint8_t image[LARGEST];
+    char text[32];
+    int code = 0;
+
+    for (uint32_t i = set->first; code == 0 && i < SAMPLES; i++) {
         snprintf(text, sizeof text, "picture-%u.JPEG", i);
         struct sample sample = {.image = image,
                                 .image_bytes = make_image(image, i),
@@ -51,29 +61,48 @@ static int write_set(const char *folder, const char *choice, const char *name, b
                                 .id = i == 7 ? 0xced7230a : i,
                                 .name = text,
                                 .name_bytes = strlen(text)};
-        code = format_writer_append(&writer, &sample);
-        printf("%s %s %u %d %08lx %zu %s\n", format.plugin->name, name, i, sample.label,
+        code = format_writer_append(writer, &sample);
+        printf("%s %s %u %d %08lx %zu %s\n", format, set->path, i - set->first, sample.label,
                crc32(0, image, (unsigned)sample.image_bytes), sample.image_bytes,
-               names ? text : "-");
+               set->names ? text : "-");
     }
+    return code;
+}
+
+static int write_set(const char *folder, const struct set *set)
+{
+    struct plugin_choice format;
+    struct format_writer writer;
+    char *path = file_join(folder, set->path);
+    int code = path ? plugin_choose("format", format_registry, set->format, &format) : -1;
+
+    if (code) {
+        free(path);
+        return code;
+    }
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    code = file_make_folders(path);
+    *slash = '/';
+    if (code == 0)
+        code = format_writer_open(&writer, &format, path);
+    else
+        writer = (struct format_writer){0};
+    bool absent = code == -ENOTSUP; /* built without its library */
+    if (code == 0)
+        code = append_all(&writer, format.plugin->name, set);
     int closed = format_writer_close(&writer, code == 0);
     plugin_release(&format);
     free(path);
-    return code ? code : closed;
+    return absent ? 0 : code ? code : closed;
 }
 
 int main(int argc, char **argv)
 {
-    int code = argc == 2 ? file_make_folders(argv[1]) : fail(2, "usage: peers FOLDER");
+    int code = argc == 2 ? 0 : fail(2, "usage: peers FOLDER");
 
-    if (code == 0)
-        code = write_set(argv[1], "recordio", "train.rec", false);
-    if (code == 0)
-        code = write_set(argv[1], "shards:idx=yes", "train-00000-of-00001", true);
-    if (code == 0)
-        code = write_set(argv[1], "shards:compression=gzip", "gzip.tfrecord", true);
-    if (code == 0)
-        code = write_set(argv[1], "shards:compression=zlib", "zlib.tfrecord", true);
+    for (size_t i = 0; code == 0 && i < sizeof sets / sizeof sets[0]; i++)
+        code = write_set(argv[1], &sets[i]);
     if (code)
         fprintf(stderr, "%s\n", fail_reason());
     return code ? 1 : 0;

@@ -51,6 +51,47 @@ def read_shards(path):
     return samples
 
 
+def read_tar(path):
+    """With webdataset, and with tarfile that every header is one it takes."""
+    import tarfile
+    import webdataset
+
+    samples = []
+    for sample in webdataset.WebDataset(path, shardshuffle=False):
+        samples.append((int(sample["cls"]), sample["jpg"], "-"))
+    with tarfile.open(path) as archive:
+        assert len(archive.getmembers()) == 2 * len(samples)
+    return samples
+
+
+def read_lmdb(path):
+    """As Caffe and Caffe2 do: in the order of the keys, by the generated classes."""
+    import lmdb
+    from caffe_messages import Datum, INT32, STRING, TensorProtos
+
+    samples = []
+    with lmdb.open(os.path.dirname(path), readonly=True, lock=False) as environment:
+        with environment.begin() as transaction:
+            for number, (key, value) in enumerate(transaction.cursor()):
+                name = key.decode()
+                assert name.startswith(f"{number:08d}_"), name
+                if "datum" in path:
+                    datum = Datum.FromString(value)
+                    assert datum.encoded and datum.SerializeToString() == value
+                    label, image = datum.label, datum.data
+                else:
+                    protos = TensorProtos.FromString(value)
+                    assert protos.SerializeToString() == value
+                    first, second = protos.protos
+                    assert (first.data_type, second.data_type) == (STRING, INT32)
+                    label, image = second.int32_data[0], first.string_data[0]
+                samples.append((label, image, name.split("_", 1)[1]))
+    return samples
+
+
+READERS = {"recordio": read_recordio, "shards": read_shards, "tar": read_tar, "lmdb": read_lmdb}
+
+
 def main(folder):
     expected = collections.defaultdict(list)
     for line in sys.stdin:
@@ -58,9 +99,8 @@ def main(folder):
         expected[format_, path].append((int(label), crc, int(count), name))
     wrong = 0
     for (format_, path), records in expected.items():
-        read = {"recordio": read_recordio, "shards": read_shards}[format_]
         got = [(label, f"{zlib.crc32(image):08x}", len(image), name)
-               for label, image, name in read(os.path.join(folder, path))]
+               for label, image, name in READERS[format_](os.path.join(folder, path))]
         print(f"{path}: {len(got)} records, {'as written' if got == records else 'NOT as written'}")
         wrong += got != records
     return 1 if wrong or not expected else 0

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: tests/golden/peers.sh BUILD-FOLDER [VENV]
-# Are the files that iobench writes read by the reference tools of each format (TensorFlow, MXNet)?
+# Are the files that iobench writes read by the reference tools of each format (TensorFlow,
+# MXNet, webdataset, py-lmdb with protobuf)?
 # They come from PyPI into a private environment (about 2 GB), so this is no part of `make check`.
 # Exit 77: they cannot be had here.
 set -e
@@ -12,8 +13,9 @@ trap 'rm -rf "$work"' EXIT
 make -s -C "$build" tests/golden/peers
 if [ -z "$venv" ]; then
 	venv=$work/venv
-	if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install -q 'numpy<2' tensorflow-cpu mxnet; then
-		echo "skipped: TensorFlow and MXNet cannot be installed here" >&2
+	if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install -q 'numpy<2' \
+		tensorflow-cpu mxnet lmdb webdataset; then
+		echo "skipped: the reference tools cannot be installed here" >&2
 		exit 77
 	fi
 fi
