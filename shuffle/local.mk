@@ -12,4 +12,5 @@ libiobench_a_SOURCES += \
 	shuffle/mosaic.c shuffle/mosaic.h \
 	shuffle/displaced.c \
 	shuffle/outline.c shuffle/outline.h \
+	shuffle/preset.c shuffle/preset.h \
 	shuffle/quality.c shuffle/quality.h

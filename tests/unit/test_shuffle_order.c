@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "shuffle/outline.h"
 #include "shuffle/plan.h"
+#include "shuffle/preset.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -419,6 +420,25 @@ static void refusals_say_why(void **unused)
     catalog_destroy(catalog);
 }
 
+static void presets_name_orders_that_exist(void **unused)
+{
+    (void)unused;
+    for (const struct preset *preset = preset_table; preset->name; preset++) {
+        bool found = false;
+        for (int i = 0; preset->settings[i].option; i++) {
+            struct plugin_choice choice;
+            if (strcmp(preset->settings[i].option, "shuffle") != 0)
+                continue;
+            assert_int_equal(
+                plugin_choose("shuffle", shuffle_registry, preset->settings[i].value, &choice), 0);
+            plugin_release(&choice);
+            found = true;
+        }
+        assert_true(found && preset_find(preset->name) == preset);
+    }
+    assert_null(preset_find("nobody"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(seeking_costs_what_is_held),
         cmocka_unit_test(orders_never_change),
         cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(presets_name_orders_that_exist),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/preset.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const struct preset preset_table[] = {
+    /* ImageRecordIter with path_imgidx: dmlc-core src/io/indexed_recordio_split.cc gives rank r
+     * the records [r, r + 1) x ceil(N / P) of the index sorted by offset, shuffles that list
+     * anew each epoch and reads record by record, one seek each, on the one thread behind its
+     * prefetching iterator. */
+    {.name = "mxnet",
+     .summary = "MXNet: RecordIO with .idx, one reader a rank, a fixed range shuffled each epoch",
+     .settings = {{"format", "recordio"},
+                  {"shuffle", "mxnet"},
+                  {"partition", "sticky"},
+                  {"reader", "pread:threads=1"},
+                  {"iodepth", "1"},
+                  {"bs", "512"}}},
+    /* The ResNet example of TensorFlow's models (official/resnet/imagenet_main.py): 1024 files,
+     * shuffled, ten read in parallel, shuffle buffer of 10000 records; a TFRecordDataset reads
+     * 256 KiB at a time. Under Horovod each process runs that over all files, its seed aside. */
+    {.name = "horovod-tensorflow",
+     .summary = "Horovod with TensorFlow: TFRecord, ten readers a rank, every rank reads all files",
+     .settings = {{"format", "tfrecord"},
+                  {"shuffle", "tfdata:10000,interleave=10"},
+                  {"partition", "replicated"},
+                  {"reader", "pread:threads=10"},
+                  {"iodepth", "10"},
+                  {"bs", "256KiB"}}},
+    /* DBReader::Read of caffe2/core/db.h: one cursor a rank in key order, moved on by as many
+     * records as there are ranks, back to the first one at the end; no shuffle. LMDB maps its
+     * file, so each record comes through page faults. */
+    {.name = "caffe2",
+     .summary = "Caffe2: LMDB in key order, one mapped reader a rank, every P-th record",
+     .settings = {{"format", "lmdb"},
+                  {"shuffle", "none:stride=yes"},
+                  {"partition", "elastic"},
+                  {"remainder", "pad"},
+                  {"reader", "mmap:threads=1"},
+                  {"iodepth", "1"},
+                  {"bs", "512"}}},
+    {.name = NULL},
+};
+
+const struct preset *preset_find(const char *name)
+{
+    for (const struct preset *preset = preset_table; preset->name; preset++)
+        if (strcmp(preset->name, name) == 0)
+            return preset;
+    return NULL;
+}
