@@ -13,6 +13,9 @@
 #include "base/plugin.h"
 #include "trainer/graph.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct backend_site {
     const struct graph *graph;
     uint32_t batch_size;
@@ -56,22 +59,58 @@ struct backend_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, const struct backend_site *site);
     void (*close)(void *state);
-    /* Canonical layout. arrays may be NULL: left alone. */
+    /* Canonical layout; statistics: mean[channels], variance[channels] of each BN in node order.
+     * Arrays may be NULL: left alone. open() sets momenta 0, running means 0, variances 1. */
     int (*load)(void *state, const float *parameters, const float *momenta,
                 const float *statistics);
     int (*save)(void *state, float *parameters, float *momenta, float *statistics,
                 float *gradients);
-    /* Forward, loss with label smoothing, backward. */
+    /* Forward, loss with label smoothing, backward. The gradient is that of the mean loss over the
+     * labelled rows. BN takes mean and variance from this batch alone; the running variance takes
+     * the unbiased one. */
     int (*step)(void *state, const struct backend_batch *batch, double label_smoothing,
                 backend_gradients_ready ready, void *context, struct backend_loss *loss);
+    /* kernels/kernels.h has the formulas. LARS adapts the rate of parameters that decay. */
     int (*update)(void *state, const struct backend_update *update);
-    /* Forward only; logits: count x classes, may be NULL. */
+    /* Forward only, by running statistics; logits: count x classes, may be NULL. loss may be
+     * NULL; without label smoothing. Also on a state that trains. */
     int (*infer)(void *state, const struct backend_batch *batch, float *logits,
                  struct backend_loss *loss);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and the report */
 };
 
 extern const struct plugin *const backend_registry[];
+
+/* ---- the wrapper: the only caller of ops. It holds both sides to the contract. ---- */
+
+struct backend {
+    const struct backend_ops *ops;
+    void *state;
+    struct backend_site site;
+    bool loaded;
+};
+
+/* 0, or a negative errno with a reason. Call backend_close() in either case. The graph is sealed
+ * and outlives the backend. */
+int backend_open(struct backend *backend, const struct plugin_choice *choice,
+                 const struct backend_site *site);
+void backend_close(struct backend *backend);
+
+/* The first load() brings the parameters. What is NULL keeps its value. */
+int backend_load(struct backend *backend, const float *parameters, const float *momenta,
+                 const float *statistics);
+int backend_save(struct backend *backend, float *parameters, float *momenta, float *statistics,
+                 float *gradients);
+
+/* ready may be NULL. -EINVAL when a label is no class of the network. */
+int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+                 backend_gradients_ready ready, void *context, struct backend_loss *loss);
+int backend_update(struct backend *backend, const struct backend_update *update);
+
+/* loss may be NULL, and so may batch->labels when it is. */
+int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
+                  struct backend_loss *loss);
+void backend_memory(struct backend *backend, struct backend_memory *memory);
 
 /* ImageNet mean and deviation per channel, of 0..255 values; every backend normalises with them. */
 extern const float backend_mean[3], backend_deviation[3];

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/backend.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* The usual ImageNet figures, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
+const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
+const float backend_deviation[3] = {58.395f, 57.12f, 57.375f};
+
+int backend_open(struct backend *backend, const struct plugin_choice *choice,
+                 const struct backend_site *site)
+{
+    assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
+    *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
+                                .site = *site};
+    int code = plugin_usable(choice->plugin);
+    if (code)
+        return code;
+    backend->state = memory_zeroed(choice->plugin->state_size);
+    if (!backend->state)
+        return -ENOMEM;
+    return backend->ops->open(backend->state, choice->settings, &backend->site);
+}
+
+void backend_close(struct backend *backend)
+{
+    if (backend->state)
+        backend->ops->close(backend->state);
+    free(backend->state);
+    backend->state = NULL;
+}
+
+int backend_load(struct backend *backend, const float *parameters, const float *momenta,
+                 const float *statistics)
+{
+    assert(backend->loaded || parameters);
+    int code = backend->ops->load(backend->state, parameters, momenta, statistics);
+    backend->loaded = backend->loaded || code == 0;
+    return code;
+}
+
+int backend_save(struct backend *backend, float *parameters, float *momenta, float *statistics,
+                 float *gradients)
+{
+    assert(backend->loaded);
+    return backend->ops->save(backend->state, parameters, momenta, statistics, gradients);
+}
+
+/* Labels come from a data set. */
+static int check_batch(const struct backend *backend, const struct backend_batch *batch)
+{
+    const uint32_t classes = backend->site.graph->classes;
+
+    assert(backend->loaded);
+    assert(batch->rows && batch->count > 0 && batch->count <= backend->site.batch_size);
+    for (uint32_t i = 0; batch->labels && i < batch->count; i++)
+        if (batch->labels[i] < -1 || batch->labels[i] >= (int64_t)classes)
+            return fail(EINVAL,
+                        "row %u of step %llu has label %d, the network has classes 0 to %u; "
+                        "choose --classes to fit the data set",
+                        i, (unsigned long long)batch->step, batch->labels[i], classes - 1);
+    return 0;
+}
+
+static void check_loss(const struct backend_loss *loss, uint32_t count)
+{
+    assert(loss->correct <= loss->correct_top5);
+    assert(loss->correct_top5 <= loss->counted && loss->counted <= count);
+    (void)loss;
+    (void)count;
+}
+
+/* Stands between a backend and who wants its gradients: final parts only grow. */
+struct ready_check {
+    backend_gradients_ready ready;
+    void *context;
+    uint64_t done, floats;
+};
+
+static int ready_checked(void *context, uint64_t done)
+{
+    struct ready_check *check = context;
+
+    assert(done > check->done && done <= check->floats);
+    check->done = done;
+    return check->ready ? check->ready(check->context, done) : 0;
+}
+
+int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+                 backend_gradients_ready ready, void *context, struct backend_loss *loss)
+{
+    struct ready_check check = {
+        .ready = ready, .context = context, .floats = backend->site.graph->parameter_floats};
+
+    assert(backend->site.training && batch->labels && loss);
+    assert(label_smoothing >= 0 && label_smoothing < 1);
+    *loss = (struct backend_loss){0};
+    int code = check_batch(backend, batch);
+    if (!code)
+        code =
+            backend->ops->step(backend->state, batch, label_smoothing, ready_checked, &check, loss);
+    if (code)
+        return code;
+    assert(check.done == check.floats);
+    check_loss(loss, batch->count);
+    return 0;
+}
+
+int backend_update(struct backend *backend, const struct backend_update *update)
+{
+    assert(backend->loaded && backend->site.training);
+    assert(update->rate >= 0 && update->momentum >= 0 && update->gradient_scale > 0);
+    return backend->ops->update(backend->state, update);
+}
+
+int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
+                  struct backend_loss *loss)
+{
+    assert(batch->labels || !loss);
+    if (loss)
+        *loss = (struct backend_loss){0};
+    int code = check_batch(backend, batch);
+    if (!code)
+        code = backend->ops->infer(backend->state, batch, logits, loss);
+    if (code)
+        return code;
+    if (loss)
+        check_loss(loss, batch->count);
+    return 0;
+}
+
+void backend_memory(struct backend *backend, struct backend_memory *memory)
+{
+    *memory = (struct backend_memory){0};
+    backend->ops->memory(backend->state, memory);
+}
