@@ -122,7 +122,8 @@ static int names_read(struct names *names, const char *path, bool follow, size_t
         code = -errno;
     closedir(folder);
     if (names->count > 1)
-        qsort(names->list, names->count, sizeof names->list[0], compare_names);
+        if (names->count)
+            qsort(names->list, names->count, sizeof names->list[0], compare_names);
     return code;
 }
 

@@ -7,7 +7,9 @@
 #include "tests/unit/reader_set.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { REQUESTS = 400 };
 
@@ -85,7 +87,13 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
     static const uint32_t depths[] = {1, 3, 32, 256};
 
     (void)unused;
-    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        char name[16];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(variants[v], ":"), variants[v]);
+        if (!plugin_find(reader_registry, name)) {
+            print_message("%s: not built\n", variants[v]);
+            continue;
+        }
         for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
             struct run run;
             int code = run_open(&run, variants[v], depths[d], 0);
@@ -98,6 +106,7 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
             run_close(&run);
             assert_true(code == 0 || code == -EOPNOTSUPP);
         }
+    }
 }
 
 int main(void)
