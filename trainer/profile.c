@@ -131,6 +131,8 @@ int profile_parse(const char *name, const char *text, size_t bytes, struct profi
     size_t start = 0;
 
     *profile = (struct profile){0};
+    if (memchr(text, '\0', bytes))
+        return fail(EINVAL, "%s: this is no text: it has NUL bytes", name);
     while (start < bytes && isspace((unsigned char)text[start]))
         start++;
     bool json = start < bytes && (text[start] == '{' || text[start] == '[');
