@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/handles.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -25,6 +26,7 @@ enum {
     DESCRIPTORS_LEFT = 64,   /* for everything else in the program */
     DIRECT_ALIGNMENT = 4096, /* where the kernel does not say: right for every disk */
     DIRECT_ALIGNMENT_MOST = 65536,
+    SHORT_READS_MOST = 1000, /* of one request */
     NONE = -1,
 };
 static const uint64_t RECHECK_NS = 1000000000;
@@ -313,4 +315,18 @@ int handle_open(const struct handles *handles, struct handle *handle)
     }
     pthread_mutex_unlock(&handle->lock);
     return code;
+}
+
+int64_t handle_resume(const struct handles *handles, const struct handle *handle, uint64_t offset,
+                      uint32_t got, uint32_t short_reads)
+{
+    struct stat now;
+
+    if (fstat(handle->fd, &now))
+        return -errno;
+    if ((uint64_t)now.st_size <= offset + got)
+        return -ESTALE;
+    if (short_reads >= SHORT_READS_MOST)
+        return -EIO;
+    return (int64_t)bytes_align_down(got, handles->alignment);
 }

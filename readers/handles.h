@@ -65,6 +65,12 @@ void handles_give(struct handles *handles, struct handle *handle);
  * reader's thread. */
 int handle_open(const struct handles *handles, struct handle *handle);
 
+/* A read at offset brought too little: got bytes, all in all. Where it goes on, from the offset: a
+ * multiple of the alignment. -ESTALE when the file has ended there, -EIO when this is the
+ * short_reads-th time and too often. */
+int64_t handle_resume(const struct handles *handles, const struct handle *handle, uint64_t offset,
+                      uint32_t got, uint32_t short_reads);
+
 /* For who opens without waiting, with handles_open_flags(): the handle takes fd over, closes it
  * also on failure. Codes as above. */
 int handles_open_flags(const struct handles *handles);

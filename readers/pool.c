@@ -170,12 +170,12 @@ int pool_submit(struct pool *pool, struct read_request *request)
         return -EAGAIN;
     pool->free_jobs = job->next;
     *job = (struct pool_job){
+        .handles = &pool->handles,
         .handle = handle,
         .path = pool->handles.catalog->shards[request->shard].path,
         .offset = request->offset,
         .bytes = request->bytes,
         .needed = request->needed,
-        .alignment = pool->handles.alignment,
         .buffer = request->buffer,
         .request = request,
         .submit_ns = request->submit_ns,

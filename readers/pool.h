@@ -13,10 +13,11 @@
 
 /* A copy of the request: the caller's own may be gone when a read that was given up ends. */
 struct pool_job {
+    const struct handles *handles;
     struct handle *handle; /* open */
     const char *path;
     uint64_t offset;
-    uint32_t bytes, needed, alignment;
+    uint32_t bytes, needed;
     void *buffer;
     const void *data; /* set by the work function */
     int result;       /* likewise; bytes or a negative errno */

@@ -37,31 +37,29 @@ struct pread_state {
     struct pool *pool;
 };
 
-/* Direct reads go on at a multiple of the alignment; when that brings nothing new, the file has
- * ended. */
 void pread_job(struct pool_job *job)
 {
-    uint32_t from = 0;
+    int64_t from = 0;
 
-    for (;;) {
+    while (from >= 0) {
         struct iovec rest = {.iov_base = (uint8_t *)job->buffer + from,
-                             .iov_len = job->bytes - from};
-        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)(job->offset + from), 0);
+                             .iov_len = job->bytes - (size_t)from};
+        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)job->offset + (off_t)from, 0);
         if (count < 0 && errno == EINTR)
             continue;
-        uint32_t got = from + (uint32_t)(count > 0 ? count : 0);
-        if (count < 0 || got >= job->needed) {
+        if (count < 0) {
+            job->result = -errno;
+            return;
+        }
+        uint32_t got = (uint32_t)(from + count);
+        if (got >= job->needed) {
             job->data = job->buffer;
-            job->result = count < 0 ? -errno : (int)got;
+            job->result = (int)got;
             return;
         }
-        if (got - got % job->alignment == from) {
-            job->result = -ESTALE;
-            return;
-        }
-        from = got - got % job->alignment;
-        job->short_reads++;
+        from = handle_resume(job->handles, job->handle, job->offset, got, ++job->short_reads);
     }
+    job->result = (int)from;
 }
 
 static int pread_open(void *state, const void *chosen, const struct reader_site *site,

@@ -36,6 +36,7 @@ static const struct option_spec uring_options[] = {
     {FLAG(sqpoll, "a thread of the kernel submits: fewer system calls, one more busy core")},
     {FLAG(iopoll, "poll for completions (NVMe with poll queues, and direct)")},
     {FLAG(dontcache, "buffered reads that leave nothing in the page cache (Linux 6.14)")},
+    {FLAG(fuse, "use it on FUSE too (else threads, as fast there and safe from short reads)")},
     {0},
 };
 
@@ -68,8 +69,7 @@ static void start_read(struct uring *uring, struct slot *slot)
     else
         io_uring_prep_read(sqe, fd, buffer, bytes, offset);
     sqe->rw_flags = uring->rw_flags;
-    if (uring->fixed_files)
-        sqe->flags |= IOSQE_FIXED_FILE;
+    sqe->flags = uring->read_flags;
     tag(sqe, FOR_SLOT, (uint64_t)(slot - uring->slots));
     slot->state = SLOT_READING;
 }
@@ -193,13 +193,12 @@ static int uring_submit(void *state, struct read_request *request)
     return 0;
 }
 
-/* A read has brought some bytes, or an error. Direct reads go on at a multiple of the alignment;
- * when that brings nothing new, the file has ended. */
+/* A read has brought some bytes, or an error. */
 static void continue_read(struct uring *uring, struct slot *slot, int result)
 {
     struct read_request *request = slot->request;
 
-    if (result == -ECANCELED) {
+    if (result == -ECANCELED || (result == -EINTR && slot->state == SLOT_CANCELLING)) {
         finish(uring, slot, -ETIMEDOUT);
     } else if (result == -EAGAIN || result == -EINTR) {
         start_read(uring, slot);
@@ -208,14 +207,13 @@ static void continue_read(struct uring *uring, struct slot *slot, int result)
     } else if (slot->from + (uint32_t)result >= request->needed) {
         finish(uring, slot, (int)(slot->from + (uint32_t)result));
     } else {
-        uint32_t got = slot->from + (uint32_t)result;
-        uint32_t from = got - got % uring->handles.alignment;
-        if (from == slot->from) {
-            finish(uring, slot, -ESTALE);
+        int64_t from = handle_resume(&uring->handles, slot->handle, request->offset,
+                                     slot->from + (uint32_t)result, ++request->short_reads);
+        if (from < 0) {
+            finish(uring, slot, (int)from);
             return;
         }
-        request->short_reads++;
-        slot->from = from;
+        slot->from = (uint32_t)from;
         start_read(uring, slot);
     }
 }
@@ -370,11 +368,11 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
         return code;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
              pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
-    snprintf(traits->notice, sizeof traits->notice,
-             "io_uring is refused here (%s%s): %u threads read instead", fail_errno_text(refusal),
-             refusal == -EPERM    ? "; see sysctl kernel.io_uring_disabled and the container"
-             : refusal == -ENOSYS ? "; the kernel has none"
-                                  : "",
+    snprintf(traits->notice, sizeof traits->notice, "io_uring is %s: %u threads read instead",
+             refusal == -EPERM    ? "refused here (sysctl kernel.io_uring_disabled, or a container)"
+             : refusal == -ENOSYS ? "not in this kernel"
+             : refusal == -ENOTSUP ? "of no use on FUSE"
+                                   : fail_errno_text(refusal),
              pool_threads(uring->pool));
     return 0;
 }

@@ -18,6 +18,7 @@ struct uring_settings {
     bool sqpoll;
     bool iopoll;
     bool dontcache;
+    bool fuse;
 };
 
 /* A read in the kernel, or waiting for its file to be opened. It is not the caller's request: a
@@ -38,9 +39,10 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
-    bool open_in_ring; /* files are opened by the ring too */
-    int rw_flags;
-    struct pool *pool; /* instead of all this, when io_uring is refused */
+    bool open_in_ring;  /* files are opened by the ring too */
+    int rw_flags;       /* RWF_* */
+    uint8_t read_flags; /* IOSQE_* */
+    struct pool *pool;  /* instead of all this, when io_uring is refused */
 
     const struct reader_site *site;
     struct handles handles;

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* The kernel's numbers (include/uapi/linux/io_uring.h, fs.h), for older headers. */
@@ -126,6 +128,19 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
     return code;
 }
 
+/* On FUSE a worker of the kernel waits for each answer: io_uring saves nothing there, and up to
+ * Linux 6.18 it resumes a short direct read from a wrong place. Unless asked for, leave it. */
+static bool is_on_fuse(const struct uring *uring)
+{
+    struct statfs status;
+    int fd = open_probe(uring);
+    bool is_fuse = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC;
+
+    if (fd >= 0)
+        close(fd);
+    return is_fuse;
+}
+
 static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
 {
     uint8_t byte;
@@ -178,8 +193,11 @@ static int register_files(struct uring *uring)
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits)
 {
-    int code = set_up_ring(uring, settings, traits);
+    bool fuse = is_on_fuse(uring);
 
+    if (fuse && !settings->fuse)
+        return -ENOTSUP;
+    int code = set_up_ring(uring, settings, traits);
     if (code)
         return code;
     if (settings->dontcache && !settings->direct)
@@ -188,14 +206,19 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
         register_buffers(uring, traits);
     if (settings->registered)
         code = register_files(uring);
+    if (fuse)
+        uring->read_flags |= IOSQE_ASYNC; /* else who submits may wait for the answer */
+    if (uring->fixed_files)
+        uring->read_flags |= IOSQE_FIXED_FILE;
     uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);
-    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s",
+    snprintf(traits->engine, sizeof traits->engine, "io_uring%s%s%s%s%s%s%s%s",
              settings->direct ? ", O_DIRECT" : "",
              uring->fixed_buffers ? ", registered buffers" : "",
              uring->fixed_files ? ", registered files" : "",
              uring->setup_flags & SETUP_DEFER_TASKRUN ? ", deferred completions" : "",
              uring->setup_flags & IORING_SETUP_SQPOLL ? ", SQPOLL" : "",
              uring->setup_flags & IORING_SETUP_IOPOLL ? ", IOPOLL" : "",
-             uring->rw_flags ? ", RWF_DONTCACHE" : "");
+             uring->rw_flags ? ", RWF_DONTCACHE" : "",
+             uring->read_flags & IOSQE_ASYNC ? ", kernel workers" : "");
     return code;
 }

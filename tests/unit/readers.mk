@@ -24,3 +24,8 @@ tests_unit_test_lmdb_reader_SOURCES = tests/unit/test_lmdb_reader.c tests/unit/f
 tests_unit_test_lmdb_reader_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_lmdb_reader_LDADD = $(UNIT_LIBS)
 endif
+
+UNIT_TESTS += tests/unit/test_storage_faults
+tests_unit_test_storage_faults_SOURCES = tests/unit/test_storage_faults.c tests/unit/fault_fs.c \
+	tests/unit/fault_fs.h $(READER_SET)
+tests_unit_test_storage_faults_LDADD = $(UNIT_LIBS)
