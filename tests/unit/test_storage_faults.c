@@ -25,14 +25,14 @@ static const char *const readers[] = {"uring", "uring:direct=yes", "uring:regist
 /* The last one reads through the page cache, by pages: only its errors can be told here. */
 enum { READERS = sizeof readers / sizeof *readers, UNCACHED = READERS - 1 };
 
-static bool open_reader(struct run *run, const char *reader)
+static bool open_reader(struct run *run, const char *reader, uint64_t timeout_ns)
 {
     char name[16];
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(reader, ":"), reader);
     if (!plugin_find(reader_registry, name))
         return false;
-    assert_int_equal(run_open(run, reader, DEPTH, TIMEOUT_NS), 0);
+    assert_int_equal(run_open(run, reader, DEPTH, timeout_ns), 0);
     return true;
 }
 
@@ -92,7 +92,7 @@ static void an_error_names_file_and_offset(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < READERS; i++) {
-        if (!open_reader(&run, readers[i]))
+        if (!open_reader(&run, readers[i], 100 * TIMEOUT_NS))
             continue;
         set_faults(&run, knobs);
         struct read_request *request = run_request(&run, 0, 1, 900 * KIB, 200 * KIB);
@@ -115,7 +115,7 @@ static void some_errors_among_many_reads(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
-        if (!open_reader(&run, readers[i]))
+        if (!open_reader(&run, readers[i], 100 * TIMEOUT_NS))
             continue;
         set_faults(&run, knobs);
         uint32_t failed = read_many(&run, 200);
@@ -132,7 +132,7 @@ static void short_reads_are_resumed(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
-        if (!open_reader(&run, readers[i]))
+        if (!open_reader(&run, readers[i], 100 * TIMEOUT_NS))
             continue;
         set_faults(&run, knobs);
         assert_int_equal(read_many(&run, 200), 0);
@@ -148,7 +148,7 @@ static void late_answers_arrive(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
-        if (!open_reader(&run, readers[i]))
+        if (!open_reader(&run, readers[i], 100 * TIMEOUT_NS))
             continue;
         set_faults(&run, knobs);
         assert_int_equal(read_many(&run, 2 * DEPTH), 0);
@@ -165,7 +165,7 @@ static void give_up(const char *reader, bool answers_at_last)
     struct read_request *done;
     struct run run;
 
-    if (!open_reader(&run, reader))
+    if (!open_reader(&run, reader, TIMEOUT_NS))
         return;
     set_faults(&run, stuck);
     uint64_t start_ns = clock_now_ns();
@@ -203,7 +203,7 @@ static void a_late_read_is_cancelled(void **unused)
     struct run run;
 
     (void)unused;
-    if (!open_reader(&run, "uring:fuse=yes"))
+    if (!open_reader(&run, "uring:fuse=yes", TIMEOUT_NS))
         return;
     if (!strstr(run.reader.traits.engine, "io_uring,")) {
         run_close(&run);
