@@ -8,33 +8,48 @@
 
 struct progress progress_start(const struct job *job)
 {
-    return (struct progress){.line = line_start(), .runs = job->runs, .epochs = job->epochs};
+    return (struct progress){.line = line_start(),
+                             .runs = job->runs,
+                             .epochs = job->epochs,
+                             .drops = job->drop_caches != JOB_DROP_NO};
 }
 
-static void write_line(char *line, size_t bytes, const struct progress *progress,
-                       const struct run_progress *now)
+/* What every terminal has room for: what is left before how fast. */
+static void write_epoch(char *line, size_t bytes, const struct progress *progress,
+                        const struct run_progress *now)
 {
-    static const char *const phases[] = {
-        [RUN_INDEX] = "indexing",       [RUN_SYNTHESIS] = "making data",
-        [RUN_DROP] = "dropping caches", [RUN_CALIBRATE] = "calibrating",
-        [RUN_EPOCH] = "reading",        [RUN_DONE] = "",
-    };
     double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], epoch[64] = "", rate[WORDS_BYTES];
+    char mib[WORDS_BYTES];
 
-    line_bar(bar, now->done, now->total);
-    line_left(left, now->done, now->total, now->elapsed_ns);
-    if (now->phase != RUN_EPOCH) {
-        snprintf(line, bytes, "%s %s%s", phases[now->phase], bar, left);
-        if (!now->total && now->elapsed_ns)
-            snprintf(line, bytes, "%s, %.0f s", phases[now->phase], seconds);
-        return;
-    }
-    words_rate(seconds > 0 ? (double)now->done / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    snprintf(line, bytes,
-             "run %" PRIu64 "/%" PRIu64 " epoch %" PRIu64 "/%" PRIu64 " %s %s samples/s %s MiB/s%s",
-             now->run + 1, progress->runs, now->epoch + 1, progress->epochs, bar, rate, mib, left);
+    if (progress->epochs > 1)
+        snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1,
+                 progress->epochs);
+    int length = snprintf(line, bytes, "run %" PRIu64 "/%" PRIu64 "%s  %s%s", now->run + 1,
+                          progress->runs, epoch, line_bar(bar, now->done, now->total),
+                          line_left(left, now->done, now->total, now->elapsed_ns));
+    if (now->done && seconds > 0 && (size_t)length < bytes)
+        snprintf(line + length, bytes - (size_t)length, "  %s samples/s  %s MiB/s",
+                 words_rate((double)now->done / seconds, rate),
+                 words_rate((double)now->bytes / seconds / 1048576, mib));
+}
+
+static void write_phase(char *line, size_t bytes, const struct progress *progress,
+                        const struct run_progress *now)
+{
+    const char *const phases[] = {
+        [RUN_INDEX] = "indexing",
+        [RUN_SYNTHESIS] = "making data",
+        [RUN_DROP] = progress->drops ? "dropping caches" : "looking at the caches",
+        [RUN_CALIBRATE] = "calibrating",
+    };
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
+
+    if (now->total)
+        snprintf(line, bytes, "%s  %s%s", phases[now->phase], line_bar(bar, now->done, now->total),
+                 line_left(left, now->done, now->total, now->elapsed_ns));
+    else
+        snprintf(line, bytes, "%s, %.0f s", phases[now->phase], (double)now->elapsed_ns * 1e-9);
 }
 
 void progress_show(void *context, const struct run_progress *now)
@@ -45,7 +60,10 @@ void progress_show(void *context, const struct run_progress *now)
     if (now->phase == RUN_DONE) {
         progress_clear(progress);
     } else if (progress->line.shown) {
-        write_line(line, sizeof line, progress, now);
+        if (now->phase == RUN_EPOCH)
+            write_epoch(line, sizeof line, progress, now);
+        else
+            write_phase(line, sizeof line, progress, now);
         line_show(&progress->line, line);
     }
 }

@@ -12,6 +12,7 @@
 struct progress {
     struct line line;
     uint64_t runs, epochs;
+    bool drops; /* caches are to be emptied */
 };
 
 struct progress progress_start(const struct job *job);
