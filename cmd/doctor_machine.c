@@ -4,14 +4,12 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/child.h"
 #include "cachectl/residency.h"
 #include "readers/reader.h"
 
-#include <dirent.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,16 +185,16 @@ static void look_residency(const char *path, struct finding *finding)
     struct residency_probe *probe = residency_probe_create();
     struct residency residency;
 
+    (void)path;
     if (!probe)
         return finding_say(finding, DOCTOR_NO, "%s", fail_reason());
-    residency_file(probe, path && !file_is_folder(path) ? path : "/proc/self/exe", &residency);
+    residency_file(probe, "/proc/self/exe", &residency);
     residency_probe_destroy(probe);
     if (residency.state == RESIDENCY_UNVERIFIED) {
         finding_say(finding, DOCTOR_NO, "what is cached cannot be told: %s", residency.reason);
         finding_advise(finding, "no run can be proven cold; run as the owner of the data");
     } else {
-        finding_say(finding, DOCTOR_OK, "by %s",
-                    residency.method == RESIDENCY_CACHESTAT ? "cachestat" : "mincore");
+        finding_say(finding, DOCTOR_OK, "by %s", residency_method_text(residency.method));
     }
 }
 

@@ -4,10 +4,12 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "cachectl/residency.h"
 #include "formats/format.h"
 #include "telemetry/devices.h"
 #include "telemetry/mount.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ static void look_format(const char *path, struct finding *finding)
     if (format)
         return finding_say(finding, DOCTOR_OK, "%s (%s)", format->name, format->summary);
     finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
-    finding_advise(finding, "'iobench list format' names the formats; 'iobench pack' makes them");
+    finding_advise(finding, "'iobench pack' makes a data set in any of them");
 }
 
 /* Where the page cache of this machine is not the whole truth. */
@@ -96,26 +98,64 @@ static void look_free(const char *path, struct finding *finding)
         finding_advise(finding, "too little to make a data set of a useful size");
 }
 
-/* The first regular file that path is, or that a folder holds directly; free() it. */
-static char *some_file(const char *path)
+/* A regular file of the data: path itself, or the first that the folder holds, or else one made
+ * there for the moment. NULL when there is none. free() it. */
+static char *some_file(const char *path, bool *made)
 {
-    char template[1024], *made = NULL;
+    char *file = NULL;
 
+    *made = false;
     if (!file_is_folder(path))
         return strdup(path);
-    /* A file of our own: what the folder holds may be anything. */
-    snprintf(template, sizeof template, "%s/.iobench-doctor-XXXXXX", path);
-    int fd = mkstemp(template);
-    if (fd < 0)
-        return NULL;
-    close(fd);
-    made = strdup(template);
-    return made;
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; !file && folder && (entry = readdir(folder));)
+        if (entry->d_type == DT_REG)
+            file = file_join(path, entry->d_name);
+    if (folder)
+        closedir(folder);
+    if (file)
+        return file;
+    file = file_format_path("%s/.iobench-doctor-XXXXXX", path);
+    int fd = file ? mkstemp(file) : -1;
+    *made = fd >= 0;
+    if (fd >= 0) {
+        close(fd);
+        return file;
+    }
+    free(file);
+    return NULL;
+}
+
+static void look_residency(const char *path, struct finding *finding)
+{
+    struct residency_probe *probe = residency_probe_create();
+    struct residency residency = {0};
+    bool made;
+    char *file = some_file(path, &made);
+
+    if (!probe || !file || made) {
+        finding_say(finding, DOCTOR_WARN, "not tried: there is no file to look at");
+    } else {
+        residency_file(probe, file, &residency);
+        if (residency.state == RESIDENCY_UNVERIFIED) {
+            finding_say(finding, DOCTOR_NO, "%s", residency.reason);
+            finding_advise(finding, "no run here can be proven cold; try as the owner of the data");
+        } else {
+            finding_say(finding, DOCTOR_OK, "by %s",
+                        residency.method ? residency_method_text(residency.method)
+                                         : "its being empty");
+        }
+    }
+    if (made)
+        unlink(file);
+    free(file);
+    residency_probe_destroy(probe);
 }
 
 static void look_direct(const char *path, struct finding *finding)
 {
-    char *file = some_file(path);
+    bool made;
+    char *file = some_file(path, &made);
     int fd = file ? open(file, O_RDONLY | O_DIRECT | O_CLOEXEC) : -1;
     int code = errno;
 
@@ -139,17 +179,14 @@ static void look_direct(const char *path, struct finding *finding)
     }
     if (fd >= 0)
         close(fd);
-    if (file && file_is_folder(path))
+    if (made)
         unlink(file);
     free(file);
 }
 
 const struct doctor_check doctor_path[] = {
-    {"access", look_access},
-    {"format", look_format},
-    {"file system", look_file_system},
-    {"devices", look_devices},
-    {"O_DIRECT", look_direct},
-    {"free space", look_free},
-    {0},
+    {"access", look_access},           {"format", look_format},
+    {"file system", look_file_system}, {"devices", look_devices},
+    {"O_DIRECT", look_direct},         {"prove cold", look_residency},
+    {"free space", look_free},         {0},
 };

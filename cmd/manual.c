@@ -134,6 +134,9 @@ void manual_print(FILE *stream)
           stream);
     for (int i = 0; command_registry[i]; i++)
         print_command(stream, command_registry[i]);
+    fputs(".SS \"Any command\"\n", stream);
+    for (const struct option_spec *row = common_options; row->name; row++)
+        print_row(stream, row, "--");
     print_plugins(stream);
     fputs(".SH \"JOB FILES\"\nAs for \\fBfio\\fR(1): each section is a job and holds options of "
           "\\fBiobench run\\fR without dashes, one a line, as \\fIoption\\fR=\\fIvalue\\fR or "

@@ -103,9 +103,11 @@ static int check_jobs(const struct jobs *jobs)
 
 /* ---- carrying them out ---- */
 
+static volatile sig_atomic_t stopped;
+
 static void on_signal(int number)
 {
-    (void)number;
+    stopped = number;
     pack_interrupt(); /* it may be making the data */
     run_interrupt();
 }
@@ -145,24 +147,34 @@ static void note_command(const struct invocation *invocation, struct result_plac
     }
 }
 
-static int show(const struct invocation *invocation, const struct job *job, struct result *result,
-                struct outputs *outputs)
+static void print_result(const struct result *result, const struct summary *summary)
+{
+    if (result->job->dry_run && result->valid)
+        report_plan(stdout, result);
+    else if (!takes_stdout(result->job))
+        report_text(stdout, result, summary, wants_color());
+    fflush(stdout);
+}
+
+/* A job that broke before its first run has no table, but its files say that it is invalid.
+ * Returns an enum command_exit. */
+static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs)
 {
     struct summary *summary = memory_zeroed(sizeof *summary);
+    int status = result->valid ? COMMAND_OK : COMMAND_FAILED;
 
     if (!summary)
-        return -ENOMEM;
+        return command_failed(invocation);
     note_command(invocation, &result->place);
     int code = summary_make(result, summary);
-    if (code == 0 && job->dry_run && result->valid)
-        report_plan(stdout, result);
-    else if (code == 0 && !takes_stdout(job))
-        report_text(stdout, result, summary, wants_color());
-    if (code == 0 && !job->dry_run)
+    if (code == 0 && (result->valid || result->run_count))
+        print_result(result, summary);
+    if (code == 0 && !result->job->dry_run)
         code = outputs_add(outputs, result, summary);
-    fflush(stdout);
+    if (summary->skipped)
+        status = COMMAND_FAILED;
     free(summary);
-    return code;
+    return code ? command_failed(invocation) : status;
 }
 
 /* Returns an enum command_exit. */
@@ -172,25 +184,20 @@ static int carry_out(const struct invocation *invocation, struct job *job, struc
     struct progress progress = progress_start(job);
     const struct run_observer observer = {.progress = progress_show, .context = &progress};
     struct result result;
-    int status = COMMAND_OK;
 
     if (synthetic && synthetic_prepare(job))
         return command_failed(invocation);
     int code = job->dry_run ? run_plan(job, &observer, &result) : run_job(job, &observer, &result);
     progress_clear(&progress);
     if (code)
-        status = command_failed(invocation);
+        command_failed(invocation);
     result.data_was_made = synthetic;
-    if (code == 0 || result.run_count)
-        code = show(invocation, job, &result, outputs);
-    if (code)
-        status = command_failed(invocation);
-    if (!result.valid)
-        status = COMMAND_FAILED;
+    int status = show(invocation, &result, outputs);
     result_destroy(&result);
     return status;
 }
 
+/* One that fails does not keep the others from running; a signal does. */
 static int carry_out_all(const struct invocation *invocation, const struct jobs *jobs)
 {
     struct outputs outputs;
@@ -198,10 +205,11 @@ static int carry_out_all(const struct invocation *invocation, const struct jobs 
 
     if (outputs_open(&outputs, jobs->count))
         return command_failed(invocation);
-    for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
-        if (i)
+    for (size_t i = 0; i < jobs->count && !stopped; i++) {
+        if (i && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
-        status = carry_out(invocation, &jobs->jobs[i], &outputs);
+        int job_status = carry_out(invocation, &jobs->jobs[i], &outputs);
+        status = job_status ? job_status : status;
     }
     if (outputs_finish(&outputs))
         status = command_failed(invocation);

@@ -16,7 +16,10 @@ enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
 
 static void put_count(json_t *object, const char *key, uint64_t value)
 {
-    json_object_set_new(object, key, json_integer((json_int_t)value));
+    /* JSON's integers are signed here; only a seed can be beyond. */
+    json_object_set_new(object, key,
+                        value <= INT64_MAX ? json_integer((json_int_t)value)
+                                           : json_real((double)value));
 }
 
 static void put_text(json_t *object, const char *key, const char *text)
@@ -444,6 +447,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     json_object_set_new(object, "valid", json_boolean(result->valid));
     put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
                 "it is valid");
+    json_object_set_new(object, "degraded", json_boolean(summary->skipped > 0));
     put_text_if(object, "started", result->place.started, "not recorded");
     put_text_if(object, "command", result->place.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

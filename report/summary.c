@@ -244,7 +244,9 @@ static void make_advice(const struct result *result, struct summary *summary)
     if (summary->mean_run_ns < SHORT_RUN_NS)
         advise(summary, "a run took only %.0f ms, too short to trust: use more data or --epochs",
                (double)summary->mean_run_ns * 1e-6);
-    if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD)
+    bool from_storage = summary->device_known &&
+                        (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
+    if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD && !from_storage)
         advise(summary, "the page cache was not emptied, so this may be the speed of memory: "
                         "add --drop-caches for storage alone");
     if (summary->runs >= 2 && median > 0 &&
@@ -280,6 +282,15 @@ static void make_advice(const struct result *result, struct summary *summary)
                         "GPUs (--trainer replay:h200,gpus=8)");
 }
 
+/* Two decoders deliver the image as it is. */
+static bool gives_pixels(const char *decoder)
+{
+    size_t length = strcspn(decoder, ":");
+
+    return !(length == 4 && strncmp(decoder, "none", 4) == 0) &&
+           !(length == 8 && strncmp(decoder, "checksum", 8) == 0);
+}
+
 int summary_make(const struct result *result, struct summary *summary)
 {
     struct totals totals = {0};
@@ -307,7 +318,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->drift = stats_drift(collection.run_samples.values, collection.run_samples.count);
     summary->drifts = fabs(summary->drift) > DRIFT_MAX;
     summary->trains = totals.compute_ns > 0;
-    summary->decodes = totals.waits.decode_busy_ns > 0 && strncmp(result->job->decode, "none", 4);
+    summary->decodes = gives_pixels(result->job->decode);
     summary->mean_run_ns = summary->runs ? totals.wall_ns / summary->runs : 0;
     make_shares(result, &totals, &summary->shares);
     make_limit(&totals, summary);

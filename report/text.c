@@ -146,9 +146,10 @@ static void print_feeds(const struct page *page)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
                                  words_rate(feeds_count(gpu, summary->samples_per_s.median), count),
                                  gpu->title);
-    print_entry(page, "Feeds", "%s%s training ResNet-50%s [1]",
+    print_entry(page, "Feeds", "%s%s training ResNet-50%s%s [1]",
                 summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
-                summary->decodes ? "" : ", if something else decodes");
+                summary->decodes ? "" : ", if something else decodes",
+                page->result->job->ranks > 1 ? ", this rank alone" : "");
 }
 
 static void print_waits(const struct page *page)
@@ -373,8 +374,9 @@ static void print_headline(const struct page *page)
         fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm, result->invalid_reason,
                 page->plain);
     else if (degraded)
-        fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " records were skipped%s\n\n", page->alarm,
-                summary->skipped, page->plain);
+        fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " %s skipped%s\n\n", page->alarm,
+                summary->skipped, summary->skipped == 1 ? "record was" : "records were",
+                page->plain);
     else
         fprintf(page->stream, ": valid, %s, %u %s of %" PRIu64 " %s\n\n",
                 summary_cache_name(summary->cache), summary->runs,

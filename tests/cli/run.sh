@@ -55,11 +55,25 @@ try 0 "$@" --trainer replay:rate=2000
 out "AU"
 out "MLPerf Storage"
 
-# A damaged record: stop says where and fails; skip counts it in the headline.
-shard=$(find "$tmp/recordio" -name '*.rec' | head -n 1)
-printf 'XXXX' | dd of="$shard" bs=1 seek=0 conv=notrunc 2>/dev/null
-rm -f "$tmp"/recordio/.iobench-index
-try 1 "$@"
-err "$shard"
+# A damaged record: stop says where and fails, in its files too; skip counts it in the headline,
+# the JSON and the exit status.
+"$IOBENCH" pack synthetic:count=60,mean=6000 "$tmp/hurt" -f shards --shards 2 >/dev/null 2>&1
+shard=$(find "$tmp/hurt" -name '*-00001-of-*')
+printf 'XXXX' | dd of="$shard" bs=1 seek=5000 conv=notrunc 2>/dev/null
+set -- --data "$tmp/hurt" --no-calibrate --runs 1
+try 1 "$@" --json "$tmp/hurt.json"
+err "$shard: "
+err "offset"
+out "INVALID"
+grep -q '"valid": false' "$tmp/hurt.json" || fault "the JSON does not say that it is invalid"
+try 1 "$@" --on-error skip --json "$tmp/hurt.json"
+out "DEGRADED: 1 record was skipped"
+grep -q '"degraded": true' "$tmp/hurt.json" || fault "the JSON does not say that it is degraded"
+try 0 "$@" --no-crc --decode none
+
+# One job that fails does not keep the next one from running.
+printf '[a]\ndata=%s\n[b]\ndata=%s\n' "$tmp/hurt" "$tmp/recordio" >"$tmp/jobs.ini"
+try 1 "$tmp/jobs.ini" --no-calibrate --runs 1
+out ": b: valid"
 
 finish
