@@ -75,6 +75,23 @@ int file_make_folders(const char *path)
     return file_is_folder(path) ? 0 : fail(ENOTDIR, "%s: exists and is not a folder", path);
 }
 
+/* free() it; NULL when memory is short. */
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+int file_make_parent(const char *path)
+{
+    char *folder = parent_of(path);
+    int code = folder ? file_make_folders(folder) : fail(ENOMEM, "out of memory for a path");
+
+    free(folder);
+    return code;
+}
+
 int file_load(const char *path, size_t limit, char **text, size_t *bytes)
 {
     /* Files below /proc and /sys say size 0, so the end is found by reading. */
@@ -170,8 +187,7 @@ int file_draft_open(struct file_draft *draft, const char *path)
 
 static int sync_folder_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    char *folder = parent_of(path);
     int code = 0;
 
     if (!folder)

@@ -27,4 +27,4 @@ noinst_PROGRAMS += bench/synthesis
 bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
 
-EXTRA_DIST += bench/decode_peers.py
+EXTRA_DIST += bench/decode_peers.py bench/loaders.py

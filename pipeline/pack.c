@@ -203,8 +203,7 @@ static int prepare_target(struct pack *pack)
     code = target_check_room(target, left * (mean_bytes + RECORD_OVERHEAD_BYTES));
     if (code)
         return code;
-    if (target->inside)
-        code = file_make_folders(target->path);
+    code = file_make_parent(target->manifest_path);
     return code ? code : manifest_start(&pack->manifest, pack->plan);
 }
 

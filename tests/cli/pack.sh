@@ -18,6 +18,11 @@ done
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k again --shards 3 --threads 1
 cmp made/train-00001-of-00003 again/train-00001-of-00003 || die "threads change the bytes"
 
+# ---- below folders that are not there yet ----
+for format in files recordio; do
+    expect 0 "$IOBENCH" pack made "new/below-$format/set" --format "$format"
+done
+
 # ---- another order ----
 expect 0 "$IOBENCH" pack made shuffled --shuffle=5 --shards 3
 same_digest made shuffled

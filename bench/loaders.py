@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same record-reading job for iobench and for the loaders people use, on one core.
+
+    bench/loaders.py --iobench build/iobench [--folder DIR] [--images N] [--rounds N] [--cold]
+
+Makes one set of images in each format, then lets everybody read all of it: take each record, get
+image and label out of it, and look at every byte of the image (the peers sum it as 64-bit words,
+iobench computes a CRC-32C of it), so that nobody wins by not touching the data. Warm: everything is
+in the page cache, and everybody is bound to the same one core. --cold: the page cache is dropped
+before each reading (root), on all cores.
+
+CRC of the records: iobench and tf.data check those of TFRecord; RecordIO, LMDB, tar and plain files
+hold none. Rounds alternate; medians. A peer that is not installed is left out; --install puts them
+into a private environment (PyPI) and goes on there.
+
+    python3 bench/loaders.py --install --iobench build/iobench
+"""
+import argparse
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+PEERS = ["numpy<2", "lmdb", "webdataset", "mxnet", "tensorflow-cpu", "torch",
+         "nvidia-dali-cuda120"]
+GOALS = {"tf.data": 5.0}  # others: 2.0
+
+
+def touch(numpy, image):
+    words = len(image) // 8
+    return int(numpy.frombuffer(image, numpy.uint64, words).sum())
+
+
+def read_tfdata(folder, threads):
+    """TFRecordDataset, parse_single_example and a sum in its graph; its own threads."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    features = {"image/encoded": tf.io.FixedLenFeature([], tf.string),
+                "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
+
+    def parse(record):
+        example = tf.io.parse_single_example(record, features)
+        image = example["image/encoded"]
+        words = tf.io.decode_raw(
+            tf.strings.substr(image, 0, tf.strings.length(image) // 8 * 8), tf.int64)
+        return tf.reduce_sum(words), example["image/class/label"]
+
+    files = sorted(glob.glob(folder + "/train-*"))
+
+    def read():
+        set_ = tf.data.TFRecordDataset(files, buffer_size=1 << 20, num_parallel_reads=threads)
+        set_ = set_.map(parse, num_parallel_calls=threads).batch(256).prefetch(2)
+        return sum(int(labels.shape[0]) for _, labels in set_)
+    return read
+
+
+def read_mxnet(folder, threads):
+    """MXRecordIO and recordio.unpack, in order."""
+    import numpy
+    numpy.bool = bool  # MXNet 1.9 asks for a name that NumPy 1.24 dropped
+    import mxnet
+    files = sorted(glob.glob(folder + "/*.rec"))
+
+    def read():
+        count = 0
+        for path in files:
+            reader = mxnet.recordio.MXRecordIO(path, "r")
+            while True:
+                record = reader.read()
+                if record is None:
+                    break
+                _, image = mxnet.recordio.unpack(record)
+                touch(numpy, image)
+                count += 1
+        return count
+    return read
+
+
+def read_pylmdb(folder, threads):
+    """py-lmdb, zero-copy cursor; the Datum's fields are walked by hand, as the fastest loaders do."""
+    import lmdb
+    import numpy
+
+    def datum_image(value):
+        at, end = 0, len(value)
+        while at < end:
+            tag, at = value[at], at + 1
+            number, shift = 0, 0
+            while True:
+                byte, at = value[at], at + 1
+                number |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            if tag & 7 == 2:
+                if tag >> 3 == 4:
+                    return value[at:at + number]
+                at += number
+        raise ValueError("no image in the Datum")
+
+    def read():
+        count = 0
+        with lmdb.open(folder, readonly=True, lock=False, readahead=True) as environment:
+            with environment.begin(buffers=True) as transaction:
+                for _, value in transaction.cursor():
+                    touch(numpy, datum_image(value))
+                    count += 1
+        return count
+    return read
+
+
+def read_webdataset(folder, threads):
+    """webdataset without decoding."""
+    import numpy
+    import webdataset
+    files = sorted(glob.glob(folder + "/*.tar"))
+
+    def read():
+        count = 0
+        for sample in webdataset.WebDataset(files, shardshuffle=False, empty_check=False):
+            touch(numpy, sample["jpg"] if "jpg" in sample else sample["jpeg"])
+            int(sample["cls"])
+            count += 1
+        return count
+    return read
+
+
+def read_torch(folder, threads):
+    """PyTorch DataLoader over the files of a folder, class by folder."""
+    import numpy
+    import torch
+    paths = sorted(glob.glob(folder + "/*/*"))
+
+    class Files(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(paths)
+
+        def __getitem__(self, index):
+            with open(paths[index], "rb") as file:
+                touch(numpy, file.read())
+            return index
+
+    def read():
+        loader = torch.utils.data.DataLoader(Files(), batch_size=256, num_workers=threads)
+        return sum(len(batch) for batch in loader)
+    return read
+
+
+def read_dali(folder, threads):
+    """DALI on the CPU: its RecordIO reader without a decoder."""
+    import numpy
+    from nvidia.dali import fn, pipeline_def
+    files = sorted(glob.glob(folder + "/*.rec"))
+    indexes = []
+    for path in files:  # DALI wants "offset size" lines beside key and offset
+        indexes.append(path[:-4] + ".idx")
+
+    @pipeline_def(batch_size=256, num_threads=threads, device_id=None)
+    def pipeline():
+        return fn.readers.mxnet(path=files, index_path=indexes, name="reader")
+
+    pipe = pipeline()
+    pipe.build()
+
+    def read():
+        total, count = pipe.epoch_size("reader"), 0
+        while count < total:
+            images, _ = pipe.run()
+            for i in range(len(images)):
+                touch(numpy, numpy.asarray(images.at(i)))
+            count += len(images)
+        return total
+    return read
+
+
+READERS = {  # name: (format, function)
+    "tf.data": ("shards", read_tfdata),
+    "MXNet": ("recordio", read_mxnet),
+    "DALI": ("recordio", read_dali),
+    "py-lmdb": ("lmdb", read_pylmdb),
+    "webdataset": ("tar", read_webdataset),
+    "DataLoader": ("files", read_torch),
+}
+
+
+def peer(name, folder, cold, threads):
+    """In a process of its own, because the libraries do not bear each other. One line: records a
+    second."""
+    read = READERS[name][1](folder, threads)
+    if not cold:
+        read()
+    if cold:
+        drop()
+    start = time.perf_counter()
+    count = read()
+    print(count / (time.perf_counter() - start))
+
+
+def drop():
+    os.sync()
+    with open("/proc/sys/vm/drop_caches", "w") as file:
+        file.write("3")
+
+
+def run_peer(name, folder, cold, bind, threads):
+    command = bind + [sys.executable, os.path.abspath(__file__), "--peer", name, "--folder", folder,
+                      "--threads", str(threads)] + (["--cold"] if cold else [])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        return None, last[0]
+    return float(done.stdout.strip().splitlines()[-1]), ""
+
+
+def run_iobench(program, folder, cold, bind, reader, threads):
+    command = bind + [program, "--data", folder, "--decode", "checksum", "--shuffle", "none",
+                      "--reader", reader, "--threads", str(threads), "--runs", "1",
+                      "--no-calibrate", "--json", "-", "--epochs", "1" if cold else "2"]
+    done = subprocess.run(command + (["--drop-caches"] if cold else []), capture_output=True,
+                          text=True, timeout=900)
+    if done.returncode:
+        raise SystemExit("iobench failed: " + done.stderr)
+    return json.loads(done.stdout)["runs"][0]["epochs"][-1]["samples_per_s"]
+
+
+def install():
+    folder = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
+                          "iobench", "peers")
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    for package in PEERS:
+        if subprocess.run([python, "-m", "pip", "install", "-q", package]).returncode:
+            print(f"{package} cannot be installed here; it is left out", file=sys.stderr)
+    arguments = [a for a in sys.argv[1:] if a != "--install"]
+    os.execv(python, [python, os.path.abspath(__file__)] + arguments)
+
+
+def measure(options, where, bind, threads):
+    """{(format, who): [records/s, ...]} and reasons for those that did not run."""
+    figures, missing = {}, {}
+    for _ in range(options.rounds):
+        for name, (format_, _) in READERS.items():
+            folder = os.path.join(where, format_)
+            if name not in missing:
+                figure, reason = run_peer(name, folder, options.cold, bind, threads)
+                if figure is None:
+                    missing[name] = reason
+                else:
+                    figures.setdefault((format_, name), []).append(figure)
+        for format_ in sorted({f for f, _ in READERS.values()}):
+            for reader in ("uring", "mmap"):
+                figures.setdefault((format_, "iobench " + reader), []).append(
+                    run_iobench(options.iobench, os.path.join(where, format_), options.cold, bind,
+                                reader, threads))
+    return figures, missing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iobench", default="build/iobench")
+    parser.add_argument("--folder", default="/tmp/iobench-loaders")
+    parser.add_argument("--images", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--install", action="store_true")
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.install:
+        install()
+    if options.peer:
+        peer(options.peer, options.folder, options.cold, options.threads)
+        return
+    for format_ in sorted({f for f, _ in READERS.values()}):
+        subprocess.run([options.iobench, "pack", f"synthetic:count={options.images}",
+                        os.path.join(options.folder, format_), "--format", format_],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    cpus = sorted(os.sched_getaffinity(0))
+    bind = [] if options.cold else ["taskset", "-c", str(cpus[-1])]
+    threads = len(cpus) if options.cold else options.threads
+    figures, missing = measure(options, options.folder, bind, threads)
+    for name, reason in missing.items():
+        print(f"{name} is left out: {reason}")
+    print(f"{'cold, all cores' if options.cold else 'warm, one core'}, {options.images} images, "
+          f"medians of {options.rounds}")
+    median = {key: statistics.median(values) for key, values in figures.items()}
+    for (format_, name), values in sorted(figures.items()):
+        print(f"{format_:9} {name:14} {median[format_, name]:9.0f} records/s "
+              f"({min(values):.0f} .. {max(values):.0f})")
+    for (format_, name) in sorted(median):
+        if name.startswith("iobench"):
+            continue
+        ours = max(median[format_, "iobench uring"], median[format_, "iobench mmap"])
+        ratio, goal = ours / median[format_, name], 1.0 if options.cold else GOALS.get(name, 2.0)
+        print(f"claim {format_}_over_{name} {ratio:.2f} x goal >={goal:g} "
+              f"{'ok' if ratio >= goal else 'short'}")
+
+
+if __name__ == "__main__":
+    main()
