@@ -279,9 +279,10 @@ def main():
         peer(options.peer, options.folder, options.cold, options.threads)
         return
     for format_ in sorted({f for f, _ in READERS.values()}):
-        subprocess.run([options.iobench, "pack", f"synthetic:count={options.images}",
-                        os.path.join(options.folder, format_), "--format", format_],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        folder = os.path.join(options.folder, format_)
+        if not os.path.isdir(folder):
+            subprocess.run([options.iobench, "pack", f"synthetic:count={options.images}", folder,
+                            "--format", format_], check=True, stdout=subprocess.DEVNULL)
     cpus = sorted(os.sched_getaffinity(0))
     bind = [] if options.cold else ["taskset", "-c", str(cpus[-1])]
     threads = len(cpus) if options.cold else options.threads
