@@ -133,6 +133,18 @@ static void jpeg_said(j_common_ptr jpeg, int level)
         keep_complaint(jpeg);
 }
 
+/* A small file can ask for the same pixels to be refined thousands of times. */
+static void limit_scans(j_common_ptr jpeg)
+{
+    struct jpeg_errors *errors = (struct jpeg_errors *)(void *)jpeg->err;
+
+    if (((j_decompress_ptr)jpeg)->input_scan_number <= PICTURE_SCANS_LIMIT)
+        return;
+    snprintf(errors->complaint, sizeof errors->complaint, "more than %d scans",
+             PICTURE_SCANS_LIMIT);
+    longjmp(errors->escape, 1);
+}
+
 static struct jpeg_error_mgr *jpeg_errors_start(struct jpeg_errors *errors)
 {
     jpeg_std_error(&errors->manager);
@@ -171,12 +183,14 @@ static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *
 
 static int check_jpeg(const void *bytes, size_t count)
 {
+    struct jpeg_progress_mgr progress = {.progress_monitor = limit_scans};
     struct jpeg_decompress_struct jpeg = {0};
     struct jpeg_errors errors;
     void *volatile row = NULL;
 
     jpeg.err = jpeg_errors_start(&errors);
     jpeg_create_decompress(&jpeg);
+    jpeg.progress = &progress;
     int code = decode_jpeg(&jpeg, &errors, bytes, count, &row);
     jpeg_destroy_decompress(&jpeg);
     free(row);

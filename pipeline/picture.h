@@ -19,7 +19,9 @@ struct picture {
     bool progressive;
 };
 
-enum { PICTURE_PIXELS_LIMIT = 1 << 28 }; /* larger ones are refused, not decoded */
+/* Larger ones are refused, not decoded; so are progressive ones that go over the pixels too often.
+ */
+enum { PICTURE_PIXELS_LIMIT = 100000000, PICTURE_SCANS_LIMIT = 200 };
 
 /* Headers alone (and that a JPEG has its end marker). 0, or -EBADMSG with a reason that begins
  * "byte N of the image". Bytes that begin as no known kind are -EBADMSG, too. */

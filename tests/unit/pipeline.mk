@@ -12,3 +12,7 @@ UNIT_TESTS += tests/unit/test_steady
 tests_unit_test_steady_SOURCES = tests/unit/test_steady.c tests/unit/allocations.h \
 	tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_steady_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_pack
+tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_pack_LDADD = $(UNIT_LIBS)

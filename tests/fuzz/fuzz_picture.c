@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Any bytes as an image that verify looks at: what its header says, or a reason. */
+#include "tests/fuzz/fuzz.h"
+
+#include "base/fail.h"
+#include "pipeline/picture.h"
+
+#include <errno.h>
+
+enum { PIXELS = 1 << 20 }; /* so that an input is decoded quickly */
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    uint8_t *copy = fuzz_exact(bytes, count);
+    struct picture picture;
+
+    fail_clear();
+    int code = picture_look(copy, count, &picture);
+    FUZZ_CHECK(code == 0 || (code == -EBADMSG && *fail_reason()));
+    if (code == 0 && (uint64_t)picture.width * picture.height <= PIXELS) {
+        fail_clear();
+        code = picture_decode(copy, count);
+        FUZZ_CHECK(code == 0 || *fail_reason());
+    }
+    free(copy);
+    return 0;
+}

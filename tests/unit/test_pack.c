@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of pack and verify: pictures looked at and made, the manifest, samples that keep
+ * their labels, ids and names through every format that can hold them.
+ */
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/option.h"
+#include "pipeline/manifest.h"
+#include "pipeline/origin.h"
+#include "pipeline/pack.h"
+#include "pipeline/picture.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A JPEG of a picture whose upper half is red and whose lower half is blue. */
+static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
+{
+    static uint8_t pixels[32 * 16 * 3];
+    struct sample raw = {.image = pixels,
+                         .image_bytes = sizeof pixels,
+                         .encoding = encoding,
+                         .width = 16,
+                         .height = 32,
+                         .channels = 3};
+    size_t capacity = 0, count;
+
+    memset(pixels, 0, sizeof pixels);
+    for (int y = 0; y < 32; y++)
+        for (int x = 0; x < 16; x++) {
+            if (encoding == SAMPLE_RAW_HWC)
+                pixels[(y * 16 + x) * 3 + (y < 16 ? 0 : 2)] = 255;
+            else /* planes: blue, green, red */
+                pixels[(y < 16 ? 2 : 0) * 512 + y * 16 + x] = 255;
+        }
+    *jpeg = NULL;
+    assert_int_equal(picture_encode(&raw, 90, jpeg, &capacity, &count), 0);
+    return count;
+}
+
+static void raw_pixels_become_the_same_jpeg_from_both_layouts(void **unused)
+{
+    void *hwc, *chw;
+    struct picture picture;
+    size_t hwc_bytes = make_jpeg(&hwc, SAMPLE_RAW_HWC), chw_bytes = make_jpeg(&chw, SAMPLE_RAW_CHW);
+
+    (void)unused;
+    assert_int_equal(hwc_bytes, chw_bytes);
+    assert_memory_equal(hwc, chw, hwc_bytes);
+    assert_int_equal(picture_look(hwc, hwc_bytes, &picture), 0);
+    assert_int_equal(picture.kind, PICTURE_JPEG);
+    assert_int_equal(picture.width, 16);
+    assert_int_equal(picture.height, 32);
+    assert_int_equal(picture.components, 3);
+    assert_false(picture.progressive);
+    assert_int_equal(picture_decode(hwc, hwc_bytes), 0);
+    free(hwc);
+    free(chw);
+}
+
+static void raw_pixels_that_cannot_be_are_refused(void **unused)
+{
+    static const uint8_t pixels[12];
+    struct sample raw = {.image = pixels,
+                         .image_bytes = 12,
+                         .encoding = SAMPLE_RAW_HWC,
+                         .width = 2,
+                         .height = 2,
+                         .channels = 3};
+    void *jpeg = NULL;
+    size_t capacity = 0, count;
+
+    (void)unused;
+    raw.width = 3;
+    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    raw.width = 70000;
+    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    raw.width = 2, raw.channels = 2;
+    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    free(jpeg);
+}
+
+/* Cut anywhere, it is refused with a reason; the copies have no byte too many. */
+static void a_jpeg_that_is_cut_short_is_refused(void **unused)
+{
+    void *jpeg;
+    size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
+    struct picture picture;
+
+    (void)unused;
+    for (size_t cut = 0; cut < bytes; cut++) {
+        void *copy = malloc(cut ? cut : 1);
+        assert_non_null(copy);
+        memcpy(copy, jpeg, cut);
+        fail_clear();
+        assert_int_equal(picture_look(copy, cut, &picture), -EBADMSG);
+        assert_non_null(strstr(fail_reason(), "of the image"));
+        assert_int_equal(picture_decode(copy, cut), -EBADMSG);
+        free(copy);
+    }
+    free(jpeg);
+}
+
+static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
+{
+    void *jpeg;
+    size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
+    struct picture picture;
+
+    (void)unused;
+    memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
+    assert_int_equal(picture_look(jpeg, bytes, &picture), 0);
+    assert_int_equal(picture_decode(jpeg, bytes), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "does not decode"));
+    free(jpeg);
+}
+
+/* ---- the manifest ---- */
+
+static void a_manifest_believes_only_shards_that_are_as_they_were(void **unused)
+{
+    char *paths[4];
+    bool finished[4] = {false};
+    struct manifest manifest;
+    char *path = strdup(folder_path("unfinished"));
+
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        folder_write(name, "0123456789", (size_t)(i + 1));
+        paths[i] = strdup(folder_path(name));
+    }
+    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
+    assert_false(manifest.found);
+    assert_int_equal(manifest_start(&manifest, 77), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(manifest_add(&manifest, i, paths[i]), 0);
+    manifest_close(&manifest);
+
+    folder_write("s1", "changed", 7);
+    unlink(paths[2]);
+    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
+    assert_true(manifest.found && manifest.same);
+    assert_true(finished[0]);
+    assert_false(finished[1] || finished[2] || finished[3]);
+
+    /* A crash in the middle of a line, then another shard. */
+    FILE *file = fopen(path, "ae");
+    assert_non_null(file);
+    fputs("shard 3 4", file);
+    fclose(file);
+    assert_int_equal(manifest_start(&manifest, 77), 0);
+    assert_int_equal(manifest_add(&manifest, 3, paths[3]), 0);
+    manifest_close(&manifest);
+    memset(finished, 0, sizeof finished);
+    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
+    assert_true(finished[0] && finished[3]);
+    manifest_close(&manifest);
+
+    memset(finished, 0, sizeof finished);
+    assert_int_equal(manifest_open(&manifest, path, 78, 4, paths, finished), 0);
+    assert_true(manifest.found && !manifest.same);
+    assert_false(finished[0] || finished[3]);
+    manifest_remove(&manifest);
+    manifest_close(&manifest);
+    assert_false(file_exists(path));
+    for (int i = 0; i < 4; i++)
+        free(paths[i]);
+    free(path);
+}
+
+/* ---- what samples keep ---- */
+
+static void pack(const char *source, const char *target, const char *format)
+{
+    struct pack_job job = {0};
+    struct pack_figures figures;
+
+    assert_int_equal(option_defaults(pack_options, &job), 0);
+    assert_int_equal(option_set(pack_options, &job, "format", format, "test"), 0);
+    job.source = source;
+    job.target = target;
+    if (pack_run(&job, NULL, &figures))
+        fail_msg("%s", fail_reason());
+    option_release(pack_options, &job);
+}
+
+static void labels_ids_and_names_are_kept(void **unused)
+{
+    static const struct {
+        const char *format;
+        bool keeps_id, keeps_name;
+    } steps[] = {{"recordio", true, false}, {"shards", false, true}, {"tar", false, false}};
+    const char *made = "synthetic:count=12,classes=5,mean=4k";
+    const struct origin_site site = {.threads = 1, .quality = 90};
+    struct origin before, after;
+
+    (void)unused;
+    if (origin_open(&before, "auto", made, &site))
+        fail_msg("%s", fail_reason());
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct origin_slot slots[2] = {0};
+        void *cursors[2];
+        char *target = strdup(folder_path(steps[i].format));
+        pack(made, target, steps[i].format);
+        if (origin_open(&after, "auto", target, &site))
+            fail_msg("%s", fail_reason());
+        assert_int_equal(after.traits.count, 12);
+        assert_int_equal(origin_cursor_open(&before, &cursors[0]), 0);
+        assert_int_equal(origin_cursor_open(&after, &cursors[1]), 0);
+        for (uint64_t number = 0; number < 12; number++) {
+            struct sample was, is;
+            assert_int_equal(origin_read(&before, cursors[0], number, &slots[0], &was), 0);
+            assert_int_equal(origin_read(&after, cursors[1], number, &slots[1], &is), 0);
+            assert_int_equal(is.label, was.label);
+            assert_int_equal(is.image_bytes, was.image_bytes);
+            assert_memory_equal(is.image, was.image, was.image_bytes);
+            if (steps[i].keeps_id)
+                assert_int_equal(is.id, number);
+            if (steps[i].keeps_name) {
+                assert_int_equal(is.name_bytes, was.name_bytes);
+                assert_memory_equal(is.name, was.name, was.name_bytes);
+            }
+        }
+        origin_cursor_close(&before, cursors[0]);
+        origin_cursor_close(&after, cursors[1]);
+        origin_slot_release(&slots[0]);
+        origin_slot_release(&slots[1]);
+        origin_close(&after);
+        free(target);
+    }
+    origin_close(&before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_both_layouts),
+        cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
+        cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
+        cmocka_unit_test(damage_in_the_pixels_is_seen_by_decoding_alone),
+        cmocka_unit_test(a_manifest_believes_only_shards_that_are_as_they_were),
+        cmocka_unit_test(labels_ids_and_names_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
