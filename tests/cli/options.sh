@@ -73,7 +73,7 @@ try 2 --data / --shuffle buffer:size=-1
 err "size"
 try 2 --data / --format rekordio
 err "there is no format 'rekordio'"
-try 2 --data / --rank 3 --ranks 2
+try 2 --data / --rank 2 --ranks 2
 err "numbered 0 to 1"
 try 2 --data / --server-drop-cmd true
 err "only with --drop-caches"
