@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 enum sample_encoding {
-    SAMPLE_ENCODED, /* a JPEG, PNG, ... file image; look at its first bytes */
-    SAMPLE_RAW_HWC, /* height x width x channels bytes, RGB */
-    SAMPLE_RAW_CHW, /* channels x height x width bytes, BGR planes (Caffe) */
+    SAMPLE_ENCODED,     /* a JPEG, PNG, ... file image; look at its first bytes */
+    SAMPLE_RAW_HWC,     /* height x width x channels bytes, RGB */
+    SAMPLE_RAW_CHW,     /* channels x height x width bytes, BGR planes (Caffe) */
+    SAMPLE_RAW_HWC_BGR, /* height x width x channels bytes, BGR (Caffe2) */
 };
 
 struct sample {

@@ -15,7 +15,7 @@
 struct decode_source {
     const void *bytes;
     size_t length;
-    enum { DECODE_ENCODED, DECODE_RAW_HWC_RGB, DECODE_RAW_CHW_BGR } layout;
+    enum { DECODE_ENCODED, DECODE_RAW_HWC_RGB, DECODE_RAW_CHW_BGR, DECODE_RAW_HWC_BGR } layout;
     uint32_t width, height, channels; /* for raw layouts */
 };
 

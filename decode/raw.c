@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images stored as bare pixels: interleaved RGB, or Caffe's planes in the order blue, green, red.
+ * Images stored as bare pixels: interleaved RGB, Caffe2's interleaved BGR, or Caffe's planes
+ * in the order blue, green, red.
  */
 #include "decode/image.h"
 
@@ -16,9 +17,10 @@ static void fill_row(const struct decode_source *source, uint32_t number, uint32
     const size_t channels = source->channels, step = planes ? 1 : channels;
     const uint8_t *pixel = bytes + ((size_t)number * source->width + low) * step;
     /* Where red, green and blue lie after the pixel's address. */
-    const size_t red = channels == 3 && planes ? 2 * plane : 0;
+    const bool reversed = source->layout == DECODE_RAW_HWC_BGR;
+    const size_t red = channels == 1 ? 0 : planes ? 2 * plane : reversed ? 2 : 0;
     const size_t green = channels == 1 ? 0 : planes ? plane : 1;
-    const size_t blue = channels == 1 || planes ? 0 : 2;
+    const size_t blue = channels == 1 || planes || reversed ? 0 : 2;
 
     for (uint32_t x = low; x < high; x++, pixel += step, row += RESIZE_PIXEL_BYTES) {
         row[0] = pixel[red];

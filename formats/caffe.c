@@ -196,7 +196,7 @@ static int take_image(const struct tensor *tensor, struct sample *sample)
                     (unsigned long long)tensor->type);
     if (tensor->dim_count != 2 && tensor->dim_count != 3)
         return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
-    return set_raw(sample, SAMPLE_RAW_HWC, tensor->dims[0], tensor->dims[1],
+    return set_raw(sample, SAMPLE_RAW_HWC_BGR, tensor->dims[0], tensor->dims[1],
                    tensor->dim_count == 3 ? tensor->dims[2] : 1);
 }
 
@@ -307,7 +307,17 @@ static void put_length(struct output *output, uint32_t field, size_t count)
     output->bytes += 1 + protobuf_varint_bytes(count);
 }
 
-static void put_image(struct output *output, const struct sample *sample, bool planes)
+/* Where a channel of a pixel lies; channel 0 is red. */
+static size_t place_of(enum sample_encoding encoding, size_t channels, size_t pixels,
+                       size_t channel, size_t pixel)
+{
+    if (encoding == SAMPLE_RAW_CHW)
+        return (channels - 1 - channel) * pixels + pixel;
+    return pixel * channels + (encoding == SAMPLE_RAW_HWC ? channel : channels - 1 - channel);
+}
+
+/* The image; bare pixels in the layout of raw. */
+static void put_image(struct output *output, const struct sample *sample, enum sample_encoding raw)
 {
     uint8_t *to = output->to ? output->to + output->bytes : NULL;
     const uint8_t *from = sample->image;
@@ -315,18 +325,15 @@ static void put_image(struct output *output, const struct sample *sample, bool p
     output->bytes += sample->image_bytes;
     if (!to)
         return;
-    if (sample->encoding == SAMPLE_ENCODED || planes == (sample->encoding == SAMPLE_RAW_CHW)) {
+    if (sample->encoding == SAMPLE_ENCODED || sample->encoding == raw) {
         memcpy(to, from, sample->image_bytes);
         return;
     }
-    /* Pixels, red first, to planes, blue first, or back. */
     const size_t channels = sample->channels, pixels = sample->image_bytes / channels;
     for (size_t channel = 0; channel < channels; channel++)
-        for (size_t pixel = 0; pixel < pixels; pixel++) {
-            const size_t in_planes = (channels - 1 - channel) * pixels + pixel;
-            const size_t in_pixels = pixel * channels + channel;
-            to[planes ? in_planes : in_pixels] = from[planes ? in_pixels : in_planes];
-        }
+        for (size_t pixel = 0; pixel < pixels; pixel++)
+            to[place_of(raw, channels, pixels, channel, pixel)] =
+                from[place_of(sample->encoding, channels, pixels, channel, pixel)];
 }
 
 static uint64_t label_number(const struct sample *sample)
@@ -345,7 +352,7 @@ static void put_datum(struct output *output, const struct sample *sample)
         put_number(output, DATUM_WIDTH, sample->width);
     }
     put_length(output, DATUM_DATA, sample->image_bytes);
-    put_image(output, sample, true);
+    put_image(output, sample, SAMPLE_RAW_CHW);
     put_number(output, DATUM_LABEL, label_number(sample));
     put_number(output, DATUM_ENCODED, !raw);
 }
@@ -363,7 +370,7 @@ static void put_image_tensor(struct output *output, const struct sample *sample)
         put_number(output, TENSOR_TYPE, TENSOR_BYTE);
         put_length(output, TENSOR_BYTES, sample->image_bytes);
     }
-    put_image(output, sample, false);
+    put_image(output, sample, SAMPLE_RAW_HWC_BGR);
 }
 
 static void put_label_tensor(struct output *output, const struct sample *sample)
@@ -395,7 +402,7 @@ static void put(enum caffe_flavour flavour, const struct sample *sample, struct 
     if (flavour == CAFFE_TENSORS)
         put_tensors(output, sample);
     else if (flavour == CAFFE_IMAGE)
-        put_image(output, sample, false);
+        put_image(output, sample, sample->encoding);
     else
         put_datum(output, sample);
 }

@@ -6,7 +6,7 @@
  * Source: caffe.proto (Datum: channels 1, height 2, width 3, data 4, label 5, float_data 6,
  * encoded 7) and caffe2.proto (TensorProtos: protos 1; TensorProto: dims 1, data_type 2,
  * float_data 3, int32_data 4, byte_data 5, string_data 6). A raw Datum holds planes, blue first; a
- * raw tensor of make_image_db holds rows of pixels.
+ * raw tensor of make_image_db (OpenCV) rows of pixels, blue first too.
  */
 #ifndef IOBENCH_FORMATS_CAFFE_H
 #define IOBENCH_FORMATS_CAFFE_H

@@ -113,6 +113,9 @@ int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
     char key[KEY_BYTES];
     int code = 0;
 
+    if (write->flavour == CAFFE_IMAGE && sample->encoding != SAMPLE_ENCODED)
+        return fail(EINVAL, "%s: flavour image holds encoded images, not bare pixels",
+                    write->draft.path);
     if (bytes == 0 || bytes > UINT32_MAX)
         return fail(EINVAL, "%s: LMDB cannot hold a sample of %llu bytes", write->draft.path,
                     (unsigned long long)bytes);

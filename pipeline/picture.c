@@ -242,9 +242,11 @@ static void raw_row(const struct sample *raw, uint32_t y, uint8_t *row)
         memcpy(row, image + line * raw->channels, (size_t)raw->width * raw->channels);
         return;
     }
+    const bool planes = raw->encoding == SAMPLE_RAW_CHW; /* of either kind blue comes first */
+    const size_t pixel_step = planes ? 1 : 3, channel_step = planes ? plane : 1;
     for (uint32_t x = 0; x < raw->width; x++)
-        for (uint32_t channel = 0; channel < 3; channel++) /* planes are blue, green, red */
-            row[x * 3 + channel] = image[(2 - channel) * plane + line + x];
+        for (uint32_t channel = 0; channel < 3; channel++)
+            row[x * 3 + channel] = image[(2 - channel) * channel_step + (line + x) * pixel_step];
 }
 
 static int encode_jpeg(struct jpeg_compress_struct *jpeg, struct jpeg_errors *errors,

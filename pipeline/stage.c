@@ -51,7 +51,8 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     *label = sample.label;
     static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
                                        [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR};
+                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
+                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
     struct decode_source source = {.bytes = sample.image,
                                    .length = sample.image_bytes,
                                    .layout = layouts[sample.encoding],

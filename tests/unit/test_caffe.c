@@ -71,7 +71,7 @@ static void every_flavour_comes_back(void **unused)
     sample.width = 4, sample.height = 2, sample.channels = 3;
     sample.encoding = SAMPLE_RAW_CHW;
     comes_back(CAFFE_DATUM, &sample, true);
-    sample.encoding = SAMPLE_RAW_HWC;
+    sample.encoding = SAMPLE_RAW_HWC_BGR;
     comes_back(CAFFE_TENSORS, &sample, true);
 }
 
@@ -95,8 +95,8 @@ static void pixels_become_planes_and_back(void **unused)
     caffe_put(CAFFE_TENSORS, &back, tensors);
     assert_int_equal(
         caffe_parse(CAFFE_TENSORS, tensors, caffe_bytes(CAFFE_TENSORS, &back), &sample), 0);
-    assert_int_equal(sample.encoding, SAMPLE_RAW_HWC);
-    assert_memory_equal(sample.image, "rgbRGB", 6);
+    assert_int_equal(sample.encoding, SAMPLE_RAW_HWC_BGR);
+    assert_memory_equal(sample.image, "bgrBGR", 6);
 }
 
 static void flavours_are_told_apart(void **unused)

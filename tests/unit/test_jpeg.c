@@ -272,7 +272,7 @@ static void ycck_and_inks_without_adobe_marker(void **unused)
 
 static void raw_layouts(void **unused)
 {
-    uint8_t interleaved[6 * 4 * 3], planes[6 * 4 * 3], grey[6 * 4];
+    uint8_t interleaved[6 * 4 * 3], planes[6 * 4 * 3], reversed[6 * 4 * 3], grey[6 * 4];
     struct decode_source source = {.bytes = interleaved,
                                    .length = sizeof interleaved,
                                    .layout = DECODE_RAW_HWC_RGB,
@@ -284,13 +284,18 @@ static void raw_layouts(void **unused)
     (void)unused;
     for (int i = 0; i < 24; i++)
         for (int c = 0; c < 3; c++)
-            interleaved[i * 3 + c] = planes[(2 - c) * 24 + i] = (uint8_t)(i * 7 + c * 30);
+            interleaved[i * 3 + c] = planes[(2 - c) * 24 + i] = reversed[i * 3 + 2 - c] =
+                (uint8_t)(i * 7 + c * 30);
     memset(grey, 77, sizeof grey);
     start(&a, "jpeg:size=5");
     start(&b, "jpeg:size=5");
     assert_int_equal(decode(&a, &source, 3), 0);
     source.bytes = planes;
     source.layout = DECODE_RAW_CHW_BGR;
+    assert_int_equal(decode(&b, &source, 3), 0);
+    assert_memory_equal(a.row, b.row, 75);
+    source.bytes = reversed;
+    source.layout = DECODE_RAW_HWC_BGR;
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_memory_equal(a.row, b.row, 75);
     source = (struct decode_source){grey, sizeof grey, DECODE_RAW_CHW_BGR, 6, 4, 1};

@@ -34,6 +34,8 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
         for (int x = 0; x < 16; x++) {
             if (encoding == SAMPLE_RAW_HWC)
                 pixels[(y * 16 + x) * 3 + (y < 16 ? 0 : 2)] = 255;
+            else if (encoding == SAMPLE_RAW_HWC_BGR)
+                pixels[(y * 16 + x) * 3 + (y < 16 ? 2 : 0)] = 255;
             else /* planes: blue, green, red */
                 pixels[(y < 16 ? 2 : 0) * 512 + y * 16 + x] = 255;
         }
@@ -42,15 +44,18 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
     return count;
 }
 
-static void raw_pixels_become_the_same_jpeg_from_both_layouts(void **unused)
+static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
 {
-    void *hwc, *chw;
+    void *hwc, *chw, *bgr;
     struct picture picture;
     size_t hwc_bytes = make_jpeg(&hwc, SAMPLE_RAW_HWC), chw_bytes = make_jpeg(&chw, SAMPLE_RAW_CHW);
 
     (void)unused;
     assert_int_equal(hwc_bytes, chw_bytes);
     assert_memory_equal(hwc, chw, hwc_bytes);
+    assert_int_equal(make_jpeg(&bgr, SAMPLE_RAW_HWC_BGR), hwc_bytes);
+    assert_memory_equal(hwc, bgr, hwc_bytes);
+    free(bgr);
     assert_int_equal(picture_look(hwc, hwc_bytes, &picture), 0);
     assert_int_equal(picture.kind, PICTURE_JPEG);
     assert_int_equal(picture.width, 16);
@@ -240,7 +245,7 @@ static void labels_ids_and_names_are_kept(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_both_layouts),
+        cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_each_layout),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
         cmocka_unit_test(damage_in_the_pixels_is_seen_by_decoding_alone),
