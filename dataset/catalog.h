@@ -3,8 +3,9 @@
  * catalog: which shards a data set has, and where each record lies in them.
  *
  * A record is an extent (shard, offset, length): the whole framed record, so that its CRC can be
- * checked. 16 bytes a record in memory. Records are numbered in shard order, then file order;
- * the records of a shard are neighbours. Immutable once built: any thread may read it.
+ * checked. 16 bytes a record in memory. Records are numbered in shard order, then in the order of
+ * the format: that of the file, for LMDB that of its keys. The records of a shard are neighbours.
+ * Immutable once built: any thread may read it.
  */
 #ifndef IOBENCH_DATASET_CATALOG_H
 #define IOBENCH_DATASET_CATALOG_H

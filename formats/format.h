@@ -44,8 +44,8 @@ struct format_ops {
      * sample comes with the label of the shard; shard is for what only its path tells. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
-    /* path: the file (or folder, for files and lmdb) to make; written under a temporary name and
-     * renamed by shard_close(). shard and shards number it, for names inside. */
+    /* path: the file (for files the folder) to make, as shard_path() names it; written under a
+     * temporary name, PATH.partial, and renamed by shard_close(). */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
     /* commit false: abandon and remove what was written. Called after every shard_open. */
