@@ -15,6 +15,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
 	cmd/line.c cmd/line.h \
+	cmd/monitor.c \
 	cmd/manual.c cmd/manual.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c \

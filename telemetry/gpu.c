@@ -122,7 +122,8 @@ static int load(struct gpu_probe *gpu, const char *named)
 {
     gpu->library = find_library(named);
     if (!gpu->library)
-        return fail(ENOENT, "there is no NVIDIA driver: %s", dlerror());
+        return fail(ENOENT, "there is no NVIDIA driver: %s cannot be loaded",
+                    named ? named : "libnvidia-ml.so.1");
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(gpu->library, symbols[i].symbol);
         memcpy((char *)&gpu->nvml + symbols[i].offset, &symbol, sizeof symbol);
@@ -135,6 +136,25 @@ static int load(struct gpu_probe *gpu, const char *named)
                     gpu->nvml.error_text ? gpu->nvml.error_text(code) : "no reason given");
     gpu->ready = true;
     return 0;
+}
+
+static void gpu_close(void *state)
+{
+    struct gpu_probe *gpu = state;
+
+    if (gpu->ready)
+        gpu->nvml.shutdown();
+    if (gpu->library)
+        dlclose(gpu->library);
+}
+
+static int gpu_usable(void)
+{
+    struct gpu_probe gpu = {0};
+    int code = load(&gpu, NULL);
+
+    gpu_close(&gpu);
+    return code;
 }
 
 static int gpu_open(void *state, const void *settings, const struct probe_site *site,
@@ -159,16 +179,6 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
     }
     traits->slow_interval_ns = 500000000;
     return code;
-}
-
-static void gpu_close(void *state)
-{
-    struct gpu_probe *gpu = state;
-
-    if (gpu->ready)
-        gpu->nvml.shutdown();
-    if (gpu->library)
-        dlclose(gpu->library);
 }
 
 #define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
@@ -217,7 +227,8 @@ const struct probe_ops probe_gpu = {
                .summary = "NVIDIA GPUs: utilisation, memory, power, energy, temperature, PCIe",
                .options = gpu_options,
                .settings_size = sizeof(struct gpu_settings),
-               .state_size = sizeof(struct gpu_probe)},
+               .state_size = sizeof(struct gpu_probe),
+               .usable = gpu_usable},
     .open = gpu_open,
     .close = gpu_close,
     .sample = gpu_sample,

@@ -226,10 +226,20 @@ static void infiniband_sample(void *state, uint64_t *values)
             text_u64(&text, &values[i]);
 }
 
+static int infiniband_usable(void)
+{
+    struct infiniband_port port;
+
+    return infiniband_list(&telemetry_roots_usual, &port, 1)
+               ? 0
+               : fail(ENOENT, "there is no InfiniBand or RoCE adapter");
+}
+
 const struct probe_ops probe_infiniband = {
     .plugin = {.name = "infiniband",
                .summary = "InfiniBand and RoCE ports: bytes, waits, errors, retransmits",
-               .state_size = sizeof(struct infiniband_probe)},
+               .state_size = sizeof(struct infiniband_probe),
+               .usable = infiniband_usable},
     .open = infiniband_open,
     .close = infiniband_close,
     .sample = infiniband_sample,

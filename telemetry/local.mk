@@ -8,6 +8,7 @@ libiobench_a_SOURCES += \
 	telemetry/infiniband.c telemetry/infiniband.h \
 	telemetry/lustre.c telemetry/lustre.h \
 	telemetry/meminfo.c telemetry/meminfo.h \
+	telemetry/monitor.c telemetry/monitor.h \
 	telemetry/mount.c telemetry/mount.h \
 	telemetry/net.c telemetry/net.h \
 	telemetry/nfs.c telemetry/nfs.h \

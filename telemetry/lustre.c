@@ -149,10 +149,22 @@ static void lustre_sample(void *state, uint64_t *values)
     sample_layer(&lustre->server, server_rows, values);
 }
 
+static int lustre_usable(void)
+{
+    struct lustre_probe lustre = {0};
+    int code = open_layer(&lustre.application, &telemetry_roots_usual, "llite");
+
+    if (code == 0 && lustre.application.count == 0)
+        code = fail(ENOENT, "this node shows no counters of a Lustre client");
+    close_layer(&lustre.application);
+    return code;
+}
+
 const struct probe_ops probe_lustre = {
     .plugin = {.name = "lustre",
                .summary = "Lustre client: bytes to applications, and from the servers",
-               .state_size = sizeof(struct lustre_probe)},
+               .state_size = sizeof(struct lustre_probe),
+               .usable = lustre_usable},
     .open = lustre_open,
     .close = lustre_close,
     .sample = lustre_sample,

@@ -5,7 +5,9 @@
 #include "telemetry/plugins.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "  eth0: bytes packets errs drop fifo frame compressed multicast | the same for sending"; old
  * kernels leave no blank behind the colon. */
@@ -60,6 +62,27 @@ static const struct metric_row rows[] = {
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] - 1 };
 
+/* Bridges, bonds and their like show again what passes through a real interface. */
+static bool is_real(const struct telemetry_roots *roots, const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%.400s/class/net/%s/device", roots->sys, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Keep the real ones, unless there is none, as in a container. */
+static void choose(struct net_probe *net, const struct telemetry_roots *roots)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < net->count; i++)
+        if (is_real(roots, net->names[i]))
+            memmove(net->names[kept++], net->names[i], NAME_BYTES);
+    if (kept)
+        net->count = kept;
+}
+
 static int net_open(void *state, const void *settings, const struct probe_site *site,
                     struct probe_traits *traits)
 {
@@ -74,12 +97,14 @@ static int net_open(void *state, const void *settings, const struct probe_site *
     code = procfile_read(&net->file, &text);
     if (code)
         return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
-    while (code == 0 && net->count < INTERFACES_MAX && net_parse_next(&text, &name, &counters)) {
+    while (net->count < INTERFACES_MAX && net_parse_next(&text, &name, &counters)) {
         if (text_is(name, "lo"))
             continue;
-        text_copy(name, net->names[net->count], NAME_BYTES);
-        code = metric_add_rows(&traits->metrics, net->names[net->count++], rows);
+        text_copy(name, net->names[net->count++], NAME_BYTES);
     }
+    choose(net, site->roots);
+    for (uint32_t i = 0; code == 0 && i < net->count; i++)
+        code = metric_add_rows(&traits->metrics, net->names[i], rows);
     return code;
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/pressure.h"
 
+#include "base/fail.h"
 #include "telemetry/plugins.h"
+
+#include <errno.h>
+#include <unistd.h>
 
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345" */
 bool pressure_parse(struct text text, struct pressure_counters *counters)
@@ -74,10 +78,21 @@ static void pressure_sample(void *state, uint64_t *values)
                      : metric_skip_rows(rows, values);
 }
 
+static int pressure_usable(void)
+{
+    return access("/proc/pressure/io", R_OK) == 0
+               ? 0
+               : fail(ENOENT,
+                      "/proc/pressure/io: %s; the kernel needs CONFIG_PSI, or psi=1 when "
+                      "it starts",
+                      fail_errno_text(errno));
+}
+
 const struct probe_ops probe_pressure = {
     .plugin = {.name = "pressure",
                .summary = "time that tasks stood still for want of I/O, memory or a processor",
-               .state_size = sizeof(struct pressure_probe)},
+               .state_size = sizeof(struct pressure_probe),
+               .usable = pressure_usable},
     .open = pressure_open,
     .close = pressure_close,
     .sample = pressure_sample,

@@ -15,13 +15,10 @@ int probe_open(struct probe *probe, const struct plugin_choice *choice,
 {
     *probe = (struct probe){.ops = (const struct probe_ops *)choice->plugin};
     probe->traits.metrics.probe = choice->plugin->name;
-    int code = plugin_usable(choice->plugin);
-    if (code)
-        return code;
     probe->state = memory_zeroed(choice->plugin->state_size + 1);
     if (!probe->state)
         return -ENOMEM;
-    code = probe->ops->open(probe->state, choice->settings, site, &probe->traits);
+    int code = probe->ops->open(probe->state, choice->settings, site, &probe->traits);
     assert(code <= 0);
     if (code == 0 && probe->traits.metrics.count == 0)
         code = fail(ENOENT, "there is nothing for it to count");

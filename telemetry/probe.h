@@ -82,7 +82,8 @@ struct probe {
     struct probe_traits traits;
 };
 
-/* 0 or a negative errno with a reason; close in either case. */
+/* 0 or a negative errno with a reason; close in either case. The plug-in's usable(), which knows
+ * the usual roots alone, is not asked. */
 int probe_open(struct probe *probe, const struct plugin_choice *choice,
                const struct probe_site *site);
 void probe_close(struct probe *probe);

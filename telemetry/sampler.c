@@ -124,8 +124,8 @@ static int make_series(struct sampler *sampler, const struct sampler_site *site)
         memcpy(metrics + sampler->watched[i].first, list->metrics, list->count * sizeof *metrics);
     }
     uint64_t rows = memory / ((1 + (uint64_t)count) * sizeof *sampler->values);
-    int code =
-        series_open(&sampler->series, metrics, count, rows < rows_max ? rows : rows_max, MARKS_MAX);
+    int code = series_open(&sampler->series, metrics, count, rows < rows_max ? rows : rows_max,
+                           MARKS_MAX, site->when_full);
     free(metrics);
     return code;
 }

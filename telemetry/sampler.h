@@ -18,7 +18,8 @@ struct sampler_site {
     const char *names;     /* "disk,nfs,...": which probes, each must work; NULL: all that do */
     uint64_t interval_ns;  /* 0: 100 ms */
     uint64_t memory_bytes; /* for the series, at most; 0: 64 MiB */
-    uint64_t rows_max;     /* 0: 16384, half an hour at 100 ms before the interval doubles */
+    enum series_full when_full;
+    uint64_t rows_max; /* 0: 16384, half an hour at 100 ms before the interval doubles */
 };
 
 struct sampler_figures {

@@ -15,11 +15,12 @@ static uint64_t *row_of(const struct series *series, uint64_t row)
 }
 
 int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
-                uint64_t row_capacity, uint32_t mark_capacity)
+                uint64_t row_capacity, uint32_t mark_capacity, enum series_full when_full)
 {
     const size_t row_bytes = (1 + (size_t)metric_count) * sizeof *series->rows;
 
-    *series = (struct series){.metric_count = metric_count,
+    *series = (struct series){.when_full = when_full,
+                              .metric_count = metric_count,
                               .row_capacity = row_capacity < 2 ? 2 : row_capacity & ~UINT64_C(1),
                               .stride = 1,
                               .mark_capacity = mark_capacity};
@@ -45,6 +46,13 @@ void series_close(struct series *series)
 static void halve(struct series *series)
 {
     const size_t row_bytes = (1 + (size_t)series->metric_count) * sizeof *series->rows;
+
+    if (series->when_full == SERIES_RECENT) {
+        series->row_count /= 2;
+        memcpy(series->rows, row_of(series, series->row_capacity - series->row_count),
+               series->row_count * row_bytes);
+        return;
+    }
 
     for (uint64_t row = 1; row < series->row_count / 2; row++)
         memcpy(row_of(series, row), row_of(series, 2 * row), row_bytes);

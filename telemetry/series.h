@@ -2,9 +2,9 @@
  *
  * series: samples of many metrics over time, and the rates that follow from them.
  *
- * The memory is taken once. When it is full, every second row goes and the interval doubles:
- * counters lose nothing but resolution by that. Rows are appended by one thread; reading at the
- * same time is for the caller to order.
+ * The memory is taken once. When it is full, either every second row goes and the interval doubles
+ * (counters lose nothing but resolution by that), or the older half goes. Rows are appended by one
+ * thread; reading at the same time is for the caller to order.
  */
 #ifndef IOBENCH_TELEMETRY_SERIES_H
 #define IOBENCH_TELEMETRY_SERIES_H
@@ -18,7 +18,10 @@ struct series_mark {
     uint64_t number; /* of the epoch */
 };
 
+enum series_full { SERIES_THIN, SERIES_RECENT };
+
 struct series {
+    enum series_full when_full;
     struct metric *metrics;
     uint32_t metric_count;
     uint64_t *rows; /* row_capacity times (1 time + metric_count values) */
@@ -32,7 +35,7 @@ struct series {
 
 /* The metrics are copied. 0 or -ENOMEM; close in either case. */
 int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
-                uint64_t row_capacity, uint32_t mark_capacity);
+                uint64_t row_capacity, uint32_t mark_capacity, enum series_full when_full);
 void series_close(struct series *series);
 
 void series_append(struct series *series, uint64_t time_ns, const uint64_t *values);

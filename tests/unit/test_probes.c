@@ -91,6 +91,14 @@ static void network_interfaces(void **unused)
     assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "ib0.8002", "receive_bytes"), 10);
     probe_close(&look.probe);
+    /* A bridge would count again what its interface counts. */
+    put("sys/class/net/ib0/device/vendor", "0x15b3\n");
+    put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+                        "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+    assert_int_equal(look_open(&look, "net"), 0);
+    assert_int_equal(look.probe.traits.metrics.count, 8);
+    assert_int_equal(value_of(&look, "ib0", "receive_bytes"), 7);
+    probe_close(&look.probe);
 }
 
 static void processors(void **unused)

@@ -46,7 +46,7 @@ static void rates_over_gaps(void **unused)
     struct series series;
 
     (void)unused;
-    assert_int_equal(series_open(&series, metrics, 2, 64, 4), 0);
+    assert_int_equal(series_open(&series, metrics, 2, 64, 4, SERIES_THIN), 0);
     for (uint64_t i = 0; i < 6; i++)
         series_append(&series, (i + 1) * SECOND, rows[i]);
     assert_true(isnan(series_rate(&series, 0, 0)));
@@ -73,7 +73,7 @@ static void a_long_series_keeps_its_total(void **unused)
     struct series series;
 
     (void)unused;
-    assert_int_equal(series_open(&series, &metric, 1, 16, 2), 0);
+    assert_int_equal(series_open(&series, &metric, 1, 16, 2, SERIES_THIN), 0);
     for (uint64_t i = 0; i < 1000; i++)
         series_append(&series, (i + 1) * SECOND, &(uint64_t){i * 10});
     assert_true(series.row_count <= 16 && series.row_count >= 8);
@@ -94,12 +94,29 @@ static void a_long_series_keeps_its_total(void **unused)
     series_close(&series);
 }
 
+static void a_recent_series_keeps_its_end(void **unused)
+{
+    const struct metric metric = counter(64, 1);
+    struct series series;
+
+    (void)unused;
+    assert_int_equal(series_open(&series, &metric, 1, 16, 2, SERIES_RECENT), 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        series_append(&series, (i + 1) * SECOND, &(uint64_t){i * 10});
+    assert_true(series.row_count <= 16 && series.row_count >= 8);
+    assert_int_equal(series_value(&series, series.row_count - 1, 0), 9990);
+    for (uint64_t row = 1; row < series.row_count; row++)
+        assert_true(series_rate(&series, row, 0) == 10);
+    series_close(&series);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(growth_of_counters),
         cmocka_unit_test(rates_over_gaps),
         cmocka_unit_test(a_long_series_keeps_its_total),
+        cmocka_unit_test(a_recent_series_keeps_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

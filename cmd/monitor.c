@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench monitor: what storage, fabric and processors do while any program runs. A line an
+ * interval, as a table or as JSON; around a command, what it used in the end.
+ */
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "telemetry/monitor.h"
+#include "telemetry/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TABLE_HEADER_LINES = 20, ROWS = 2048 };
+
+static const uint64_t nap_ns = 5000000;
+
+struct monitor_settings {
+    uint64_t interval_ns, sample_ns, count;
+    char *json, *probes, *proc_root, *sysfs_root;
+};
+
+static const struct option_spec monitor_options[] = {
+    {"interval", 'i', OPTION_DURATION, offsetof(struct monitor_settings, interval_ns), "1s",
+     .minimum = 0.01, .maximum = 86400, .summary = "a line so often"},
+    {"sample", 0, OPTION_DURATION, offsetof(struct monitor_settings, sample_ns), "100ms",
+     .minimum = 0.01, .maximum = 86400, .summary = "read the counters so often"},
+    {"count", 'c', OPTION_COUNT, offsetof(struct monitor_settings, count), "0", .zero = "endless",
+     .summary = "stop after so many lines"},
+    {"json", 0, OPTION_TEXT, offsetof(struct monitor_settings, json), .metavar = "FILE",
+     .implied = "-",
+     .summary = "JSON instead, an object a line; without FILE to the standard output"},
+    {"probes", 0, OPTION_TEXT, offsetof(struct monitor_settings, probes), .metavar = "NAME,...",
+     .summary = "these probes alone; else all that have something to count"},
+    {"proc-root", 0, OPTION_TEXT, offsetof(struct monitor_settings, proc_root), "/proc",
+     .metavar = "DIR", .summary = "where proc is mounted"},
+    {"sysfs-root", 0, OPTION_TEXT, offsetof(struct monitor_settings, sysfs_root), "/sys",
+     .metavar = "DIR", .summary = "where sysfs is mounted, such as a host's in a container"},
+    {0},
+};
+
+/* What was seen of a figure over the whole time. */
+struct summary {
+    double peak, sum;
+    uint64_t count;
+};
+
+struct watch {
+    const struct monitor_settings *settings;
+    struct sampler *sampler;
+    FILE *json;
+    uint64_t start_ns, last_ns, lines;
+    double values[MONITOR_FIGURES];
+    bool columns[MONITOR_FIGURES];
+    struct summary summaries[MONITOR_FIGURES];
+};
+
+static struct flag interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    flag_set(&interrupted);
+}
+
+/* ---- a line ---- */
+
+static void take(void *context, const struct series *series)
+{
+    struct watch *watch = context;
+    uint64_t now_ns = clock_now_ns();
+
+    monitor_take(series, watch->last_ns, now_ns, watch->values);
+    watch->last_ns = now_ns;
+}
+
+static void add_to_summaries(struct watch *watch)
+{
+    for (int i = 0; i < MONITOR_FIGURES; i++) {
+        struct summary *summary = &watch->summaries[i];
+        if (isnan(watch->values[i]))
+            continue;
+        if (summary->count == 0 || watch->values[i] > summary->peak)
+            summary->peak = watch->values[i];
+        summary->sum += watch->values[i];
+        summary->count++;
+    }
+}
+
+static void print_json(struct watch *watch)
+{
+    struct timespec now;
+    json_t *root = json_object();
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    json_object_set_new(root, "unix_time_s",
+                        json_real((double)now.tv_sec + (double)now.tv_nsec / 1e9));
+    json_object_set_new(root, "elapsed_s",
+                        json_real((double)(watch->last_ns - watch->start_ns) / 1e9));
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        json_object_set_new(root, monitor_figures[i].key,
+                            isnan(watch->values[i]) ? json_null() : json_real(watch->values[i]));
+    json_dumpf(root, watch->json, JSON_COMPACT | JSON_REAL_PRECISION(13));
+    fputc('\n', watch->json);
+    fflush(watch->json);
+    json_decref(root);
+}
+
+/* Columns are those that say something in the first line. */
+static void print_header(struct watch *watch)
+{
+    if (watch->lines == 0)
+        for (int i = 0; i < MONITOR_FIGURES; i++)
+            watch->columns[i] = !isnan(watch->values[i]) || monitor_figures[i].how == MONITOR_EACH;
+    for (int i = 1; watch->lines == 0 && i < MONITOR_FIGURES; i++)
+        if (monitor_figures[i].how == MONITOR_EACH)
+            watch->columns[i] = watch->columns[i - 1]; /* goes with the count before it */
+    printf("%8s", "time");
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        if (watch->columns[i])
+            printf(" %8s", monitor_figures[i].heading);
+    printf("\n%8s", "s");
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        if (watch->columns[i])
+            printf(" %8s", monitor_figures[i].unit);
+    putchar('\n');
+}
+
+static void print_number(double value)
+{
+    if (isnan(value))
+        printf(" %8s", "-");
+    else
+        printf(" %8.*f", value < 10 ? 2 : value < 1000 ? 1 : 0, value);
+}
+
+static void print_table(struct watch *watch)
+{
+    if (watch->lines % TABLE_HEADER_LINES == 0)
+        print_header(watch);
+    printf("%8.1f", (double)(watch->last_ns - watch->start_ns) / 1e9);
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        if (watch->columns[i])
+            print_number(watch->values[i] * monitor_figures[i].table_factor);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* The series moves on meanwhile; a line covers the time since the one before. */
+static void next_line(struct watch *watch, bool quiet)
+{
+    sampler_look(watch->sampler, take, watch);
+    add_to_summaries(watch);
+    if (watch->json)
+        print_json(watch);
+    else if (!quiet)
+        print_table(watch);
+    watch->lines++;
+}
+
+/* ---- how long ---- */
+
+/* A command that runs, and what it and the children it waited for used. */
+struct child {
+    pid_t pid; /* 0: there is none */
+    int status;
+    struct rusage usage;
+};
+
+static bool has_ended(struct child *child)
+{
+    return child->pid && wait4(child->pid, &child->status, WNOHANG, &child->usage) == child->pid;
+}
+
+static void watch_until_end(struct watch *watch, struct child *child)
+{
+    const struct monitor_settings *settings = watch->settings;
+    const bool alone = child->pid == 0;
+    uint64_t deadline_ns = watch->start_ns;
+    bool ended = false;
+
+    /* A command decides itself when to end, also when it is interrupted. */
+    while (!ended && !(alone && (flag_get(&interrupted) ||
+                                 (settings->count && watch->lines == settings->count)))) {
+        deadline_ns += settings->interval_ns;
+        while (!ended && clock_now_ns() < deadline_ns && !(alone && flag_get(&interrupted))) {
+            clock_sleep_ns(nap_ns);
+            ended = has_ended(child);
+        }
+        if (ended)
+            sampler_stop(watch->sampler); /* takes a last sample */
+        next_line(watch, !alone);
+    }
+    sampler_stop(watch->sampler);
+}
+
+/* ---- around a command ---- */
+
+static int start_command(char *const *command, struct child *child)
+{
+    int ends[2], code = 0;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
+    child->pid = fork();
+    if (child->pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        execvp(command[0], command);
+        code = errno;
+        _exit(write(ends[1], &code, sizeof code) == sizeof code ? 127 : 126);
+    }
+    close(ends[1]);
+    if (child->pid < 0)
+        code = errno;
+    else if (read(ends[0], &code, sizeof code) == sizeof code)
+        waitpid(child->pid, NULL, 0);
+    close(ends[0]);
+    return code ? fail(code, "%s: cannot run it: %s", command[0], fail_errno_text(code)) : 0;
+}
+
+static double seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+/* ru_inblock counts blocks of 512 bytes, of the children that were waited for too. */
+static void print_summary(const struct watch *watch, const struct child *child, const char *command)
+{
+    const struct rusage *usage = &child->usage;
+
+    fprintf(stderr,
+            "\n%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
+            "%.1f MB\n%-12s %12s %12s\n",
+            command, (double)(watch->last_ns - watch->start_ns) / 1e9, seconds_of(usage->ru_utime),
+            seconds_of(usage->ru_stime), (double)usage->ru_inblock * 512 / 1e6,
+            (double)usage->ru_oublock * 512 / 1e6, "this machine", "mean", "peak");
+    for (int i = 0; i < MONITOR_FIGURES; i++) {
+        const struct monitor_figure *figure = &monitor_figures[i];
+        const struct summary *summary = &watch->summaries[i];
+        if (summary->count == 0)
+            continue;
+        double mean = summary->sum / (double)summary->count;
+        fprintf(stderr, "%-12s %12.2f %12.2f %-5s %s\n", figure->heading,
+                mean * figure->table_factor, summary->peak * figure->table_factor, figure->unit,
+                figure->key);
+    }
+}
+
+/* ---- */
+
+static int open_json(struct watch *watch)
+{
+    const char *path = watch->settings->json;
+
+    if (!path)
+        return 0;
+    watch->json = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    return watch->json ? 0
+                       : fail(errno, "%s: cannot make the file: %s", path, fail_errno_text(errno));
+}
+
+static int close_json(struct watch *watch)
+{
+    if (!watch->json || watch->json == stdout)
+        return 0;
+    int failed = ferror(watch->json);
+    return fclose(watch->json) || failed ? fail(EIO, "%s: cannot write it", watch->settings->json)
+                                         : 0;
+}
+
+/* Names alone; `iobench monitor --probes=NAME` gives the reason. */
+static void tell_absent(const struct sampler *sampler)
+{
+    const char *reason;
+
+    for (uint32_t i = 0; (reason = sampler_absent(sampler, i)); i++)
+        fprintf(stderr, "%s%.*s", i ? ", " : "iobench monitor: nothing to count for ",
+                (int)strcspn(reason, ":"), reason);
+    if (sampler_absent(sampler, 0))
+        fputc('\n', stderr);
+}
+
+static int check_paths(const struct probe_site *site)
+{
+    for (size_t i = 0; i < site->path_count; i++)
+        if (access(site->paths[i], F_OK))
+            return fail(errno, "%s: %s", site->paths[i], fail_errno_text(errno));
+    return 0;
+}
+
+static int run_monitor(const struct invocation *invocation)
+{
+    const struct monitor_settings *settings = invocation->settings;
+    const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
+    const char *here = ".";
+    char **command = invocation->operands + invocation->behind;
+    const bool wraps = invocation->behind < invocation->count;
+    const struct sampler_site site = {
+        .probes = {.roots = &roots,
+                   .paths = invocation->behind ? (const char *const *)invocation->operands : &here,
+                   .path_count = invocation->behind ? (size_t)invocation->behind : 1},
+        .names = settings->probes,
+        .interval_ns = settings->sample_ns,
+        .rows_max = ROWS,
+        .when_full = SERIES_RECENT};
+    struct watch watch = {.settings = settings};
+    struct child child = {0};
+
+    signal(SIGINT, wraps ? SIG_IGN : on_signal);
+    signal(SIGTERM, on_signal);
+    int code = check_paths(&site.probes);
+    if (code)
+        return command_misused(invocation);
+    code = open_json(&watch);
+    if (code == 0 && !(watch.sampler = sampler_open(&site)))
+        code = -EINVAL;
+    if (code == 0)
+        tell_absent(watch.sampler);
+    if (code == 0 && wraps)
+        code = start_command(command, &child);
+    if (code == 0)
+        code = sampler_start(watch.sampler);
+    if (code == 0) {
+        watch.start_ns = watch.last_ns = clock_now_ns();
+        watch_until_end(&watch, &child);
+        if (wraps)
+            print_summary(&watch, &child, command[0]);
+    }
+    sampler_close(watch.sampler);
+    int closed = close_json(&watch);
+    if (code || closed)
+        return command_failed(invocation);
+    if (!wraps)
+        return COMMAND_OK;
+    return WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+}
+
+const struct command command_monitor = {
+    .name = "monitor",
+    .summary = "watch storage, fabric and processors while any program runs",
+    .operands = "[PATH...] [-- COMMAND...]",
+    .operands_maximum = -1,
+    .description =
+        "Reads the counters of the block devices and NFS mounts beneath PATH (the current folder "
+        "when none is given), of network interfaces, InfiniBand ports, processors, memory and "
+        "GPUs, and prints a line an interval. With COMMAND it runs that, prints mean and peak of "
+        "each figure on the standard error when it has ended, and ends with its status.",
+    .examples = "iobench monitor /mnt/imagenet\ta line a second, until interrupted\n"
+                "iobench monitor --json=profile.jsonl /mnt/imagenet -- python train.py\tprofile a "
+                "training\n",
+    .options = monitor_options,
+    .settings_size = sizeof(struct monitor_settings),
+    .run = run_monitor,
+};

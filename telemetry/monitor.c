@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/monitor.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BYTES_RATE(name, head, of, what)                                             \
+    {                                                                                \
+        .key = name, .heading = head, .unit = "MB/s", .probe = of, .quantity = what, \
+        .how = MONITOR_RATE, .factor = 1, .table_factor = 1e-6                       \
+    }
+
+#define EACH(name, head, of, what, by)                                                        \
+    {                                                                                         \
+        .key = name, .heading = head, .unit = "ms", .probe = of, .quantity = what, .per = by, \
+        .how = MONITOR_EACH, .factor = 1, .table_factor = 1                                   \
+    }
+
+#define COUNT_RATE(name, head, of, what)                                           \
+    {                                                                              \
+        .key = name, .heading = head, .unit = "/s", .probe = of, .quantity = what, \
+        .how = MONITOR_RATE, .factor = 1, .table_factor = 1                        \
+    }
+
+#define CPU_SHARE(name, head, what)                                                \
+    {                                                                              \
+        .key = name, .heading = head, .unit = "%", .probe = "cpu", .part = "all",  \
+        .quantity = what, .how = MONITOR_RATE, .factor = 0.1, /* of ms a second */ \
+            .table_factor = 1, .of_a_cpu = true                                    \
+    }
+
+const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
+    BYTES_RATE("storage_read_bytes_per_s", "read", "disk", "read_bytes"),
+    COUNT_RATE("storage_read_count_per_s", "reads", "disk", "read_count"),
+    EACH("storage_read_ms", "a read", "disk", "read_ms", "read_count"),
+    BYTES_RATE("storage_write_bytes_per_s", "write", "disk", "write_bytes"),
+    BYTES_RATE("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes"),
+    COUNT_RATE("nfs_read_count_per_s", "READs", "nfs", "read_count"),
+    EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count"),
+    BYTES_RATE("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes"),
+    BYTES_RATE("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes"),
+    BYTES_RATE("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes"),
+    BYTES_RATE("net_receive_bytes_per_s", "net in", "net", "receive_bytes"),
+    BYTES_RATE("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes"),
+    CPU_SHARE("cpu_user_percent", "user", "user_ms"),
+    CPU_SHARE("cpu_system_percent", "system", "system_ms"),
+    CPU_SHARE("cpu_io_wait_percent", "iowait", "io_wait_ms"),
+    {.key = "io_pressure_percent",
+     .heading = "stalled",
+     .unit = "%",
+     .probe = "pressure",
+     .part = "io",
+     .quantity = "some_us",
+     .how = MONITOR_RATE,
+     .factor = 1e-4,
+     .table_factor = 1},
+    {.key = "page_cache_bytes",
+     .heading = "cache",
+     .unit = "GB",
+     .probe = "memory",
+     .quantity = "cached_bytes",
+     .how = MONITOR_SUM,
+     .factor = 1,
+     .table_factor = 1e-9},
+    {.key = "dirty_bytes",
+     .heading = "dirty",
+     .unit = "MB",
+     .probe = "memory",
+     .quantity = "dirty_bytes",
+     .how = MONITOR_SUM,
+     .factor = 1,
+     .table_factor = 1e-6},
+    {.key = "gpu_utilization_percent",
+     .heading = "gpu",
+     .unit = "%",
+     .probe = "gpu",
+     .quantity = "utilization_percent",
+     .how = MONITOR_MEAN,
+     .factor = 1,
+     .table_factor = 1},
+};
+
+static bool is_wanted(const struct metric *metric, const struct monitor_figure *figure,
+                      const char *quantity)
+{
+    return strcmp(metric->probe, figure->probe) == 0 && strcmp(metric->quantity, quantity) == 0 &&
+           (!figure->part || strcmp(metric->part, figure->part) == 0);
+}
+
+static double add(double sum, double value)
+{
+    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
+
+static double total_of(const struct series *series, const struct monitor_figure *figure,
+                       const char *quantity, uint64_t from_ns, uint64_t to_ns)
+{
+    double sum = NAN;
+
+    for (uint32_t i = 0; i < series->metric_count; i++)
+        if (is_wanted(&series->metrics[i], figure, quantity))
+            sum = add(sum, series_total(series, i, from_ns, to_ns));
+    return sum;
+}
+
+/* The newest known value of a level in the time. */
+static double level_of(const struct series *series, uint32_t metric, uint64_t from_ns,
+                       uint64_t to_ns)
+{
+    for (uint64_t row = series->row_count; row-- > 0;) {
+        uint64_t time_ns = series_time_ns(series, row);
+        if (time_ns <= from_ns)
+            break;
+        if (time_ns <= to_ns && series_value(series, row, metric) != PROBE_MISSING)
+            return series_rate(series, row, metric);
+    }
+    return NAN;
+}
+
+static double level(const struct series *series, const struct monitor_figure *figure,
+                    uint64_t from_ns, uint64_t to_ns)
+{
+    double sum = NAN;
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        if (!is_wanted(&series->metrics[i], figure, figure->quantity))
+            continue;
+        double value = level_of(series, i, from_ns, to_ns);
+        count += isnan(value) ? 0 : 1;
+        sum = add(sum, value);
+    }
+    return figure->how == MONITOR_MEAN && count ? sum / count : sum;
+}
+
+/* The parts of the probe cpu, without "all". */
+static double cpu_count(const struct series *series)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < series->metric_count; i++)
+        if (strcmp(series->metrics[i].probe, "cpu") == 0 &&
+            strcmp(series->metrics[i].quantity, "idle_ms") == 0)
+            count++;
+    return count > 1 ? count - 1 : 1;
+}
+
+/* Growth is counted between rows: the time must be that of the same rows. */
+static double seconds_of(const struct series *series, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t first_ns = 0, last_ns = 0;
+
+    for (uint64_t row = 0; row < series->row_count; row++) {
+        uint64_t time_ns = series_time_ns(series, row);
+        if (time_ns > to_ns)
+            break;
+        if (time_ns <= from_ns || first_ns == 0)
+            first_ns = time_ns;
+        last_ns = time_ns;
+    }
+    return (double)(last_ns - first_ns) / 1e9;
+}
+
+void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                  double values[MONITOR_FIGURES])
+{
+    const double seconds = seconds_of(series, from_ns, to_ns), cpus = cpu_count(series);
+
+    for (int i = 0; i < MONITOR_FIGURES; i++) {
+        const struct monitor_figure *figure = &monitor_figures[i];
+        double value = NAN;
+        switch (figure->how) {
+        case MONITOR_RATE:
+            value = seconds > 0
+                        ? total_of(series, figure, figure->quantity, from_ns, to_ns) / seconds
+                        : NAN;
+            break;
+        case MONITOR_EACH: {
+            double count = total_of(series, figure, figure->per, from_ns, to_ns);
+            value = count > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / count
+                              : NAN;
+            break;
+        }
+        case MONITOR_SUM:
+        case MONITOR_MEAN:
+            value = level(series, figure, from_ns, to_ns);
+            break;
+        }
+        values[i] = value * figure->factor / (figure->of_a_cpu ? cpus : 1);
+    }
+}
