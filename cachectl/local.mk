@@ -14,5 +14,3 @@ bin_PROGRAMS += cachectl/cachectl
 cachectl_cachectl_SOURCES = cachectl/main.c
 cachectl_cachectl_LDADD = libiobench.a $(JANSSON_LIBS)
 dist_man_MANS += man/cachectl.1
-TESTS += tests/cli/cachectl.sh
-EXTRA_DIST += tests/cli/cachectl.sh

@@ -64,7 +64,7 @@ struct watch {
     FILE *json;
     uint64_t start_ns, last_ns, lines;
     double values[MONITOR_FIGURES];
-    bool columns[MONITOR_FIGURES];
+    bool columns[MONITOR_FIGURES]; /* of the table: what there are probes for */
     struct summary summaries[MONITOR_FIGURES];
 };
 
@@ -119,15 +119,8 @@ static void print_json(struct watch *watch)
     json_decref(root);
 }
 
-/* Columns are those that say something in the first line. */
-static void print_header(struct watch *watch)
+static void print_header(const struct watch *watch)
 {
-    if (watch->lines == 0)
-        for (int i = 0; i < MONITOR_FIGURES; i++)
-            watch->columns[i] = !isnan(watch->values[i]) || monitor_figures[i].how == MONITOR_EACH;
-    for (int i = 1; watch->lines == 0 && i < MONITOR_FIGURES; i++)
-        if (monitor_figures[i].how == MONITOR_EACH)
-            watch->columns[i] = watch->columns[i - 1]; /* goes with the count before it */
     printf("%8s", "time");
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (watch->columns[i])
@@ -314,7 +307,9 @@ static int run_monitor(const struct invocation *invocation)
                    .paths = invocation->behind ? (const char *const *)invocation->operands : &here,
                    .path_count = invocation->behind ? (size_t)invocation->behind : 1},
         .names = settings->probes,
-        .interval_ns = settings->sample_ns,
+        /* Each line needs a sample of its own. */
+        .interval_ns = settings->sample_ns < settings->interval_ns / 2 ? settings->sample_ns
+                                                                       : settings->interval_ns / 2,
         .rows_max = ROWS,
         .when_full = SERIES_RECENT};
     struct watch watch = {.settings = settings};
@@ -336,6 +331,8 @@ static int run_monitor(const struct invocation *invocation)
         code = sampler_start(watch.sampler);
     if (code == 0) {
         watch.start_ns = watch.last_ns = clock_now_ns();
+        for (int i = 0; i < MONITOR_FIGURES; i++)
+            watch.columns[i] = monitor_counts(sampler_series(watch.sampler), &monitor_figures[i]);
         watch_until_end(&watch, &child);
         if (wraps)
             print_summary(&watch, &child, command[0]);

@@ -87,6 +87,14 @@ static bool is_wanted(const struct metric *metric, const struct monitor_figure *
            (!figure->part || strcmp(metric->part, figure->part) == 0);
 }
 
+bool monitor_counts(const struct series *series, const struct monitor_figure *figure)
+{
+    for (uint32_t i = 0; i < series->metric_count; i++)
+        if (is_wanted(&series->metrics[i], figure, figure->quantity))
+            return true;
+    return false;
+}
+
 static double add(double sum, double value)
 {
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;

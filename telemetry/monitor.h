@@ -30,6 +30,9 @@ enum { MONITOR_FIGURES = 19 };
 
 extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 
+/* Is there a probe that counts for a figure? */
+bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
+
 /* Of the rows after from_ns and up to to_ns; NAN: not known, as where there is no such probe. */
 void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                   double values[MONITOR_FIGURES]);

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench monitor: lines in time, JSON that says what is not known, a command's end and status.
+. "$(dirname "$0")/cli.sh"
+
+expect 0 "$IOBENCH" monitor --interval=50ms --count=3 --probes=cpu,memory .
+says user iowait cache GB
+[ "$(printf '%s\n' "$out" | grep -c '^ *0\.')" = 3 ] || die "not three lines"
+
+expect 0 "$IOBENCH" monitor --interval=50ms --count=2 --probes=cpu --json
+says '"cpu_user_percent":' '"nfs_read_bytes_per_s":null'
+expect 2 "$IOBENCH" monitor "$T/none"
+says 'No such file'
+expect 1 "$IOBENCH" monitor --probes=nonsense
+says nonsense
+expect 2 "$IOBENCH" monitor --interval=0
+
+expect 7 "$IOBENCH" monitor --json="$T/lines" --interval=50ms . -- sh -c 'sleep 0.2; echo out; exit 7'
+says out 'this machine' peak
+[ "$(wc -l <"$T/lines")" -ge 2 ] || die "too few lines of JSON"
+expect 1 "$IOBENCH" monitor . -- "$T/none"
+says 'cannot run it'
+expect 143 "$IOBENCH" monitor . -- sh -c 'kill -TERM $$'
