@@ -213,6 +213,8 @@ static int run(void *argument)
         deadline_ns += sampler->interval_ns;
         sleep_until(sampler, deadline_ns);
         uint64_t now_ns = clock_now_ns();
+        if (flag_get(&sampler->stop))
+            break;
         take_sample(sampler);
         if (now_ns > deadline_ns + sampler->interval_ns / 2) {
             sampler->figures.late++;
@@ -232,7 +234,7 @@ static int run_slow(void *argument)
 
     if (!values)
         return -ENOMEM;
-    while (!flag_get(&sampler->stop)) {
+    do {
         uint64_t start_ns = clock_now_ns();
         probe_sample(&watched->probe, values);
         pthread_mutex_lock(&sampler->lock);
@@ -240,7 +242,7 @@ static int run_slow(void *argument)
         watched->is_fresh = true;
         pthread_mutex_unlock(&sampler->lock);
         sleep_until(sampler, start_ns + watched->probe.traits.slow_interval_ns);
-    }
+    } while (!flag_get(&sampler->stop));
     counter_add(&sampler->slow_cpu_ns, clock_cpu_ns());
     free(values);
     return 0;
@@ -275,6 +277,7 @@ void sampler_stop(struct sampler *sampler)
     thread_join(&sampler->thread);
     for (uint32_t i = 0; i < sampler->watched_count; i++)
         thread_join(&sampler->watched[i].thread);
+    take_sample(sampler);
     sampler->figures.wall_ns += clock_now_ns() - sampler->start_ns;
     sampler->running = false;
 }

@@ -5,7 +5,7 @@
 
 expect 0 "$IOBENCH" monitor --interval=50ms --count=3 --probes=cpu,memory .
 says user iowait cache GB
-[ "$(printf '%s\n' "$out" | grep -c '^ *0\.')" = 3 ] || die "not three lines"
+[ "$(printf '%s\n' "${out-}" | grep -c '^ *0\.')" = 3 ] || die "not three lines"
 
 expect 0 "$IOBENCH" monitor --interval=50ms --count=2 --probes=cpu --json
 says '"cpu_user_percent":' '"nfs_read_bytes_per_s":null'
