@@ -332,7 +332,7 @@ static void print_heading(const struct survey *survey, enum plan_partition parti
                           uint32_t ranks)
 {
     printf("\npartition %s, %u rank%s\n", partition_names[partition], ranks, ranks == 1 ? "" : "s");
-    printf("%-24s%7s%8s%8s%6s%9s%9s%9s%6s%12s%s\n", "", "labels", "shards", "same", "kept",
+    printf("%-21s%7s%7s%7s%5s%8s%10s%9s%5s%11s%s\n", "", "labels", "shards", "same", "kept",
            "missing", "again", "KiB/read", "amp.", "buffer",
            survey->settings->measure ? "     MiB/s" : "");
 }
@@ -351,10 +351,10 @@ static void print_row(const struct survey *survey, const struct row *row)
     char text[8][24], buffer[32], missing[WORDS_BYTES], again[WORDS_BYTES];
 
     if (row->refused) {
-        printf("%-24s refused: %s\n", row->shuffle, row->reason);
+        printf("%-21s refused: %s\n", row->shuffle, row->reason);
         return;
     }
-    printf("%-24s%7s%8s%8s%6s%9s%9s%9s%6s%12s", row->shuffle,
+    printf("%-21s%7s%7s%7s%5s%8s%10s%9s%5s%11s", row->shuffle,
            number(text[0], q->labels_per_batch, "%.1f"),
            number(text[1], q->shards_per_batch, "%.1f"), number(text[2], q->same_label, "%.4f"),
            number(text[3], q->retention, "%.2f"), words_count(q->missing, missing),

@@ -29,15 +29,15 @@ const struct preset preset_table[] = {
                   {"iodepth", "10"},
                   {"bs", "256KiB"}}},
     /* DBReader::Read of caffe2/core/db.h: one cursor a rank in key order, moved on by as many
-     * records as there are ranks, back to the first one at the end; no shuffle. LMDB maps its
-     * file, so each record comes through page faults. */
+     * records as there are ranks, back to the first one at the end; no shuffle. The reader goes
+     * through liblmdb's own map, one page fault after the other. */
     {.name = "caffe2",
      .summary = "Caffe2: LMDB in key order, one mapped reader a rank, every P-th record",
      .settings = {{"format", "lmdb"},
                   {"shuffle", "none:stride=yes"},
                   {"partition", "elastic"},
                   {"remainder", "pad"},
-                  {"reader", "mmap:threads=1"},
+                  {"reader", "lmdb"},
                   {"iodepth", "1"},
                   {"bs", "512"}}},
     {.name = NULL},

@@ -44,3 +44,9 @@ EXTRA_DIST += \
 	tests/golden/tar/ustar.tar \
 	tests/golden/tar/webdataset/train-000000.tar \
 	tests/golden/tar/webdataset/train-000001.tar
+
+# For tests/golden/peer_shuffle.py, which is run by hand.
+EXTRA_PROGRAMS += tests/golden/order
+tests_golden_order_SOURCES = tests/golden/order.c
+tests_golden_order_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_DIST += tests/golden/peer_shuffle.py
