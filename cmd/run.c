@@ -185,8 +185,15 @@ static int carry_out(const struct invocation *invocation, struct job *job, struc
     const struct run_observer observer = {.progress = progress_show, .context = &progress};
     struct result result;
 
-    if (synthetic && synthetic_prepare(job))
-        return command_failed(invocation);
+    if (synthetic) {
+        int code = synthetic_prepare(job);
+        if (code == -ENOENT && job->dry_run) {
+            puts(fail_reason());
+            return COMMAND_OK;
+        }
+        if (code)
+            return command_failed(invocation);
+    }
     int code = job->dry_run ? run_plan(job, &observer, &result) : run_job(job, &observer, &result);
     progress_clear(&progress);
     if (code)

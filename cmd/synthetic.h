@@ -9,8 +9,8 @@
 #include "pipeline/job.h"
 
 /* Set job->data to the set of the job's format; make it when it is not there (not in a dry run:
- * then it is only said). Says on stderr what it makes and where. 0, -EINVAL when there is no place
- * for it, or another negative errno, with a reason. */
+ * then -ENOENT says what would be made). Says on stderr what it makes and where. 0, -EINVAL when
+ * there is no place for it, or another negative errno, with a reason. */
 int synthetic_prepare(struct job *job);
 
 #endif

@@ -94,6 +94,11 @@ err "nowhere.json"
 try 2 size --gpu k80
 err "k80"
 
+# Without a data set a dry run says which one would be made, and makes nothing.
+try 0 --dry-run
+out "would be made in $XDG_CACHE_HOME/iobench/synthetic-shards"
+[ ! -e "$XDG_CACHE_HOME/iobench/synthetic-shards" ] || fault "it was made"
+
 # All ways of writing an option mean the same.
 make_set recordio 40
 for way in "--seed=77" "--seed 77"; do
