@@ -130,8 +130,9 @@ int handles_create(struct handles *handles, const struct catalog *catalog, uint3
     handles->where = memory_array(catalog->shard_count, sizeof *handles->where);
     if (!handles->where)
         return -ENOMEM;
-    handles->promised = flags & HANDLES_MAP ? 0 : promise_descriptors(wanted);
-    handles->capacity = flags & HANDLES_MAP ? (uint32_t)wanted : handles->promised;
+    bool needs_descriptors = !(flags & (HANDLES_MAP | HANDLES_REMOTE));
+    handles->promised = needs_descriptors ? promise_descriptors(wanted) : 0;
+    handles->capacity = needs_descriptors ? handles->promised : (uint32_t)wanted;
     handles->all = memory_array(handles->capacity, sizeof *handles->all);
     if (!handles->all)
         return -ENOMEM;
@@ -140,8 +141,11 @@ int handles_create(struct handles *handles, const struct catalog *catalog, uint3
     return 0;
 }
 
-static void close_file(struct handle *handle)
+static void close_file(const struct handles *handles, struct handle *handle)
 {
+    if (handle->remote)
+        handles->forget(handles->owner, handle);
+    handle->remote = NULL;
     if (handle->map)
         munmap((void *)(uintptr_t)handle->map, handle->map_bytes);
     if (handle->fd >= 0)
@@ -154,7 +158,7 @@ static void close_file(struct handle *handle)
 void handles_destroy(struct handles *handles)
 {
     for (uint32_t i = 0; handles->all && i < handles->used; i++)
-        close_file(&handles->all[i]);
+        close_file(handles, &handles->all[i]);
     for (uint32_t i = 0; handles->all && i < handles->capacity; i++)
         pthread_mutex_destroy(&handles->all[i].lock);
     free(handles->all);
@@ -190,7 +194,7 @@ static struct handle *recycle(struct handles *handles)
     handle = &handles->all[handles->oldest];
     unlink_unused(handles, handle);
     handles->where[handle->shard] = 0;
-    close_file(handle);
+    close_file(handles, handle);
     return handle;
 }
 
@@ -289,7 +293,7 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
     handle->fd = fd;
     int code = prepare_file(handles, handle);
     if (code) {
-        close_file(handle);
+        close_file(handles, handle);
         return code;
     }
     handle->opened = true;

@@ -22,6 +22,7 @@ struct handle {
     bool opened;
     bool opening;       /* for who opens without waiting */
     int fd;             /* -1 until handle_open(), and when mapped */
+    void *remote;       /* what handles->forget() ends, when HANDLES_REMOTE */
     const uint8_t *map; /* the whole file, when HANDLES_MAP; NULL for an empty one */
     uint64_t map_bytes;
     /* private to handles.c */
@@ -35,6 +36,7 @@ enum handles_flags {
     HANDLES_DIRECT = 1, /* O_DIRECT */
     HANDLES_RANDOM = 2, /* tell the kernel not to read ahead */
     HANDLES_MAP = 4,    /* map each file */
+    HANDLES_REMOTE = 8, /* no files of this machine: remote is the caller's, opened by itself */
 };
 
 struct handles {
@@ -43,6 +45,8 @@ struct handles {
     uint32_t alignment; /* of offset, length and memory: 1, or what O_DIRECT asks for here */
     uint32_t capacity;
     struct handle *all;
+    void (*forget)(void *owner, struct handle *handle); /* set after create, with owner */
+    void *owner;
     /* private */
     uint32_t used, promised;
     uint32_t oldest, newest;

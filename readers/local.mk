@@ -20,3 +20,7 @@ libiobench_a_SOURCES += readers/uring_enter.c
 endif
 endif
 EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c
+
+if HAVE_NFS
+libiobench_a_SOURCES += readers/nfs.c
+endif

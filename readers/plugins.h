@@ -10,6 +10,7 @@ extern const struct reader_ops reader_uring;
 extern const struct reader_ops reader_inflate;
 extern const struct reader_ops reader_pread;
 extern const struct reader_ops reader_mmap;
+extern const struct reader_ops reader_nfs;
 extern const struct reader_ops reader_lmdb;
 
 #endif

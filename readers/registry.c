@@ -8,6 +8,9 @@ const struct plugin *const reader_registry[] = {
 #endif
     &reader_pread.plugin,   &reader_mmap.plugin,
     &reader_inflate.plugin,
+#ifdef HAVE_NFS
+    &reader_nfs.plugin,
+#endif
 #ifdef HAVE_LMDB
     &reader_lmdb.plugin,
 #endif

@@ -368,10 +368,11 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
         return code;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
              pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
-    snprintf(traits->notice, sizeof traits->notice, "io_uring is %s: %u threads read instead",
-             refusal == -EPERM    ? "refused here (sysctl kernel.io_uring_disabled, or a container)"
-             : refusal == -ENOSYS ? "not in this kernel"
-             : refusal == -ENOTSUP ? "of no use on FUSE"
+    snprintf(traits->notice, sizeof traits->notice, "io_uring %s (%s): %u threads read instead",
+             refusal == -ENOTSUP ? "is of no use here" : "is refused here",
+             refusal == -EPERM     ? "sysctl kernel.io_uring_disabled, or a container"
+             : refusal == -ENOSYS  ? "the kernel has none"
+             : refusal == -ENOTSUP ? "FUSE"
                                    : fail_errno_text(refusal),
              pool_threads(uring->pool));
     return 0;

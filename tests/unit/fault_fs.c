@@ -47,7 +47,8 @@ struct fault_fs {
     /* the server's own */
     struct pending pending[PENDING_MOST];
     uint32_t pending_count;
-    uint8_t message[MESSAGE_BYTES], content[READ_MOST];
+    _Alignas(8) uint8_t message[MESSAGE_BYTES];
+    uint8_t content[READ_MOST];
 };
 
 uint8_t fault_fs_byte(uint32_t file, uint64_t offset)

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The nfs reader: NFS 3 or 4 by libnfs, without a mount and without rights, over connections of
+ * its own. The data set's root and its shards are URLs: nfs://server/export/folder/...
+ *
+ * A job is free, waits for its connection or for its file to be opened, is being read (libnfs
+ * holds it), or was given up while libnfs holds it. A connection that breaks is made anew; its
+ * jobs wait for that until their time is over. All runs on the reader's thread: callbacks come
+ * from nfs_service() and nfs_destroy_context() alone. */
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "readers/handles.h"
+#include "readers/plugins.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <nfsc/libnfs.h>
+
+enum { CONNECTIONS_MOST = 64, LOOKS_PER_TIMEOUT = 8 };
+static const uint64_t RETRY_NS = 200000000, TICK_NS = 100000000, OPEN_NS = 10000000000;
+
+struct nfs_settings {
+    uint64_t nconnect;
+    uint64_t version;
+};
+
+static const struct option_spec nfs_options[] = {
+    {.name = "nconnect",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct nfs_settings, nconnect),
+     .fallback = "4",
+     .minimum = 1,
+     .maximum = CONNECTIONS_MOST,
+     .summary = "connections to the server"},
+    {.name = "version",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct nfs_settings, version),
+     .fallback = "3",
+     .minimum = 3,
+     .maximum = 4,
+     .summary = "of the protocol: 3 or 4"},
+    {0},
+};
+
+enum job_state { JOB_FREE, JOB_WAITING, JOB_OPENING, JOB_READING, JOB_ABANDONED };
+
+struct job {
+    enum job_state state;
+    struct read_request *request;
+    struct connection *connection;
+    struct handle *handle; /* NULL while waiting */
+    uint32_t got;
+    uint64_t submit_ns;
+};
+
+struct connection {
+    struct nfs_state *nfs;
+    struct nfs_context *context;
+    enum { CONNECTION_DOWN, CONNECTION_MOUNTING, CONNECTION_UP } state;
+    bool is_broken;
+    uint64_t retry_ns;
+    struct handles handles;
+    struct opening {
+        struct connection *connection;
+        struct handle *handle;
+    } * openings;   /* by handle */
+    uint32_t busy;  /* jobs */
+    uint32_t opens; /* under way */
+};
+
+struct nfs_state {
+    const struct reader_site *site;
+    int version;
+    char *server, *folder; /* what is mounted; shards lie below */
+    size_t prefix;         /* of a shard's URL before its path below folder */
+    uint32_t opens_most;   /* NFS 4 numbers the opens of a client: one after the other */
+    uint32_t connection_count;
+    struct connection *connections;
+    struct job *jobs;
+    struct read_request **finished; /* a ring of depth entries */
+    uint32_t finished_at, finished_count;
+    uint32_t busy, abandoned;
+    uint64_t look_ns;
+    char last_error[256];
+};
+
+static void start_job(struct job *job);
+
+static void finish(struct job *job, int result)
+{
+    struct nfs_state *nfs = job->connection->nfs;
+    uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->site->depth;
+
+    job->request->result = result;
+    job->request->data = job->request->buffer;
+    nfs->finished[last] = job->request;
+    nfs->busy--;
+    job->connection->busy--;
+    job->request = NULL;
+    if (job->state == JOB_READING) { /* libnfs copies from its own memory: none is held */
+        job->state = JOB_ABANDONED;
+        nfs->abandoned++;
+        return;
+    }
+    if (job->handle)
+        handles_give(&job->connection->handles, job->handle);
+    job->state = JOB_FREE;
+}
+
+/* ---- files ---- */
+
+static void keep_error(struct nfs_state *nfs, const char *text)
+{
+    snprintf(nfs->last_error, sizeof nfs->last_error, "%s", text ? text : "no reason given");
+}
+
+/* What libnfs says when the connection is lost, and not the file's fault. */
+static bool is_loss(int status)
+{
+    return status == -EFAULT || status == -EINTR || status == -ETIMEDOUT || status == -EAGAIN;
+}
+
+static void ignore(int status, struct nfs_context *context, void *body, void *private)
+{
+    (void)status;
+    (void)context;
+    (void)body;
+    (void)private;
+}
+
+static void forget_file(void *owner, struct handle *handle)
+{
+    struct connection *connection = owner;
+
+    if (connection->context && !connection->is_broken)
+        nfs_close_async(connection->context, handle->remote, ignore, NULL);
+}
+
+/* All jobs that wait for a file go on, or fail with code. */
+static void file_opened(struct connection *connection, struct handle *handle, int code)
+{
+    struct nfs_state *nfs = connection->nfs;
+
+    handle->opening = false;
+    connection->opens--;
+    handle->opened = code == 0;
+    for (uint32_t i = 0; i < nfs->site->depth; i++) {
+        struct job *job = &nfs->jobs[i];
+        if (job->state != JOB_OPENING || job->handle != handle)
+            continue;
+        if (is_loss(code)) {
+            connection->is_broken = true;
+            handles_give(&connection->handles, handle);
+            job->handle = NULL;
+            job->state = JOB_WAITING;
+        } else if (code) {
+            finish(job, code);
+        } else {
+            start_job(job);
+        }
+    }
+    handles_give(&connection->handles, handle);
+}
+
+static void on_stat(int status, struct nfs_context *context, void *body, void *private)
+{
+    struct opening *opening = private;
+    const struct nfs_stat_64 *now = body;
+    const struct shard *shard =
+        &opening->connection->nfs->site->catalog->shards[opening->handle->shard];
+
+    (void)context;
+    if (status == 0 &&
+        (now->nfs_size != shard->bytes ||
+         (int64_t)(now->nfs_mtime * 1000000000 + now->nfs_mtime_nsec) != shard->mtime_ns))
+        status = -ESTALE;
+    file_opened(opening->connection, opening->handle, status);
+}
+
+static void on_open(int status, struct nfs_context *context, void *body, void *private)
+{
+    struct opening *opening = private;
+
+    if (status < 0) {
+        file_opened(opening->connection, opening->handle, status);
+        return;
+    }
+    opening->handle->remote = body;
+    if (nfs_fstat64_async(context, body, on_stat, opening))
+        file_opened(opening->connection, opening->handle, -EINTR);
+}
+
+static void open_file(struct connection *connection, struct handle *handle)
+{
+    struct nfs_state *nfs = connection->nfs;
+    struct opening *opening = &connection->openings[handle - connection->handles.all];
+    const char *path = nfs->site->catalog->shards[handle->shard].path + nfs->prefix;
+
+    *opening = (struct opening){.connection = connection, .handle = handle};
+    handles_take(&connection->handles, handle->shard); /* until it is opened */
+    handle->opening = true;
+    connection->opens++;
+    if (nfs_open_async(connection->context, path, O_RDONLY, on_open, opening))
+        file_opened(connection, handle, -EINTR);
+}
+
+/* ---- reads ---- */
+
+static void on_read(int status, struct nfs_context *context, void *body, void *private)
+{
+    struct job *job = private;
+    struct connection *connection = job->connection;
+
+    (void)context;
+    if (job->state == JOB_ABANDONED) {
+        handles_give(&connection->handles, job->handle);
+        connection->nfs->abandoned--;
+        job->state = JOB_FREE;
+        return;
+    }
+    struct read_request *request = job->request;
+    job->state = JOB_OPENING; /* libnfs does not hold it any longer */
+    if (is_loss(status)) {
+        connection->is_broken = true;
+        handles_give(&connection->handles, job->handle);
+        job->handle = NULL;
+        job->state = JOB_WAITING;
+    } else if (status < 0) {
+        finish(job, status);
+    } else {
+        memcpy((char *)request->buffer + job->got, body, (size_t)status);
+        job->got += (uint32_t)status;
+        if (job->got >= request->needed) {
+            finish(job, (int)job->got);
+        } else if (status == 0) {
+            finish(job, -ESTALE);
+        } else {
+            request->short_reads++;
+            start_job(job);
+        }
+    }
+}
+
+/* Its connection is up: open the file first, or read. */
+static void start_job(struct job *job)
+{
+    struct connection *connection = job->connection;
+    struct read_request *request = job->request;
+
+    if (!job->handle) {
+        job->handle = handles_take(&connection->handles, request->shard);
+        if (!job->handle) { /* all are in use: when one comes back */
+            job->state = JOB_WAITING;
+            return;
+        }
+    }
+    job->state = JOB_OPENING;
+    if (!job->handle->opened) {
+        if (!job->handle->opening && connection->opens >= connection->nfs->opens_most) {
+            handles_give(&connection->handles, job->handle);
+            job->handle = NULL;
+            job->state = JOB_WAITING;
+        } else if (!job->handle->opening) {
+            open_file(connection, job->handle);
+        }
+        return;
+    }
+    job->state = JOB_READING;
+    if (nfs_pread_async(connection->context, job->handle->remote, request->offset + job->got,
+                        request->bytes - job->got, on_read, job))
+        on_read(-EINTR, connection->context, NULL, job);
+}
+
+/* ---- connections ---- */
+
+static void start_waiting(struct connection *connection)
+{
+    struct nfs_state *nfs = connection->nfs;
+
+    for (uint32_t i = 0; i < nfs->site->depth; i++)
+        if (nfs->jobs[i].state == JOB_WAITING && nfs->jobs[i].connection == connection)
+            start_job(&nfs->jobs[i]);
+}
+
+static void on_mount(int status, struct nfs_context *context, void *body, void *private)
+{
+    struct connection *connection = private;
+
+    if (status < 0) {
+        keep_error(connection->nfs, body ? body : nfs_get_error(context));
+        connection->is_broken = true;
+        return;
+    }
+    connection->state = CONNECTION_UP;
+    start_waiting(connection);
+}
+
+static void connect_again(struct connection *connection)
+{
+    struct nfs_state *nfs = connection->nfs;
+    char client[64];
+
+    connection->context = nfs_init_context();
+    if (!connection->context) {
+        connection->is_broken = true;
+        return;
+    }
+    nfs_set_autoreconnect(connection->context, 0); /* done here, so that time-outs hold */
+    nfs_set_version(connection->context, nfs->version);
+    /* For NFS 4 each connection is a client: one of the same name would end the other's opens. */
+    snprintf(client, sizeof client, "iobench-%d-%p", (int)getpid(), (void *)connection);
+    nfs4_set_client_name(connection->context, client);
+    connection->state = CONNECTION_MOUNTING;
+    if (nfs_mount_async(connection->context, nfs->server, nfs->folder, on_mount, connection)) {
+        keep_error(nfs, nfs_get_error(connection->context));
+        connection->is_broken = true;
+    }
+}
+
+/* Its jobs wait again; its files must be opened again. */
+static void disconnect(struct connection *connection)
+{
+    struct handles *handles = &connection->handles;
+
+    connection->is_broken =
+        true; /* callbacks must start nothing, files are not closed one by one */
+    connection->state = CONNECTION_DOWN;
+    if (connection->context)
+        nfs_destroy_context(connection->context);
+    connection->context = NULL;
+    for (uint32_t i = 0; handles->all && i < handles->capacity; i++) {
+        handles->all[i].remote = NULL;
+        handles->all[i].opened = false;
+    }
+    connection->is_broken = false;
+    connection->retry_ns = clock_now_ns() + RETRY_NS;
+}
+
+static void serve(struct nfs_state *nfs, uint64_t wait_ns)
+{
+    struct pollfd polls[CONNECTIONS_MOST];
+    uint64_t now_ns = clock_now_ns();
+
+    for (uint32_t i = 0; i < nfs->connection_count; i++) {
+        struct connection *connection = &nfs->connections[i];
+        if (connection->state == CONNECTION_DOWN && now_ns >= connection->retry_ns)
+            connect_again(connection);
+        bool has_socket = connection->context && !connection->is_broken;
+        polls[i] = (struct pollfd){.fd = has_socket ? nfs_get_fd(connection->context) : -1};
+        polls[i].events = has_socket ? (short)nfs_which_events(connection->context) : 0;
+    }
+    int ready = poll(polls, nfs->connection_count, (int)((wait_ns + 999999) / 1000000));
+    for (uint32_t i = 0; i < nfs->connection_count; i++) {
+        struct connection *connection = &nfs->connections[i];
+        if (ready > 0 && polls[i].revents && !connection->is_broken &&
+            nfs_service(connection->context, polls[i].revents) < 0) {
+            keep_error(nfs, nfs_get_error(connection->context));
+            connection->is_broken = true;
+        }
+        if (connection->is_broken)
+            disconnect(connection);
+    }
+}
+
+/* ---- the family's calls ---- */
+
+static int nfs_reader_submit(void *state, struct read_request *request)
+{
+    struct nfs_state *nfs = state;
+    struct connection *idlest = &nfs->connections[0];
+    struct job *job = NULL;
+
+    for (uint32_t i = 0; i < nfs->site->depth && !job; i++)
+        if (nfs->jobs[i].state == JOB_FREE)
+            job = &nfs->jobs[i];
+    if (!job && nfs->busy == 0)
+        return fail(ETIMEDOUT, "the server answers none of the last %u reads", nfs->abandoned);
+    if (!job)
+        return -EAGAIN;
+    for (uint32_t i = 1; i < nfs->connection_count; i++)
+        if (nfs->connections[i].busy < idlest->busy)
+            idlest = &nfs->connections[i];
+    *job = (struct job){.state = JOB_WAITING,
+                        .request = request,
+                        .connection = idlest,
+                        .submit_ns = request->submit_ns};
+    nfs->busy++;
+    idlest->busy++;
+    if (idlest->state == CONNECTION_UP && !idlest->is_broken)
+        start_job(job);
+    return 0;
+}
+
+static void look_for_late(struct nfs_state *nfs, uint64_t now_ns)
+{
+    uint64_t timeout_ns = nfs->site->timeout_ns;
+
+    if (!timeout_ns || now_ns < nfs->look_ns)
+        return;
+    nfs->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
+    for (uint32_t i = 0; i < nfs->site->depth; i++) {
+        struct job *job = &nfs->jobs[i];
+        if (job->request && now_ns - job->submit_ns > timeout_ns)
+            finish(job, -ETIMEDOUT);
+    }
+}
+
+static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    struct nfs_state *nfs = state;
+    uint64_t now_ns = clock_now_ns();
+    const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
+
+    for (;;) {
+        uint64_t left_ns = until_ns - now_ns < TICK_NS ? until_ns - now_ns : TICK_NS;
+        serve(nfs, nfs->finished_count ? 0 : left_ns);
+        now_ns = clock_now_ns();
+        look_for_late(nfs, now_ns);
+        for (uint32_t i = 0; i < nfs->connection_count; i++)
+            if (nfs->connections[i].state == CONNECTION_UP)
+                start_waiting(&nfs->connections[i]);
+        if (nfs->finished_count > 0 || now_ns >= until_ns)
+            break;
+    }
+    uint32_t count = nfs->finished_count < max ? nfs->finished_count : max;
+    for (uint32_t i = 0; i < count; i++)
+        done[i] = nfs->finished[(nfs->finished_at + i) % nfs->site->depth];
+    nfs->finished_at = (nfs->finished_at + count) % nfs->site->depth;
+    nfs->finished_count -= count;
+    return (int)count;
+}
+
+/* ---- life ---- */
+
+/* The folder that holds all shards: the data set's root, or the root's folder when it is a file. */
+static int parse_root(struct nfs_state *nfs)
+{
+    const struct catalog *catalog = nfs->site->catalog;
+    const char *root = catalog->root;
+    bool is_file = catalog->shard_count == 1 && strcmp(catalog->shards[0].path, root) == 0;
+    struct nfs_context *context = nfs_init_context();
+
+    if (strncmp(root, "nfs://", 6) != 0) {
+        if (context)
+            nfs_destroy_context(context);
+        return fail(EINVAL, "%s: the nfs reader wants nfs://server/export/folder", root);
+    }
+    struct nfs_url *url =
+        context ? is_file ? nfs_parse_url_full(context, root) : nfs_parse_url_dir(context, root)
+                : NULL;
+    int code = url ? 0
+                   : fail(EINVAL, "%s: not an NFS URL: %s", root,
+                          context ? nfs_get_error(context) : "out of memory");
+    if (url) {
+        nfs->server = strdup(url->server);
+        nfs->folder = strdup(url->path);
+        nfs->prefix = is_file ? strlen(root) - strlen(url->file) : strlen(root);
+        if (!nfs->server || !nfs->folder)
+            code = fail(ENOMEM, "out of memory");
+        nfs_destroy_url(url);
+    }
+    if (context)
+        nfs_destroy_context(context);
+    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
+        if (strncmp(catalog->shards[i].path, root, nfs->prefix) != 0)
+            code = fail(EINVAL, "%s does not lie in %s", catalog->shards[i].path, root);
+    return code;
+}
+
+static bool all_are_up(const struct nfs_state *nfs)
+{
+    for (uint32_t i = 0; i < nfs->connection_count; i++)
+        if (nfs->connections[i].state != CONNECTION_UP)
+            return false;
+    return true;
+}
+
+static int connect_all(struct nfs_state *nfs)
+{
+    uint64_t patience_ns =
+        nfs->site->timeout_ns && nfs->site->timeout_ns < OPEN_NS ? nfs->site->timeout_ns : OPEN_NS;
+    uint64_t until_ns = clock_now_ns() + patience_ns;
+
+    while (!all_are_up(nfs)) {
+        serve(nfs, TICK_NS);
+        if (clock_now_ns() > until_ns)
+            return fail(EHOSTUNREACH, "nfs://%s%s cannot be reached: %s", nfs->server, nfs->folder,
+                        nfs->last_error[0] ? nfs->last_error : "no answer");
+    }
+    return 0;
+}
+
+static int nfs_reader_open(void *state, const void *chosen, const struct reader_site *site,
+                           struct reader_traits *traits)
+{
+    const struct nfs_settings *settings = chosen;
+    struct nfs_state *nfs = state;
+
+    nfs->site = site;
+    nfs->version = (int)settings->version;
+    nfs->opens_most = nfs->version == 4 ? 1 : UINT32_MAX;
+    int code = parse_root(nfs);
+    if (code)
+        return code;
+    nfs->jobs = memory_array(site->depth, sizeof *nfs->jobs);
+    nfs->finished = memory_array(site->depth, sizeof(struct read_request *));
+    nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
+    if (!nfs->jobs || !nfs->finished || !nfs->connections)
+        return -ENOMEM;
+    for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
+        struct connection *connection = &nfs->connections[nfs->connection_count];
+        connection->nfs = nfs;
+        code = handles_create(&connection->handles, site->catalog, HANDLES_REMOTE, site->depth);
+        if (code)
+            return code;
+        connection->handles.forget = forget_file;
+        connection->handles.owner = connection;
+        connection->openings =
+            memory_array(connection->handles.capacity, sizeof *connection->openings);
+        if (!connection->openings)
+            return -ENOMEM;
+    }
+    snprintf(traits->engine, sizeof traits->engine, "libnfs, NFS %d over %u connections",
+             (int)settings->version, nfs->connection_count);
+    return connect_all(nfs);
+}
+
+static void nfs_reader_close(void *state)
+{
+    struct nfs_state *nfs = state;
+
+    for (uint32_t i = 0; nfs->connections && i < CONNECTIONS_MOST; i++) {
+        if (i >= nfs->connection_count)
+            break;
+        struct connection *connection = &nfs->connections[i];
+        handles_destroy(&connection->handles); /* closes the files */
+        disconnect(connection);
+        free(connection->openings);
+    }
+    free(nfs->connections);
+    free(nfs->jobs);
+    free(nfs->finished);
+    free(nfs->server);
+    free(nfs->folder);
+}
+
+const struct reader_ops reader_nfs = {
+    .plugin = {.name = "nfs",
+               .summary = "NFS by libnfs: no mount, no rights, connections of its own",
+               .options = nfs_options,
+               .settings_size = sizeof(struct nfs_settings),
+               .state_size = sizeof(struct nfs_state)},
+    .open = nfs_reader_open,
+    .close = nfs_reader_close,
+    .submit = nfs_reader_submit,
+    .reap = nfs_reader_reap,
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads files over NFS at random for some seconds and compares with the same files here.
+ *   nfs_reads URL FOLDER FILES SECONDS TIMEOUT_MS [READER]
+ * Prints "reads N errors N" and the last reason. Status 1: bytes were wrong. */
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "readers/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH = 16, LARGEST = 1 << 20 };
+
+/* Sizes and times are those of the files here. */
+static struct catalog *make_catalog(const char *url, const char *folder, unsigned files)
+{
+    struct catalog *catalog = catalog_create(url, "test");
+
+    for (unsigned i = 0; catalog && i < files; i++) {
+        char *here = file_format_path("%s/%u", folder, i);
+        char *there = file_format_path("%s/%u", url, i);
+        if (!here || !there || catalog_begin_shard(catalog, here, -1, 0) ||
+            catalog_add(catalog, 0, catalog->shards[i].bytes))
+            return NULL;
+        free(catalog->shards[i].path);
+        catalog->shards[i].path = there;
+        free(here);
+    }
+    return catalog;
+}
+
+static int compare(const struct read_request *request, const char *folder)
+{
+    static char expected[LARGEST];
+    char *path = file_format_path("%s/%u", folder, request->shard);
+    FILE *file = fopen(path, "re");
+    int same = file && fseek(file, (long)request->offset, SEEK_SET) == 0 &&
+               fread(expected, 1, (size_t)request->result, file) == (size_t)request->result &&
+               memcmp(expected, request->data, (size_t)request->result) == 0;
+
+    if (file)
+        fclose(file);
+    free(path);
+    return same ? 0 : -1;
+}
+
+static void submit(struct reader *reader, struct read_request *request, struct random *random,
+                   char *buffer)
+{
+    const struct catalog *catalog = reader->site.catalog;
+    uint32_t shard = (uint32_t)random_below(random, catalog->shard_count);
+    uint64_t size = catalog->shards[shard].bytes, begin = random_below(random, size);
+    uint64_t bytes = 1 + random_below(random, LARGEST);
+
+    if (bytes > size - begin)
+        bytes = size - begin;
+    *request = (struct read_request){.shard = shard,
+                                     .offset = begin,
+                                     .bytes = (uint32_t)bytes,
+                                     .needed = (uint32_t)bytes,
+                                     .buffer = buffer};
+    if (reader_submit(reader, request)) {
+        fprintf(stderr, "submit: %s\n", fail_reason());
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct plugin_choice choice;
+    struct read_request requests[DEPTH], *done[DEPTH];
+    struct random random = random_start(7);
+    struct reader reader;
+    char reason[FAIL_REASON_BYTES] = "";
+
+    if (argc < 6)
+        return 2;
+    struct catalog *catalog = make_catalog(argv[1], argv[2], (unsigned)atoi(argv[3]));
+    char *memory = malloc((size_t)DEPTH * LARGEST);
+    uint64_t end_ns = clock_now_ns() + strtoull(argv[4], NULL, 10) * 1000000000;
+    struct reader_site site = {.catalog = catalog,
+                               .depth = DEPTH,
+                               .bytes_max = LARGEST,
+                               .timeout_ns = strtoull(argv[5], NULL, 10) * 1000000};
+    if (!catalog || !memory ||
+        plugin_choose("reader", reader_registry, argc > 6 ? argv[6] : "nfs", &choice) ||
+        reader_open(&reader, &choice, &site)) {
+        fprintf(stderr, "%s\n", fail_reason());
+        return 3;
+    }
+    printf("engine %s\n", reader.traits.engine);
+    for (uint32_t i = 0; i < DEPTH; i++)
+        submit(&reader, &requests[i], &random, memory + (size_t)i * LARGEST);
+    while (clock_now_ns() < end_ns) {
+        int count = reader_reap(&reader, done, DEPTH, 100000000);
+        for (int i = 0; i < count; i++) {
+            if (done[i]->result < 0)
+                snprintf(reason, sizeof reason, "%s", fail_reason());
+            else if (compare(done[i], argv[2]))
+                return 1;
+            submit(&reader, done[i], &random, memory + (done[i] - requests) * LARGEST);
+        }
+    }
+    reader_close(&reader);
+    printf("reads %llu errors %llu %s\n",
+           (unsigned long long)(reader.figures.requests - reader.figures.errors),
+           (unsigned long long)reader.figures.errors, reason);
+    plugin_release(&choice);
+    catalog_destroy(catalog);
+    free(memory);
+    return 0;
+}
