@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A convolution is a product of matrices: weight (channels x taps) times what lies under the window
+ * (taps x output pixels). Output pixels are numbered through all images, and CHUNK of them at a
+ * time are unfolded into the workspace, so that it stays small and tiny planes still fill a matrix.
+ */
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+enum { CHUNK = 256 };
+
+/* A chunk of output pixels in one group. */
+struct chunk {
+    const struct kernel_window *window;
+    uint32_t group;
+    size_t first, count;
+    size_t taps;     /* of a group: input channels x height x width */
+    size_t channels; /* of the output in a group */
+};
+
+/* Rows of a matrix are kept an odd number of cache lines apart: its columns do not fall into the
+ * same few sets of the cache. */
+static size_t stride_of(size_t count)
+{
+    const size_t line = 64 / sizeof(real);
+
+    return ((count + line - 1) / line | 1) * line;
+}
+
+static size_t taps_of(const struct kernel_window *window)
+{
+    return (size_t)window->in_channels / window->groups * window->height * window->width;
+}
+
+size_t kernel_convolution_workspace(const struct kernel_window *window)
+{
+    size_t taps = taps_of(window), channels = window->out_channels / window->groups;
+    size_t tall = taps * stride_of(CHUNK), wide = CHUNK * stride_of(taps);
+
+    return (tall > wide ? tall : wide) + channels * stride_of(CHUNK);
+}
+
+/* Where an output pixel lies: its image, and the input pixel under its first tap. */
+struct place {
+    size_t image;
+    int64_t y, x;
+};
+
+static struct place place_of(const struct kernel_window *window, size_t pixel)
+{
+    const size_t plane = (size_t)window->out_height * window->out_width;
+    const size_t y = pixel % plane / window->out_width, x = pixel % window->out_width;
+
+    return (struct place){
+        .image = pixel / plane,
+        .y = (int64_t)(y * window->stride) - window->pad_top,
+        .x = (int64_t)(x * window->stride) - window->pad_left,
+    };
+}
+
+/* Of row number tap_y under the window, in one channel of the group: the index in the input of its
+ * first tap (which may lie outside), and which taps [low, high) lie inside. */
+struct span {
+    int64_t at;
+    uint32_t low, high;
+};
+
+static struct span span_of(const struct chunk *chunk, const struct place *place, uint32_t channel,
+                           uint32_t tap_y)
+{
+    const struct kernel_window *window = chunk->window;
+    const int64_t row = place->y + tap_y, left = window->in_width - place->x;
+    const size_t channels = window->in_channels / window->groups;
+    const size_t plane = place->image * window->in_channels + chunk->group * channels + channel;
+    struct span span = {0};
+
+    if (row < 0 || row >= window->in_height || left <= 0)
+        return span;
+    span.at = ((int64_t)plane * window->in_height + row) * window->in_width + place->x;
+    span.high = left < window->width ? (uint32_t)left : window->width;
+    span.low = place->x < 0 ? (uint32_t)-place->x : 0;
+    span.low = span.low < span.high ? span.low : span.high;
+    return span;
+}
+
+/* The unfolded matrix has one element a tap and pixel; which way it lies is the caller's. */
+struct unfolded {
+    real *values;
+    size_t tap_step, pixel_step;
+};
+
+static void unfold(const struct chunk *chunk, const real *input, struct unfolded to)
+{
+    const struct kernel_window *window = chunk->window;
+
+    for (size_t i = 0; i < chunk->count; i++) {
+        const struct place place = place_of(window, chunk->first + i);
+        real *value = to.values + i * to.pixel_step;
+        for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
+            for (uint32_t y = 0; y < window->height; y++) {
+                const struct span span = span_of(chunk, &place, c, y);
+                for (uint32_t x = 0; x < window->width; x++, value += to.tap_step)
+                    *value = x >= span.low && x < span.high ? input[span.at + x] : 0;
+            }
+    }
+}
+
+static void fold(const struct chunk *chunk, struct unfolded from, real *input)
+{
+    const struct kernel_window *window = chunk->window;
+
+    for (size_t i = 0; i < chunk->count; i++) {
+        const struct place place = place_of(window, chunk->first + i);
+        const real *value = from.values + i * from.pixel_step;
+        for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
+            for (uint32_t y = 0; y < window->height; y++, value += window->width * from.tap_step) {
+                const struct span span = span_of(chunk, &place, c, y);
+                for (uint32_t x = span.low; x < span.high; x++)
+                    input[span.at + x] += value[x * from.tap_step];
+            }
+    }
+}
+
+/* The output tensor against a matrix of channels x pixels of a chunk: pixels that belong to one
+ * image are a run in both. */
+struct run {
+    size_t pixel; /* in the chunk */
+    size_t count;
+    size_t tensor; /* where the run begins in the first channel of the group */
+};
+
+static bool run_next(const struct chunk *chunk, struct run *run)
+{
+    const struct kernel_window *window = chunk->window;
+    const size_t plane = (size_t)window->out_height * window->out_width;
+    const size_t pixel = run->pixel + run->count, image = (chunk->first + pixel) / plane;
+    const size_t place = (chunk->first + pixel) % plane, left = chunk->count - pixel;
+    const size_t channel = image * window->out_channels + chunk->group * chunk->channels;
+
+    *run = (struct run){.pixel = pixel,
+                        .count = plane - place < left ? plane - place : left,
+                        .tensor = channel * plane + place};
+    return left > 0;
+}
+
+static void gather(const struct chunk *chunk, const real *tensor, real *matrix)
+{
+    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
+
+    for (struct run run = {0}; run_next(chunk, &run);)
+        for (size_t c = 0; c < chunk->channels; c++)
+            memcpy(matrix + c * stride_of(CHUNK) + run.pixel, tensor + run.tensor + c * plane,
+                   run.count * sizeof *matrix);
+}
+
+static void scatter(const struct chunk *chunk, const real *matrix, real *tensor)
+{
+    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
+
+    for (struct run run = {0}; run_next(chunk, &run);)
+        for (size_t c = 0; c < chunk->channels; c++)
+            memcpy(tensor + run.tensor + c * plane, matrix + c * stride_of(CHUNK) + run.pixel,
+                   run.count * sizeof *matrix);
+}
+
+static struct chunk chunk_start(const struct kernel_window *window, uint32_t group)
+{
+    return (struct chunk){.window = window,
+                          .group = group,
+                          .taps = taps_of(window),
+                          .channels = window->out_channels / window->groups};
+}
+
+static bool chunk_next(struct chunk *chunk)
+{
+    const struct kernel_window *window = chunk->window;
+    const size_t pixels = (size_t)window->images * window->out_height * window->out_width;
+
+    chunk->first += chunk->count;
+    chunk->count = pixels - chunk->first < CHUNK ? pixels - chunk->first : CHUNK;
+    return chunk->count > 0;
+}
+
+void kernel_convolution(const struct kernel_window *window, const real *input, const real *weight,
+                        const real *bias, real *output, real *workspace)
+{
+    const size_t pitch = stride_of(CHUNK);
+
+    for (uint32_t group = 0; group < window->groups; group++) {
+        struct chunk chunk = chunk_start(window, group);
+        const size_t channel = group * chunk.channels;
+        real *result = workspace, *taps = workspace + chunk.channels * pitch;
+        while (chunk_next(&chunk)) {
+            for (size_t c = 0; c < chunk.channels; c++)
+                for (size_t i = 0; i < chunk.count; i++)
+                    result[c * pitch + i] = bias ? bias[channel + c] : 0;
+            unfold(&chunk, input, (struct unfolded){taps, .tap_step = pitch, .pixel_step = 1});
+            kernel_matrix_add(chunk.channels, chunk.count, chunk.taps,
+                              (struct kernel_matrix){weight + channel * chunk.taps, chunk.taps, 1},
+                              taps, pitch, result, pitch);
+            scatter(&chunk, result, output);
+        }
+    }
+}
+
+static void add_to_weight(const struct chunk *chunk, const real *input, const real *d_result,
+                          real *d_weight, real *workspace)
+{
+    const size_t row = stride_of(chunk->taps);
+
+    unfold(chunk, input, (struct unfolded){workspace, .tap_step = 1, .pixel_step = row});
+    kernel_matrix_add(chunk->channels, chunk->taps, chunk->count,
+                      (struct kernel_matrix){d_result, stride_of(CHUNK), 1}, workspace, row,
+                      d_weight, chunk->taps);
+}
+
+static void add_to_input(const struct chunk *chunk, const real *weight, const real *d_result,
+                         real *d_input, real *workspace)
+{
+    const size_t pitch = stride_of(CHUNK);
+
+    memset(workspace, 0, chunk->taps * pitch * sizeof *workspace);
+    kernel_matrix_add(chunk->taps, chunk->count, chunk->channels,
+                      (struct kernel_matrix){weight, 1, chunk->taps}, d_result, pitch, workspace,
+                      pitch);
+    fold(chunk, (struct unfolded){workspace, .tap_step = pitch, .pixel_step = 1}, d_input);
+}
+
+static void add_to_bias(const struct chunk *chunk, const real *d_result, real *d_bias)
+{
+    for (size_t c = 0; c < chunk->channels; c++) {
+        double sum = 0;
+        for (size_t i = 0; i < chunk->count; i++)
+            sum += d_result[c * stride_of(CHUNK) + i];
+        d_bias[c] += (real)sum;
+    }
+}
+
+void kernel_convolution_backward(const struct kernel_window *window, const real *input,
+                                 const real *weight, const real *d_output, real *d_input,
+                                 real *d_weight, real *d_bias, real *workspace)
+{
+    for (uint32_t group = 0; group < window->groups; group++) {
+        struct chunk chunk = chunk_start(window, group);
+        const size_t channel = group * chunk.channels, first = channel * chunk.taps;
+        real *d_result = workspace, *taps = workspace + chunk.channels * stride_of(CHUNK);
+        while (chunk_next(&chunk)) {
+            gather(&chunk, d_output, d_result);
+            add_to_weight(&chunk, input, d_result, d_weight + first, taps);
+            if (d_input)
+                add_to_input(&chunk, weight + first, d_result, d_input, taps);
+            if (d_bias)
+                add_to_bias(&chunk, d_result, d_bias + channel);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/kernels.h"
+
+#include "base/random.h"
+#include "base/vector.h"
+
+#include <string.h>
+
+void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const float mean[3],
+                      const float deviation[3], real *output)
+{
+    for (uint32_t n = 0; n < images; n++, rows += 3 * plane)
+        for (int c = 0; c < 3; c++, output += plane)
+            for (size_t i = 0; i < plane; i++)
+                output[i] = ((real)rows[3 * i + (size_t)c] - mean[c]) / deviation[c];
+}
+
+void kernel_relu(size_t count, const real *input, real *output)
+{
+    for (size_t i = 0; i < count; i++)
+        output[i] = input[i] > 0 ? input[i] : 0;
+}
+
+void kernel_relu_backward(size_t count, const real *output, const real *d_output, real *d_input)
+{
+    for (size_t i = 0; i < count; i++)
+        d_input[i] += output[i] > 0 ? d_output[i] : 0;
+}
+
+void kernel_add(size_t count, const real *a, const real *b, real *sum)
+{
+    for (size_t i = 0; i < count; i++)
+        sum[i] = a[i] + b[i];
+}
+
+void kernel_accumulate(size_t count, const real *term, real *sum)
+{
+    for (size_t i = 0; i < count; i++)
+        sum[i] += term[i];
+}
+
+void kernel_concat(uint32_t images, size_t part, size_t offset, size_t whole, const real *input,
+                   real *output)
+{
+    for (uint32_t n = 0; n < images; n++)
+        memcpy(output + n * whole + offset, input + n * part, part * sizeof *input);
+}
+
+void kernel_concat_backward(uint32_t images, size_t part, size_t offset, size_t whole,
+                            const real *d_output, real *d_input)
+{
+    for (uint32_t n = 0; n < images; n++)
+        kernel_accumulate(part, d_output + n * whole + offset, d_input + n * part);
+}
+
+uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node)
+{
+    return random_hash(seed, step, node);
+}
+
+/* The top 53 bits as a number in [0, 1). */
+bool kernel_dropout_keeps(uint64_t key, uint64_t index, double rate)
+{
+    return (double)(random_mix(key + index * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53 >= rate;
+}
+
+void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, real *output)
+{
+    const real scale = (real)(1 / (1 - rate));
+
+    for (size_t i = 0; i < count; i++)
+        output[i] = kernel_dropout_keeps(key, i, rate) ? input[i] * scale : 0;
+}
+
+void kernel_dropout_backward(size_t count, uint64_t key, double rate, const real *d_output,
+                             real *d_input)
+{
+    const real scale = (real)(1 / (1 - rate));
+
+    for (size_t i = 0; i < count; i++)
+        d_input[i] += kernel_dropout_keeps(key, i, rate) ? d_output[i] * scale : 0;
+}
