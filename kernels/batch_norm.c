@@ -90,7 +90,7 @@ void kernel_batch_norm_statistics(uint32_t channels, size_t count, double moment
                                   const real *mean, const real *variance, real *running_mean,
                                   real *running_variance)
 {
-    const double unbiased = (double)count / (double)(count - 1);
+    const double unbiased = count > 1 ? (double)count / (double)(count - 1) : 1;
 
     for (uint32_t c = 0; c < channels; c++) {
         running_mean[c] = (real)((1 - momentum) * running_mean[c] + momentum * mean[c]);

@@ -91,7 +91,7 @@ void kernel_batch_norm_infer(uint32_t images, uint32_t channels, size_t plane, d
                              const real *input, const real *gamma, const real *beta,
                              const real *mean, const real *variance, real *output);
 /* running = (1 - momentum) * running + momentum * new; the new variance is made unbiased, by
- * count / (count - 1), where count = images * plane > 1. */
+ * count / (count - 1), where count = images * plane (if that is 1, it is left). */
 void kernel_batch_norm_statistics(uint32_t channels, size_t count, double momentum,
                                   const real *mean, const real *variance, real *running_mean,
                                   real *running_variance);
@@ -174,14 +174,12 @@ void kernel_sgd(size_t count, double rate, double momentum, double decay, double
                 const real *gradient, real *weight, real *momenta);
 
 /* LARS (You, Gitman, Ginsburg 2017): the rate of a tensor is multiplied by
- * eta * |weight| / (|gradient| + decay * |weight|), or by 1 when either norm is 0. The rate is
+ * eta * |weight| / (|gradient| + decay * |weight|), or by 1 when either norm
+ * is 0 or eta is 0 (parameters that do not decay: BN and biases). The rate is
  * inside the momentum, which is rescaled by rate / rate_before so that a change of the rate acts
  * at once: momentum = m * rate / rate_before * momentum + rate * local * (gradient + decay *
  * weight); weight -= momentum. rate_before 0: not rescaled. */
 void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
                  double eta, double scale, const real *gradient, real *weight, real *momenta);
-/* As kernel_lars() without the adaptation, for parameters that do not decay (BN, biases). */
-void kernel_lars_plain(size_t count, double rate, double rate_before, double momentum, double decay,
-                       double scale, const real *gradient, real *weight, real *momenta);
 
 #endif

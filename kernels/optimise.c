@@ -26,9 +26,12 @@ static double norm(size_t count, const real *values)
     return sqrt(squares);
 }
 
-static void step(size_t count, double rate, double rate_before, double local, double momentum,
-                 double decay, double scale, const real *gradient, real *weight, real *momenta)
+void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
+                 double eta, double scale, const real *gradient, real *weight, real *momenta)
 {
+    const double weights = norm(count, weight), gradients = scale * norm(count, gradient);
+    const bool adapts = eta > 0 && weights > 0 && gradients > 0;
+    const double local = adapts ? eta * weights / (gradients + decay * weights) : 1;
     const real m = (real)(rate_before > 0 ? momentum * rate / rate_before : momentum);
     const real r = (real)(rate * local), d = (real)decay, s = (real)scale;
 
@@ -36,21 +39,4 @@ static void step(size_t count, double rate, double rate_before, double local, do
         momenta[i] = m * momenta[i] + r * (s * gradient[i] + d * weight[i]);
         weight[i] -= momenta[i];
     }
-}
-
-void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
-                 double eta, double scale, const real *gradient, real *weight, real *momenta)
-{
-    const double weights = norm(count, weight), gradients = scale * norm(count, gradient);
-    double local = 1;
-
-    if (weights > 0 && gradients > 0)
-        local = eta * weights / (gradients + decay * weights);
-    step(count, rate, rate_before, local, momentum, decay, scale, gradient, weight, momenta);
-}
-
-void kernel_lars_plain(size_t count, double rate, double rate_before, double momentum, double decay,
-                       double scale, const real *gradient, real *weight, real *momenta)
-{
-    step(count, rate, rate_before, 1, momentum, decay, scale, gradient, weight, momenta);
 }

@@ -3,5 +3,6 @@
 #include "trainer/plugins.h"
 
 const struct plugin *const backend_registry[] = {
+    &backend_reference.plugin,
     NULL,
 };

@@ -25,7 +25,7 @@ enum graph_kind {
     GRAPH_ADD,
     GRAPH_CONCAT, /* along channels */
     GRAPH_FULLY_CONNECTED,
-    GRAPH_LRN, /* across channels: Krizhevsky et al. 2012, section 3.3 */
+    GRAPH_LRN, /* across channels, alpha divided by the size: kernels/kernels.h */
     GRAPH_DROPOUT,
 };
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the trainer family, for trainer/registry.c alone. */
+ * The members of the trainer family and of the backends, for their registries alone. */
 #ifndef IOBENCH_TRAINER_PLUGINS_H
 #define IOBENCH_TRAINER_PLUGINS_H
 
+#include "trainer/backend.h"
 #include "trainer/trainer.h"
 
 extern const struct trainer_ops trainer_none;
 extern const struct trainer_ops trainer_replay;
+
+extern const struct backend_ops backend_reference;
 
 #endif

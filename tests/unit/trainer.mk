@@ -7,3 +7,13 @@ tests_unit_test_replay_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_networks
 tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
 tests_unit_test_networks_LDADD = $(UNIT_LIBS)
+
+# The kernels once more, in double; the library's own are not looked at.
+UNIT_TESTS += tests/unit/test_kernels
+tests_unit_test_kernels_SOURCES = tests/unit/test_kernels.c tests/unit/unit.h $(KERNELS)
+tests_unit_test_kernels_CPPFLAGS = $(AM_CPPFLAGS) -DKERNELS_DOUBLE
+tests_unit_test_kernels_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_lifetimes
+tests_unit_test_lifetimes_SOURCES = tests/unit/test_lifetimes.c tests/unit/unit.h
+tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)

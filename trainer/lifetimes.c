@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/lifetimes.h"
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { ALIGNMENT = 64 };
+
+static int by_size(const void *left, const void *right)
+{
+    const struct lifetime *a = *(struct lifetime *const *)left;
+    const struct lifetime *b = *(struct lifetime *const *)right;
+
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a < b ? -1 : a > b; /* the same plan everywhere */
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const struct lifetime *a = *(struct lifetime *const *)left;
+    const struct lifetime *b = *(struct lifetime *const *)right;
+
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* The lowest gap between those placed before (sorted by offset) that live at the same time. */
+static uint64_t lowest_gap(struct lifetime *const *placed, uint32_t count,
+                           const struct lifetime *wanted)
+{
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lifetime *other = placed[i];
+        bool together = other->first <= wanted->last && wanted->first <= other->last;
+        if (!together)
+            continue;
+        if (other->offset >= end + wanted->bytes)
+            break;
+        uint64_t behind = bytes_align_up(other->offset + other->bytes, ALIGNMENT);
+        end = behind > end ? behind : end;
+    }
+    return end;
+}
+
+int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
+{
+    struct lifetime **order = memory_array(count, sizeof *order);
+
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = &lifetimes[i];
+    qsort(order, count, sizeof(*order), by_size);
+    *total = 0;
+    for (uint32_t i = 0; i < count && order[i]->bytes > 0; i++) {
+        order[i]->offset = lowest_gap(order, i, order[i]);
+        uint64_t end = order[i]->offset + order[i]->bytes;
+        *total = end > *total ? end : *total;
+        qsort(order, i + 1, sizeof(*order), by_offset);
+    }
+    free(order);
+    return 0;
+}

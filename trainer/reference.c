@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reference backend: its memory and the contract. The computing is in reference_pass.c. */
+#include "trainer/reference.h"
+
+#include "base/memory.h"
+#include "trainer/lifetimes.h"
+#include "trainer/plugins.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t workspace_floats(const struct reference *reference)
+{
+    const struct graph *graph = reference->graph;
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        size_t floats = 0;
+        if (node->kind == GRAPH_CONVOLUTION) {
+            struct kernel_window window =
+                reference_window(reference, node, reference->site.batch_size);
+            floats = kernel_convolution_workspace(&window);
+        } else if (node->kind == GRAPH_FULLY_CONNECTED) {
+            floats = graph->parameters[node->weight].count;
+        }
+        most = floats > most ? floats : most;
+    }
+    return most;
+}
+
+static void find_consumers(struct reference *reference)
+{
+    const struct graph *graph = reference->graph;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        reference->last_consumer[i] = i;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
+            reference->last_consumer[graph->nodes[i].inputs[j]] = i;
+    for (uint32_t i = 0; i + 1 < graph->node_count; i++)
+        assert(reference->last_consumer[i] > i); /* every output is used */
+}
+
+/* Weights need no gradient of what they look at when that is the image. */
+static bool needs_gradient(const struct graph *graph, uint32_t number)
+{
+    if (number > 0)
+        return true;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
+            if (graph->nodes[i].inputs[j] == 0 && graph->nodes[i].weight == UINT32_MAX)
+                return true;
+    return false;
+}
+
+/* lifetimes: two a node, of its output and of the output's gradient. */
+static void fill_lifetimes(const struct reference *reference, struct lifetime *lifetimes)
+{
+    const struct graph *graph = reference->graph;
+    const bool training = reference->site.training;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const uint32_t last = reference->last_consumer[i], end = 2 * graph->node_count - i;
+        const uint64_t bytes =
+            reference_floats(&graph->nodes[i]) * reference->site.batch_size * sizeof(float);
+        lifetimes[2 * i] = (struct lifetime){i, training ? end : last, .bytes = bytes};
+        lifetimes[2 * i + 1] =
+            (struct lifetime){2 * graph->node_count - last, end,
+                              .bytes = training && needs_gradient(graph, i) ? bytes : 0};
+    }
+}
+
+static int plan_tensors(struct reference *reference)
+{
+    const uint32_t nodes = reference->graph->node_count;
+    struct lifetime *lifetimes = memory_array(2 * (size_t)nodes, sizeof *lifetimes);
+
+    if (!lifetimes)
+        return -ENOMEM;
+    find_consumers(reference);
+    fill_lifetimes(reference, lifetimes);
+    int code = lifetimes_plan(lifetimes, 2 * nodes, &reference->arena_bytes);
+    if (code == 0) {
+        reference->arena = memory_array(reference->arena_bytes, 1);
+        code = reference->arena ? 0 : -ENOMEM;
+    }
+    for (uint32_t i = 0; code == 0 && i < nodes; i++) {
+        reference->values[i] = reference->arena + lifetimes[2 * i].offset / sizeof(float);
+        if (lifetimes[2 * i + 1].bytes > 0)
+            reference->d_values[i] = reference->arena + lifetimes[2 * i + 1].offset / sizeof(float);
+    }
+    free(lifetimes);
+    return code;
+}
+
+/* Running means 0, variances 1; offsets in node order. */
+static void start_statistics(struct reference *reference)
+{
+    const struct graph *graph = reference->graph;
+    uint64_t offset = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const uint32_t channels = graph->nodes[i].shape.channels;
+        if (graph->nodes[i].kind != GRAPH_BATCH_NORM)
+            continue;
+        reference->statistic_offset[i] = offset;
+        for (uint32_t c = 0; c < channels; c++)
+            reference->statistics[offset + channels + c] = 1;
+        offset += 2 * (uint64_t)channels;
+    }
+}
+
+static int reference_open(void *state, const void *settings, const struct backend_site *site)
+{
+    struct reference *reference = state;
+    const struct graph *graph = site->graph;
+    const size_t floats = site->training ? graph->parameter_floats : 0;
+
+    (void)settings;
+    reference->graph = graph;
+    reference->site = *site;
+    reference->parameters = memory_array(graph->parameter_floats, sizeof(float));
+    reference->gradients = memory_array(floats, sizeof(float));
+    reference->momenta = memory_array(floats, sizeof(float));
+    reference->statistics = memory_array(graph->statistic_floats, sizeof(float));
+    reference->batch_statistics = memory_array(graph->statistic_floats, sizeof(float));
+    reference->values = memory_array(graph->node_count, sizeof(float *));
+    reference->d_values = memory_array(graph->node_count, sizeof(float *));
+    reference->last_consumer = memory_array(graph->node_count, sizeof(uint32_t));
+    reference->statistic_offset = memory_array(graph->node_count, sizeof(uint64_t));
+    reference->workspace_bytes = workspace_floats(reference) * sizeof(float);
+    reference->workspace = memory_array(reference->workspace_bytes, 1);
+    if (!reference->parameters || !reference->gradients || !reference->momenta ||
+        !reference->statistics || !reference->batch_statistics || !reference->values ||
+        !reference->d_values || !reference->last_consumer || !reference->statistic_offset ||
+        !reference->workspace)
+        return -ENOMEM;
+    start_statistics(reference);
+    return plan_tensors(reference);
+}
+
+static void reference_close(void *state)
+{
+    struct reference *reference = state;
+
+    free(reference->parameters);
+    free(reference->gradients);
+    free(reference->momenta);
+    free(reference->statistics);
+    free(reference->batch_statistics);
+    free(reference->arena);
+    free(reference->values);
+    free(reference->d_values);
+    free(reference->last_consumer);
+    free(reference->statistic_offset);
+    free(reference->workspace);
+}
+
+static void copy(float *to, const float *from, uint64_t count)
+{
+    if (to && from)
+        memcpy(to, from, count * sizeof *to);
+}
+
+static int reference_load(void *state, const float *parameters, const float *momenta,
+                          const float *statistics)
+{
+    struct reference *reference = state;
+    const struct graph *graph = reference->graph;
+
+    copy(reference->parameters, parameters, graph->parameter_floats);
+    if (reference->site.training)
+        copy(reference->momenta, momenta, graph->parameter_floats);
+    copy(reference->statistics, statistics, graph->statistic_floats);
+    return 0;
+}
+
+static int reference_save(void *state, float *parameters, float *momenta, float *statistics,
+                          float *gradients)
+{
+    struct reference *reference = state;
+    const struct graph *graph = reference->graph;
+
+    copy(parameters, reference->parameters, graph->parameter_floats);
+    copy(statistics, reference->statistics, graph->statistic_floats);
+    if (reference->site.training) {
+        copy(momenta, reference->momenta, graph->parameter_floats);
+        copy(gradients, reference->gradients, graph->parameter_floats);
+    }
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static struct backend_loss loss_of(struct kernel_loss loss)
+{
+    return (struct backend_loss){.loss = loss.loss,
+                                 .correct = loss.correct,
+                                 .correct_top5 = loss.correct_top5,
+                                 .counted = loss.counted};
+}
+
+static int reference_step(void *state, const struct backend_batch *batch, double label_smoothing,
+                          backend_gradients_ready ready, void *context, struct backend_loss *loss)
+{
+    struct reference *reference = state;
+    const struct graph *graph = reference->graph;
+    const float *logits = reference_forward(reference, batch, true);
+
+    *loss =
+        loss_of(kernel_cross_entropy(batch->count, graph->classes, logits, batch->labels,
+                                     label_smoothing, reference->d_values[graph->node_count - 1]));
+    memset(reference->gradients, 0, graph->parameter_floats * sizeof(float));
+    return reference_backward(reference, batch, ready, context);
+}
+
+static int reference_infer(void *state, const struct backend_batch *batch, float *logits,
+                           struct backend_loss *loss)
+{
+    struct reference *reference = state;
+    const uint32_t classes = reference->graph->classes;
+    const float *result = reference_forward(reference, batch, false);
+
+    copy(logits, result, (uint64_t)batch->count * classes);
+    if (loss)
+        *loss =
+            loss_of(kernel_cross_entropy(batch->count, classes, result, batch->labels, 0, NULL));
+    return 0;
+}
+
+static int reference_update(void *state, const struct backend_update *update)
+{
+    struct reference *reference = state;
+    const struct graph *graph = reference->graph;
+
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        const float *gradient = reference->gradients + parameter->offset;
+        float *weight = reference->parameters + parameter->offset;
+        float *momenta = reference->momenta + parameter->offset;
+        const double decay = parameter->decays ? update->decay : 0;
+        if (update->recipe == BACKEND_SGD)
+            kernel_sgd(parameter->count, update->rate, update->momentum, decay,
+                       update->gradient_scale, gradient, weight, momenta);
+        else
+            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
+                        decay, parameter->decays ? update->eta : 0, update->gradient_scale,
+                        gradient, weight, momenta);
+    }
+    return 0;
+}
+
+static void reference_memory(void *state, struct backend_memory *memory)
+{
+    const struct reference *reference = state;
+
+    *memory = (struct backend_memory){.parameters = reference->parameters,
+                                      .gradients = reference->gradients,
+                                      .momenta = reference->momenta,
+                                      .statistics = reference->statistics,
+                                      .workspace_bytes = reference->workspace_bytes,
+                                      .activation_bytes = reference->arena_bytes};
+}
+
+const struct backend_ops backend_reference = {
+    .plugin = {.name = "reference",
+               .summary = "plain C on one core: slow, and what the others are tested against",
+               .state_size = sizeof(struct reference)},
+    .open = reference_open,
+    .close = reference_close,
+    .load = reference_load,
+    .save = reference_save,
+    .step = reference_step,
+    .update = reference_update,
+    .infer = reference_infer,
+    .memory = reference_memory,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of the reference backend, for its two files alone.
+ *
+ * Moments: node i is computed at moment i, its backward pass runs at moment 2 * nodes - i. While
+ * training, an output is needed until its node's backward pass, since the passes of the node and
+ * of its consumers look at it; its gradient is needed from the backward pass of the last consumer
+ * on. The memory of both is planned with these lifetimes.
+ */
+#ifndef IOBENCH_TRAINER_REFERENCE_H
+#define IOBENCH_TRAINER_REFERENCE_H
+
+#include "kernels/kernels.h"
+#include "trainer/backend.h"
+
+struct reference {
+    const struct graph *graph;
+    struct backend_site site;
+    float *parameters, *gradients, *momenta, *statistics;
+    float *batch_statistics;    /* laid out as statistics */
+    uint64_t *statistic_offset; /* of each BN node */
+    float *arena;               /* values and d_values lie in it */
+    float **values;             /* output of each node */
+    float **d_values;           /* its gradient; NULL for an input that only weights look at */
+    uint32_t *last_consumer;    /* the last node that takes the output; itself for the logits */
+    float *workspace;
+    uint64_t arena_bytes, workspace_bytes;
+};
+
+static inline size_t reference_plane(const struct graph_node *node)
+{
+    return (size_t)node->shape.height * node->shape.width;
+}
+
+/* Floats an image. */
+static inline size_t reference_floats(const struct graph_node *node)
+{
+    return node->shape.channels * reference_plane(node);
+}
+
+/* The window of a convolution or a pool. */
+struct kernel_window reference_window(const struct reference *reference,
+                                      const struct graph_node *node, uint32_t images);
+
+/* Returns the logits. training: BN by the batch, which enters the running statistics, and dropout
+ * on. */
+const float *reference_forward(struct reference *reference, const struct backend_batch *batch,
+                               bool training);
+/* From the gradient of the logits, which is there, to those of all parameters. */
+int reference_backward(struct reference *reference, const struct backend_batch *batch,
+                       backend_gradients_ready ready, void *context);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reference backend's forward and backward passes: the graph, node by node, over the kernels.
+ */
+#include "trainer/reference.h"
+
+#include <string.h>
+
+static const struct graph_node *input_of(const struct reference *reference,
+                                         const struct graph_node *node)
+{
+    return &reference->graph->nodes[node->inputs[0]];
+}
+
+struct kernel_window reference_window(const struct reference *reference,
+                                      const struct graph_node *node, uint32_t images)
+{
+    const struct graph_shape *in = &input_of(reference, node)->shape, *out = &node->shape;
+
+    return (struct kernel_window){
+        .images = images,
+        .in_channels = in->channels,
+        .in_height = in->height,
+        .in_width = in->width,
+        .out_channels = out->channels,
+        .out_height = out->height,
+        .out_width = out->width,
+        .height = node->window.height,
+        .width = node->window.width,
+        .stride = node->window.stride,
+        .pad_top = node->window.pad_top,
+        .pad_left = node->window.pad_left,
+        .groups = node->groups,
+        .count_padding = node->window.count_padding,
+    };
+}
+
+static struct kernel_lrn lrn_of(const struct graph_node *node, uint32_t images)
+{
+    return (struct kernel_lrn){
+        .images = images,
+        .channels = node->shape.channels,
+        .plane = reference_plane(node),
+        .size = node->window.height,
+        .alpha = node->lrn_alpha,
+        .beta = node->lrn_beta,
+        .k = node->lrn_k,
+    };
+}
+
+/* A parameter of a node in one of the arenas; NULL when there is none. */
+static float *part(const struct reference *reference, float *arena, uint32_t parameter)
+{
+    if (parameter == UINT32_MAX)
+        return NULL;
+    return arena + reference->graph->parameters[parameter].offset;
+}
+
+/* ---- forward ---- */
+
+/* What both passes over the nodes know. */
+struct pass {
+    struct reference *reference;
+    uint32_t images;
+    bool training;
+    uint64_t step;
+};
+
+static void concat_forward(const struct pass *pass, const struct graph_node *node, float *output)
+{
+    const struct reference *reference = pass->reference;
+    size_t offset = 0;
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        size_t floats = reference_floats(&reference->graph->nodes[node->inputs[i]]);
+        kernel_concat(pass->images, floats, offset, reference_floats(node),
+                      reference->values[node->inputs[i]], output);
+        offset += floats;
+    }
+}
+
+static void batch_norm_forward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const uint32_t channels = node->shape.channels;
+    const size_t plane = reference_plane(node);
+    const float *input = reference->values[node->inputs[0]];
+    const float *gamma = part(reference, reference->parameters, node->gamma);
+    const float *beta = part(reference, reference->parameters, node->beta);
+    float *output = reference->values[number];
+    float *running = reference->statistics + reference->statistic_offset[number];
+    float *batch = reference->batch_statistics + reference->statistic_offset[number];
+
+    if (!pass->training) {
+        kernel_batch_norm_infer(pass->images, channels, plane, node->epsilon, input, gamma, beta,
+                                running, running + channels, output);
+        return;
+    }
+    kernel_batch_norm(pass->images, channels, plane, node->epsilon, input, gamma, beta, output,
+                      batch, batch + channels);
+    kernel_batch_norm_statistics(channels, pass->images * plane, node->momentum, batch,
+                                 batch + channels, running, running + channels);
+}
+
+static uint64_t pass_key(const struct pass *pass, uint32_t number)
+{
+    return kernel_dropout_key(pass->reference->site.seed, pass->step, number);
+}
+
+static void dropout_forward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const float *input = reference->values[node->inputs[0]];
+    const size_t count = pass->images * reference_floats(node);
+
+    if (pass->training)
+        kernel_dropout(count, pass_key(pass, number), node->dropout_rate, input,
+                       reference->values[number]);
+    else
+        memcpy(reference->values[number], input, count * sizeof *input);
+}
+
+static void node_forward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const struct kernel_window window = reference_window(reference, node, pass->images);
+    const struct kernel_lrn lrn = lrn_of(node, pass->images);
+    const size_t count = pass->images * reference_floats(node);
+    const float *input = reference->values[node->inputs[0]];
+    float *output = reference->values[number];
+
+    switch (node->kind) {
+    case GRAPH_INPUT:
+        return;
+    case GRAPH_CONVOLUTION:
+        kernel_convolution(&window, input, part(reference, reference->parameters, node->weight),
+                           part(reference, reference->parameters, node->bias), output,
+                           reference->workspace);
+        return;
+    case GRAPH_BATCH_NORM:
+        batch_norm_forward(pass, number);
+        return;
+    case GRAPH_RELU:
+        kernel_relu(count, input, output);
+        return;
+    case GRAPH_MAX_POOL:
+        kernel_max_pool(&window, input, output);
+        return;
+    case GRAPH_AVERAGE_POOL:
+        kernel_average_pool(&window, input, output);
+        return;
+    case GRAPH_ADD:
+        kernel_add(count, input, reference->values[node->inputs[1]], output);
+        return;
+    case GRAPH_CONCAT:
+        concat_forward(pass, node, output);
+        return;
+    case GRAPH_FULLY_CONNECTED:
+        kernel_fully_connected(
+            pass->images, reference_floats(input_of(reference, node)), reference_floats(node),
+            input, part(reference, reference->parameters, node->weight),
+            part(reference, reference->parameters, node->bias), output, reference->workspace);
+        return;
+    case GRAPH_LRN:
+        kernel_lrn(&lrn, input, output);
+        return;
+    case GRAPH_DROPOUT:
+        dropout_forward(pass, number);
+        return;
+    }
+}
+
+const float *reference_forward(struct reference *reference, const struct backend_batch *batch,
+                               bool training)
+{
+    const struct graph *graph = reference->graph;
+    const struct pass pass = {reference, batch->count, training, batch->step};
+
+    kernel_normalise(batch->count, reference_plane(&graph->nodes[0]), batch->rows, backend_mean,
+                     backend_deviation, reference->values[0]);
+    for (uint32_t i = 1; i < graph->node_count; i++)
+        node_forward(&pass, i);
+    return reference->values[graph->node_count - 1];
+}
+
+/* ---- backward ---- */
+
+static void concat_backward(const struct pass *pass, const struct graph_node *node,
+                            const float *d_output)
+{
+    const struct reference *reference = pass->reference;
+    size_t offset = 0;
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        size_t floats = reference_floats(&reference->graph->nodes[node->inputs[i]]);
+        kernel_concat_backward(pass->images, floats, offset, reference_floats(node), d_output,
+                               reference->d_values[node->inputs[i]]);
+        offset += floats;
+    }
+}
+
+/* Convolutions and fully connected layers. */
+static void weights_backward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const struct kernel_window window = reference_window(reference, node, pass->images);
+    const float *input = reference->values[node->inputs[0]];
+    const float *weight = part(reference, reference->parameters, node->weight);
+    const float *d_output = reference->d_values[number];
+    float *d_input = reference->d_values[node->inputs[0]];
+    float *d_weight = part(reference, reference->gradients, node->weight);
+    float *d_bias = part(reference, reference->gradients, node->bias);
+
+    if (node->kind == GRAPH_CONVOLUTION)
+        kernel_convolution_backward(&window, input, weight, d_output, d_input, d_weight, d_bias,
+                                    reference->workspace);
+    else
+        kernel_fully_connected_backward(pass->images, reference_floats(input_of(reference, node)),
+                                        reference_floats(node), input, weight, d_output, d_input,
+                                        d_weight, d_bias);
+}
+
+static void batch_norm_backward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const float *batch = reference->batch_statistics + reference->statistic_offset[number];
+
+    kernel_batch_norm_backward(
+        pass->images, node->shape.channels, reference_plane(node), node->epsilon,
+        reference->values[node->inputs[0]], part(reference, reference->parameters, node->gamma),
+        batch, batch + node->shape.channels, reference->d_values[number],
+        reference->d_values[node->inputs[0]], part(reference, reference->gradients, node->gamma),
+        part(reference, reference->gradients, node->beta));
+}
+
+static void node_backward(const struct pass *pass, uint32_t number)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[number];
+    const struct kernel_window window = reference_window(reference, node, pass->images);
+    const struct kernel_lrn lrn = lrn_of(node, pass->images);
+    const size_t count = pass->images * reference_floats(node);
+    const float *input = reference->values[node->inputs[0]];
+    const float *d_output = reference->d_values[number];
+    float *d_input = reference->d_values[node->inputs[0]];
+
+    switch (node->kind) {
+    case GRAPH_INPUT:
+        return;
+    case GRAPH_CONVOLUTION:
+    case GRAPH_FULLY_CONNECTED:
+        weights_backward(pass, number);
+        return;
+    case GRAPH_BATCH_NORM:
+        batch_norm_backward(pass, number);
+        return;
+    case GRAPH_RELU:
+        kernel_relu_backward(count, reference->values[number], d_output, d_input);
+        return;
+    case GRAPH_MAX_POOL:
+        kernel_max_pool_backward(&window, input, d_output, d_input);
+        return;
+    case GRAPH_AVERAGE_POOL:
+        kernel_average_pool_backward(&window, d_output, d_input);
+        return;
+    case GRAPH_ADD:
+        kernel_accumulate(count, d_output, d_input);
+        kernel_accumulate(count, d_output, reference->d_values[node->inputs[1]]);
+        return;
+    case GRAPH_CONCAT:
+        concat_backward(pass, node, d_output);
+        return;
+    case GRAPH_LRN:
+        kernel_lrn_backward(&lrn, input, d_output, d_input);
+        return;
+    case GRAPH_DROPOUT:
+        kernel_dropout_backward(count, pass_key(pass, number), node->dropout_rate, d_output,
+                                d_input);
+        return;
+    }
+}
+
+/* The first of its consumers that goes backward finds a gradient of zero to add to. */
+static void zero_gradients(const struct pass *pass, uint32_t consumer)
+{
+    struct reference *reference = pass->reference;
+    const struct graph_node *node = &reference->graph->nodes[consumer];
+
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const uint32_t input = node->inputs[i];
+        if (reference->last_consumer[input] == consumer && reference->d_values[input])
+            memset(reference->d_values[input], 0,
+                   pass->images * reference_floats(&reference->graph->nodes[input]) *
+                       sizeof(float));
+    }
+}
+
+/* The parameters of a node have rising numbers and so falling offsets: with its first one, all of
+ * this node and of the nodes behind it are final. */
+static uint64_t final_floats(const struct graph *graph, const struct graph_node *node)
+{
+    const uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
+
+    if (first == UINT32_MAX)
+        return 0;
+    return graph->parameters[first].offset + graph->parameters[first].count;
+}
+
+int reference_backward(struct reference *reference, const struct backend_batch *batch,
+                       backend_gradients_ready ready, void *context)
+{
+    const struct graph *graph = reference->graph;
+    const struct pass pass = {reference, batch->count, true, batch->step};
+
+    for (uint32_t i = graph->node_count; i-- > 1;) {
+        zero_gradients(&pass, i);
+        node_backward(&pass, i);
+        uint64_t done = final_floats(graph, &graph->nodes[i]);
+        int code = done ? ready(context, done) : 0;
+        if (code)
+            return code;
+    }
+    return 0;
+}
