@@ -226,7 +226,7 @@ def run_iobench(program, folder, cold, bind, reader, threads):
                           text=True, timeout=900)
     if done.returncode:
         raise SystemExit("iobench failed: " + done.stderr)
-    return json.loads(done.stdout)["runs"][0]["epochs"][-1]["samples_per_s"]
+    return json.loads(done.stdout)["jobs"][0]["runs"][0]["epochs"][-1]["samples_per_s"]
 
 
 def install():
