@@ -39,7 +39,6 @@ static void write_phase(char *line, size_t bytes, const struct progress *progres
 {
     const char *const phases[] = {
         [RUN_INDEX] = "indexing",
-        [RUN_SYNTHESIS] = "making data",
         [RUN_DROP] = progress->drops ? "dropping caches" : "looking at the caches",
         [RUN_CALIBRATE] = "calibrating",
     };

@@ -214,9 +214,9 @@ static enum result_limit limit_of(const struct engine *engine, const struct resu
                                                       : RESULT_LIMIT_TRAINER;
     if (strcmp(engine->site.plugins->reader.plugin->name, "null") == 0)
         return RESULT_LIMIT_HARNESS;
-    /* Workers that wait for input less than they work: they are what is short. */
-    return waits->decode_input_ns < waits->decode_busy_ns ? RESULT_LIMIT_DECODE
-                                                          : RESULT_LIMIT_STORAGE;
+    /* Workers that are busy most of the time are what is short. */
+    return waits->decode_busy_ns * 2 > epoch->wall_ns * engine->workers ? RESULT_LIMIT_DECODE
+                                                                        : RESULT_LIMIT_STORAGE;
 }
 
 static void account_epoch(struct engine *engine, struct result_epoch *epoch,

@@ -158,7 +158,8 @@ static void cross_check(struct execution *execution, struct result_run *run)
 {
     double percent = result_run_device_percent(run);
 
-    if (run->cold.state != RESULT_CACHE_COLD || percent < 0 || run->epochs[0].skipped)
+    if (run->cold.state != RESULT_CACHE_COLD || percent < 0 || run->epochs[0].skipped ||
+        strcmp(execution->plugins.reader.plugin->name, "null") == 0)
         return;
     if (percent < 98)
         result_notice(

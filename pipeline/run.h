@@ -9,12 +9,12 @@
 #include "pipeline/job.h"
 #include "pipeline/result.h"
 
-enum run_phase { RUN_INDEX, RUN_SYNTHESIS, RUN_DROP, RUN_CALIBRATE, RUN_EPOCH, RUN_DONE };
+enum run_phase { RUN_INDEX, RUN_DROP, RUN_CALIBRATE, RUN_EPOCH, RUN_DONE };
 
 struct run_progress {
     enum run_phase phase;
     uint64_t run, epoch;
-    uint64_t done, total; /* samples in an epoch; bytes while indexing or making data */
+    uint64_t done, total; /* samples in an epoch; bytes while indexing */
     uint64_t bytes;       /* record bytes delivered so far in this epoch */
     uint64_t elapsed_ns;  /* of this phase */
 };
