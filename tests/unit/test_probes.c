@@ -293,7 +293,7 @@ static void samples_come_in_time(void **unused)
     const struct sampler_site site = {
         .probes = {.roots = &telemetry_roots_usual, .paths = &path, .path_count = 1},
         .interval_ns = 10000000};
-    uint64_t rows = 0;
+    uint64_t rows = 0, start_ns = clock_now_ns();
 
     (void)unused;
     struct sampler *sampler = sampler_open(&site);
@@ -307,8 +307,9 @@ static void samples_come_in_time(void **unused)
     sampler_look(sampler, count_rows, &rows);
     sampler_stop(sampler);
     const struct series *series = sampler_series(sampler);
+    uint64_t elapsed_ns = clock_now_ns() - start_ns;
     assert_true(rows >= 5 && rows <= series->row_count);
-    assert_true(series->row_count <= 40);
+    assert_true(series->row_count <= elapsed_ns / site.interval_ns + 2);
     for (uint64_t row = 1; row < series->row_count; row++)
         assert_true(series_time_ns(series, row) > series_time_ns(series, row - 1));
     assert_int_equal(series->mark_count, 1);
