@@ -19,6 +19,11 @@ struct distinct {
     uint64_t now;
 };
 
+/* Where a record lies, all shards laid end to end. */
+struct place {
+    uint64_t start, record;
+};
+
 struct measuring {
     const struct quality_terms *terms;
     struct quality *quality;
@@ -26,7 +31,7 @@ struct measuring {
     uint32_t *had;         /* the turn (rank and epoch) that last drew a record, from 1 */
     uint8_t *times;        /* draws of a record, for each epoch; stops at 255 */
     uint64_t *slots;       /* record held */
-    uint64_t *window;      /* fetches not yet read */
+    struct place *window;  /* fetches not yet read */
     uint32_t window_count;
     struct distinct labels, shards;
     uint64_t batch, row; /* number of the batch under way over everything, from 1 */
@@ -90,11 +95,11 @@ static void measure_draw(struct measuring *m, uint64_t record, uint64_t epoch)
     m->drawn_bytes += extent->bytes;
 }
 
-static int compare_records(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    const struct place *x = a, *y = b;
 
-    return (x > y) - (x < y);
+    return (x->start > y->start) - (x->start < y->start);
 }
 
 static void measure_read(struct measuring *m, uint32_t shard, uint64_t start, uint64_t end)
@@ -110,24 +115,23 @@ static void measure_read(struct measuring *m, uint32_t shard, uint64_t start, ui
     m->read_end = m->shard_start[shard] + end;
 }
 
-/* Records are numbered by place, so sorting numbers sorts places. A gap of up to 4 KiB is read
- * through, as the loader does. */
+/* A gap of up to 4 KiB is read through, as the loader does. */
 static void measure_window(struct measuring *m)
 {
     const struct catalog *catalog = m->terms->scope.catalog;
     const uint32_t alignment = m->terms->alignment;
 
     for (uint32_t i = 1; i < m->window_count; i++)
-        if (m->window[i] < m->window[i - 1]) {
-            qsort(m->window, m->window_count, sizeof *m->window, compare_records);
+        if (m->window[i].start < m->window[i - 1].start) {
+            qsort(m->window, m->window_count, sizeof *m->window, compare_places);
             break;
         }
     for (uint32_t i = 0; i < m->window_count;) {
-        const struct extent *first = catalog_extent(catalog, m->window[i]);
+        const struct extent *first = catalog_extent(catalog, m->window[i].record);
         const uint64_t start = bytes_align_down(first->offset, alignment);
         uint64_t end = first->offset + first->bytes;
         for (i++; i < m->window_count; i++) {
-            const struct extent *next = catalog_extent(catalog, m->window[i]);
+            const struct extent *next = catalog_extent(catalog, m->window[i].record);
             const uint64_t next_end = next->offset + next->bytes;
             if (next->shard != first->shard || next->offset > end + 4096 ||
                 bytes_align_up(next_end, alignment) - start > m->terms->block_bytes)
@@ -160,10 +164,12 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
             uint64_t *slot = &m->slots[ops[i].slot];
             if (ops[i].kind == PLAN_FETCH) {
                 *slot = ops[i].record;
-                m->held_bytes += catalog_extent(terms->scope.catalog, *slot)->bytes;
+                const struct extent *extent = catalog_extent(terms->scope.catalog, *slot);
+                m->held_bytes += extent->bytes;
                 if (m->held_bytes > quality->buffer_bytes)
                     quality->buffer_bytes = m->held_bytes;
-                m->window[m->window_count++] = *slot;
+                m->window[m->window_count++] = (struct place){
+                    .start = m->shard_start[extent->shard] + extent->offset, .record = *slot};
                 if (m->window_count == terms->ahead)
                     measure_window(m);
                 continue;

@@ -44,85 +44,41 @@ void *source_table(const struct plan_scope *scope, struct plan_traits *traits, u
 
 /* ---- units ---- */
 
-static bool begins_before(const struct catalog *catalog, uint64_t record, uint64_t byte)
-{
-    return catalog_extent(catalog, record)->offset < byte;
-}
-
-/* The first record of a shard, from `first` on, that starts at or after a byte of it. Looked for
- * in growing steps around a guess: chunks of a data set have nearly the same number of records. */
-static uint64_t record_at_byte(const struct catalog *catalog, const struct shard *shard,
-                               uint64_t first, uint64_t guess, uint64_t byte)
-{
-    const uint64_t end = shard->first_record + shard->record_count;
-    uint64_t low = guess < end ? guess : end - 1, high = end;
-
-    if (begins_before(catalog, low, byte)) {
-        for (uint64_t step = 1; low + step < end; step *= 2) {
-            if (!begins_before(catalog, low + step, byte)) {
-                high = low + step;
-                break;
-            }
-            low += step;
-        }
-        low++;
-    } else {
-        high = low;
-        low = first;
-        for (uint64_t step = 1; high > first + step; step *= 2) {
-            if (begins_before(catalog, high - step, byte)) {
-                low = high - step + 1;
-                break;
-            }
-            high -= step;
-        }
-    }
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (begins_before(catalog, middle, byte))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* At least as many as there are chunks. */
 static uint64_t bound_chunks(const struct source *source)
 {
     const struct catalog *catalog = source->scope.catalog;
-    uint64_t count = 0;
+    const uint64_t count =
+        catalog->record_bytes_total / source->rules.chunk_bytes + catalog->shard_count;
 
-    for (uint32_t s = 0; s < catalog->shard_count; s++)
-        count += catalog->shards[s].stream_bytes / source->rules.chunk_bytes + 1;
     return count < catalog->record_count ? count : catalog->record_count;
 }
 
 /* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several small
- * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. */
-static void find_chunks(struct source *source)
+ * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. Bytes are
+ * summed up and not taken from offsets, which for LMDB need not rise. */
+static void find_chunks(struct source *source, uint64_t capacity)
 {
     const struct catalog *catalog = source->scope.catalog;
     const bool join = source->scope.partition != PLAN_SHARDS;
     const uint64_t chunk_bytes = source->rules.chunk_bytes;
-    uint64_t count = 0, joined_bytes = 0, length = 1;
+    uint64_t count = 0, joined_bytes = 0;
 
     for (uint32_t s = 0; s < catalog->shard_count; s++) {
         const struct shard *shard = &catalog->shards[s];
         const uint64_t end = shard->first_record + shard->record_count;
-        if (shard->record_count == 0)
-            continue;
-        if (join && joined_bytes && joined_bytes + shard->stream_bytes <= chunk_bytes) {
+        uint64_t bytes = 0, next_cut = 0;
+        if (join && joined_bytes && shard->stream_bytes <= chunk_bytes - joined_bytes) {
             joined_bytes += shard->stream_bytes;
             continue;
         }
         joined_bytes = shard->stream_bytes <= chunk_bytes ? shard->stream_bytes : 0;
-        for (uint64_t first = shard->first_record; first < end;) {
-            source->unit_first[count++] = first;
-            uint64_t chunk = catalog_extent(catalog, first)->offset / chunk_bytes;
-            first =
-                record_at_byte(catalog, shard, first, first + length, (chunk + 1) * chunk_bytes);
-            length = first < end ? first - source->unit_first[count - 1] : length;
+        for (uint64_t record = shard->first_record; record < end; record++) {
+            if (bytes >= next_cut && count < capacity) {
+                source->unit_first[count++] = record;
+                next_cut = (bytes / chunk_bytes + 1) * chunk_bytes;
+            }
+            bytes += catalog_extent(catalog, record)->bytes;
         }
     }
     source->unit_first[count] = catalog->record_count;
@@ -131,6 +87,8 @@ static void find_chunks(struct source *source)
 
 static int make_units(struct source *source, struct plan_traits *traits)
 {
+    uint64_t capacity;
+
     switch (source->rules.unit) {
     case SOURCE_WHOLE:
     case SOURCE_RECORDS:
@@ -140,11 +98,12 @@ static int make_units(struct source *source, struct plan_traits *traits)
         source->unit_count = source->scope.catalog->shard_count;
         return 0;
     case SOURCE_CHUNKS:
-        source->unit_first = source_table(&source->scope, traits, bound_chunks(source) + 1,
-                                          sizeof(uint64_t), "its table of chunks");
+        capacity = bound_chunks(source);
+        source->unit_first = source_table(&source->scope, traits, capacity + 1, sizeof(uint64_t),
+                                          "its table of chunks");
         if (!source->unit_first)
             return -ENOMEM;
-        find_chunks(source);
+        find_chunks(source, capacity);
         return 0;
     }
     return 0;
@@ -173,19 +132,28 @@ static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
     return (uint64_t)((unsigned __int128)total * part / parts);
 }
 
-/* The first record that starts at or after a byte of all shards laid end to end. */
-static uint64_t record_at_global_byte(const struct catalog *catalog, uint64_t byte)
+/* Cut the records into parts of equal bytes. */
+static int find_cuts(struct source *source, struct plan_traits *traits)
 {
-    for (uint32_t s = 0; s < catalog->shard_count; s++) {
-        const struct shard *shard = &catalog->shards[s];
-        if (byte < shard->stream_bytes && shard->record_count)
-            return record_at_byte(catalog, shard, shard->first_record,
-                                  shard->first_record + shard->record_count / 2, byte);
-        if (byte < shard->stream_bytes)
-            return shard->first_record;
-        byte -= shard->stream_bytes;
+    const struct catalog *catalog = source->scope.catalog;
+    const uint32_t parts = source->scope.ranks;
+    uint64_t bytes = 0, target = 0;
+    uint32_t part = 0;
+
+    source->cuts = source_table(&source->scope, traits, (uint64_t)parts + 1, sizeof(uint64_t),
+                                "the ranges of its ranks");
+    if (!source->cuts)
+        return -ENOMEM;
+    for (uint64_t record = 0; record < catalog->record_count; record++) {
+        while (part < parts && bytes >= target) {
+            source->cuts[part++] = record;
+            target = share(catalog->record_bytes_total, part, parts);
+        }
+        bytes += catalog_extent(catalog, record)->bytes;
     }
-    return catalog->record_count;
+    while (part <= parts)
+        source->cuts[part++] = catalog->record_count;
+    return 0;
 }
 
 /* Where part number `part` of the walk begins. */
@@ -193,22 +161,12 @@ static uint64_t cut(const struct source *source, uint32_t part)
 {
     const struct catalog *catalog = source->scope.catalog;
     const uint32_t parts = source->scope.ranks;
-    uint64_t bytes = 0, step;
 
-    if (part == 0 || part == parts)
-        return part ? catalog->record_count : 0;
-    switch (source->rules.cut) {
-    case SOURCE_CUT_CEILING:
-        step = (catalog->record_count + parts - 1) / parts;
+    if (source->cuts)
+        return source->cuts[part];
+    if (source->rules.cut == SOURCE_CUT_CEILING) {
+        const uint64_t step = (catalog->record_count + parts - 1) / parts;
         return step * part < catalog->record_count ? step * part : catalog->record_count;
-    case SOURCE_CUT_BYTES:
-        if (source->scope.partition != PLAN_STICKY)
-            break;
-        for (uint32_t s = 0; s < catalog->shard_count; s++)
-            bytes += catalog->shards[s].stream_bytes;
-        return record_at_global_byte(catalog, share(bytes, part, parts));
-    case SOURCE_CUT_EVEN:
-        break;
     }
     return share(catalog->record_count, part, parts);
 }
@@ -337,6 +295,8 @@ int source_open(struct source *source, const struct plan_scope *scope,
 {
     *source = (struct source){.scope = *scope, .rules = *rules};
     int code = make_units(source, traits);
+    if (code == 0 && rules->cut == SOURCE_CUT_BYTES && scope->partition == PLAN_STICKY)
+        code = find_cuts(source, traits);
     if (code == 0)
         code = count_shares(source);
     if (code)
@@ -358,8 +318,9 @@ int source_open(struct source *source, const struct plan_scope *scope,
 void source_close(struct source *source)
 {
     free(source->unit_first);
+    free(source->cuts);
     free(source->runs);
-    source->unit_first = NULL;
+    source->unit_first = source->cuts = NULL;
     source->runs = NULL;
 }
 

@@ -30,7 +30,7 @@ enum source_unit { SOURCE_WHOLE, SOURCE_SHARDS, SOURCE_CHUNKS, SOURCE_RECORDS };
 enum source_cut {
     SOURCE_CUT_EVEN,    /* rank r has [r N / P, (r + 1) N / P) */
     SOURCE_CUT_CEILING, /* ceil(N / P) each while they last (dmlc-core's indexed split) */
-    SOURCE_CUT_BYTES,   /* equal bytes (dmlc-core's plain split) */
+    SOURCE_CUT_BYTES,   /* equal bytes (dmlc-core's plain split); even in a slice of a walk */
 };
 
 struct source_rules {
@@ -56,6 +56,7 @@ struct source {
     uint64_t unit_count;
     uint64_t unit_most;   /* records of the largest unit */
     uint64_t *unit_first; /* of SOURCE_CHUNKS: unit_count + 1 record numbers */
+    uint64_t *cuts;       /* of sticky ranges of equal bytes: where each begins, ranks + 1 */
     uint64_t run_capacity;
     uint64_t least, most; /* records of the poorest and of the richest rank */
     /* of the epoch begun */

@@ -5,9 +5,12 @@
  * begin + p(j), where p is a bijection made from the seed and begin; so fetching in storage
  * order needs p's inverse and no table. Of a window that ranks share (elastic) each one fetches
  * only what it draws. */
+#include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/plugins.h"
 #include "shuffle/source.h"
+
+#include <errno.h>
 
 struct windowed_state {
     struct source source;
@@ -36,6 +39,9 @@ static int windowed_open(struct windowed_state *windowed, const struct plan_scop
         records = (records / ((uint64_t)scope->batch_size * scope->ranks) + 2) * scope->batch_size;
     const uint64_t draws = source_draws_max(&windowed->source);
     traits->slots = records < draws ? records : draws;
+    if (traits->slots > UINT32_MAX)
+        return fail(EINVAL, "a window of %llu records is too large: at most 2^32 - 1",
+                    (unsigned long long)traits->slots);
     return 0;
 }
 

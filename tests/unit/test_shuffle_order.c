@@ -380,6 +380,30 @@ static void orders_never_change(void **unused)
     catalog_destroy(catalog);
 }
 
+/* In LMDB neighbours by key need not be neighbours in the file. */
+static void offsets_need_not_rise(void **unused)
+{
+    static const char *const chunked[] = {"block:4096", "mxnet-chunk:4096",
+                                          "ffcv:pages=3,page=4096", "corgipile:0.2,block=4096"};
+    struct catalog *catalog = outline_create(RECORDS, 1, 1000, 300);
+    struct extent *extents = (struct extent *)(uintptr_t)catalog->records;
+
+    (void)unused;
+    for (uint64_t i = 0; i < RECORDS; i++)
+        extents[i].offset = random_mix(i) % (catalog->shards[0].bytes - 2000);
+    for (size_t s = 0; s < sizeof chunked / sizeof *chunked; s++)
+        for (int partition = 0; partition < 2; partition++) {
+            struct plan_scope scope = {.catalog = catalog,
+                                       .ranks = 5,
+                                       .partition = (enum plan_partition)partition,
+                                       .batch_size = 8};
+            struct order order = all_ranks(chunked[s], scope, 0);
+            check_coverage(&scope, &order, false);
+            free(order.records);
+        }
+    catalog_destroy(catalog);
+}
+
 static void refusals_say_why(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, 3, 1000, 300);
@@ -447,6 +471,7 @@ int main(void)
         cmocka_unit_test(orders_follow_from_seed_epoch_and_rank),
         cmocka_unit_test(seeking_costs_what_is_held),
         cmocka_unit_test(orders_never_change),
+        cmocka_unit_test(offsets_need_not_rise),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(presets_name_orders_that_exist),
     };
