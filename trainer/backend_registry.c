@@ -3,6 +3,9 @@
 #include "trainer/plugins.h"
 
 const struct plugin *const backend_registry[] = {
+#ifdef HAVE_DNNL
+    &backend_cpu.plugin,
+#endif
     &backend_reference.plugin,
     NULL,
 };

@@ -16,3 +16,8 @@ libiobench_a_SOURCES += \
 	trainer/reference.c trainer/reference.h trainer/reference_pass.c \
 	trainer/profile.c trainer/profile.h \
 	trainer/none.c trainer/replay.c
+
+if HAVE_DNNL
+libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
+	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c
+endif

@@ -9,6 +9,7 @@
 extern const struct trainer_ops trainer_none;
 extern const struct trainer_ops trainer_replay;
 
+extern const struct backend_ops backend_cpu;
 extern const struct backend_ops backend_reference;
 
 #endif

@@ -17,3 +17,9 @@ tests_unit_test_kernels_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_lifetimes
 tests_unit_test_lifetimes_SOURCES = tests/unit/test_lifetimes.c tests/unit/unit.h
 tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)
+
+if HAVE_DNNL
+UNIT_TESTS += tests/unit/test_cpu
+tests_unit_test_cpu_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
+tests_unit_test_cpu_LDADD = $(UNIT_LIBS)
+endif

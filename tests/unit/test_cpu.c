@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cpu backend against the reference one: networks that hold every kind of node, whole and short
+ * batches, training and inference, both recipes; the same bits twice. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/random.h"
+#include "trainer/backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
+
+/* Everything of a backend in the canonical layout, after some steps. */
+struct outcome {
+    double losses[4];
+    uint32_t correct;
+    float *parameters, *momenta, *statistics, *gradients, *logits;
+};
+
+static uint8_t rows[BATCH * SIDE * SIDE * 3];
+static int32_t labels[BATCH];
+
+static struct graph *start(void)
+{
+    return graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
+}
+
+static struct graph *finish(struct graph *graph)
+{
+    if (graph_seal(graph))
+        fail_msg("%s", fail_reason());
+    return graph;
+}
+
+/* Convolutions with and without bias, in groups, of odd sizes; ReLU fused and not; a residual. */
+static struct graph *residual(void)
+{
+    struct graph *graph = start();
+    uint32_t x = graph_convolution(graph, "a", 0, 16, graph_square(3, 1, 1), 1, false);
+    x = graph_relu(graph, graph_batch_norm(graph, "a.bn", x, 1));
+    uint32_t y = graph_convolution(graph, "b", x, 16, graph_square(3, 1, 1), 1, false);
+    y = graph_batch_norm(graph, "b.bn", y, 1);
+    x = graph_relu(graph, graph_add(graph, y, x));
+    x = graph_relu(graph, graph_convolution(graph, "c", x, 32, graph_square(5, 2, 2), 2, true));
+    x = graph_max_pool(graph, x, graph_square(3, 2, 1));
+    x = graph_convolution(graph, "d", x, 10, graph_square(1, 1, 0), 1, true);
+    x = graph_relu(graph, graph_average_pool(graph, x, graph_square(2, 2, 0)));
+    graph_fully_connected(graph, "fc", x, CLASSES);
+    return finish(graph);
+}
+
+/* Branches of channel counts that no block holds, LRN, an odd window, a hidden layer, dropout. */
+static struct graph *branches(void)
+{
+    struct graph *graph = start();
+    uint32_t x =
+        graph_relu(graph, graph_convolution(graph, "stem", 0, 16, graph_square(3, 1, 0), 1, true));
+    x = graph_lrn(graph, x, 5, 1e-2, 0.75, 1);
+    uint32_t wide = graph_convolution(
+        graph, "wide", x, 20,
+        (struct graph_window){.height = 1, .width = 7, .stride = 1, .pad_left = 3, .pad_right = 3},
+        1, false);
+    uint32_t parts[] = {
+        graph_relu(graph, graph_batch_norm(graph, "wide.bn", wide, 1)),
+        graph_relu(graph, graph_convolution(graph, "one", x, 16, graph_square(1, 1, 0), 1, true)),
+        graph_max_pool(graph, x, graph_square(3, 1, 1)),
+        x,
+    };
+    x = graph_concat(graph, parts, 4);
+    struct graph_window padded = graph_square(3, 2, 1);
+    padded.count_padding = true;
+    x = graph_average_pool(graph, x, padded);
+    x = graph_dropout(graph, x, 0.25);
+    x = graph_relu(graph, graph_fully_connected(graph, "hidden", x, 33));
+    graph_fully_connected(graph, "fc", graph_dropout(graph, x, 0.5), CLASSES);
+    return finish(graph);
+}
+
+static void make_batch(uint64_t seed)
+{
+    struct random random = random_start(seed);
+
+    for (size_t i = 0; i < sizeof rows; i++)
+        rows[i] = (uint8_t)random_below(&random, 256);
+    for (int i = 0; i < BATCH; i++)
+        labels[i] = (int32_t)random_below(&random, CLASSES);
+    labels[1] = -1;
+}
+
+static void require(int code)
+{
+    if (code)
+        fail_msg("%s", fail_reason());
+}
+
+static float *floats(uint64_t count)
+{
+    float *memory = calloc(count + 1, sizeof *memory);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+/* Three whole steps and a short one, then inference. steps: fewer for exact gradients. */
+static struct outcome train(const char *name, const struct graph *graph, int steps,
+                            enum backend_recipe recipe, uint32_t threads)
+{
+    struct outcome outcome = {
+        .parameters = floats(graph->parameter_floats),
+        .momenta = floats(graph->parameter_floats),
+        .gradients = floats(graph->parameter_floats),
+        .statistics = floats(graph->statistic_floats),
+        .logits = floats(BATCH * CLASSES),
+    };
+    struct backend_site site = {
+        .graph = graph, .batch_size = BATCH, .training = true, .seed = 5, .threads = threads};
+    struct plugin_choice choice;
+    struct backend backend;
+
+    require(plugin_choose("backend", backend_registry, name, &choice));
+    require(backend_open(&backend, &choice, &site));
+    graph_initialise(graph, 3, outcome.parameters);
+    require(backend_load(&backend, outcome.parameters, NULL, NULL));
+    for (int i = 0; i < steps; i++) {
+        const struct backend_update update = {.recipe = recipe,
+                                              .rate = recipe == BACKEND_LARS ? 2 : 0.02,
+                                              .rate_before = i ? 1.5 : 0,
+                                              .momentum = 0.9,
+                                              .decay = 1e-3,
+                                              .eta = 0.01,
+                                              .gradient_scale = 0.5};
+        struct backend_batch batch = {.rows = rows, .labels = labels, .step = (uint64_t)i};
+        struct backend_loss loss;
+        make_batch((uint64_t)i + 1);
+        batch.count = i == 3 ? BATCH - 2 : BATCH;
+        require(backend_step(&backend, &batch, 0.1, NULL, NULL, &loss));
+        outcome.losses[i] = loss.loss;
+        outcome.correct = loss.correct;
+        assert_int_equal(loss.counted, batch.count - 1);
+        if (i + 1 < steps)
+            require(backend_update(&backend, &update));
+    }
+    struct backend_batch batch = {.rows = rows, .labels = labels, .count = BATCH - 1};
+    struct backend_loss loss;
+    require(backend_infer(&backend, &batch, outcome.logits, &loss));
+    require(backend_save(&backend, outcome.parameters, outcome.momenta, outcome.statistics,
+                         outcome.gradients));
+    backend_close(&backend);
+    plugin_release(&choice);
+    return outcome;
+}
+
+static void forget(struct outcome *outcome)
+{
+    free(outcome->parameters);
+    free(outcome->momenta);
+    free(outcome->gradients);
+    free(outcome->statistics);
+    free(outcome->logits);
+}
+
+/* Largest difference over the largest value. */
+static double distance(const float *a, const float *b, uint64_t count)
+{
+    double most = 1e-6, difference = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(isfinite(a[i]) && isfinite(b[i]));
+        most = fmax(most, fabs((double)a[i]));
+        difference = fmax(difference, fabs((double)a[i] - (double)b[i]));
+    }
+    return difference / most;
+}
+
+static void compare_gradients(const struct graph *graph, const struct outcome *wanted,
+                              const struct outcome *found, double tolerance)
+{
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        double off = distance(wanted->gradients + parameter->offset,
+                              found->gradients + parameter->offset, parameter->count);
+        if (off > tolerance)
+            fail_msg("the gradient of %s is off by %g of its size", parameter->name, off);
+    }
+}
+
+static void compare(struct graph *graph, int steps, enum backend_recipe recipe, double tolerance)
+{
+    struct outcome wanted = train("reference", graph, steps, recipe, 1);
+    struct outcome found = train("cpu", graph, steps, recipe, 1);
+
+    for (int i = 0; i < steps; i++)
+        assert_true(fabs(wanted.losses[i] - found.losses[i]) < tolerance * wanted.losses[i]);
+    assert_int_equal(wanted.correct, found.correct);
+    compare_gradients(graph, &wanted, &found, tolerance * 10);
+    assert_true(distance(wanted.parameters, found.parameters, graph->parameter_floats) < tolerance);
+    assert_true(distance(wanted.momenta, found.momenta, graph->parameter_floats) < tolerance * 10);
+    assert_true(distance(wanted.statistics, found.statistics, graph->statistic_floats) < tolerance);
+    assert_true(distance(wanted.logits, found.logits, (BATCH - 1) * CLASSES) < tolerance * 10);
+    forget(&wanted);
+    forget(&found);
+    graph_destroy(graph);
+}
+
+static void one_step_is_that_of_the_reference(void **unused)
+{
+    (void)unused;
+    compare(residual(), 1, BACKEND_SGD, 1e-5);
+    compare(branches(), 1, BACKEND_SGD, 1e-5);
+}
+
+static void four_steps_are_those_of_the_reference(void **unused)
+{
+    (void)unused;
+    compare(residual(), 4, BACKEND_SGD, 1e-3);
+    compare(branches(), 4, BACKEND_SGD, 1e-3);
+    compare(residual(), 4, BACKEND_LARS, 1e-3);
+}
+
+static void networks_are_those_of_the_reference(void **unused)
+{
+    (void)unused;
+    compare(network_find("tiny")->build(SIDE, CLASSES), 1, BACKEND_SGD, 1e-4);
+}
+
+/* The same seed gives the same bits, and what is saved and loaded goes on as if nothing was. */
+static void the_same_bits_come_twice(void **unused)
+{
+    struct graph *graph = branches();
+    struct outcome first = train("cpu", graph, 4, BACKEND_SGD, 2);
+    struct outcome second = train("cpu", graph, 4, BACKEND_SGD, 2);
+
+    (void)unused;
+    assert_memory_equal(first.parameters, second.parameters, 4 * graph->parameter_floats);
+    assert_memory_equal(first.momenta, second.momenta, 4 * graph->parameter_floats);
+    assert_memory_equal(first.statistics, second.statistics, 4 * graph->statistic_floats);
+    forget(&first);
+    forget(&second);
+    graph_destroy(graph);
+}
+
+/* load() of what save() gave changes no bit, whatever the layout inside. */
+static void saving_and_loading_change_no_bit(void **unused)
+{
+    struct graph *graph = residual();
+    struct backend_site site = {.graph = graph, .batch_size = 2, .training = true, .threads = 1};
+    struct plugin_choice choice;
+    struct backend backend;
+    const uint64_t count = graph->parameter_floats;
+    float *given = floats(count), *saved = floats(count), *momenta = floats(count);
+    float *statistics = floats(graph->statistic_floats);
+
+    (void)unused;
+    for (uint64_t i = 0; i < count; i++)
+        given[i] = (float)i;
+    require(plugin_choose("backend", backend_registry, "cpu", &choice));
+    require(backend_open(&backend, &choice, &site));
+    require(backend_load(&backend, given, given, NULL));
+    require(backend_save(&backend, saved, momenta, statistics, NULL));
+    assert_memory_equal(given, saved, count * sizeof *given);
+    assert_memory_equal(given, momenta, count * sizeof *given);
+    assert_true(statistics[0] == 0 && statistics[16] == 1); /* as open() left them */
+    backend_close(&backend);
+    plugin_release(&choice);
+    free(given);
+    free(saved);
+    free(momenta);
+    free(statistics);
+    graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_step_is_that_of_the_reference),
+        cmocka_unit_test(four_steps_are_those_of_the_reference),
+        cmocka_unit_test(networks_are_those_of_the_reference),
+        cmocka_unit_test(the_same_bits_come_twice),
+        cmocka_unit_test(saving_and_loading_change_no_bit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

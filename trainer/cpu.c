@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cpu backend: oneDNN 2.x, FP32. Here are its memory and the contract; cpu.h says how a batch
+ * is computed.
+ *
+ * oneDNN computes on OpenMP threads; how many is a property of the calling thread, and its
+ * primitives are made for that number. So it is set in each call.
+ */
+#include "trainer/cpu.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "kernels/kernels.h"
+#include "trainer/plugins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE_ALIGNMENT = 2 << 20, LINE_FLOATS = 16 };
+
+/* Of the OpenMP runtime that oneDNN brings; its header belongs to the compiler, and not each has
+ * one. */
+void omp_set_num_threads(int count);
+
+struct cpu_state {
+    struct cpu_model model;
+    struct backend_site site;
+    struct cpu_plan *plans;
+    void *arena;
+    uint64_t arena_bytes;
+    float *blocks[3]; /* what parameters, gradients and momenta lie in */
+};
+
+/* ---- opening ---- */
+
+/* Vectors are read by whole cache lines. Sizes of layers are multiples of one but for a few biases,
+ * which shift all behind them; starting so many floats into a line, most weights lie on lines. */
+static uint32_t best_shift(const struct graph *graph)
+{
+    uint64_t floats[LINE_FLOATS] = {0};
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i < graph->parameter_count; i++)
+        floats[graph->parameters[i].offset % LINE_FLOATS] += graph->parameters[i].count;
+    for (uint32_t i = 1; i < LINE_FLOATS; i++)
+        if (floats[i] > floats[best])
+            best = i;
+    return (LINE_FLOATS - best) % LINE_FLOATS;
+}
+
+/* Zeroed, with a line to spare behind: some of oneDNN's vector code reads whole lines. */
+static float *parameter_block(const struct graph *graph, float **block)
+{
+    uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
+
+    if (posix_memalign((void **)block, LINE_FLOATS * sizeof(float), floats * sizeof(float))) {
+        *block = NULL;
+        fail(ENOMEM, "out of memory: %llu parameters", (unsigned long long)graph->parameter_floats);
+        return NULL;
+    }
+    memset(*block, 0, floats * sizeof(float));
+    return *block + best_shift(graph);
+}
+
+static dnnl_memory_desc_t canonical_layout(const struct graph *graph, uint32_t number)
+{
+    const struct graph_parameter *parameter = &graph->parameters[number];
+    const struct graph_node *node = &graph->nodes[parameter->node];
+    const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
+
+    if (parameter->kind != GRAPH_WEIGHT)
+        return cpu_plain(1, (const dnnl_dims_t){(dnnl_dim_t)parameter->count});
+    if (node->kind == GRAPH_FULLY_CONNECTED)
+        return cpu_plain(4,
+                         (const dnnl_dims_t){out->channels, in->channels, in->height, in->width});
+    const uint32_t groups = node->groups;
+    if (groups == 1)
+        return cpu_plain(4, (const dnnl_dims_t){out->channels, in->channels, node->window.height,
+                                                node->window.width});
+    return cpu_plain(5, (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups,
+                                            node->window.height, node->window.width});
+}
+
+static int open_model(struct cpu_state *cpu)
+{
+    const struct graph *graph = cpu->site.graph;
+    struct cpu_model *model = &cpu->model;
+
+    model->graph = graph;
+    model->seed = cpu->site.seed;
+    model->parameter_version = 1;
+    model->parameters = parameter_block(graph, &cpu->blocks[0]);
+    if (cpu->site.training && model->parameters) {
+        model->gradients = parameter_block(graph, &cpu->blocks[1]);
+        model->momenta = parameter_block(graph, &cpu->blocks[2]);
+    }
+    model->statistics = memory_array(graph->statistic_floats + LINE_FLOATS, sizeof(float));
+    model->statistic_offsets = memory_array(graph->node_count, sizeof(uint64_t));
+    model->canonical = memory_array(graph->parameter_count, sizeof *model->canonical);
+    model->home = memory_array(graph->parameter_count, sizeof *model->home);
+    if (!model->parameters || (cpu->site.training && (!model->gradients || !model->momenta)) ||
+        !model->statistics || !model->statistic_offsets || !model->canonical || !model->home)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count; i++)
+        model->home[i] = model->canonical[i] = canonical_layout(graph, i);
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const uint32_t channels = graph->nodes[i].shape.channels;
+        if (graph->nodes[i].kind != GRAPH_BATCH_NORM)
+            continue;
+        model->statistic_offsets[i] = offset;
+        for (uint32_t j = 0; j < channels; j++)
+            model->statistics[offset + channels + j] = 1;
+        offset += 2 * (uint64_t)channels;
+    }
+    int code = cpu_check(dnnl_engine_create(&model->engine, dnnl_cpu, 0), "engine");
+    return code ? code
+                : cpu_check(
+                      dnnl_stream_create(&model->stream, model->engine, dnnl_stream_default_flags),
+                      "stream");
+}
+
+/* ---- plans ---- */
+
+static int make_room(struct cpu_state *cpu, uint64_t bytes)
+{
+    if (bytes <= cpu->arena_bytes)
+        return 0;
+    free(cpu->arena);
+    cpu->arena_bytes = 0;
+    if (posix_memalign(&cpu->arena, PAGE_ALIGNMENT, bytes)) {
+        cpu->arena = NULL;
+        return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
+                    (unsigned long long)bytes, cpu->site.batch_size);
+    }
+    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* a matter of speed alone */
+    memset(cpu->arena, 0, bytes);              /* page faults stay off the clock */
+    cpu->arena_bytes = bytes;
+    for (struct cpu_plan *plan = cpu->plans; plan; plan = plan->next)
+        plan->bound = NULL;
+    return 0;
+}
+
+/* The plan for so many images: made when it is first asked for. */
+static int find_plan(struct cpu_state *cpu, uint32_t count, bool training, struct cpu_plan **found)
+{
+    struct cpu_plan *plan = cpu->plans;
+
+    omp_set_num_threads((int)cpu->site.threads);
+    while (plan && (plan->count != count || plan->training != training))
+        plan = plan->next;
+    if (!plan) {
+        plan = cpu_plan_create(&cpu->model, count, training);
+        if (!plan)
+            return -EIO;
+        plan->next = cpu->plans;
+        cpu->plans = plan;
+    }
+    *found = plan;
+    int code = make_room(cpu, plan->arena_bytes);
+    return code ? code : cpu_plan_bind(plan, cpu->arena);
+}
+
+static int cpu_open(void *state, const void *settings, const struct backend_site *site)
+{
+    struct cpu_state *cpu = state;
+    struct cpu_plan *plan;
+
+    (void)settings;
+    cpu->site = *site;
+    if (cpu->site.threads == 0)
+        cpu->site.threads = thread_cpu_count();
+    int code = open_model(cpu);
+    return code ? code : find_plan(cpu, site->batch_size, site->training, &plan);
+}
+
+static void cpu_close(void *state)
+{
+    struct cpu_state *cpu = state;
+    struct cpu_model *model = &cpu->model;
+
+    while (cpu->plans) {
+        struct cpu_plan *next = cpu->plans->next;
+        cpu_plan_destroy(cpu->plans);
+        cpu->plans = next;
+    }
+    dnnl_stream_destroy(model->stream);
+    dnnl_engine_destroy(model->engine);
+    free(model->home);
+    free(model->canonical);
+    free(model->statistic_offsets);
+    free(model->statistics);
+    for (int i = 0; i < 3; i++)
+        free(cpu->blocks[i]);
+    free(cpu->arena);
+}
+
+/* ---- the canonical layout ---- */
+
+/* One arena, from or to the canonical layout; either side may be NULL. */
+static int translate(const struct cpu_model *model, const float *from, float *to, bool home_first)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; from && to && i < model->graph->parameter_count && code == 0; i++) {
+        const uint64_t offset = model->graph->parameters[i].offset;
+        const dnnl_memory_desc_t *home = &model->home[i], *plain = &model->canonical[i];
+        code = cpu_reorder(model, home_first ? home : plain, from + offset,
+                           home_first ? plain : home, to + offset);
+    }
+    return code;
+}
+
+static int cpu_load(void *state, const float *parameters, const float *momenta,
+                    const float *statistics)
+{
+    struct cpu_state *cpu = state;
+    struct cpu_model *model = &cpu->model;
+
+    omp_set_num_threads((int)cpu->site.threads);
+    int code = translate(model, parameters, model->parameters, false);
+    if (code == 0)
+        code = translate(model, momenta, model->momenta, false);
+    if (statistics)
+        memcpy(model->statistics, statistics, model->graph->statistic_floats * sizeof *statistics);
+    model->parameter_version++;
+    return code;
+}
+
+static int cpu_save(void *state, float *parameters, float *momenta, float *statistics,
+                    float *gradients)
+{
+    struct cpu_state *cpu = state;
+    const struct cpu_model *model = &cpu->model;
+
+    omp_set_num_threads((int)cpu->site.threads);
+    int code = translate(model, model->parameters, parameters, true);
+    if (code == 0)
+        code = translate(model, model->momenta, momenta, true);
+    if (code == 0)
+        code = translate(model, model->gradients, gradients, true);
+    if (statistics)
+        memcpy(statistics, model->statistics, model->graph->statistic_floats * sizeof *statistics);
+    return code;
+}
+
+/* ---- computing ---- */
+
+static int cpu_step(void *state, const struct backend_batch *batch, double label_smoothing,
+                    backend_gradients_ready ready, void *context, struct backend_loss *loss)
+{
+    const struct cpu_pass pass = {.batch = batch,
+                                  .label_smoothing = label_smoothing,
+                                  .ready = ready,
+                                  .context = context,
+                                  .loss = loss};
+    struct cpu_plan *plan;
+    int code = find_plan(state, batch->count, true, &plan);
+
+    return code ? code : cpu_plan_run(plan, &pass);
+}
+
+static int cpu_infer(void *state, const struct backend_batch *batch, float *logits,
+                     struct backend_loss *loss)
+{
+    const struct cpu_pass pass = {.batch = batch, .logits = logits, .loss = loss};
+    struct cpu_plan *plan;
+    int code = find_plan(state, batch->count, false, &plan);
+
+    return code ? code : cpu_plan_run(plan, &pass);
+}
+
+static int cpu_update(void *state, const struct backend_update *update)
+{
+    struct cpu_state *cpu = state;
+    struct cpu_model *model = &cpu->model;
+
+    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &model->graph->parameters[i];
+        const float *gradient = model->gradients + parameter->offset;
+        float *weight = model->parameters + parameter->offset;
+        float *momenta = model->momenta + parameter->offset;
+        double decay = parameter->decays ? update->decay : 0;
+        if (update->recipe == BACKEND_SGD)
+            kernel_sgd(parameter->count, update->rate, update->momentum, decay,
+                       update->gradient_scale, gradient, weight, momenta);
+        else
+            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
+                        decay, parameter->decays ? update->eta : 0, update->gradient_scale,
+                        gradient, weight, momenta);
+    }
+    model->parameter_version++;
+    return 0;
+}
+
+static void cpu_memory(void *state, struct backend_memory *memory)
+{
+    const struct cpu_state *cpu = state;
+    const struct cpu_model *model = &cpu->model;
+
+    *memory = (struct backend_memory){.parameters = model->parameters,
+                                      .gradients = model->gradients,
+                                      .momenta = model->momenta,
+                                      .statistics = model->statistics,
+                                      .activation_bytes = cpu->arena_bytes};
+    for (const struct cpu_plan *plan = cpu->plans; plan; plan = plan->next)
+        memory->workspace_bytes += plan->kept_bytes;
+}
+
+const struct backend_ops backend_cpu = {
+    .plugin = {.name = "cpu",
+               .summary = "oneDNN on this machine's CPUs, FP32",
+               .state_size = sizeof(struct cpu_state)},
+    .open = cpu_open,
+    .close = cpu_close,
+    .load = cpu_load,
+    .save = cpu_save,
+    .step = cpu_step,
+    .update = cpu_update,
+    .infer = cpu_infer,
+    .memory = cpu_memory,
+};

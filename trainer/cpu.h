@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cpu backend's own parts, for trainer/cpu*.c alone.
+ *
+ * A plan is the graph compiled for one number of images, to train or to infer: a list of steps,
+ * each a oneDNN primitive with its tensors or a call of ours. It is built once and runs as often as
+ * there are batches. A short last batch has a plan of its own, since BN looks at all rows.
+ *
+ * Layouts: each convolution says which layout it likes best, and its output goes on in that layout
+ * through BN, ReLU, pools and sums; a reorder stands only where two neighbours disagree. Each
+ * parameter lives in the layout that the first plan's forward pass likes ("home"), when that takes
+ * no more room than the canonical one; so a training step reorders no weights but those that the
+ * backward pass wants otherwise.
+ *
+ * Memory: tensors that are never needed together share a place in one arena (trainer/lifetimes.h),
+ * which all plans share, as one runs at a time.
+ *
+ * While a plan is built the first error is kept in it, so that building reads as a list.
+ */
+#ifndef IOBENCH_TRAINER_CPU_H
+#define IOBENCH_TRAINER_CPU_H
+
+#include "trainer/backend.h"
+#include "trainer/lifetimes.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+/* What all plans of one state share. */
+struct cpu_model {
+    const struct graph *graph;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    float *parameters, *gradients, *momenta, *statistics; /* gradients, momenta: NULL to infer */
+    dnnl_memory_desc_t *canonical, *home;                 /* of each parameter */
+    bool homes_known;
+    uint64_t *statistic_offsets; /* of each BN node's running mean; its variance follows */
+    uint64_t parameter_version;  /* rises whenever parameters change */
+    uint64_t seed;
+};
+
+/* Where a tensor's bytes are: in the shared arena, kept by its plan, or somebody else's. */
+enum cpu_place { CPU_ARENA, CPU_KEPT, CPU_FOREIGN };
+
+struct cpu_buffer {
+    enum cpu_place place;
+    struct lifetime life; /* in steps; CPU_ARENA */
+    void *address;        /* set when the plan is bound; CPU_FOREIGN: from the start */
+};
+
+/* A buffer seen through a layout. Several tensors may be of one buffer. */
+struct cpu_tensor {
+    dnnl_memory_desc_t desc;
+    uint32_t buffer;
+};
+
+enum cpu_step_kind {
+    CPU_PRIMITIVE,
+    CPU_NORMALISE,
+    CPU_STATISTICS,
+    CPU_DROPOUT,
+    CPU_DROPOUT_BACKWARD,
+    CPU_LOSS,
+    CPU_READY,
+};
+
+enum { CPU_ARGUMENTS = 12 };
+
+struct cpu_step {
+    enum cpu_step_kind kind;
+    uint32_t node;
+    bool of_parameters; /* looks at parameters alone: done again only after they changed */
+    dnnl_primitive_t primitive;
+    int argument_count;
+    dnnl_exec_arg_t arguments[CPU_ARGUMENTS];
+    uint32_t source, target; /* buffers, of steps of ours */
+    uint64_t ready_floats;
+};
+
+struct cpu_memory {
+    dnnl_memory_t memory;
+    uint32_t buffer;
+};
+
+/* What the plan knows of a node while it is built. */
+struct cpu_node {
+    uint32_t consumers, consumer; /* how many, and the last one */
+    bool absorbed;                /* a ReLU that the node before it computes */
+    bool relu;                    /* computes the ReLU behind it, too */
+    bool needs_gradient;
+    struct cpu_tensor source, output; /* source: the input as its primitive takes it */
+    struct cpu_tensor mean, variance, workspace;
+    dnnl_primitive_desc_t forward; /* hint of the backward primitives */
+    uint32_t gradient_count;
+    struct cpu_tensor *gradients; /* one of each consumer, still to be added up */
+};
+
+struct cpu_plan {
+    struct cpu_plan *next;
+    struct cpu_model *model;
+    uint32_t count; /* images */
+    bool training;
+    int code; /* first error while building; its reason is the thread's */
+    struct cpu_step *steps;
+    uint32_t step_count, step_capacity;
+    struct cpu_buffer *buffers;
+    uint32_t buffer_count, buffer_capacity;
+    struct cpu_memory *memories;
+    uint32_t memory_count, memory_capacity;
+    struct cpu_node *nodes;           /* only while building */
+    dnnl_primitive_attr_t attributes; /* only while building: scratch memory is ours */
+    uint32_t scratch;                 /* one buffer for what primitives scribble in */
+    uint64_t arena_bytes, kept_bytes;
+    void *kept;
+    void *bound; /* the arena it is bound to */
+    uint64_t parameter_version;
+};
+
+/* One batch on its way through a plan. */
+struct cpu_pass {
+    const struct backend_batch *batch;
+    double label_smoothing;
+    backend_gradients_ready ready;
+    void *context;
+    float *logits; /* where they are copied, or NULL */
+    struct backend_loss *loss;
+};
+
+/* ---- cpu_dnnl.c: oneDNN's codes as ours ---- */
+
+/* 0, or a negative errno whose reason says what oneDNN could not do. */
+int cpu_check(dnnl_status_t status, const char *what);
+/* Copies between layouts, at once; for load() and save(). */
+int cpu_reorder(const struct cpu_model *model, const dnnl_memory_desc_t *from_desc,
+                const float *from, const dnnl_memory_desc_t *to_desc, float *to);
+/* Dense, in the order of its dimensions. */
+dnnl_memory_desc_t cpu_plain(int ndims, const dnnl_dim_t *dims);
+/* The same dimensions in whatever layout. */
+dnnl_memory_desc_t cpu_any(const dnnl_memory_desc_t *desc);
+
+/* ---- cpu_builder.c: the calls that a plan is built with ---- */
+
+uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address);
+struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const dnnl_memory_desc_t *desc);
+struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const dnnl_memory_desc_t *desc, void *address);
+/* A step of ours. The result is valid until the next one is added. */
+struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, uint32_t node,
+                              uint32_t source, uint32_t target);
+
+struct cpu_argument {
+    int name; /* DNNL_ARG_ */
+    const struct cpu_tensor *tensor;
+};
+
+/* A primitive and its step. */
+void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
+                       const struct cpu_argument *arguments, int count);
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, bool relu, uint32_t node);
+/* The description of a primitive; relu: with a ReLU behind it. NULL after an error. */
+dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
+                                   dnnl_primitive_desc_t hint, bool relu, uint32_t node);
+/* The layout a primitive wants or gives. */
+dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
+                             dnnl_query_t what);
+/* The same tensor in that layout; itself when it has it already. */
+struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+                              const dnnl_memory_desc_t *wanted, uint32_t node);
+/* A parameter as a primitive wants it. */
+struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
+                                const dnnl_memory_desc_t *wanted, uint32_t node);
+/* Where a primitive that gives this layout writes a parameter's gradient, and what brings it home
+ * from there. */
+struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,
+                               const dnnl_memory_desc_t *given);
+void cpu_gradient_done(struct cpu_plan *plan, uint32_t parameter, const struct cpu_tensor *gradient,
+                       uint32_t node);
+void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
+                     const struct cpu_tensor *to, uint32_t node);
+void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node);
+
+/* ---- the passes: what each node becomes ---- */
+
+void cpu_build_forward(struct cpu_plan *plan);  /* cpu_forward.c */
+void cpu_build_backward(struct cpu_plan *plan); /* cpu_backward.c */
+/* The geometry of a window, in oneDNN's words. */
+struct cpu_window {
+    dnnl_dims_t strides, sides, before, behind;
+};
+struct cpu_window cpu_window(const struct graph_node *node);
+dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
+enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
+
+/* ---- cpu_plan.c ---- */
+
+struct cpu_plan *cpu_plan_create(struct cpu_model *model, uint32_t count, bool training);
+void cpu_plan_destroy(struct cpu_plan *plan);
+/* Points the plan's tensors into the arena, of at least plan->arena_bytes. */
+int cpu_plan_bind(struct cpu_plan *plan, void *arena);
+int cpu_plan_run(struct cpu_plan *plan, const struct cpu_pass *pass);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The backward pass of a plan: the steps of each node in reverse order. When a node's turn comes,
+ * each of its consumers has left a gradient of the node's output; their sum is what goes on.
+ */
+#include "trainer/cpu.h"
+
+#include <assert.h>
+
+static const struct graph_node *node_of(const struct cpu_plan *plan, uint32_t number)
+{
+    return &plan->model->graph->nodes[number];
+}
+
+static bool wants_gradient(const struct cpu_plan *plan, uint32_t number)
+{
+    return plan->nodes[node_of(plan, number)->inputs[0]].needs_gradient;
+}
+
+/* Leave a gradient with the node whose output it is of. */
+static void give(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *gradient)
+{
+    struct cpu_node *node = &plan->nodes[number];
+
+    assert(plan->code || node->gradient_count < node->consumers + 1);
+    node->gradients[node->gradient_count++] = *gradient;
+}
+
+static struct cpu_tensor add_up(struct cpu_plan *plan, uint32_t number)
+{
+    struct cpu_node *node = &plan->nodes[number];
+    struct cpu_tensor terms[CPU_ARGUMENTS - 2];
+    dnnl_memory_desc_t descs[CPU_ARGUMENTS - 2];
+    float scales[CPU_ARGUMENTS - 2];
+    struct cpu_argument arguments[CPU_ARGUMENTS - 1];
+    int count = (int)node->gradient_count;
+    dnnl_primitive_desc_t desc = NULL;
+
+    if (count == 1 || plan->code)
+        return node->gradients[0];
+    for (int i = 0; i < count; i++) {
+        terms[i] = cpu_convert(plan, &node->gradients[i], &node->output.desc, number);
+        descs[i] = node->output.desc;
+        scales[i] = 1;
+        arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + i, &terms[i]};
+    }
+    cpu_keep(plan,
+             dnnl_sum_primitive_desc_create(&desc, &node->output.desc, count, scales, descs,
+                                            plan->attributes, plan->model->engine),
+             number);
+    struct cpu_tensor sum = cpu_add_tensor(plan, &node->output.desc);
+    arguments[count] = (struct cpu_argument){DNNL_ARG_DST, &sum};
+    cpu_add_primitive(plan, desc, number, arguments, count + 1);
+    dnnl_primitive_desc_destroy(desc);
+    return sum;
+}
+
+/* By the output, which is kept, not by the input, which is not. */
+static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
+                                      const struct cpu_tensor *given)
+{
+    const struct cpu_tensor *output = &plan->nodes[number].output;
+    const dnnl_alg_kind_t kind = dnnl_eltwise_relu_use_dst_for_bwd;
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &output->desc, number);
+    struct cpu_tensor result = cpu_add_tensor(plan, &output->desc);
+    dnnl_eltwise_desc_t operation;
+
+    cpu_keep(plan,
+             dnnl_eltwise_forward_desc_init(&operation, dnnl_forward_training, kind, &output->desc,
+                                            0, 0),
+             number);
+    dnnl_primitive_desc_t forward = cpu_describe(plan, &operation, NULL, false, number);
+    cpu_keep(plan,
+             dnnl_eltwise_backward_desc_init(&operation, kind, &output->desc, &output->desc, 0, 0),
+             number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, forward, false, number);
+    cpu_add_primitive(plan, desc, number,
+                      (const struct cpu_argument[]){{DNNL_ARG_DST, output},
+                                                    {DNNL_ARG_DIFF_DST, &gradient},
+                                                    {DNNL_ARG_DIFF_SRC, &result}},
+                      3);
+    dnnl_primitive_desc_destroy(desc);
+    dnnl_primitive_desc_destroy(forward);
+    return result;
+}
+
+/* ---- convolution and fully connected ---- */
+
+static dnnl_primitive_desc_t describe_weights(struct cpu_plan *plan, uint32_t number,
+                                              const dnnl_memory_desc_t *gradient)
+{
+    const struct cpu_model *model = plan->model;
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_window window = cpu_window(node);
+    const dnnl_memory_desc_t source = cpu_any(&own->source.desc), target = cpu_any(gradient);
+    const dnnl_memory_desc_t weight = cpu_any(&model->canonical[node->weight]);
+    const dnnl_memory_desc_t *bias =
+        node->bias == UINT32_MAX ? NULL : &model->canonical[node->bias];
+
+    if (node->kind == GRAPH_CONVOLUTION) {
+        dnnl_convolution_desc_t operation;
+        cpu_keep(plan,
+                 dnnl_convolution_backward_weights_desc_init(
+                     &operation, dnnl_convolution_direct, &source, &weight, bias, &target,
+                     window.strides, window.before, window.behind),
+                 number);
+        return cpu_describe(plan, &operation, own->forward, false, number);
+    }
+    dnnl_inner_product_desc_t operation;
+    cpu_keep(
+        plan,
+        dnnl_inner_product_backward_weights_desc_init(&operation, &source, &weight, bias, &target),
+        number);
+    return cpu_describe(plan, &operation, own->forward, false, number);
+}
+
+static void build_weights(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    dnnl_primitive_desc_t desc = describe_weights(plan, number, &given->desc);
+
+    if (plan->code)
+        return;
+    const dnnl_memory_desc_t source = cpu_query(plan, desc, dnnl_query_src_md);
+    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
+    const dnnl_memory_desc_t result = cpu_query(plan, desc, dnnl_query_diff_weights_md);
+    const struct cpu_tensor input = cpu_convert(plan, &plan->nodes[number].source, &source, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &target, number);
+    const struct cpu_tensor weight = cpu_gradient(plan, node->weight, &result);
+    struct cpu_tensor bias = {0};
+    if (node->bias != UINT32_MAX)
+        bias = cpu_gradient(plan, node->bias, &plan->model->canonical[node->bias]);
+    const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &input},
+                                             {DNNL_ARG_DIFF_DST, &gradient},
+                                             {DNNL_ARG_DIFF_WEIGHTS, &weight},
+                                             {DNNL_ARG_DIFF_BIAS, &bias}};
+    cpu_add_primitive(plan, desc, number, arguments, node->bias == UINT32_MAX ? 3 : 4);
+    cpu_gradient_done(plan, node->weight, &weight, number);
+    dnnl_primitive_desc_destroy(desc);
+}
+
+static dnnl_primitive_desc_t describe_input(struct cpu_plan *plan, uint32_t number,
+                                            const dnnl_memory_desc_t *gradient)
+{
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_window window = cpu_window(node);
+    const dnnl_memory_desc_t source = cpu_any(&own->source.desc), target = cpu_any(gradient);
+    const dnnl_memory_desc_t weight = cpu_any(&plan->model->canonical[node->weight]);
+
+    if (node->kind == GRAPH_CONVOLUTION) {
+        dnnl_convolution_desc_t operation;
+        cpu_keep(plan,
+                 dnnl_convolution_backward_data_desc_init(&operation, dnnl_convolution_direct,
+                                                          &source, &weight, &target, window.strides,
+                                                          window.before, window.behind),
+                 number);
+        return cpu_describe(plan, &operation, own->forward, false, number);
+    }
+    dnnl_inner_product_desc_t operation;
+    cpu_keep(plan,
+             dnnl_inner_product_backward_data_desc_init(&operation, &source, &weight, &target),
+             number);
+    return cpu_describe(plan, &operation, own->forward, false, number);
+}
+
+static void build_input(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    dnnl_primitive_desc_t desc = describe_input(plan, number, &given->desc);
+
+    if (plan->code)
+        return;
+    const dnnl_memory_desc_t wanted = cpu_query(plan, desc, dnnl_query_weights_md);
+    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
+    const dnnl_memory_desc_t result = cpu_query(plan, desc, dnnl_query_diff_src_md);
+    const struct cpu_tensor weight = cpu_parameter(plan, node->weight, &wanted, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &target, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, &result);
+    cpu_add_primitive(plan, desc, number,
+                      (const struct cpu_argument[]){{DNNL_ARG_WEIGHTS, &weight},
+                                                    {DNNL_ARG_DIFF_DST, &gradient},
+                                                    {DNNL_ARG_DIFF_SRC, &d_input}},
+                      3);
+    give(plan, node->inputs[0], &d_input);
+    dnnl_primitive_desc_destroy(desc);
+}
+
+static void build_weighted(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    struct cpu_tensor gradient = *given;
+
+    if (node_of(plan, number)->kind == GRAPH_FULLY_CONNECTED) {
+        /* oneDNN wants rows, not planes of one pixel. */
+        const dnnl_memory_desc_t planes = cpu_plain(4, given->desc.dims);
+        gradient = cpu_convert(plan, given, &planes, number);
+        gradient.desc = cpu_plain(2, given->desc.dims);
+    }
+    build_weights(plan, number, &gradient);
+    if (wants_gradient(plan, number) && !plan->code)
+        build_input(plan, number, &gradient);
+}
+
+/* ---- batch norm ---- */
+
+static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    const dnnl_memory_desc_t *vector = &own->mean.desc;
+    const unsigned flags = CPU_NORM_FLAGS | (own->relu ? dnnl_fuse_norm_relu : 0u);
+    dnnl_batch_normalization_desc_t operation;
+
+    cpu_keep(plan,
+             dnnl_batch_normalization_backward_desc_init(&operation, dnnl_backward,
+                                                         &own->source.desc, &own->source.desc,
+                                                         (float)node->epsilon, flags),
+             number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    if (plan->code)
+        return;
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    const struct cpu_tensor gamma = cpu_parameter(plan, node->gamma, vector, number);
+    const struct cpu_tensor beta = cpu_parameter(plan, node->beta, vector, number);
+    const struct cpu_tensor d_gamma = cpu_gradient(plan, node->gamma, vector);
+    const struct cpu_tensor d_beta = cpu_gradient(plan, node->beta, vector);
+    const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
+                                             {DNNL_ARG_MEAN, &own->mean},
+                                             {DNNL_ARG_VARIANCE, &own->variance},
+                                             {DNNL_ARG_DIFF_DST, &gradient},
+                                             {DNNL_ARG_SCALE, &gamma},
+                                             {DNNL_ARG_SHIFT, &beta},
+                                             {DNNL_ARG_DIFF_SRC, &d_input},
+                                             {DNNL_ARG_DIFF_SCALE, &d_gamma},
+                                             {DNNL_ARG_DIFF_SHIFT, &d_beta},
+                                             {DNNL_ARG_WORKSPACE, &own->workspace}};
+    cpu_add_primitive(plan, desc, number, arguments, own->relu ? 10 : 9);
+    dnnl_primitive_desc_destroy(desc);
+    if (wants_gradient(plan, number))
+        give(plan, node->inputs[0], &d_input);
+}
+
+/* ---- what has no parameters ---- */
+
+static void build_pool(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_window window = cpu_window(node);
+    dnnl_pooling_desc_t operation;
+
+    cpu_keep(plan,
+             dnnl_pooling_backward_desc_init(&operation, cpu_pool_kind(node), &own->source.desc,
+                                             &own->output.desc, window.strides, window.sides,
+                                             window.before, window.behind),
+             number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->output.desc, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    cpu_add_primitive(plan, desc, number,
+                      (const struct cpu_argument[]){{DNNL_ARG_DIFF_DST, &gradient},
+                                                    {DNNL_ARG_DIFF_SRC, &d_input},
+                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
+                      node->kind == GRAPH_MAX_POOL ? 3 : 2);
+    dnnl_primitive_desc_destroy(desc);
+    give(plan, node->inputs[0], &d_input);
+}
+
+static void build_lrn(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    dnnl_lrn_desc_t operation;
+
+    cpu_keep(plan,
+             dnnl_lrn_backward_desc_init(&operation, dnnl_lrn_across_channels, &own->source.desc,
+                                         &own->source.desc, node->window.height,
+                                         (float)node->lrn_alpha, (float)node->lrn_beta,
+                                         (float)node->lrn_k),
+             number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    cpu_add_primitive(plan, desc, number,
+                      (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
+                                                    {DNNL_ARG_DIFF_DST, &gradient},
+                                                    {DNNL_ARG_DIFF_SRC, &d_input},
+                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
+                      own->workspace.desc.ndims ? 4 : 3);
+    dnnl_primitive_desc_destroy(desc);
+    give(plan, node->inputs[0], &d_input);
+}
+
+/* Each input takes its own channels out of the gradient. */
+static void build_concat(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct graph_node *node = node_of(plan, number);
+    struct cpu_tensor whole = cpu_convert(plan, given, &plan->nodes[number].output.desc, number);
+    dnnl_dims_t offset = {0};
+
+    for (uint32_t i = 0; i < node->input_count && !plan->code; i++) {
+        const dnnl_memory_desc_t *input = &plan->nodes[node->inputs[i]].output.desc;
+        struct cpu_tensor part = {.buffer = whole.buffer};
+        if (dnnl_memory_desc_init_submemory(&part.desc, &whole.desc, input->dims, offset)) {
+            /* A block of channels cannot be cut; the canonical layout can. */
+            const dnnl_memory_desc_t plain = cpu_plain(4, whole.desc.dims);
+            whole = cpu_convert(plan, &whole, &plain, number);
+            part.buffer = whole.buffer;
+            cpu_keep(plan,
+                     dnnl_memory_desc_init_submemory(&part.desc, &whole.desc, input->dims, offset),
+                     number);
+        }
+        const struct cpu_tensor own = cpu_convert(plan, &part, input, number);
+        give(plan, node->inputs[i], &own);
+        offset[1] += input->dims[1];
+    }
+}
+
+static void build_dropout(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+{
+    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->output.desc, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->output.desc);
+
+    cpu_add_step(plan, CPU_DROPOUT_BACKWARD, number, gradient.buffer, d_input.buffer);
+    give(plan, node_of(plan, number)->inputs[0], &d_input);
+}
+
+/* ---- the whole ---- */
+
+/* All gradients up to this node's are final. Its first parameter lies behind its second. */
+static void build_ready(struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_node *node = node_of(plan, number);
+    uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
+
+    if (first == UINT32_MAX)
+        return;
+    const struct graph_parameter *parameter = &plan->model->graph->parameters[first];
+    cpu_add_step(plan, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats =
+        parameter->offset + parameter->count;
+}
+
+static void build_node(struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_node *node = node_of(plan, number);
+    const struct cpu_node *own = &plan->nodes[number];
+    struct cpu_tensor gradient = add_up(plan, number);
+
+    if (own->relu && node->kind != GRAPH_BATCH_NORM)
+        gradient = through_relu(plan, number, &gradient);
+    if (own->absorbed) {
+        give(plan, node->inputs[0], &gradient);
+        return;
+    }
+    switch (node->kind) {
+    case GRAPH_CONVOLUTION:
+    case GRAPH_FULLY_CONNECTED:
+        build_weighted(plan, number, &gradient);
+        break;
+    case GRAPH_BATCH_NORM:
+        build_norm(plan, number, &gradient);
+        break;
+    case GRAPH_RELU:
+        gradient = through_relu(plan, number, &gradient);
+        give(plan, node->inputs[0], &gradient);
+        break;
+    case GRAPH_MAX_POOL:
+    case GRAPH_AVERAGE_POOL:
+        build_pool(plan, number, &gradient);
+        break;
+    case GRAPH_ADD:
+        give(plan, node->inputs[0], &gradient);
+        give(plan, node->inputs[1], &gradient);
+        break;
+    case GRAPH_CONCAT:
+        build_concat(plan, number, &gradient);
+        break;
+    case GRAPH_LRN:
+        build_lrn(plan, number, &gradient);
+        break;
+    case GRAPH_DROPOUT:
+        build_dropout(plan, number, &gradient);
+        break;
+    case GRAPH_INPUT:
+        break;
+    }
+}
+
+void cpu_build_backward(struct cpu_plan *plan)
+{
+    for (uint32_t i = plan->model->graph->node_count; i-- > 1 && !plan->code;) {
+        if (!plan->nodes[i].needs_gradient)
+            continue;
+        build_node(plan, i);
+        build_ready(plan, i);
+    }
+}

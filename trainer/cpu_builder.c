@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cpu.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more. Keeps the error in the plan. */
+static bool grow(struct cpu_plan *plan, void **rows, uint32_t count, uint32_t *capacity,
+                 size_t bytes)
+{
+    if (plan->code)
+        return false;
+    if (count < *capacity)
+        return true;
+    uint32_t larger = *capacity ? 2 * *capacity : 256;
+    void *grown = reallocarray(*rows, larger, bytes);
+    if (!grown) {
+        plan->code = fail(ENOMEM, "out of memory for a plan of %u steps", plan->step_count);
+        return false;
+    }
+    *rows = grown;
+    *capacity = larger;
+    return true;
+}
+
+void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node)
+{
+    if (plan->code || status == dnnl_success)
+        return;
+    plan->code = cpu_check(status, plan->model->graph->nodes[node].name);
+}
+
+/* ---- buffers and tensors ---- */
+
+uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address)
+{
+    if (!grow(plan, (void **)&plan->buffers, plan->buffer_count, &plan->buffer_capacity,
+              sizeof *plan->buffers))
+        return 0;
+    plan->buffers[plan->buffer_count] = (struct cpu_buffer){
+        .place = place, .life = {.first = UINT32_MAX, .bytes = bytes}, .address = address};
+    return plan->buffer_count++;
+}
+
+struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const dnnl_memory_desc_t *desc)
+{
+    return (struct cpu_tensor){
+        .desc = *desc,
+        .buffer = cpu_add_buffer(plan, CPU_ARENA, dnnl_memory_desc_get_size(desc), NULL)};
+}
+
+struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const dnnl_memory_desc_t *desc, void *address)
+{
+    return (struct cpu_tensor){.desc = *desc,
+                               .buffer = cpu_add_buffer(plan, CPU_FOREIGN, 0, address)};
+}
+
+/* The step that is added next needs it. */
+static void touch(struct cpu_plan *plan, uint32_t buffer)
+{
+    if (plan->code || buffer >= plan->buffer_count)
+        return;
+    struct lifetime *life = &plan->buffers[buffer].life;
+    if (life->first == UINT32_MAX)
+        life->first = plan->step_count;
+    life->last = plan->step_count;
+}
+
+/* ---- steps ---- */
+
+struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, uint32_t node,
+                              uint32_t source, uint32_t target)
+{
+    static struct cpu_step nowhere; /* written to after an error, read by nobody */
+
+    touch(plan, source);
+    touch(plan, target);
+    if (!grow(plan, (void **)&plan->steps, plan->step_count, &plan->step_capacity,
+              sizeof *plan->steps))
+        return &nowhere;
+    struct cpu_step *step = &plan->steps[plan->step_count++];
+    *step = (struct cpu_step){.kind = kind, .node = node, .source = source, .target = target};
+    return step;
+}
+
+static dnnl_memory_t add_memory(struct cpu_plan *plan, const dnnl_memory_desc_t *desc,
+                                uint32_t buffer, uint32_t node)
+{
+    dnnl_memory_t memory = NULL;
+
+    if (!grow(plan, (void **)&plan->memories, plan->memory_count, &plan->memory_capacity,
+              sizeof *plan->memories))
+        return NULL;
+    cpu_keep(plan, dnnl_memory_create(&memory, desc, plan->model->engine, DNNL_MEMORY_NONE), node);
+    if (memory)
+        plan->memories[plan->memory_count++] =
+            (struct cpu_memory){.memory = memory, .buffer = buffer};
+    return memory;
+}
+
+void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
+                       const struct cpu_argument *arguments, int count)
+{
+    struct cpu_step step = {.kind = CPU_PRIMITIVE, .node = node};
+
+    assert(count < CPU_ARGUMENTS);
+    if (plan->code)
+        return;
+    cpu_keep(plan, dnnl_primitive_create(&step.primitive, desc), node);
+    for (int i = 0; i < count; i++) {
+        touch(plan, arguments[i].tensor->buffer);
+        step.arguments[step.argument_count++] =
+            (dnnl_exec_arg_t){arguments[i].name, add_memory(plan, &arguments[i].tensor->desc,
+                                                            arguments[i].tensor->buffer, node)};
+    }
+    const dnnl_memory_desc_t scratch = cpu_query(plan, desc, dnnl_query_scratchpad_md);
+    size_t bytes = dnnl_memory_desc_get_size(&scratch);
+    if (bytes > 0) {
+        struct lifetime *life = &plan->buffers[plan->scratch].life;
+        life->bytes = bytes > life->bytes ? bytes : life->bytes;
+        step.arguments[step.argument_count++] =
+            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, add_memory(plan, &scratch, plan->scratch, node)};
+    }
+    struct cpu_step *added = cpu_add_step(plan, CPU_PRIMITIVE, node, UINT32_MAX, UINT32_MAX);
+    if (plan->code)
+        dnnl_primitive_destroy(step.primitive);
+    else
+        *added = step;
+}
+
+/* Scratch memory is ours, so that nothing is allocated while it runs. */
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, bool relu, uint32_t node)
+{
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_post_ops_t behind = NULL;
+
+    cpu_keep(plan, dnnl_primitive_attr_create(&attributes), node);
+    if (!plan->code)
+        cpu_keep(plan,
+                 dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+                 node);
+    if (!plan->code && relu) {
+        cpu_keep(plan, dnnl_post_ops_create(&behind), node);
+        if (!plan->code)
+            cpu_keep(plan, dnnl_post_ops_append_eltwise(behind, 1, dnnl_eltwise_relu, 0, 0), node);
+        if (!plan->code)
+            cpu_keep(plan, dnnl_primitive_attr_set_post_ops(attributes, behind), node);
+        dnnl_post_ops_destroy(behind);
+    }
+    return attributes;
+}
+
+dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
+                                   dnnl_primitive_desc_t hint, bool relu, uint32_t node)
+{
+    dnnl_primitive_desc_t desc = NULL;
+
+    if (plan->code)
+        return NULL;
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, relu, node);
+    if (!plan->code)
+        cpu_keep(
+            plan,
+            dnnl_primitive_desc_create(&desc, operation, attributes, plan->model->engine, hint),
+            node);
+    dnnl_primitive_attr_destroy(attributes);
+    return desc;
+}
+
+dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
+                             dnnl_query_t what)
+{
+    if (plan->code)
+        return (dnnl_memory_desc_t){0};
+    return *dnnl_primitive_desc_query_md(desc, what, 0);
+}
+
+/* ---- layouts ---- */
+
+void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
+                     const struct cpu_tensor *to, uint32_t node)
+{
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, false, node);
+    dnnl_primitive_desc_t desc = NULL;
+
+    if (!plan->code)
+        cpu_keep(plan,
+                 dnnl_reorder_primitive_desc_create(&desc, &from->desc, plan->model->engine,
+                                                    &to->desc, plan->model->engine, attributes),
+                 node);
+    cpu_add_primitive(plan, desc, node,
+                      (const struct cpu_argument[]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, 2);
+    dnnl_primitive_desc_destroy(desc);
+}
+
+struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+                              const dnnl_memory_desc_t *wanted, uint32_t node)
+{
+    if (plan->code || dnnl_memory_desc_equal(&tensor->desc, wanted))
+        return *tensor;
+    struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
+    cpu_add_reorder(plan, tensor, &converted, node);
+    return converted;
+}
+
+/* ---- parameters ---- */
+
+struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
+                                const dnnl_memory_desc_t *wanted, uint32_t node)
+{
+    struct cpu_model *model = plan->model;
+
+    if (plan->code)
+        return (struct cpu_tensor){0};
+    const struct graph_parameter *row = &model->graph->parameters[parameter];
+    if (!model->homes_known && dnnl_memory_desc_get_size(wanted) == row->count * sizeof(float))
+        model->home[parameter] = *wanted;
+    struct cpu_tensor home =
+        cpu_foreign(plan, &model->home[parameter], model->parameters + row->offset);
+    if (plan->code || dnnl_memory_desc_equal(&home.desc, wanted))
+        return home;
+    struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
+    if (!plan->code && !plan->training)
+        plan->buffers[converted.buffer].place = CPU_KEPT;
+    cpu_add_reorder(plan, &home, &converted, node);
+    if (!plan->code)
+        plan->steps[plan->step_count - 1].of_parameters = !plan->training;
+    return converted;
+}
+
+struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,
+                               const dnnl_memory_desc_t *given)
+{
+    const struct cpu_model *model = plan->model;
+
+    if (dnnl_memory_desc_equal(&model->home[parameter], given))
+        return cpu_foreign(plan, given,
+                           model->gradients + model->graph->parameters[parameter].offset);
+    return cpu_add_tensor(plan, given);
+}
+
+void cpu_gradient_done(struct cpu_plan *plan, uint32_t parameter, const struct cpu_tensor *gradient,
+                       uint32_t node)
+{
+    const struct cpu_model *model = plan->model;
+
+    if (plan->code || plan->buffers[gradient->buffer].place == CPU_FOREIGN)
+        return;
+    struct cpu_tensor home =
+        cpu_foreign(plan, &model->home[parameter],
+                    model->gradients + model->graph->parameters[parameter].offset);
+    cpu_add_reorder(plan, gradient, &home, node);
+}

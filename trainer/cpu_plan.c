@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cpu.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "kernels/kernels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- building ---- */
+
+/* Can the node's own primitive compute the ReLU behind it, too? */
+static bool takes_relu(const struct graph *graph, const struct cpu_node *own, uint32_t number)
+{
+    switch (graph->nodes[number].kind) {
+    case GRAPH_CONVOLUTION:
+    case GRAPH_FULLY_CONNECTED:
+    case GRAPH_BATCH_NORM:
+    case GRAPH_ADD:
+        return own->consumers == 1 && graph->nodes[own->consumer].kind == GRAPH_RELU;
+    case GRAPH_INPUT:
+    case GRAPH_RELU:
+    case GRAPH_MAX_POOL:
+    case GRAPH_AVERAGE_POOL:
+    case GRAPH_CONCAT:
+    case GRAPH_LRN:
+    case GRAPH_DROPOUT:
+        break;
+    }
+    return false;
+}
+
+static void look_at_graph(struct cpu_plan *plan)
+{
+    const struct graph *graph = plan->model->graph;
+
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++) {
+            struct cpu_node *input = &plan->nodes[graph->nodes[i].inputs[j]];
+            input->consumers++;
+            input->consumer = i;
+        }
+    for (uint32_t i = 0; i < graph->node_count && !plan->code; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        struct cpu_node *own = &plan->nodes[i];
+        own->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
+        for (uint32_t j = 0; j < node->input_count; j++)
+            own->needs_gradient |= plan->nodes[node->inputs[j]].needs_gradient;
+        own->relu = takes_relu(graph, own, i);
+        if (own->relu)
+            plan->nodes[own->consumer].absorbed = true;
+        own->gradients = memory_array(own->consumers + 1, sizeof *own->gradients);
+        if (!own->gradients)
+            plan->code = -ENOMEM;
+    }
+}
+
+static void forget_nodes(struct cpu_plan *plan)
+{
+    for (uint32_t i = 0; plan->nodes && i < plan->model->graph->node_count; i++) {
+        dnnl_primitive_desc_destroy(plan->nodes[i].forward);
+        free(plan->nodes[i].gradients);
+    }
+    free(plan->nodes);
+    plan->nodes = NULL;
+    dnnl_primitive_attr_destroy(plan->attributes);
+    plan->attributes = NULL;
+}
+
+/* Places of the tensors in the arena and in what the plan keeps for itself. */
+static void place_buffers(struct cpu_plan *plan)
+{
+    struct lifetime *lives = memory_array(plan->buffer_count, sizeof *lives);
+
+    if (!lives) {
+        plan->code = -ENOMEM;
+        return;
+    }
+    plan->buffers[plan->scratch].life.first = 0;
+    plan->buffers[plan->scratch].life.last = plan->step_count;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        struct cpu_buffer *buffer = &plan->buffers[i];
+        if (buffer->place == CPU_KEPT) {
+            buffer->life.offset = plan->kept_bytes;
+            plan->kept_bytes += (buffer->life.bytes + 63) / 64 * 64;
+        } else if (buffer->place == CPU_ARENA) {
+            lives[i] = buffer->life;
+        }
+    }
+    plan->code = lifetimes_plan(lives, plan->buffer_count, &plan->arena_bytes);
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        if (plan->buffers[i].place == CPU_ARENA)
+            plan->buffers[i].life.offset = lives[i].offset;
+    free(lives);
+    if (plan->code == 0 && plan->kept_bytes && posix_memalign(&plan->kept, 64, plan->kept_bytes))
+        plan->code = fail(ENOMEM, "out of memory: %llu bytes of weights",
+                          (unsigned long long)plan->kept_bytes);
+}
+
+static void build(struct cpu_plan *plan)
+{
+    plan->nodes = memory_array(plan->model->graph->node_count, sizeof *plan->nodes);
+    if (!plan->nodes) {
+        plan->code = -ENOMEM;
+        return;
+    }
+    plan->attributes = cpu_attributes(plan, false, 0);
+    plan->scratch = cpu_add_buffer(plan, CPU_ARENA, 0, NULL);
+    look_at_graph(plan);
+    if (plan->code)
+        return;
+    cpu_build_forward(plan);
+    plan->model->homes_known = true;
+    if (plan->training)
+        cpu_build_backward(plan);
+    if (plan->code == 0)
+        place_buffers(plan);
+}
+
+struct cpu_plan *cpu_plan_create(struct cpu_model *model, uint32_t count, bool training)
+{
+    struct cpu_plan *plan = memory_zeroed(sizeof *plan);
+
+    if (!plan)
+        return NULL;
+    plan->model = model;
+    plan->count = count;
+    plan->training = training;
+    build(plan);
+    forget_nodes(plan);
+    if (plan->code) {
+        cpu_plan_destroy(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+void cpu_plan_destroy(struct cpu_plan *plan)
+{
+    if (!plan)
+        return;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        dnnl_primitive_destroy(plan->steps[i].primitive);
+    for (uint32_t i = 0; i < plan->memory_count; i++)
+        dnnl_memory_destroy(plan->memories[i].memory);
+    free(plan->memories);
+    free(plan->buffers);
+    free(plan->steps);
+    free(plan->kept);
+    free(plan);
+}
+
+int cpu_plan_bind(struct cpu_plan *plan, void *arena)
+{
+    int code = 0;
+
+    if (plan->bound == arena)
+        return 0;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        struct cpu_buffer *buffer = &plan->buffers[i];
+        if (buffer->place != CPU_FOREIGN)
+            buffer->address =
+                (char *)(buffer->place == CPU_KEPT ? plan->kept : arena) + buffer->life.offset;
+    }
+    for (uint32_t i = 0; i < plan->memory_count && code == 0; i++)
+        code =
+            cpu_check(dnnl_memory_set_data_handle(plan->memories[i].memory,
+                                                  plan->buffers[plan->memories[i].buffer].address),
+                      "memory");
+    if (code == 0)
+        plan->bound = arena;
+    return code;
+}
+
+/* ---- running ---- */
+
+static void normalise(const struct cpu_plan *plan, const struct cpu_step *step,
+                      const struct cpu_pass *pass)
+{
+    const struct graph_shape *shape = &plan->model->graph->nodes[0].shape;
+
+    kernel_normalise(plan->count, (size_t)shape->height * shape->width, pass->batch->rows,
+                     backend_mean, backend_deviation, plan->buffers[step->target].address);
+}
+
+static void keep_statistics(const struct cpu_plan *plan, const struct cpu_step *step)
+{
+    const struct graph_node *node = &plan->model->graph->nodes[step->node];
+    float *running = plan->model->statistics + plan->model->statistic_offsets[step->node];
+    size_t count = (size_t)plan->count * node->shape.height * node->shape.width;
+
+    kernel_batch_norm_statistics(
+        node->shape.channels, count, node->momentum, plan->buffers[step->source].address,
+        plan->buffers[step->target].address, running, running + node->shape.channels);
+}
+
+static void drop(const struct cpu_plan *plan, const struct cpu_step *step,
+                 const struct cpu_pass *pass)
+{
+    const struct graph_node *node = &plan->model->graph->nodes[step->node];
+    size_t count =
+        (size_t)plan->count * node->shape.channels * node->shape.height * node->shape.width;
+    uint64_t key = kernel_dropout_key(plan->model->seed, pass->batch->step, step->node);
+    const float *source = plan->buffers[step->source].address;
+    float *target = plan->buffers[step->target].address;
+
+    if (step->kind == CPU_DROPOUT) {
+        kernel_dropout(count, key, node->dropout_rate, source, target);
+        return;
+    }
+    memset(target, 0, count * sizeof *target); /* the kernel adds */
+    kernel_dropout_backward(count, key, node->dropout_rate, source, target);
+}
+
+static void find_loss(const struct cpu_plan *plan, const struct cpu_step *step,
+                      const struct cpu_pass *pass)
+{
+    const uint32_t classes = plan->model->graph->classes;
+    const float *logits = plan->buffers[step->source].address;
+
+    if (pass->logits)
+        memcpy(pass->logits, logits, (size_t)plan->count * classes * sizeof *logits);
+    if (!pass->loss)
+        return;
+    struct kernel_loss loss = kernel_cross_entropy(
+        plan->count, classes, logits, pass->batch->labels, pass->label_smoothing,
+        plan->training ? plan->buffers[step->target].address : NULL);
+    *pass->loss = (struct backend_loss){.loss = loss.loss,
+                                        .correct = loss.correct,
+                                        .correct_top5 = loss.correct_top5,
+                                        .counted = loss.counted};
+}
+
+static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
+                    const struct cpu_pass *pass)
+{
+    switch (step->kind) {
+    case CPU_PRIMITIVE:
+        return dnnl_primitive_execute(step->primitive, plan->model->stream, step->argument_count,
+                                      step->arguments)
+                   ? fail(EIO, "backend cpu: oneDNN failed to compute %s",
+                          plan->model->graph->nodes[step->node].name)
+                   : 0;
+    case CPU_NORMALISE:
+        normalise(plan, step, pass);
+        break;
+    case CPU_STATISTICS:
+        keep_statistics(plan, step);
+        break;
+    case CPU_DROPOUT:
+    case CPU_DROPOUT_BACKWARD:
+        drop(plan, step, pass);
+        break;
+    case CPU_LOSS:
+        find_loss(plan, step, pass);
+        break;
+    case CPU_READY:
+        return pass->ready ? pass->ready(pass->context, step->ready_floats) : 0;
+    }
+    return 0;
+}
+
+int cpu_plan_run(struct cpu_plan *plan, const struct cpu_pass *pass)
+{
+    bool parameters_changed = plan->parameter_version != plan->model->parameter_version;
+    int code = 0;
+
+    for (uint32_t i = 0; i < plan->step_count && code == 0; i++)
+        if (parameters_changed || !plan->steps[i].of_parameters)
+            code = run_step(plan, &plan->steps[i], pass);
+    plan->parameter_version = plan->model->parameter_version;
+    return code;
+}
