@@ -78,6 +78,7 @@ static int open_plan(struct engine *engine)
         .partition = (enum plan_partition)job->partition,
         .remainder = (enum plan_remainder)job->remainder,
         .batch_size = (uint32_t)job->batch_size,
+        .memory_bytes = memory_available_bytes(),
     };
 
     return plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
