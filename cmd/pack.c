@@ -103,7 +103,7 @@ const struct command command_pack = {
         "under a temporary name and renamed; after an interruption the same command goes on with "
         "the shards that are missing.",
     .examples =
-        "iobench pack synthetic:count=100k /mnt/set --shards 8\t11 GB of made images\n"
+        "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of made images\n"
         "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tas im2rec does\n"
         "iobench pack train.tar.gz /mnt/lmdb -f lmdb\tfrom an archive, class by folder\n"
         "iobench pack /usr/share/datasets/fashion-mnist /tmp/set\t70,000 small real images\n",

@@ -30,7 +30,7 @@ const struct option_spec verify_options[] = {
     {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
      .summary = "decode each image whole, not only its header"},
     {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
-     .summary = "that read and check; 0: one a CPU"},
+     .zero = "auto", .summary = "that read and check; auto is one a CPU"},
     {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE", .implied = "-",
      .summary = "what was found, as JSON; without FILE on the standard output"},
     {0},
