@@ -174,12 +174,12 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
                   struct sample *sample)
 {
     struct slot slots[SLOTS] = {
-        [IMAGE].key = keys->image ? keys->image : image_key,
-        [IMAGE_OTHER].key = keys->image ? NULL : "image",
-        [LABEL].key = keys->label ? keys->label : label_key,
-        [LABEL_OTHER].key = keys->label ? NULL : "label",
-        [NAME].key = "image/filename",
-        [NAME_OTHER].key = "file_name",
+        [IMAGE] = {.key = keys->image ? keys->image : image_key},
+        [IMAGE_OTHER] = {.key = keys->image ? NULL : "image"},
+        [LABEL] = {.key = keys->label ? keys->label : label_key},
+        [LABEL_OTHER] = {.key = keys->label ? NULL : "label"},
+        [NAME] = {.key = "image/filename"},
+        [NAME_OTHER] = {.key = "file_name"},
     };
     struct protobuf_field value;
 

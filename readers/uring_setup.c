@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/magic.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@ enum {
     SETUP_SINGLE_ISSUER = 1 << 12, /* 6.0 */
     SETUP_DEFER_TASKRUN = 1 << 13, /* 6.1 */
     FLAG_DONTCACHE = 0x80,         /* 6.14 */
+    FUSE_MAGIC = 0x65735546,       /* linux/magic.h since 5.16 */
 };
 
 enum { SQPOLL_IDLE_MS = 50 };
@@ -134,7 +134,7 @@ static bool is_on_fuse(const struct uring *uring)
 {
     struct statfs status;
     int fd = open_probe(uring);
-    bool is_fuse = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC;
+    bool is_fuse = fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == FUSE_MAGIC;
 
     if (fd >= 0)
         close(fd);
