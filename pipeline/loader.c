@@ -226,17 +226,15 @@ static int fail_stuck(const struct loader *loader)
 static int wait_for_something(struct loader *loader, bool blocked)
 {
     uint64_t wait_ns = 100000000; /* a cancelled run is noticed so soon */
+    uint64_t rate_ns = rate_wait_ns(&loader->rate, clock_now_ns());
 
-    if (loader->site.rate_limit_bytes) {
-        uint64_t now_ns = clock_now_ns();
-        uint64_t until_ns = loader->rate_next_ns > now_ns ? loader->rate_next_ns - now_ns : 0;
-        if (!blocked && until_ns < wait_ns)
-            wait_ns = until_ns;
-    }
+    if (rate_ns > 0 && rate_ns < wait_ns)
+        wait_ns = rate_ns;
     if (loader->reader.in_flight > 0)
         return reap(loader, wait_ns);
     if (!blocked) {
-        clock_sleep_ns(wait_ns);
+        if (rate_ns > 0 || !loader->rate.bytes_per_s)
+            clock_sleep_ns(wait_ns);
         return 0;
     }
     if (loader->outstanding == 0)
@@ -444,7 +442,7 @@ static void reset(struct loader *loader)
         arena_reset(loader->arenas[i]);
     loader->window_at = loader->window_count = 0;
     loader->draw_head = loader->draw_tail = loader->outstanding = 0;
-    loader->rate_next_ns = 0;
+    loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
     queue_reset(loader->ready);
     queue_reset(loader->returned);

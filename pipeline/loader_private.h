@@ -7,6 +7,7 @@
 #include "base/queue.h"
 #include "base/thread.h"
 #include "pipeline/loader.h"
+#include "readers/rate.h"
 
 /*
  * Life of a fetch: PENDING in the window -> READING in a block -> READY (bytes there or failed)
@@ -83,8 +84,8 @@ struct loader {
     struct fetch **draw_ring;
     uint64_t draw_head, draw_tail;
 
-    uint64_t outstanding;  /* fetches with workers */
-    uint64_t rate_next_ns; /* when the rate limit allows the next read */
+    uint64_t outstanding; /* fetches with workers */
+    struct rate rate;
 };
 
 /* Start an epoch of the plan. */

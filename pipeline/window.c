@@ -230,23 +230,13 @@ static int submit_run(struct loader *loader, bool single)
     }
     loader->figures.requests++;
     loader->figures.request_bytes += block->request.bytes;
-    if (loader->site.rate_limit_bytes)
-        loader->rate_next_ns +=
-            block->request.bytes * UINT64_C(1000000000) / loader->site.rate_limit_bytes;
+    rate_spend(&loader->rate, block->request.bytes);
     return 1;
 }
 
-/* A bucket of 10 ms: what was not used is lost, so the rate holds over any longer time. */
 static bool rate_allows(struct loader *loader)
 {
-    const uint64_t burst_ns = 10000000;
-
-    if (!loader->site.rate_limit_bytes)
-        return true;
-    uint64_t now_ns = clock_now_ns();
-    if (loader->rate_next_ns + burst_ns < now_ns)
-        loader->rate_next_ns = now_ns - burst_ns;
-    return loader->rate_next_ns <= now_ns;
+    return !loader->rate.bytes_per_s || rate_wait_ns(&loader->rate, clock_now_ns()) == 0;
 }
 
 int window_submit(struct loader *loader, bool *blocked)

@@ -212,6 +212,9 @@ struct handle *handles_take(struct handles *handles, uint32_t shard)
         if (!handle)
             return NULL;
         handle->shard = shard;
+        handle->path = handles->catalog->shards[shard].path;
+        handle->bytes = handles->catalog->shards[shard].bytes;
+        handle->mtime_ns = handles->catalog->shards[shard].mtime_ns;
         handles->where[shard] = (uint32_t)(handle - handles->all) + 1;
     }
     handle->users++;
@@ -236,18 +239,18 @@ void handles_give(struct handles *handles, struct handle *handle)
 
 /* Compare with what was indexed, and with what was opened. AT_STATX_DONT_SYNC: never a round trip
  * to a server. A file that was renamed over has no name left. */
-static int check_file(const struct shard *shard, struct handle *handle)
+static int check_file(struct handle *handle)
 {
     struct statx now;
     int fd = handle->fd < 0 ? AT_FDCWD : handle->fd;
 
-    if (statx(fd, handle->fd < 0 ? shard->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+    if (statx(fd, handle->fd < 0 ? handle->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
               STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     int64_t mtime_ns = now.stx_mtime.tv_sec * INT64_C(1000000000) + now.stx_mtime.tv_nsec;
     if (!handle->opened)
         handle->inode = now.stx_ino;
-    if (now.stx_size != shard->bytes || mtime_ns != shard->mtime_ns || now.stx_nlink == 0 ||
+    if (now.stx_size != handle->bytes || mtime_ns != handle->mtime_ns || now.stx_nlink == 0 ||
         now.stx_ino != handle->inode)
         return -ESTALE;
     return 0;
@@ -256,7 +259,7 @@ static int check_file(const struct shard *shard, struct handle *handle)
 /* The descriptor is not needed any longer once the file is mapped. */
 static int map_file(const struct handles *handles, struct handle *handle)
 {
-    uint64_t bytes = handles->catalog->shards[handle->shard].bytes;
+    uint64_t bytes = handle->bytes;
 
     if (bytes > 0) {
         void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, handle->fd, 0);
@@ -279,7 +282,7 @@ int handles_open_flags(const struct handles *handles)
 
 static int prepare_file(const struct handles *handles, struct handle *handle)
 {
-    int code = check_file(&handles->catalog->shards[handle->shard], handle);
+    int code = check_file(handle);
 
     if (code)
         return code;
@@ -303,18 +306,17 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
 
 int handle_open(const struct handles *handles, struct handle *handle)
 {
-    const struct shard *shard = &handles->catalog->shards[handle->shard];
     int code = 0;
 
     pthread_mutex_lock(&handle->lock);
     if (!handle->opened) {
-        int fd = open(shard->path, handles_open_flags(handles));
+        int fd = open(handle->path, handles_open_flags(handles));
         code = fd < 0 ? -errno : handle_adopt(handles, handle, fd);
     } else {
         uint64_t now_ns = clock_now_ns();
         if (now_ns - handle->checked_ns > RECHECK_NS) {
             handle->checked_ns = now_ns;
-            code = check_file(shard, handle);
+            code = check_file(handle);
         }
     }
     pthread_mutex_unlock(&handle->lock);

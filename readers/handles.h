@@ -19,6 +19,10 @@
 
 struct handle {
     uint32_t shard;
+    /* Copies from the catalog, which may be gone when an open() that was given up returns. */
+    const char *path;
+    uint64_t bytes;
+    int64_t mtime_ns;
     bool opened;
     bool opening;       /* for who opens without waiting */
     int fd;             /* -1 until handle_open(), and when mapped */

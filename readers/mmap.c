@@ -77,7 +77,7 @@ static int cause_of_fault(const struct pool_job *job)
 {
     struct stat now;
 
-    if (stat(job->path, &now))
+    if (stat(job->handle->path, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     return (uint64_t)now.st_size < job->handle->map_bytes ? -ESTALE : -EIO;
 }

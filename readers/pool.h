@@ -15,7 +15,6 @@
 struct pool_job {
     const struct handles *handles;
     struct handle *handle; /* open */
-    const char *path;
     uint64_t offset;
     uint32_t bytes, needed;
     void *buffer;
