@@ -88,6 +88,17 @@ tests_fuzz_fuzz_texts_SOURCES = tests/fuzz/fuzz_texts.c
 tests_fuzz_fuzz_texts_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_texts_LDADD = $(LIBIOBENCH_LIBS)
 
+check_PROGRAMS += tests/fuzz/replay_telemetry
+TESTS += tests/fuzz/replay_telemetry
+tests_fuzz_replay_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c tests/fuzz/replay.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_replay_telemetry_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/telemetry"'
+tests_fuzz_replay_telemetry_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_telemetry
+tests_fuzz_fuzz_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c
+tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_telemetry_LDADD = $(LIBIOBENCH_LIBS)
+
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus
 
 # The pictures of the decoder's corpus.
