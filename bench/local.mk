@@ -28,3 +28,7 @@ bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)
 
 EXTRA_DIST += bench/decode_peers.py bench/loaders.py
+
+noinst_PROGRAMS += bench/telemetry
+bench_telemetry_SOURCES = bench/telemetry.c
+bench_telemetry_LDADD = $(LIBIOBENCH_LIBS)

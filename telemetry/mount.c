@@ -21,7 +21,7 @@ bool mount_unescape(struct text word, char *copy, size_t copy_bytes)
             letter = (char)((word.at[0] - '0') * 64 + (word.at[1] - '0') * 8 + (word.at[2] - '0'));
             word.at += 3;
         }
-        if (used == copy_bytes - 1)
+        if (letter == '\0' || used == copy_bytes - 1)
             return false;
         copy[used++] = letter;
     }
@@ -50,7 +50,7 @@ bool mount_parse(struct text line, struct mount *mount)
     if (!text_u64(&line, &number) || !text_u64(&line, &number) || !text_word(&line, &word) ||
         !parse_device(word, mount) || !text_word(&line, &word) || /* its root: not needed */
         !text_word(&line, &word) || !mount_unescape(word, mount->point, sizeof mount->point) ||
-        !text_word(&line, &word))
+        mount->point[0] != '/' || !text_word(&line, &word))
         return false;
     text_copy(word, mount->options, sizeof mount->options);
     do /* optional fields, up to a dash */

@@ -13,7 +13,7 @@ struct mount {
 };
 
 /* Blanks, newlines and backslashes are written as three octal digits there. False when it does not
- * fit. */
+ * fit, or holds a NUL. */
 bool mount_unescape(struct text word, char *copy, size_t copy_bytes);
 
 /* One line of mountinfo; false when it is none, or a name in it does not fit. */
