@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+/* Asked once, it stops in good order; asked again, at once. */
 static void on_signal(int signal)
 {
     (void)signal;
@@ -58,8 +59,8 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
     printf("\n%s samples, %s of images, from %s\n", words_count(figures->samples, samples),
            bytes_text(figures->image_bytes, bytes, sizeof bytes), figures->source);
     if (figures->skipped)
-        printf("%s damaged samples were left out, one of them: %s\n",
-               words_count(figures->skipped, skipped), figures->first_skipped);
+        printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
+               figures->skipped == 1 ? " was" : "s were; one of them", figures->first_skipped);
     words_rate(seconds > 0 ? (double)figures->samples / seconds : 0, rate);
     words_rate(seconds > 0 ? (double)figures->image_bytes / seconds / 1048576 : 0, mib);
     printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
@@ -70,7 +71,7 @@ static int pack_command(const struct invocation *invocation)
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
     const struct pack_observer observer = {.progress = show, .context = &line};
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct plugin_choice format;
     struct pack_figures figures;
 

@@ -23,6 +23,7 @@ struct watcher {
     json_t *faults; /* NULL when no JSON is wanted */
 };
 
+/* Asked once, it stops in good order; asked again, at once. */
 static void on_signal(int signal)
 {
     (void)signal;
@@ -103,7 +104,7 @@ static int verify_command(const struct invocation *invocation)
                               .faults = job->json ? json_array() : NULL};
     const struct verify_observer observer = {
         .progress = show, .fault = take_fault, .context = &watcher};
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct verify_figures figures;
 
     job->path = invocation->operands[0];

@@ -18,6 +18,7 @@
 /* What open() is told. */
 struct origin_site {
     uint64_t threads;
+    bool skip;        /* go on past damage that open() meets */
     uint64_t quality; /* of JPEGs that a source must make itself, 1..100 */
     /* Told now and then while open() looks around; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
@@ -30,7 +31,9 @@ struct origin_traits {
     uint64_t image_bytes; /* of all samples, or a good guess */
     uint64_t fingerprint; /* differs when the samples do: sizes and times of the files, seeds */
     bool in_order;
-    char what[192]; /* for people: "lmdb, 1 shard" */
+    uint64_t skipped;        /* places of damage that open() went past */
+    char first_skipped[512]; /* one of them */
+    char what[192];          /* for people: "lmdb, 1 shard" */
 };
 
 /* Memory of one sample, reused for the next. A sample points into it. */

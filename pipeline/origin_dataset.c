@@ -44,6 +44,16 @@ static int dataset_detect(const char *path)
     return surest;
 }
 
+static int skip_fault(void *context, const struct catalog_fault *fault)
+{
+    struct origin_traits *traits = context;
+
+    if (traits->skipped++ == 0)
+        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.300s: offset %llu: %.150s",
+                 fault->path, (unsigned long long)fault->offset, fault->what);
+    return 0;
+}
+
 static int dataset_open(void *state, const void *settings, const char *path,
                         const struct origin_site *site, struct origin_traits *traits)
 {
@@ -51,7 +61,9 @@ static int dataset_open(void *state, const void *settings, const char *path,
     const char *text = asked->format;
     struct dataset *dataset = state;
     struct format_scan scan = {.progress = site->progress,
-                               .progress_context = site->progress_context};
+                               .progress_context = site->progress_context,
+                               .fault = site->skip ? skip_fault : NULL,
+                               .fault_context = traits};
 
     if (strcmp(text, "auto") == 0) {
         const struct plugin *format = format_detect(path);

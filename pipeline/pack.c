@@ -103,6 +103,7 @@ static int choose_source(struct pack *pack)
     const struct pack_job *job = pack->job;
     struct origin *origin = &pack->origin;
     const struct origin_site site = {.threads = pack->threads,
+                                     .skip = job->on_error == PACK_SKIP,
                                      .quality = job->quality,
                                      .progress = tell_look,
                                      .progress_context = pack};
@@ -135,8 +136,9 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
         return fail(EINVAL, "%llu samples cannot fill %llu shards", (unsigned long long)pack->count,
                     (unsigned long long)job->shards);
     if (most > 0 && job->shards > (uint64_t)most)
-        return fail(EINVAL, "%s is one of %d shard%s, not %llu", pack->format.plugin->name, most,
-                    most == 1 ? "" : "s", (unsigned long long)job->shards);
+        return fail(EINVAL, "a data set of format %s has at most %d shard%s, not %llu",
+                    pack->format.plugin->name, most, most == 1 ? "" : "s",
+                    (unsigned long long)job->shards);
     uint64_t wanted = job->shards;
     if (wanted == 0) {
         uint64_t bytes = (uint64_t)((double)pack->origin.traits.image_bytes * (double)pack->count /
@@ -354,9 +356,13 @@ static void count_up(struct pack *pack)
     figures->shards = pack->target.shards;
     figures->skipped = counter_get(&pack->site.skipped);
     figures->samples = counter_get(&pack->site.samples) - figures->skipped;
+    figures->skipped += pack->origin.traits.skipped;
     figures->image_bytes = counter_get(&pack->site.bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
-    memcpy(figures->first_skipped, pack->site.first_skipped, sizeof figures->first_skipped);
+    memcpy(figures->first_skipped,
+           pack->site.first_skipped[0] ? pack->site.first_skipped
+                                       : pack->origin.traits.first_skipped,
+           sizeof figures->first_skipped);
 }
 
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,

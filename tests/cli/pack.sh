@@ -90,6 +90,8 @@ expect 1 "$IOBENCH" pack made made
 says "the same"
 expect 1 "$IOBENCH" pack made more --shards 61
 says "cannot fill"
+expect 1 "$IOBENCH" pack made more --format files --shards 2
+says "at most 1 shard, not 2"
 expect 2 "$IOBENCH" pack made more --format nosuch
 expect 2 "$IOBENCH" pack made
 : >file
@@ -115,5 +117,12 @@ printf 'X' | dd of=hurt/train-00001-of-00003 bs=1 seek=2000 conv=notrunc 2>/dev/
 expect 1 "$IOBENCH" pack hurt mended
 says "hurt/train-00001-of-00003: offset 0:"
 expect 0 "$IOBENCH" pack hurt mended --on-error skip
-says "59 samples" "1 damaged"
+says "59 samples" "1 damaged sample was left out: hurt/train-00001"
+expect 0 "$IOBENCH" pack made records -f recordio
+offset=$("$IOBENCH" inspect records | sed -n 's/^record 2 .* at \([0-9]*\):.*/\1/p')
+printf 'XXXX' | dd of=records/train.rec bs=1 seek="$offset" conv=notrunc 2>/dev/null
+expect 1 "$IOBENCH" pack records --from recordio:idx=no unframed
+says "train.rec: offset $offset: "
+expect 0 "$IOBENCH" pack records unframed --on-error skip
+says "59 samples" "records/train.rec: offset $offset: "
 exit 0
