@@ -205,7 +205,6 @@ static int run_rank(struct measuring *m, uint32_t rank)
         m->slots = memory_array(plan.traits.slots, sizeof *m->slots);
         code = m->slots ? 0 : -ENOMEM;
     }
-    m->turn++; /* a rank's first epoch follows on no other */
     for (uint64_t epoch = 0; code == 0 && epoch < m->terms->epochs; epoch++)
         code = run_epoch(m, &plan, rank, epoch);
     plan_close(&plan);

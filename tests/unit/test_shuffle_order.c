@@ -37,7 +37,7 @@ static const struct {
     {"mxnet-chunk:4096", ELASTIC, 0x08b0eabe6e0f06b2},
     {"mxnet-chunk:8192,permute=yes", ELASTIC, 0x44dc56cdf1217ae2},
     {"tfdata:16,interleave=3", 0, 0x55eaac54b8e3cd10},
-    {"tfdata:50,interleave=20,length=4,files=no", 0, 0x99a48ea7a310fa09},
+    {"tfdata:50,interleave=3,length=4,files=no", 0, 0x38138ecd04beef7c},
     {"dali:16", 0, 0x799d392885fea636},
     {"webdataset:40,initial=10", 0, 0x34d3293f5b653211},
     {"ffcv:pages=4,page=4096", 0, 0x361b1e00586d184a},
@@ -380,6 +380,30 @@ static void orders_never_change(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Where counts divide there is nothing to pad or to drop. */
+static void counts_that_divide_have_no_remainder(void **unused)
+{
+    struct catalog *catalog = outline_create(480, 12, 1000, 300);
+
+    (void)unused;
+    for (size_t s = 0; s < COUNT; s++)
+        for (int partition = 0; partition < 5; partition++)
+            for (int remainder = 0; remainder < 3; remainder++) {
+                struct plan_scope scope = {.catalog = catalog,
+                                           .ranks = 4,
+                                           .partition = (enum plan_partition)partition,
+                                           .remainder = (enum plan_remainder)remainder,
+                                           .batch_size = 10};
+                if ((scope.partition == PLAN_ELASTIC && !(strategies[s].kind & ELASTIC)) ||
+                    strncmp(strategies[s].text, "mxnet-chunk", 11) == 0)
+                    continue;
+                struct order order = one_rank(strategies[s].text, &scope, 0);
+                assert_int_equal(order.count, scope.partition == PLAN_REPLICATED ? 480 : 120);
+                free(order.records);
+            }
+    catalog_destroy(catalog);
+}
+
 /* In LMDB neighbours by key need not be neighbours in the file. */
 static void offsets_need_not_rise(void **unused)
 {
@@ -471,6 +495,7 @@ int main(void)
         cmocka_unit_test(orders_follow_from_seed_epoch_and_rank),
         cmocka_unit_test(seeking_costs_what_is_held),
         cmocka_unit_test(orders_never_change),
+        cmocka_unit_test(counts_that_divide_have_no_remainder),
         cmocka_unit_test(offsets_need_not_rise),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(presets_name_orders_that_exist),
