@@ -50,3 +50,5 @@ EXTRA_PROGRAMS += tests/golden/order
 tests_golden_order_SOURCES = tests/golden/order.c
 tests_golden_order_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += tests/golden/peer_shuffle.py
+
+EXTRA_DIST += tests/golden/make_trainer.py tests/golden/trainer.golden

@@ -23,3 +23,19 @@ UNIT_TESTS += tests/unit/test_cpu
 tests_unit_test_cpu_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_unit_test_cpu_LDADD = $(UNIT_LIBS)
 endif
+
+# These take every backend there is.
+UNIT_TESTS += tests/unit/test_backend
+tests_unit_test_backend_SOURCES = tests/unit/test_backend.c \
+	tests/unit/training.h tests/unit/unit.h
+tests_unit_test_backend_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_trainer_golden
+tests_unit_test_trainer_golden_SOURCES = tests/unit/test_trainer_golden.c \
+	tests/unit/training.h tests/unit/unit.h
+tests_unit_test_trainer_golden_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_overfit
+tests_unit_test_overfit_SOURCES = tests/unit/test_overfit.c \
+	tests/unit/training.h tests/unit/unit.h
+tests_unit_test_overfit_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What trainer/backend.h promises, of every backend there is: repeatable to the bit, resumable,
+ * gradients final when said to be, and the same sums as the reference kernels.
+ */
+#include "tests/unit/training.h"
+
+#include "kernels/kernels.h"
+
+#include <errno.h>
+
+enum { SIDE = 16, CLASSES = 6, BATCH = 4 };
+
+static const struct backend_update sgd = {
+    .recipe = BACKEND_SGD, .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
+
+/* Runs a body with each backend that works here, on a small network with dropout in it. */
+static void each_backend(void (*body)(const char *backend, struct graph *graph))
+{
+    for (const struct plugin *const *plugin = backend_registry; *plugin; plugin++) {
+        if (plugin_usable(*plugin)) {
+            print_message("%s: not on this machine: %s\n", (*plugin)->name, fail_reason());
+            continue;
+        }
+        struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
+        uint32_t x = graph_convolution(graph, "conv1", 0, 16, graph_square(3, 1, 1), 1, false);
+        x = graph_relu(graph, graph_batch_norm(graph, "bn1", x, 1));
+        uint32_t y = graph_convolution(graph, "conv2", x, 16, graph_square(3, 1, 1), 1, true);
+        x = graph_relu(graph, graph_add(graph, x, graph_batch_norm(graph, "bn2", y, 1)));
+        x = graph_dropout(graph, graph_max_pool(graph, x, graph_square(2, 2, 0)), 0.4);
+        graph_fully_connected(graph, "fc", x, CLASSES);
+        assert_int_equal(graph_seal(graph), 0);
+        body((*plugin)->name, graph);
+        graph_destroy(graph);
+    }
+}
+
+static void train(struct training *training, uint64_t first, uint64_t count)
+{
+    for (uint64_t step = first; step < first + count; step++) {
+        training_batch(training, step);
+        training_step(training, 0.1);
+        training_update(training, &sgd);
+    }
+}
+
+struct saved {
+    float *parameters, *momenta, *statistics, *gradients;
+};
+
+static struct saved save(struct training *training)
+{
+    const struct graph *graph = training->graph;
+    const size_t floats = graph->parameter_floats;
+    struct saved saved = {calloc(floats, sizeof(float)), calloc(floats, sizeof(float)),
+                          calloc(graph->statistic_floats, sizeof(float)),
+                          calloc(floats, sizeof(float))};
+
+    assert_int_equal(backend_save(&training->backend, saved.parameters, saved.momenta,
+                                  saved.statistics, saved.gradients),
+                     0);
+    return saved;
+}
+
+static void forget(struct saved *saved)
+{
+    free(saved->parameters);
+    free(saved->momenta);
+    free(saved->statistics);
+    free(saved->gradients);
+}
+
+static void assert_same(const struct graph *graph, struct saved a, struct saved b)
+{
+    const size_t bytes = graph->parameter_floats * sizeof(float);
+
+    assert_memory_equal(a.parameters, b.parameters, bytes);
+    assert_memory_equal(a.momenta, b.momenta, bytes);
+    assert_memory_equal(a.statistics, b.statistics, graph->statistic_floats * sizeof(float));
+    forget(&a);
+    forget(&b);
+}
+
+static void same_bits(const char *backend, struct graph *graph)
+{
+    struct training training[2];
+
+    for (int i = 0; i < 2; i++) {
+        training_start(&training[i], backend, graph, BATCH, 5, 0);
+        training_load(&training[i]);
+        train(&training[i], 0, 3);
+    }
+    assert_same(graph, save(&training[0]), save(&training[1]));
+    training_end(&training[0]);
+    training_end(&training[1]);
+}
+
+static void the_same_seed_gives_the_same_bits(void **unused)
+{
+    (void)unused;
+    each_backend(same_bits);
+}
+
+static void resumed(const char *backend, struct graph *graph)
+{
+    struct training whole, part, rest;
+
+    training_start(&whole, backend, graph, BATCH, 5, 0);
+    training_load(&whole);
+    train(&whole, 0, 4);
+
+    training_start(&part, backend, graph, BATCH, 5, 0);
+    training_load(&part);
+    train(&part, 0, 2);
+    struct saved saved = save(&part);
+    training_start(&rest, backend, graph, BATCH, 5, 0);
+    assert_int_equal(backend_load(&rest.backend, saved.parameters, saved.momenta, saved.statistics),
+                     0);
+    train(&rest, 2, 2);
+    assert_same(graph, save(&whole), save(&rest));
+    forget(&saved);
+    training_end(&whole);
+    training_end(&part);
+    training_end(&rest);
+}
+
+static void training_resumes_bit_for_bit(void **unused)
+{
+    (void)unused;
+    each_backend(resumed);
+}
+
+/* ---- gradients ---- */
+
+struct watched {
+    const float *gradients;
+    float *seen;
+    uint64_t done;
+    int calls;
+};
+
+static int keep_final(void *context, uint64_t done)
+{
+    struct watched *watched = context;
+
+    memcpy(watched->seen + watched->done, watched->gradients + watched->done,
+           (done - watched->done) * sizeof(float));
+    watched->done = done;
+    return ++watched->calls < 100 ? 0 : -ECANCELED;
+}
+
+static void final_gradients(const char *backend, struct graph *graph)
+{
+    struct training training;
+    struct backend_memory memory;
+    struct backend_loss loss;
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    training_batch(&training, 0);
+    backend_memory(&training.backend, &memory);
+    struct watched watched = {memory.gradients, calloc(graph->parameter_floats, sizeof(float)), 0,
+                              0};
+    assert_int_equal(
+        backend_step(&training.backend, &training.batch, 0, keep_final, &watched, &loss), 0);
+    assert_true(watched.calls >= 3);
+    assert_int_equal(watched.done, graph->parameter_floats);
+    assert_memory_equal(watched.seen, memory.gradients, graph->parameter_floats * sizeof(float));
+    watched = (struct watched){memory.gradients, watched.seen, 0, 99};
+    assert_int_equal(
+        backend_step(&training.backend, &training.batch, 0, keep_final, &watched, &loss),
+        -ECANCELED); /* what the exchange says comes back */
+    free(watched.seen);
+    training_end(&training);
+}
+
+static void gradients_said_to_be_final_are(void **unused)
+{
+    (void)unused;
+    each_backend(final_gradients);
+}
+
+static double distance(const float *a, const float *b, uint64_t count)
+{
+    double apart = 0, norm = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        apart += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        norm += (double)b[i] * b[i];
+    }
+    return sqrt(apart / (norm > 0 ? norm : 1));
+}
+
+/* Rows without a label and rows beyond count have no part in loss and gradients. */
+static void partial(const char *backend, struct graph *graph)
+{
+    struct training full, small;
+
+    training_start(&full, backend, graph, BATCH, 5, 0);
+    training_load(&full);
+    training_batch(&full, 0);
+    full.batch.count = BATCH - 1;
+    full.labels[1] = -1;
+    struct backend_loss loss = training_step(&full, 0.1);
+    assert_int_equal(loss.counted, BATCH - 2);
+
+    training_start(&small, backend, graph, BATCH - 1, 5, 0);
+    training_load(&small);
+    training_batch(&small, 0);
+    small.labels[1] = -1;
+    struct backend_loss right = training_step(&small, 0.1);
+    assert_true(fabs(loss.loss - right.loss) < 1e-5);
+    struct saved a = save(&full), b = save(&small);
+    assert_true(distance(a.gradients, b.gradients, graph->parameter_floats) < 1e-4);
+    forget(&a);
+
+    for (int i = 0; i < BATCH - 1; i++)
+        full.labels[i] = -1;
+    loss = training_step(&full, 0.1);
+    assert_true(loss.loss == 0 && loss.counted == 0);
+    a = save(&full);
+    for (uint64_t i = 0; i < graph->parameter_floats; i++)
+        assert_true(a.gradients[i] == 0);
+    forget(&a);
+    forget(&b);
+    training_end(&full);
+    training_end(&small);
+}
+
+static void partial_batches_count_what_they_have(void **unused)
+{
+    (void)unused;
+    each_backend(partial);
+}
+
+static void bad_labels(const char *backend, struct graph *graph)
+{
+    struct training training;
+    struct backend_loss loss;
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    training_batch(&training, 7);
+    training.labels[2] = CLASSES;
+    assert_int_equal(backend_step(&training.backend, &training.batch, 0, NULL, NULL, &loss),
+                     -EINVAL);
+    assert_non_null(strstr(fail_reason(), "row 2 of step 7 has label 6"));
+    training.labels[2] = -2;
+    assert_int_equal(backend_infer(&training.backend, &training.batch, NULL, &loss), -EINVAL);
+    training_end(&training);
+}
+
+static void labels_that_are_no_class_are_refused(void **unused)
+{
+    (void)unused;
+    each_backend(bad_labels);
+}
+
+/* ---- inference, dropout ---- */
+
+static void inferred(const char *backend, struct graph *graph)
+{
+    struct training training;
+    float logits[2][BATCH * CLASSES];
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    train(&training, 0, 2);
+    struct saved before = save(&training);
+    assert_int_equal(backend_infer(&training.backend, &training.batch, logits[0], NULL), 0);
+    assert_same(graph, before, save(&training));
+
+    /* A backend opened for inference alone says the same, and needs less memory. */
+    const struct backend_site site = {.graph = graph, .batch_size = BATCH};
+    struct backend alone;
+    struct backend_memory with, without;
+    before = save(&training);
+    assert_int_equal(backend_open(&alone, &training.choice, &site), 0);
+    assert_int_equal(backend_load(&alone, before.parameters, NULL, before.statistics), 0);
+    assert_int_equal(backend_infer(&alone, &training.batch, logits[1], NULL), 0);
+    assert_true(distance(logits[1], logits[0], BATCH * CLASSES) < 1e-5);
+    backend_memory(&training.backend, &with);
+    backend_memory(&alone, &without);
+    assert_true(without.activation_bytes < with.activation_bytes);
+    forget(&before);
+    backend_close(&alone);
+    training_end(&training);
+}
+
+static void inference_changes_nothing(void **unused)
+{
+    (void)unused;
+    each_backend(inferred);
+}
+
+static double loss_of(const char *backend, struct graph *graph, uint64_t seed, uint64_t step)
+{
+    struct training training;
+
+    training_start(&training, backend, graph, BATCH, seed, 0);
+    training_load(&training);
+    training_batch(&training, 0);
+    training.batch.step = step;
+    double loss = training_step(&training, 0).loss;
+    training_end(&training);
+    return loss;
+}
+
+static void dropped(const char *backend, struct graph *graph)
+{
+    const double loss = loss_of(backend, graph, 5, 0);
+
+    assert_true(fabs(loss_of("reference", graph, 5, 0) - loss) < 1e-4 * loss);
+    assert_true(fabs(loss_of(backend, graph, 6, 0) - loss) > 1e-3 * loss);
+    assert_true(fabs(loss_of(backend, graph, 5, 1) - loss) > 1e-3 * loss);
+}
+
+static void dropout_is_the_same_on_every_backend(void **unused)
+{
+    (void)unused;
+    each_backend(dropped);
+}
+
+/* ---- updates ---- */
+
+/* What a step of the recipe must make of saved arrays. */
+static void update_saved(const struct graph *graph, const struct backend_update *update,
+                         struct saved *saved)
+{
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        const bool decays = parameter->kind == GRAPH_WEIGHT;
+        float *weight = saved->parameters + parameter->offset;
+        float *momenta = saved->momenta + parameter->offset;
+        const float *gradient = saved->gradients + parameter->offset;
+        if (update->recipe == BACKEND_SGD)
+            kernel_sgd(parameter->count, update->rate, update->momentum, decays ? update->decay : 0,
+                       update->gradient_scale, gradient, weight, momenta);
+        else
+            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
+                        decays ? update->decay : 0, decays ? update->eta : 0,
+                        update->gradient_scale, gradient, weight, momenta);
+    }
+}
+
+static void updated(const char *backend, struct graph *graph)
+{
+    const struct backend_update updates[] = {
+        {BACKEND_SGD, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
+        {BACKEND_LARS, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
+        {BACKEND_LARS, 0.5, 0, 0.8, 0.3, 0.2, 0.5},
+    };
+    struct training training;
+
+    training_start(&training, backend, graph, BATCH, 5, 0);
+    training_load(&training);
+    train(&training, 0, 1); /* momenta are not 0 */
+    for (int i = 0; i < 3; i++) {
+        training_batch(&training, 1);
+        training_step(&training, 0);
+        struct saved expected = save(&training);
+        update_saved(graph, &updates[i], &expected);
+        training_update(&training, &updates[i]);
+        struct saved ours = save(&training);
+        assert_true(distance(ours.parameters, expected.parameters, graph->parameter_floats) < 1e-6);
+        assert_true(distance(ours.momenta, expected.momenta, graph->parameter_floats) < 1e-6);
+        forget(&expected);
+        forget(&ours);
+    }
+    training_end(&training);
+}
+
+static void updates_are_as_the_kernels_have_them(void **unused)
+{
+    (void)unused;
+    each_backend(updated);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_gives_the_same_bits),
+        cmocka_unit_test(training_resumes_bit_for_bit),
+        cmocka_unit_test(gradients_said_to_be_final_are),
+        cmocka_unit_test(partial_batches_count_what_they_have),
+        cmocka_unit_test(labels_that_are_no_class_are_refused),
+        cmocka_unit_test(inference_changes_nothing),
+        cmocka_unit_test(dropout_is_the_same_on_every_backend),
+        cmocka_unit_test(updates_are_as_the_kernels_have_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

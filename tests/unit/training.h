@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A backend with a network, weights and images of the documented generator: the same that
+ * tests/golden/make_trainer.py makes. */
+#ifndef IOBENCH_TESTS_TRAINING_H
+#define IOBENCH_TESTS_TRAINING_H
+
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/random.h"
+#include "trainer/backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum training_stream {
+    TRAINING_PARAMETERS,
+    TRAINING_IMAGES,
+    TRAINING_LABELS,
+    TRAINING_PROJECTIONS,
+    TRAINING_PLACES,
+};
+
+struct training {
+    struct graph *graph; /* the caller's */
+    struct plugin_choice choice;
+    struct backend backend;
+    struct backend_batch batch;
+    uint8_t *rows;
+    int32_t *labels;
+};
+
+static inline uint64_t training_key(enum training_stream stream, uint64_t number)
+{
+    return random_hash(20240607, stream, number);
+}
+
+static inline uint64_t training_bits(uint64_t key, uint64_t index)
+{
+    return random_mix(key + index * 0x9e3779b97f4a7c15u);
+}
+
+/* Mean 0, deviation 1, uniform; 24 bits. */
+static inline double training_spread(uint64_t key, uint64_t index)
+{
+    return ((double)(training_bits(key, index) >> 40) * 0x1p-24 - 0.5) * sqrt(12);
+}
+
+/* The images and labels of a step, into training->batch. */
+static inline void training_batch(struct training *training, uint64_t step)
+{
+    const struct graph_shape *shape = &training->graph->nodes[0].shape;
+    const size_t bytes = (size_t)training->batch.count * shape->height * shape->width * 3;
+    const uint64_t images = training_key(TRAINING_IMAGES, step);
+    const uint64_t labels = training_key(TRAINING_LABELS, step);
+
+    for (size_t i = 0; i < bytes; i++)
+        training->rows[i] = (uint8_t)(training_bits(images, i) >> 56);
+    for (uint32_t i = 0; i < training->batch.count; i++)
+        training->labels[i] = (int32_t)(training_bits(labels, i) % training->graph->classes);
+    training->batch.step = step;
+}
+
+static inline double training_deviation(const struct graph *graph,
+                                        const struct graph_parameter *parameter)
+{
+    const struct graph_node *node = &graph->nodes[parameter->node];
+
+    if (parameter->kind != GRAPH_WEIGHT)
+        return 0.1;
+    uint64_t fan_in = parameter->count / node->shape.channels;
+    return sqrt((node->kind == GRAPH_CONVOLUTION ? 2.0 : 1.0) / (double)fan_in);
+}
+
+/* Parameters unlike those training starts from, so that every one of them counts. */
+static inline void training_load(struct training *training)
+{
+    const struct graph *graph = training->graph;
+    float *values = calloc(graph->parameter_floats, sizeof *values);
+
+    for (uint32_t i = 0; i < graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &graph->parameters[i];
+        const double deviation = training_deviation(graph, parameter);
+        const uint64_t key = training_key(TRAINING_PARAMETERS, i);
+        double center = 0;
+        if (parameter->kind == GRAPH_GAMMA)
+            center = strstr(parameter->name, "bn3.gamma") ? 0.25 : 1;
+        for (uint64_t j = 0; j < parameter->count; j++)
+            values[parameter->offset + j] = (float)(center + deviation * training_spread(key, j));
+    }
+    if (backend_load(&training->backend, values, NULL, NULL))
+        fail_msg("load: %s", fail_reason());
+    free(values);
+}
+
+/* threads: 0 is all CPUs; tests that compute for long take 1, since threads that wait for each
+ * other on a busy machine take far longer. */
+static inline void training_start(struct training *training, const char *backend,
+                                  struct graph *graph, uint32_t batch_size, uint64_t seed,
+                                  uint32_t threads)
+{
+    const struct graph_shape *shape = &graph->nodes[0].shape;
+    const struct backend_site site = {.graph = graph,
+                                      .batch_size = batch_size,
+                                      .training = true,
+                                      .seed = seed,
+                                      .threads = threads};
+
+    *training = (struct training){.graph = graph, .batch.count = batch_size};
+    if (plugin_choose("backend", backend_registry, backend, &training->choice) ||
+        backend_open(&training->backend, &training->choice, &site))
+        fail_msg("%s: %s", backend, fail_reason());
+    training->rows = calloc((size_t)batch_size * shape->height * shape->width, 3);
+    training->labels = calloc(batch_size, sizeof *training->labels);
+    training->batch.rows = training->rows;
+    training->batch.labels = training->labels;
+}
+
+static inline void training_end(struct training *training)
+{
+    backend_close(&training->backend);
+    plugin_release(&training->choice);
+    free(training->rows);
+    free(training->labels);
+}
+
+static inline struct backend_loss training_step(struct training *training, double smoothing)
+{
+    struct backend_loss loss;
+
+    if (backend_step(&training->backend, &training->batch, smoothing, NULL, NULL, &loss))
+        fail_msg("step: %s", fail_reason());
+    return loss;
+}
+
+static inline void training_update(struct training *training, const struct backend_update *update)
+{
+    if (backend_update(&training->backend, update))
+        fail_msg("update: %s", fail_reason());
+}
+
+static inline struct graph *training_graph(const char *network, uint32_t side, uint32_t classes)
+{
+    const struct network *found = network_find(network);
+    struct graph *graph = found ? found->build(side, classes) : NULL;
+
+    if (!graph)
+        fail_msg("%s: %s", network, fail_reason());
+    return graph;
+}
+
+#endif
