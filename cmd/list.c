@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench list: every plug-in, and whether it works on this machine.
+ * iobench list: every plug-in, and whether it works on this machine; and the networks.
  */
 #include "base/fail.h"
 #include "cmd/commands.h"
@@ -8,6 +8,7 @@
 #include "cmd/families.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
+#include "trainer/graph.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -23,6 +24,8 @@ static const struct option_spec list_options[] = {
      .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
+
+static const char networks_name[] = "networks";
 
 static json_t *options_of(const struct option_spec *row)
 {
@@ -59,12 +62,79 @@ static json_t *members_of(const struct family *family)
     return members;
 }
 
+/* False when there is no memory for it. */
+static bool network_cost(const struct network *network, struct graph_cost *cost)
+{
+    struct graph *graph = network->build(network->side, network->classes);
+
+    if (graph)
+        *cost = graph_cost(graph);
+    graph_destroy(graph);
+    return graph != NULL;
+}
+
+static double gflop(uint64_t macs)
+{
+    return (double)macs * 2e-9;
+}
+
+static json_t *networks_json(void)
+{
+    json_t *networks = json_array();
+
+    for (int i = 0; network_registry[i]; i++) {
+        const struct network *network = network_registry[i];
+        struct graph_cost cost;
+        json_t *member = json_object();
+        json_object_set_new(member, "name", json_string(network->name));
+        json_object_set_new(member, "summary", json_string(network->summary));
+        json_object_set_new(member, "source", json_string(network->source));
+        json_object_set_new(member, "side", json_integer(network->side));
+        json_object_set_new(member, "classes", json_integer(network->classes));
+        json_array_append_new(networks, member);
+        if (!network_cost(network, &cost))
+            continue;
+        json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
+        json_object_set_new(member, "forward_gflop", json_real(gflop(cost.forward_macs)));
+        json_object_set_new(member, "training_gflop", json_real(gflop(cost.training_macs)));
+        json_object_set_new(member, "activation_bytes",
+                            json_integer((json_int_t)cost.activation_bytes));
+    }
+    return networks;
+}
+
+static void print_networks(void)
+{
+    printf("%s: what a trainer computes, with its cost an image\n", networks_name);
+    printf("  %-14s%6s%14s%16s%17s%17s  %s\n", "", "side", "parameters", "forward GFLOP",
+           "training GFLOP", "activations MiB", "");
+    for (int i = 0; network_registry[i]; i++) {
+        const struct network *network = network_registry[i];
+        struct graph_cost cost;
+        if (!network_cost(network, &cost)) {
+            printf("  %-14s-> %s\n", network->name, fail_reason());
+            continue;
+        }
+        printf("  %-14s%6u%14llu%16.3f%17.3f%17.2f  %s\n", network->name, network->side,
+               (unsigned long long)cost.parameters, gflop(cost.forward_macs),
+               gflop(cost.training_macs), (double)cost.activation_bytes / (1 << 20),
+               network->summary);
+    }
+}
+
+static bool wanted(const char *only, const char *name)
+{
+    return !only || strcmp(only, name) == 0;
+}
+
 static json_t *json_of(const char *only)
 {
     json_t *document = json_object();
 
+    if (wanted(only, networks_name))
+        json_object_set_new(document, networks_name, networks_json());
     for (const struct family *family = family_table; family->name; family++)
-        if (!only || strcmp(only, family->name) == 0)
+        if (wanted(only, family->name))
             json_object_set_new(document, family->name, members_of(family));
     return document;
 }
@@ -87,10 +157,11 @@ static int list_run(const struct invocation *invocation)
     const struct list_settings *settings = invocation->settings;
     const char *only = invocation->count ? invocation->operands[0] : NULL;
     struct nearest nearest = nearest_start(only ? only : "");
-    bool found = !only;
+    bool found = wanted(only, networks_name);
 
+    nearest_offer(&nearest, networks_name);
     for (const struct family *family = family_table; family->name; family++) {
-        found = found || strcmp(only, family->name) == 0;
+        found = found || wanted(only, family->name);
         nearest_offer(&nearest, family->name);
     }
     if (!found) {
@@ -102,22 +173,26 @@ static int list_run(const struct invocation *invocation)
         return json_file_write(settings->json, json_of(only)) ? command_failed(invocation)
                                                               : COMMAND_OK;
     for (const struct family *family = family_table; family->name; family++) {
-        if (only && strcmp(only, family->name) != 0)
+        if (!wanted(only, family->name))
             continue;
-        if (!only && family != family_table)
-            putchar('\n');
         print_family(family);
+        if (!only)
+            putchar('\n');
     }
+    if (wanted(only, networks_name))
+        print_networks();
     return COMMAND_OK;
 }
 
 const struct command command_list = {
     .name = "list",
-    .summary = "name the readers, formats, shuffles, decoders and trainers there are",
+    .summary = "name the readers, formats, shuffles, decoders, trainers and networks there are",
     .operands = "[FAMILY]",
     .operands_maximum = 1,
     .description = "Names every plug-in with what it is for, and says which of them do not work "
-                   "on this machine and why. 'iobench --help=all' has their options.",
+                   "on this machine and why. 'iobench --help=all' has their options. 'iobench list "
+                   "networks' has what each network has and costs an image: parameters, GFLOP (two "
+                   "a multiply-accumulate) and the memory that activations take while training.",
     .options = list_options,
     .settings_size = sizeof(struct list_settings),
     .run = list_run,

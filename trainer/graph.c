@@ -321,8 +321,11 @@ struct graph_cost graph_cost(const struct graph *graph)
         uint64_t plane = (uint64_t)node->shape.height * node->shape.width;
         cost.activation_bytes += node->shape.channels * plane * sizeof(float);
         /* Each weight is used once an output pixel; a fully connected layer has one. */
-        if (node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED)
-            cost.forward_macs += graph->parameters[node->weight].count * plane;
+        if (node->kind != GRAPH_CONVOLUTION && node->kind != GRAPH_FULLY_CONNECTED)
+            continue;
+        uint64_t macs = graph->parameters[node->weight].count * plane;
+        cost.forward_macs += macs;
+        cost.training_macs += macs * (node->inputs[0] == 0 ? 2 : 3);
     }
     return cost;
 }

@@ -105,6 +105,7 @@ struct graph {
 struct graph_cost {
     uint64_t parameters;
     uint64_t forward_macs;     /* multiply-accumulates of convolutions and fc; as published */
+    uint64_t training_macs;    /* with both gradients; the image's own is not computed */
     uint64_t activation_bytes; /* all node outputs kept for backward, FP32 */
 };
 

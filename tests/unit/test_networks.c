@@ -33,6 +33,18 @@ static void parameters_and_operations_are_as_published(void **unused)
     }
 }
 
+/* ResNet-50: 24.30 GFLOP an image trained, at two a multiply-accumulate. */
+static void training_costs_three_times_forward_but_for_the_image(void **unused)
+{
+    const struct network *network = network_find("resnet50");
+    struct graph *graph = network->build(224, 1000);
+    struct graph_cost cost = graph_cost(graph);
+
+    (void)unused;
+    assert_true(fabs((double)cost.training_macs * 2e-9 - 24.30) < 0.01);
+    graph_destroy(graph);
+}
+
 /* Finished gradients must be a growing prefix of the arena. */
 static void parameters_lie_in_backward_order(void **unused)
 {
@@ -97,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_and_operations_are_as_published),
+        cmocka_unit_test(training_costs_three_times_forward_but_for_the_image),
         cmocka_unit_test(parameters_lie_in_backward_order),
         cmocka_unit_test(starting_values_are_as_asked),
         cmocka_unit_test(a_network_that_does_not_fit_is_refused),
