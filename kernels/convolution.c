@@ -80,7 +80,6 @@ static struct span span_of(const struct chunk *chunk, const struct place *place,
     span.at = ((int64_t)plane * window->in_height + row) * window->in_width + place->x;
     span.high = left < window->width ? (uint32_t)left : window->width;
     span.low = place->x < 0 ? (uint32_t)-place->x : 0;
-    span.low = span.low < span.high ? span.low : span.high;
     return span;
 }
 
