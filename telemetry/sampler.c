@@ -82,7 +82,7 @@ static int add_by_name(struct sampler *sampler, const char *name, const struct p
 static int add_named(struct sampler *sampler, const struct sampler_site *site)
 {
     struct text names = text_of_string(site->names), name;
-    char copy[64];
+    char copy[4096 + 64]; /* an option may be a path */
     int code = 0;
 
     while (code == 0 && text_until(&names, ',', &name))
