@@ -106,8 +106,8 @@ static json_t *networks_json(void)
 static void print_networks(void)
 {
     printf("%s: what a trainer computes, with its cost an image\n", networks_name);
-    printf("  %-14s%6s%14s%16s%17s%17s  %s\n", "", "side", "parameters", "forward GFLOP",
-           "training GFLOP", "activations MiB", "");
+    printf("  %-14s%6s%14s%16s%17s%17s\n", "", "side", "parameters", "forward GFLOP",
+           "training GFLOP", "activations MiB");
     for (int i = 0; network_registry[i]; i++) {
         const struct network *network = network_registry[i];
         struct graph_cost cost;
@@ -131,11 +131,11 @@ static json_t *json_of(const char *only)
 {
     json_t *document = json_object();
 
-    if (wanted(only, networks_name))
-        json_object_set_new(document, networks_name, networks_json());
     for (const struct family *family = family_table; family->name; family++)
         if (wanted(only, family->name))
             json_object_set_new(document, family->name, members_of(family));
+    if (wanted(only, networks_name))
+        json_object_set_new(document, networks_name, networks_json());
     return document;
 }
 
