@@ -17,6 +17,7 @@
 #include "cmd/synthetic.h"
 #include "pipeline/pack.h"
 #include "report/report.h"
+#include "shuffle/preset.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -44,6 +45,54 @@ static int apply_command_line(const struct invocation *invocation, struct job *j
     return code;
 }
 
+static int apply_preset(const char *name, struct job *job)
+{
+    const struct preset *preset = preset_find(name);
+    char names[128] = "";
+    size_t used = 0;
+    int code = 0;
+
+    for (int i = 0; !preset && preset_table[i].name && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 preset_table[i].name);
+    if (!preset)
+        return fail(EINVAL, "--as: there is no framework '%s'; there are: %s", name, names);
+    for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
+        code = option_set(job_options, job, preset->settings[i].option, preset->settings[i].value,
+                          "--as");
+    return code;
+}
+
+/* Defaults, the preset when there is one, the section of a job file when there is one, and the
+ * command line, each over what was before it. */
+static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
+                const char *preset, struct job *job)
+{
+    option_release(job_options, job);
+    *job = (struct job){0};
+    int code = option_defaults(job_options, job);
+    if (code == 0 && preset)
+        code = apply_preset(preset, job);
+    if (code == 0 && jobfile)
+        code = jobfile_apply(jobfile, section, job_options, job);
+    if (code == 0)
+        code = apply_command_line(invocation, job);
+    return code;
+}
+
+/* The preset itself is named by one of the later two. */
+static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
+                            size_t section, struct job *job)
+{
+    int code = fill(invocation, jobfile, section, NULL, job);
+    char *preset = code == 0 && job->as ? strdup(job->as) : NULL;
+
+    if (preset)
+        code = fill(invocation, jobfile, section, preset, job);
+    free(preset);
+    return code;
+}
+
 static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
                        size_t section, struct jobs *jobs)
 {
@@ -54,11 +103,7 @@ static int add_section(const struct invocation *invocation, const struct jobfile
     jobs->jobs = grown;
     struct job *job = &jobs->jobs[jobs->count++];
     *job = (struct job){0};
-    int code = option_defaults(job_options, job);
-    if (code == 0)
-        code = jobfile_apply(jobfile, section, job_options, job);
-    if (code == 0)
-        code = apply_command_line(invocation, job);
+    int code = fill_with_preset(invocation, jobfile, section, job);
     if (code == 0 && !job->label)
         code = option_set(job_options, job, "label", jobfile->sections[section].name, "label");
     return code;
@@ -233,6 +278,8 @@ static int run_run(const struct invocation *invocation)
     if (from_files) {
         jobs = (struct jobs){0};
         code = load_jobfiles(invocation, &jobs);
+    } else {
+        code = fill_with_preset(invocation, NULL, 0, jobs.jobs);
     }
     if (code == 0)
         code = check_jobs(&jobs);

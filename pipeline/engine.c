@@ -27,6 +27,7 @@ struct engine {
     void *rows;
     size_t rows_bytes;
     uint32_t workers;
+    struct job_place resume;
     struct stage_figures stage_before; /* at the start of the epoch */
     uint64_t decode_wait_before_ns;
 };
@@ -115,7 +116,7 @@ static int build(struct engine *engine, struct result *result)
     uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
     int code;
 
-    if ((code = open_plan(engine)))
+    if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)))
         return code;
     size_t row_bytes;
     code = stage_row_bytes(&plugins->decoder, &row_bytes);
@@ -148,6 +149,8 @@ static int build(struct engine *engine, struct result *result)
         .rate_limit_bytes = job->rate_limit_bytes,
         .limit_samples = job->limit_samples,
         .epochs_max = engine->site.epochs_max,
+        .resume_epoch = engine->resume.epoch,
+        .resume_draw = engine->resume.sample,
         .alignment = job->direct ? 4096 : 512,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
     });
@@ -302,7 +305,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (!job->overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
     uint64_t draws = 0;
-    int code = batcher_wait_epoch(engine->batcher, epoch->epoch, &draws);
+    int code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);
     uint64_t batches = (draws + job->batch_size - 1) / job->batch_size;
     uint64_t next_tick_ns = epoch->start_ns + tick_ns;
     while (code == 0 && epoch->batches < batches) {
@@ -329,9 +332,9 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     int code = 0;
 
     for (uint64_t i = 0; engine->site.job->overlap_epochs && i < epochs; i++)
-        loader_begin(engine->loader, i);
+        loader_begin(engine->loader, engine->resume.epoch + i);
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
-        run->epochs[i] = (struct result_epoch){.epoch = i};
+        run->epochs[i] = (struct result_epoch){.epoch = engine->resume.epoch + i};
         code = run_epoch(engine, hooks, &run->epochs[i]);
         if (code == 0)
             run->epoch_count++;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const drop_choices[] = {"no", "yes", "strict", NULL};
@@ -25,6 +26,9 @@ const struct option_spec job_options[] = {
      .summary = "file or folder of the data set; without it a synthetic set is made once and kept"},
     {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
      .summary = "how samples lie in files; auto looks at names and first bytes"},
+    {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
+     .summary = "format, order, partition and reader as mxnet, horovod-tensorflow or caffe2 has "
+                "them; other options change single ones"},
     {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
      .summary = "end each epoch after so many samples"},
     {"crc", 0, OPTION_FLAG, FIELD(check_crc), .fallback = "yes",
@@ -52,6 +56,8 @@ const struct option_spec job_options[] = {
      .section = "In which order", .summary = "order of the samples of an epoch"},
     {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
      .summary = "the same seed gives the same order and the same crops"},
+    {"resume-at", 0, OPTION_TEXT, FIELD(resume_at), .metavar = "EPOCH:SAMPLE",
+     .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
     {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
      .summary = "the data set is shared by so many processes"},
     {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
@@ -134,9 +140,28 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader)
     return option_set(reader->plugin->options, reader->settings, "direct", "yes", "--direct");
 }
 
+int job_resume(const struct job *job, struct job_place *place)
+{
+    unsigned long long epoch, sample;
+    int end = 0;
+
+    *place = (struct job_place){0};
+    if (!job->resume_at)
+        return 0;
+    if (sscanf(job->resume_at, "%llu:%llu%n", &epoch, &sample, &end) != 2 ||
+        job->resume_at[end] != '\0')
+        return fail(EINVAL, "--resume-at: '%s' is not EPOCH:SAMPLE, as in 3:25600", job->resume_at);
+    if (sample % job->batch_size)
+        return fail(EINVAL, "--resume-at: sample %llu is not at the start of a batch of %llu",
+                    sample, (unsigned long long)job->batch_size);
+    *place = (struct job_place){.epoch = epoch, .sample = sample};
+    return 0;
+}
+
 static int check(const struct job *job)
 {
     struct plugin_choice format;
+    struct job_place place;
 
     if (job->rank >= job->ranks)
         return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
@@ -146,6 +171,9 @@ static int check(const struct job *job)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
     if (job->json && job->csv && strcmp(job->json, "-") == 0 && strcmp(job->csv, "-") == 0)
         return fail(EINVAL, "--json - and --csv - cannot both have the standard output");
+    int resumes = job_resume(job, &place);
+    if (resumes)
+        return resumes;
     if (strcmp(job->format, "auto") == 0)
         return 0;
     int code = plugin_choose("format", format_registry, job->format, &format);

@@ -17,9 +17,10 @@ enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
 
 struct job {
     /* what */
-    char *data;             /* NULL: a synthetic set is made once and kept */
-    char *format;           /* "auto" or NAME[:options] */
-    char *label;            /* free text kept in the result */
+    char *data;   /* NULL: a synthetic set is made once and kept */
+    char *format; /* "auto" or NAME[:options] */
+    char *label;  /* free text kept in the result */
+    char *as;     /* a preset of shuffle/preset.h, applied by whoever parses, before all else */
     uint64_t limit_samples; /* stop an epoch after so many; 0: all */
     /* how it is read */
     char *reader;
@@ -37,6 +38,7 @@ struct job {
     int remainder; /* enum plan_remainder */
     uint64_t ranks, rank;
     uint64_t seed;
+    char *resume_at; /* "EPOCH:SAMPLE", see job_resume(); NULL: from the start */
     /* what is done with it */
     char *decode;
     uint64_t threads; /* decode workers; 0: one a CPU */
@@ -57,6 +59,13 @@ struct job {
 };
 
 extern const struct option_spec job_options[];
+
+/* Where the first epoch of a run starts. sample is a whole number of batches, so that every batch
+ * is what it would have been. 0, or -EINVAL with a reason. */
+struct job_place {
+    uint64_t epoch, sample;
+};
+int job_resume(const struct job *job, struct job_place *place);
 
 /* The plug-ins a job names, chosen and checked against each other. */
 struct job_plugins {

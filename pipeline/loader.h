@@ -36,8 +36,10 @@ struct loader_site {
     uint64_t rate_limit_bytes; /* per second; 0: none */
     uint64_t limit_samples;    /* draws of an epoch; 0: all */
     uint64_t epochs_max;       /* of one run */
-    uint32_t alignment;        /* of memory: 4096 for direct reads, else 512 */
-    bool skip_errors;          /* a record that cannot be read is delivered with its error */
+    uint64_t resume_epoch;     /* this epoch starts at draw resume_draw */
+    uint64_t resume_draw;
+    uint32_t alignment; /* of memory: 4096 for direct reads, else 512 */
+    bool skip_errors;   /* a record that cannot be read is delivered with its error */
 };
 
 /* One record on its way. A worker holds it between loader_take() and loader_return(). */

@@ -24,6 +24,12 @@ int window_begin(struct loader *loader, uint64_t epoch)
         return code;
     loader->figures.plan_ns = loader->site.plan->begin_ns;
     loader->draws = plan_draws(loader->site.plan);
+    if (epoch == loader->site.resume_epoch && loader->site.resume_draw) {
+        code = plan_seek(loader->site.plan, loader->site.resume_draw);
+        if (code)
+            return code;
+        loader->draws -= loader->site.resume_draw;
+    }
     if (loader->site.limit_samples && loader->draws > loader->site.limit_samples)
         loader->draws = loader->site.limit_samples;
     loader->epoch = epoch;

@@ -22,7 +22,7 @@ const struct preset preset_table[] = {
      * 256 KiB at a time. Under Horovod each process runs that over all files, its seed aside. */
     {.name = "horovod-tensorflow",
      .summary = "Horovod with TensorFlow: TFRecord, ten readers a rank, every rank reads all files",
-     .settings = {{"format", "tfrecord"},
+     .settings = {{"format", "shards"},
                   {"shuffle", "tfdata:10000,interleave=10"},
                   {"partition", "replicated"},
                   {"reader", "pread:threads=10"},
