@@ -103,7 +103,8 @@ void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const 
                       const float deviation[3], real *output);
 
 void kernel_relu(size_t count, const real *input, real *output);
-/* The gradient at 0 is 0. */
+/* The gradient at 0 is 0. What is no number stays none, so that a training that went wrong shows.
+ */
 void kernel_relu_backward(size_t count, const real *output, const real *d_output, real *d_input);
 
 void kernel_add(size_t count, const real *a, const real *b, real *sum);

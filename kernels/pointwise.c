@@ -18,13 +18,13 @@ void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const 
 void kernel_relu(size_t count, const real *input, real *output)
 {
     for (size_t i = 0; i < count; i++)
-        output[i] = input[i] > 0 ? input[i] : 0;
+        output[i] = input[i] < 0 ? 0 : input[i];
 }
 
 void kernel_relu_backward(size_t count, const real *output, const real *d_output, real *d_input)
 {
     for (size_t i = 0; i < count; i++)
-        d_input[i] += output[i] > 0 ? d_output[i] : 0;
+        d_input[i] += output[i] <= 0 ? 0 : d_output[i];
 }
 
 void kernel_add(size_t count, const real *a, const real *b, real *sum)

@@ -62,7 +62,7 @@ static int check_batch(const struct backend *backend, const struct backend_batch
         if (batch->labels[i] < -1 || batch->labels[i] >= (int64_t)classes)
             return fail(EINVAL,
                         "row %u of step %llu has label %d, the network has classes 0 to %u; "
-                        "choose --classes to fit the data set",
+                        "give the network as many classes as the data set has",
                         i, (unsigned long long)batch->step, batch->labels[i], classes - 1);
     return 0;
 }

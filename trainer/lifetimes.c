@@ -20,14 +20,6 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b; /* the same plan everywhere */
 }
 
-static int by_offset(const void *left, const void *right)
-{
-    const struct lifetime *a = *(struct lifetime *const *)left;
-    const struct lifetime *b = *(struct lifetime *const *)right;
-
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
 /* The lowest gap between those placed before (sorted by offset) that live at the same time. */
 static uint64_t lowest_gap(struct lifetime *const *placed, uint32_t count,
                            const struct lifetime *wanted)
@@ -53,15 +45,20 @@ int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
 
     if (!order)
         return -ENOMEM;
+    /* Behind i: by size, to come. Before i: by offset, placed. */
     for (uint32_t i = 0; i < count; i++)
         order[i] = &lifetimes[i];
     qsort(order, count, sizeof(*order), by_size);
     *total = 0;
     for (uint32_t i = 0; i < count && order[i]->bytes > 0; i++) {
-        order[i]->offset = lowest_gap(order, i, order[i]);
-        uint64_t end = order[i]->offset + order[i]->bytes;
+        struct lifetime *next = order[i];
+        next->offset = lowest_gap(order, i, next);
+        uint64_t end = next->offset + next->bytes;
         *total = end > *total ? end : *total;
-        qsort(order, i + 1, sizeof(*order), by_offset);
+        uint32_t place = i;
+        for (; place > 0 && order[place - 1]->offset > next->offset; place--)
+            order[place] = order[place - 1];
+        order[place] = next;
     }
     free(order);
     return 0;

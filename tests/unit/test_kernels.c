@@ -413,6 +413,18 @@ static void pointwise_kernels_differentiate(void **unused)
         differentiate(&checks[i]);
 }
 
+static void relu_lets_no_number_vanish(void **unused)
+{
+    const real input[] = {-1, 0, 1, (real)NAN}, ones[] = {1, 1, 1, 1};
+    real output[4], gradient[4] = {0};
+
+    (void)unused;
+    kernel_relu(4, input, output);
+    kernel_relu_backward(4, output, ones, gradient);
+    assert_true(output[0] == 0 && output[1] == 0 && output[2] == 1 && isnan(output[3]));
+    assert_true(gradient[0] == 0 && gradient[1] == 0 && gradient[2] == 1);
+}
+
 /* What is dropped depends on seed, step and node, and is the asked part. */
 static void dropout_masks_are_fair_and_differ(void **unused)
 {
@@ -593,6 +605,7 @@ int main(void)
         cmocka_unit_test(batch_norm_differentiates),
         cmocka_unit_test(batch_norm_keeps_statistics),
         cmocka_unit_test(pointwise_kernels_differentiate),
+        cmocka_unit_test(relu_lets_no_number_vanish),
         cmocka_unit_test(dropout_masks_are_fair_and_differ),
         cmocka_unit_test(images_are_normalised_by_channel),
         cmocka_unit_test(fully_connected_differentiates),
