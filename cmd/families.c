@@ -3,7 +3,7 @@
 
 #include "decode/decoder.h"
 #include "formats/format.h"
-#include "pipeline/origin.h"
+#include "pack/origin.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"

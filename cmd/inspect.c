@@ -2,7 +2,7 @@
  *
  * iobench inspect: says what a data set is.
  */
-#include "pipeline/inspect.h"
+#include "pack/inspect.h"
 
 #include "base/bytes.h"
 #include "base/memory.h"

@@ -2,7 +2,7 @@
  *
  * iobench pack: makes or converts a data set.
  */
-#include "pipeline/pack.h"
+#include "pack/pack.h"
 
 #include "base/bytes.h"
 #include "cmd/commands.h"

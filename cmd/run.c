@@ -15,7 +15,7 @@
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/synthetic.h"
-#include "pipeline/pack.h"
+#include "pack/pack.h"
 #include "report/report.h"
 #include "shuffle/preset.h"
 

@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "cmd/line.h"
 #include "dataset/synthesis.h"
-#include "pipeline/pack.h"
+#include "pack/pack.h"
 #include "report/words.h"
 
 #include <ctype.h>

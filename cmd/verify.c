@@ -2,7 +2,7 @@
  *
  * iobench verify: checks every record of a data set.
  */
-#include "pipeline/verify.h"
+#include "pack/verify.h"
 
 #include "base/bytes.h"
 #include "base/fail.h"

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pipeline/picture.h"
+#include "pack/picture.h"
 
 #include <errno.h>
 

@@ -9,6 +9,7 @@ allowed() {
     dataset | kernels | telemetry | cachectl) echo base ;;
     readers | formats | shuffle) echo base dataset ;;
     decode | trainer) echo base kernels ;;
+    pack) echo base dataset readers formats ;;
     pipeline) echo base dataset readers formats shuffle decode trainer telemetry cachectl ;;
     report) echo base pipeline ;;
     cmd | bench | tests) echo "$FOLDERS" ;;

@@ -9,10 +9,10 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
-#include "pipeline/manifest.h"
-#include "pipeline/origin.h"
-#include "pipeline/pack.h"
-#include "pipeline/picture.h"
+#include "pack/manifest.h"
+#include "pack/origin.h"
+#include "pack/pack.h"
+#include "pack/picture.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * Any order, except that in a compressed shard going back means inflating it anew. One thread;
  * each thread its own.
  */
-#ifndef IOBENCH_PIPELINE_CURSOR_H
-#define IOBENCH_PIPELINE_CURSOR_H
+#ifndef IOBENCH_PACK_CURSOR_H
+#define IOBENCH_PACK_CURSOR_H
 
 #include "dataset/catalog.h"
 

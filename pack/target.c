@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/target.h"
+#include "pack/target.h"
 
 #include "base/bytes.h"
 #include "base/fail.h"

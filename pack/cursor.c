@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/cursor.h"
+#include "pack/cursor.h"
 
 #include "base/fail.h"
 #include "base/file.h"

@@ -4,8 +4,8 @@
  * header of the image or all of it. It does not stop at a fault; it tells each one, in the order
  * of the files, to an observer. It prints nothing.
  */
-#ifndef IOBENCH_PIPELINE_VERIFY_H
-#define IOBENCH_PIPELINE_VERIFY_H
+#ifndef IOBENCH_PACK_VERIFY_H
+#define IOBENCH_PACK_VERIFY_H
 
 #include "base/option.h"
 

@@ -7,8 +7,8 @@
  * open() and close() on one thread; read() on many at once, each with a cursor of its own, unless
  * the source is in_order: then one thread, numbers only going up. After close, all is gone.
  */
-#ifndef IOBENCH_PIPELINE_ORIGIN_H
-#define IOBENCH_PIPELINE_ORIGIN_H
+#ifndef IOBENCH_PACK_ORIGIN_H
+#define IOBENCH_PACK_ORIGIN_H
 
 #include "base/plugin.h"
 #include "dataset/sample.h"

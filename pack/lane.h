@@ -3,12 +3,12 @@
  * lane: writes one shard: producers bring samples in any order, the lane's own thread appends them
  * in theirs. A ring of slots bounds the memory. Private to pack.
  */
-#ifndef IOBENCH_PIPELINE_LANE_H
-#define IOBENCH_PIPELINE_LANE_H
+#ifndef IOBENCH_PACK_LANE_H
+#define IOBENCH_PACK_LANE_H
 
 #include "base/atomic.h"
 #include "formats/format.h"
-#include "pipeline/origin.h"
+#include "pack/origin.h"
 
 #include <pthread.h>
 

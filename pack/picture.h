@@ -4,8 +4,8 @@
  * into a JPEG. For pack, verify and inspect; the decoders of the clock are in decode/. It keeps no
  * state: any thread. Parsed as hostile.
  */
-#ifndef IOBENCH_PIPELINE_PICTURE_H
-#define IOBENCH_PIPELINE_PICTURE_H
+#ifndef IOBENCH_PACK_PICTURE_H
+#define IOBENCH_PACK_PICTURE_H
 
 #include "dataset/sample.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the source family, for pipeline/registry.c alone. */
-#ifndef IOBENCH_PIPELINE_PLUGINS_H
-#define IOBENCH_PIPELINE_PLUGINS_H
+ * The members of the source family, for pack/registry.c alone. */
+#ifndef IOBENCH_PACK_PLUGINS_H
+#define IOBENCH_PACK_PLUGINS_H
 
-#include "pipeline/origin.h"
+#include "pack/origin.h"
 
 extern const struct origin_ops origin_dataset;
 extern const struct origin_ops origin_archive;

@@ -4,7 +4,7 @@
  * ring until those before it are told. Invariant: pieces [told, taken) are in
  * ring[piece % PIECES], and taken <= told + PIECES.
  */
-#include "pipeline/verify.h"
+#include "pack/verify.h"
 
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "formats/format.h"
-#include "pipeline/cursor.h"
-#include "pipeline/picture.h"
+#include "pack/cursor.h"
+#include "pack/picture.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,8 +5,8 @@
  * after each. A shard counts only while its size and time are still those of its line; a last line
  * cut off by a crash is ignored. One thread at a time.
  */
-#ifndef IOBENCH_PIPELINE_MANIFEST_H
-#define IOBENCH_PIPELINE_MANIFEST_H
+#ifndef IOBENCH_PACK_MANIFEST_H
+#define IOBENCH_PACK_MANIFEST_H
 
 #include <stdbool.h>
 #include <stdint.h>

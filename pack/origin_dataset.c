@@ -2,13 +2,13 @@
  *
  * A data set of any format as a source. Its records are its samples.
  */
-#include "pipeline/plugins.h"
+#include "pack/plugins.h"
 
 #include "base/fail.h"
 #include "base/option.h"
 #include "base/random.h"
 #include "formats/format.h"
-#include "pipeline/cursor.h"
+#include "pack/cursor.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * target: the place a data set is made in: is it free, may what is there be replaced, is there
  * room, what did an interrupted pack leave. Private to pack; one thread.
  */
-#ifndef IOBENCH_PIPELINE_TARGET_H
-#define IOBENCH_PIPELINE_TARGET_H
+#ifndef IOBENCH_PACK_TARGET_H
+#define IOBENCH_PACK_TARGET_H
 
 #include "formats/format.h"
 

@@ -2,7 +2,7 @@
  *
  * Made images as a source: dataset/synthesis.h, one maker a cursor.
  */
-#include "pipeline/plugins.h"
+#include "pack/plugins.h"
 
 #include "base/fail.h"
 #include "base/option.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/inspect.h"
+#include "pack/inspect.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
 #include "formats/format.h"
-#include "pipeline/cursor.h"
-#include "pipeline/picture.h"
+#include "pack/cursor.h"
+#include "pack/picture.h"
 
 #include <errno.h>
 #include <stddef.h>

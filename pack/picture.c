@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/picture.h"
+#include "pack/picture.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

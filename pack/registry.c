@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sources of pack, in the order users see them. The first one reads data sets. */
-#include "pipeline/plugins.h"
+#include "pack/plugins.h"
 
 const struct plugin *const origin_registry[] = {
     &origin_dataset.plugin,

@@ -4,13 +4,13 @@
  * ready; claimed <= written + LANE_SLOTS. A slot belongs to the producer that claimed its place
  * until it is ready, then to the writer.
  */
-#include "pipeline/lane.h"
+#include "pack/lane.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "pipeline/picture.h"
+#include "pack/picture.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/pack.h"
+#include "pack/pack.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "pipeline/lane.h"
-#include "pipeline/manifest.h"
-#include "pipeline/target.h"
+#include "pack/lane.h"
+#include "pack/manifest.h"
+#include "pack/target.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,13 +5,13 @@
  * dimensions), count, rows, columns, then the pixels; labels: 0x00000801, count, the labels.
  * The whole set lies in memory; a gzip file could not be read in another order.
  */
-#include "pipeline/plugins.h"
+#include "pack/plugins.h"
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "pipeline/picture.h"
+#include "pack/picture.h"
 
 #include <dirent.h>
 #include <errno.h>

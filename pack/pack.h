@@ -7,8 +7,8 @@
  * shard can be made without the others, several at once, and what an interruption left is
  * completed by the same request: finished shards stay (pipeline/manifest.h).
  */
-#ifndef IOBENCH_PIPELINE_PACK_H
-#define IOBENCH_PIPELINE_PACK_H
+#ifndef IOBENCH_PACK_PACK_H
+#define IOBENCH_PACK_PACK_H
 
 #include "base/option.h"
 

@@ -7,7 +7,7 @@
  * lies in, numbered in sorted order; a tar inside the archive is a folder of its name (ImageNet's
  * training set is a tar of a thousand tars). Images without a folder have no label.
  */
-#include "pipeline/plugins.h"
+#include "pack/plugins.h"
 
 #include "base/fail.h"
 #include "base/file.h"

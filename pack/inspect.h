@@ -3,8 +3,8 @@
  * inspect: what a data set is: its files, how large its records are, and what is in a sample of
  * them spread over the whole. It writes nothing, no sidecar either. One thread.
  */
-#ifndef IOBENCH_PIPELINE_INSPECT_H
-#define IOBENCH_PIPELINE_INSPECT_H
+#ifndef IOBENCH_PACK_INSPECT_H
+#define IOBENCH_PACK_INSPECT_H
 
 #include "base/histogram.h"
 #include "base/option.h"
