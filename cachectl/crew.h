@@ -36,7 +36,8 @@ struct crew_task {
     const struct cache_observer *observer; /* may be NULL */
 };
 
-/* 0, -ETIMEDOUT, or the first failure, with a reason. */
+/* 0, -ETIMEDOUT, or the first failure, with a reason. The time is looked at between files: a call
+ * into storage that hangs is waited for. */
 int crew_run(const struct crew_task *task);
 
 /* Tell an observer, which may be NULL or have no callback. */

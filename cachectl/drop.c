@@ -4,17 +4,20 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "cachectl/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
 
 static const char control_path[] = "/proc/sys/vm/drop_caches";
 
@@ -98,22 +101,29 @@ int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
 
 /* ---- with help ---- */
 
-/* The program beside this one, else the installed one. */
+static bool is_program(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The program beside this one, also in a build tree; else the installed one. */
 static const char *find_cachectl(char *path, size_t bytes)
 {
-    ssize_t length = readlink("/proc/self/exe", path, bytes - sizeof "cachectl");
+    static const char *const names[] = {"cachectl", "cachectl/cachectl"};
+    char self[PATH_BYTES];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
-    if (length > 0) {
-        path[length] = '\0';
-        char *slash = strrchr(path, '/');
-        if (slash) {
-            strcpy(slash + 1, "cachectl");
-            if (access(path, X_OK) == 0)
-                return path;
-        }
+    self[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, bytes, "%.*s%s", (int)(slash - self) + 1, self, names[i]);
+        if (is_program(path))
+            return path;
     }
     snprintf(path, bytes, "%s", BINDIR "/cachectl");
-    return access(path, X_OK) == 0 ? path : NULL;
+    return is_program(path) ? path : NULL;
 }
 
 static const char *find_sudo(void)
@@ -130,7 +140,7 @@ static const char *find_sudo(void)
 int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
                         const struct cache_observer *observer)
 {
-    char path[4096];
+    char path[PATH_BYTES];
     struct child_result result;
     const char *sudo = helpers && helpers->sudo ? helpers->sudo : find_sudo();
     const char *cachectl =

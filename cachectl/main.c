@@ -7,6 +7,7 @@
  *     %bench ALL=(root) NOPASSWD: /usr/bin/cachectl drop
  */
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/option.h"
 #include "cachectl/cold.h"
@@ -56,30 +57,45 @@ struct call {
     struct residency_total sum;
 };
 
-static int complain(void)
-{
-    fprintf(stderr, "cachectl: %s\n", fail_reason());
-    return EXIT_FAILED;
-}
-
 /* On a terminal one line that changes; elsewhere a line every ten seconds. */
+static struct {
+    bool terminal, shown;
+    uint64_t told_ns;
+} progress_line;
+
 static void show_progress(void *context, const struct cache_progress *progress)
 {
-    static uint64_t next_ns = UINT64_C(10000000000);
-    const bool *terminal = context;
+    const uint64_t now_ns = clock_now_ns();
     char share[32] = "";
 
+    (void)context;
     if (progress->total)
         snprintf(share, sizeof share, " %.0f%%",
                  100.0 * (double)progress->done / (double)progress->total);
-    if (*terminal) {
+    if (progress_line.terminal) {
         fprintf(stderr, "\r%s%s, %.0f s \033[K", progress->doing, share,
                 (double)progress->elapsed_ns / 1e9);
-    } else if (progress->elapsed_ns >= next_ns) {
-        next_ns += UINT64_C(10000000000);
+        progress_line.shown = true;
+    } else if (now_ns - progress_line.told_ns >= UINT64_C(10000000000)) {
+        progress_line.told_ns = now_ns;
         fprintf(stderr, "cachectl: %s%s, %.0f s\n", progress->doing, share,
                 (double)progress->elapsed_ns / 1e9);
     }
+}
+
+/* Before something else is printed. */
+static void clear_progress(void)
+{
+    if (progress_line.shown)
+        fputs("\r\033[K", stderr);
+    progress_line.shown = false;
+}
+
+static int complain(void)
+{
+    clear_progress();
+    fprintf(stderr, "cachectl: %s\n", fail_reason());
+    return EXIT_FAILED;
 }
 
 /* ---- rows ---- */
@@ -134,6 +150,7 @@ static void print_row(const char *path, const struct residency_total *total, boo
 
 static void show(struct call *call, const char *path, const struct residency_total *total)
 {
+    clear_progress();
     if (call->settings.json)
         add_json(call, path, total);
     else
@@ -230,6 +247,7 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
 
     if (code)
         return code;
+    clear_progress();
     fprintf(stderr, "cachectl: %s: %s (%s)%s%s\n", operand, residency_state_text(result.label),
             result.method, result.reason[0] ? ": " : "", result.reason);
     return look_at(call, operand, listing);
@@ -252,6 +270,7 @@ static int drop_everything(const struct call *call)
 
     if (code == -EACCES || code == -EPERM)
         code = drop_caches_by_sudo(NULL, call->settings.timeout_ns, &call->observer);
+    clear_progress();
     return code ? complain() : EXIT_OK;
 }
 
@@ -345,10 +364,11 @@ static int parse(int argc, char **argv, struct settings *settings)
 int main(int argc, char **argv)
 {
     const struct command *command = NULL;
-    bool terminal = isatty(2);
     struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
-                        .observer = {show_progress, &terminal}};
+                        .observer = {.progress = show_progress}};
 
+    progress_line.terminal = isatty(2);
+    progress_line.told_ns = clock_now_ns();
     /* The table would tell a stranger names and sizes of files he may not see. */
     if (getauxval(AT_SECURE)) {
         fputs("cachectl: must not be set-uid; use sudo, see cachectl(1)\n", stderr);

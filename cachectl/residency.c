@@ -51,11 +51,18 @@ struct cachestat_answer {
 };
 
 enum sight { SIGHT_UNKNOWN, SIGHT_SEES, SIGHT_BLIND };
+enum { CACHESTAT, MINCORE, PROBES };
 
 /* What is known of the probes on one mount. */
 struct mount_sight {
     uint64_t device;
-    enum sight cachestat, mincore;
+    enum sight sight[PROBES];
+};
+
+/* What the probes said of one range of a file. */
+struct answers {
+    int code[PROBES]; /* 0, or a negative errno: it does not answer here */
+    uint64_t pages[PROBES];
 };
 
 struct residency_probe {
@@ -219,6 +226,17 @@ static int ask_mincore(int fd, uint64_t bytes, uint64_t file_bytes, uint64_t pag
     return code;
 }
 
+static void ask(const struct residency_probe *probe, const struct subject *subject, uint64_t bytes,
+                struct answers *answers)
+{
+    struct cachestat_answer answer;
+
+    answers->code[CACHESTAT] = ask_cachestat(subject->fd, bytes, &answer);
+    answers->pages[CACHESTAT] = answer.cached;
+    answers->code[MINCORE] = ask_mincore(subject->fd, bytes, subject->bytes, probe->page_bytes,
+                                         &answers->pages[MINCORE]);
+}
+
 /* ---- the positive control ---- */
 
 static struct mount_sight *sight_of(struct residency_probe *probe, uint64_t device)
@@ -235,44 +253,46 @@ static struct mount_sight *sight_of(struct residency_probe *probe, uint64_t devi
     return &larger[probe->mount_count++];
 }
 
-/* Does the probe see a page that was just read? */
-static enum sight control(const struct subject *subject, enum residency_method method,
-                          uint64_t page_bytes)
+static bool any_pages(const struct answers *answers)
 {
-    struct cachestat_answer answer = {0};
-    uint64_t pages = 0, first = subject->bytes < page_bytes ? subject->bytes : page_bytes;
-    char byte;
-
-    posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* read one page, not a window */
-    if (pread(subject->fd, &byte, 1, 0) != 1)
-        return SIGHT_UNKNOWN;
-    int code = method == RESIDENCY_CACHESTAT
-                   ? ask_cachestat(subject->fd, first, &answer)
-                   : ask_mincore(subject->fd, first, subject->bytes, page_bytes, &pages);
-    posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
-    if (code)
-        return SIGHT_UNKNOWN;
-    return answer.cached || pages ? SIGHT_SEES : SIGHT_BLIND;
+    return (answers->code[CACHESTAT] == 0 && answers->pages[CACHESTAT]) ||
+           (answers->code[MINCORE] == 0 && answers->pages[MINCORE]);
 }
 
-/* Whether an answer of so many pages is to be believed. */
-static bool believe(struct residency_probe *probe, const struct subject *subject,
-                    enum residency_method method, uint64_t pages)
+/* Find out which probes see. If one sees a page that another does not, the other is blind. If none
+ * does, a page is read for them to see, and evicted again: the file had none to lose. */
+static void learn(const struct residency_probe *probe, const struct subject *subject,
+                  struct mount_sight *mount)
 {
-    bool sees = false;
+    const uint64_t page = probe->page_bytes;
+    struct answers answers;
+    char byte;
+
+    ask(probe, subject, subject->bytes, &answers);
+    if (!any_pages(&answers)) {
+        posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, not a window */
+        if (pread(subject->fd, &byte, 1, 0) != 1)
+            return;
+        ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);
+        posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    for (int i = 0; i < PROBES; i++)
+        if (answers.code[i] == 0)
+            mount->sight[i] = answers.pages[i] ? SIGHT_SEES : SIGHT_BLIND;
+}
+
+/* Is the probe to be believed on this file's mount? */
+static bool sees(struct residency_probe *probe, const struct subject *subject, int which)
+{
+    bool seen = false;
 
     pthread_mutex_lock(&probe->lock);
     struct mount_sight *mount = sight_of(probe, subject->status.st_dev);
-    if (mount) {
-        enum sight *sight = method == RESIDENCY_CACHESTAT ? &mount->cachestat : &mount->mincore;
-        if (pages)
-            *sight = SIGHT_SEES;
-        else if (*sight == SIGHT_UNKNOWN)
-            *sight = control(subject, method, probe->page_bytes);
-        sees = *sight == SIGHT_SEES;
-    }
+    if (mount && mount->sight[which] == SIGHT_UNKNOWN)
+        learn(probe, subject, mount);
+    seen = mount && mount->sight[which] == SIGHT_SEES;
     pthread_mutex_unlock(&probe->lock);
-    return sees;
+    return seen;
 }
 
 /* ---- */
@@ -318,14 +338,14 @@ static void look(struct residency_probe *probe, const struct subject *subject,
     if (subject->bytes == 0)
         return;
     int cachestat_code = ask_cachestat(subject->fd, subject->bytes, &answer);
-    if (cachestat_code == 0 && believe(probe, subject, RESIDENCY_CACHESTAT, answer.cached)) {
+    if (cachestat_code == 0 && sees(probe, subject, CACHESTAT)) {
         conclude(residency, answer.cached, probe->page_bytes, RESIDENCY_CACHESTAT);
         residency->dirty_bytes = (answer.dirty + answer.writeback) * probe->page_bytes;
         return;
     }
     int mincore_code =
         ask_mincore(subject->fd, subject->bytes, subject->bytes, probe->page_bytes, &pages);
-    if (mincore_code == 0 && believe(probe, subject, RESIDENCY_MINCORE, pages))
+    if (mincore_code == 0 && sees(probe, subject, MINCORE))
         conclude(residency, pages, probe->page_bytes, RESIDENCY_MINCORE);
     else
         give_up(residency, cachestat_code, mincore_code);

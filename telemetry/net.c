@@ -71,24 +71,28 @@ static bool is_real(const struct telemetry_roots *roots, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Keep the real ones, unless there is none, as in a container. */
-static void choose(struct net_probe *net, const struct telemetry_roots *roots)
+static int add_interfaces(struct net_probe *net, struct text text, bool real,
+                          const struct probe_site *site, struct probe_traits *traits)
 {
-    uint32_t kept = 0;
+    struct net_counters counters;
+    struct text name;
+    int code = 0;
 
-    for (uint32_t i = 0; i < net->count; i++)
-        if (is_real(roots, net->names[i]))
-            memmove(net->names[kept++], net->names[i], NAME_BYTES);
-    if (kept)
-        net->count = kept;
+    while (code == 0 && net->count < INTERFACES_MAX && net_parse_next(&text, &name, &counters)) {
+        char *copy = text_copy(name, net->names[net->count], NAME_BYTES);
+        if (strcmp(copy, "lo") == 0 || (real && !is_real(site->roots, copy)))
+            continue;
+        net->count++;
+        code = metric_add_rows(&traits->metrics, copy, rows);
+    }
+    return code;
 }
 
 static int net_open(void *state, const void *settings, const struct probe_site *site,
                     struct probe_traits *traits)
 {
     struct net_probe *net = state;
-    struct net_counters counters;
-    struct text text, name;
+    struct text text;
     int code = procfile_open(&net->file, "%s/net/dev", site->roots->proc);
 
     (void)settings;
@@ -97,14 +101,9 @@ static int net_open(void *state, const void *settings, const struct probe_site *
     code = procfile_read(&net->file, &text);
     if (code)
         return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
-    while (net->count < INTERFACES_MAX && net_parse_next(&text, &name, &counters)) {
-        if (text_is(name, "lo"))
-            continue;
-        text_copy(name, net->names[net->count++], NAME_BYTES);
-    }
-    choose(net, site->roots);
-    for (uint32_t i = 0; code == 0 && i < net->count; i++)
-        code = metric_add_rows(&traits->metrics, net->names[i], rows);
+    code = add_interfaces(net, text, true, site, traits);
+    if (code == 0 && net->count == 0) /* a container has virtual ones alone */
+        code = add_interfaces(net, text, false, site, traits);
     return code;
 }
 

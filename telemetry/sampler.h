@@ -41,6 +41,7 @@ void sampler_stop(struct sampler *sampler); /* after a last sample */
 void sampler_mark(struct sampler *sampler, const char *phase, uint64_t number);
 
 const struct series *sampler_series(const struct sampler *sampler);
+/* When it is stopped. */
 struct sampler_figures sampler_figures(const struct sampler *sampler);
 
 /* Call with the series while no row is added; for a live view. */

@@ -11,9 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -139,6 +142,56 @@ static void odd_files(void **unused)
     assert_true(look(folder_path("none")).state == RESIDENCY_UNVERIFIED);
     assert_non_null(strstr(look(folder_path("none")).reason, "No such file"));
     assert_true(look("/dev/zero").state == RESIDENCY_UNVERIFIED);
+}
+
+/* ---- where cachestat sees nothing ---- */
+
+/* A warm file must be told as warm, also by the first look at its mount, and not be evicted by it.
+ */
+static bool overlay_shows(const char *folder)
+{
+    char options[512], path[256];
+    struct residency residency;
+    struct evict_figures figures;
+    const char *file = path;
+
+    snprintf(options, sizeof options, "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", folder,
+             folder, folder);
+    snprintf(path, sizeof path, "%s/merged", folder);
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("overlay", path, "overlay", 0, options))
+        _exit(77);
+    snprintf(path, sizeof path, "%s/merged/file", folder);
+    residency_file(probe, path, &residency);
+    if (residency.state != RESIDENCY_WARM || residency.percent != 100)
+        return false;
+    residency_file(probe, path, &residency);
+    if (residency.state != RESIDENCY_WARM || residency.percent != 100)
+        return false;
+    if (evict_files(&file, 1, true, 0, NULL, &figures))
+        return false;
+    residency_file(probe, path, &residency);
+    return residency.state == RESIDENCY_COLD && residency.resident_bytes == 0;
+}
+
+static void overlay_is_looked_through(void **unused)
+{
+    static const char *const folders[] = {"lower", "upper", "work", "merged"};
+    int status = 0;
+
+    (void)unused;
+    if (geteuid() != 0)
+        skip();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(mkdir(folder_path(folders[i]), 0755), 0);
+    make_file("lower/file", FILE_PAGES);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(overlay_shows(test_folder) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* overlays cannot be mounted here */
+    assert_int_equal(status, 0);
 }
 
 static void many_files_are_added_up(void **unused)
@@ -294,6 +347,7 @@ static void mapped_by_another_is_caught(void **unused)
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
         int fd = open(path, O_RDONLY);
         const volatile char *map = mmap(NULL, FILE_PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
         for (int i = 0; i < FILE_PAGES / 2; i++)
@@ -461,6 +515,7 @@ int main(void)
         cmocka_unit_test(warm_partly_warm_and_cold),
         cmocka_unit_test(looking_leaves_no_trace),
         cmocka_unit_test(odd_files),
+        cmocka_unit_test(overlay_is_looked_through),
         cmocka_unit_test(many_files_are_added_up),
         cmocka_unit_test(without_privilege),
         cmocka_unit_test(sudo_never_asks),
