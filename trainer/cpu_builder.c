@@ -196,6 +196,7 @@ void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
     cpu_add_primitive(plan, desc, node,
                       (const struct cpu_argument[]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, 2);
     dnnl_primitive_desc_destroy(desc);
+    dnnl_primitive_attr_destroy(attributes);
 }
 
 struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
