@@ -135,7 +135,7 @@ static void a_manifest_believes_only_shards_that_are_as_they_were(void **unused)
 
     (void)unused;
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         folder_write(name, "0123456789", (size_t)(i + 1));
         paths[i] = strdup(folder_path(name));
