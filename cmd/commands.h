@@ -6,6 +6,7 @@
 #include "cmd/command.h"
 
 extern const struct command command_run;
+extern const struct command command_train;
 extern const struct command command_pack;
 extern const struct command command_verify;
 extern const struct command command_inspect;

@@ -46,6 +46,7 @@ enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
 
 struct jpeg_settings {
     uint64_t size, max_pixels;
+    double min_area, crop;
     int view, dct, upsampling, scale;
 };
 
@@ -57,6 +58,7 @@ struct jpeg_state {
     struct pool pool;
     struct resize resize;
     struct view view;
+    struct view_rules rules;
     const struct jpeg_settings *settings;
     bool created, truncated;
     jmp_buf escape;
@@ -82,6 +84,20 @@ static const struct option_spec jpeg_options[] = {
      .fallback = "asked",
      .choices = view_names,
      .summary = "random crop (train), centre crop (evaluate), or what the run asks for"},
+    {.name = "min-area",
+     .type = OPTION_REAL,
+     .offset = offsetof(struct jpeg_settings, min_area),
+     .fallback = "0.05",
+     .summary = "least share of the picture that a random crop keeps",
+     .minimum = 0.001,
+     .maximum = 1},
+    {.name = "crop",
+     .type = OPTION_REAL,
+     .offset = offsetof(struct jpeg_settings, crop),
+     .fallback = "0.875",
+     .summary = "share of the short side that the centre crop keeps",
+     .minimum = 0.001,
+     .maximum = 1},
     {.name = "dct",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct jpeg_settings, dct),
@@ -298,6 +314,9 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     traits->side = (uint32_t)state->settings->size;
     traits->row_bytes = (size_t)traits->side * traits->side * 3;
     traits->reads_image = true;
+    state->rules = view_rules_imagenet;
+    state->rules.min_area = state->settings->min_area;
+    state->rules.crop_share = state->settings->crop;
     code = pool_open(&state->pool, POOL_BYTES,
                      POOL_BYTES + state->settings->max_pixels * POOL_BYTES_PER_PIXEL);
     if (code)
@@ -338,7 +357,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     const struct image_request request = {
         .source = source,
         .view = &state->view,
-        .rules = &view_rules_imagenet,
+        .rules = &state->rules,
         .max_pixels = state->settings->max_pixels,
         .side = (uint32_t)state->settings->size,
         .pool = &state->pool,

@@ -95,8 +95,12 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
         .rank = (uint32_t)job->rank,
         .ranks = (uint32_t)job->ranks,
     };
-    int code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &site);
+    int code = 0;
 
+    if (engine->site.trainer)
+        engine->trainer = *engine->site.trainer;
+    else
+        code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &site);
     if (code)
         return code;
     engine->rows_bytes = row_bytes * job->batch_size * slots;
@@ -195,7 +199,8 @@ void engine_destroy(struct engine *engine)
     batcher_destroy(engine->batcher);
     if (engine->rows)
         trainer_release(&engine->trainer, engine->rows, engine->rows_bytes);
-    trainer_close(&engine->trainer);
+    if (!engine->site.trainer)
+        trainer_close(&engine->trainer);
     plan_close(&engine->plan);
     free(engine);
 }
@@ -336,10 +341,13 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
         run->epochs[i] = (struct result_epoch){.epoch = engine->resume.epoch + i};
         code = run_epoch(engine, hooks, &run->epochs[i]);
-        if (code == 0)
+        if (code == 0) {
             run->epoch_count++;
+            if (hooks->between)
+                code = hooks->between(hooks->context, &run->epochs[i]);
+        }
     }
-    return code;
+    return code < 0 ? code : 0;
 }
 
 /* The first thing that went wrong, not what others noticed of it. */

@@ -7,6 +7,7 @@
 #define IOBENCH_PIPELINE_ENGINE_H
 
 #include "pipeline/result.h"
+#include "trainer/trainer.h"
 
 struct engine;
 
@@ -15,6 +16,7 @@ struct engine_site {
     const struct job_plugins *plugins;
     const struct catalog *catalog;
     uint64_t epochs_max;
+    const struct trainer *trainer; /* the caller's, and open; NULL: the plug-in that is chosen */
 };
 
 /* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */
@@ -29,6 +31,9 @@ struct engine_hooks {
     void (*before)(void *context, struct result_epoch *epoch);
     void (*after)(void *context, struct result_epoch *epoch);
     engine_tick tick;
+    /* After a good epoch, while the next one is not begun: 0 goes on, above 0 ends the run in good
+     * order, below 0 is an error. NULL: goes on. Not with overlapping epochs. */
+    int (*between)(void *context, struct result_epoch *epoch);
     void *context;
 };
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,

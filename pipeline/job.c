@@ -73,7 +73,7 @@ const struct option_spec job_options[] = {
     {"threads", 't', OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
      .maximum = 4096, .summary = "decode workers; auto is one a CPU"},
     {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
-     .summary = "what takes the batches: replay:h200 waits as an H200 would compute"},
+     .summary = "what takes the batches: replay:h200 waits as an H200 would compute, resnet50 trains"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples in a batch"},
     {"prefetch", 0, OPTION_COUNT, FIELD(prefetch_batches), .fallback = "2", .minimum = 1,
@@ -195,7 +195,9 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     if (code == 0)
         code = choose("decoder", decoder_registry, job->decode, &plugins->decoder);
     if (code == 0)
-        code = choose("trainer", trainer_registry, job->trainer, &plugins->trainer);
+        code = trainer_choose(job->trainer, &plugins->trainer);
+    if (code == 0)
+        code = plugin_usable(plugins->trainer.plugin);
     if (code)
         job_release(plugins);
     return code;

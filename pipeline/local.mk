@@ -5,6 +5,6 @@ libiobench_a_SOURCES += \
 	pipeline/feeds.h pipeline/job.c pipeline/job.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/result.c pipeline/result.h \
-	pipeline/run.c pipeline/run.h \
+	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \
 	pipeline/stage.c pipeline/stage.h \
 	pipeline/witness.c pipeline/witness.h

@@ -15,7 +15,12 @@ libiobench_a_SOURCES += \
 	trainer/lifetimes.c trainer/lifetimes.h \
 	trainer/reference.c trainer/reference.h trainer/reference_pass.c \
 	trainer/profile.c trainer/profile.h \
-	trainer/none.c trainer/replay.c
+	trainer/none.c trainer/replay.c \
+	trainer/checkpoint.c trainer/checkpoint.h \
+	trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
+	trainer/network.c \
+	trainer/recipe.c trainer/recipe.h \
+	trainer/training.c trainer/training.h
 
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \

@@ -4,12 +4,17 @@
 #define IOBENCH_TRAINER_PLUGINS_H
 
 #include "trainer/backend.h"
+#include "trainer/exchange.h"
 #include "trainer/trainer.h"
 
 extern const struct trainer_ops trainer_none;
 extern const struct trainer_ops trainer_replay;
+extern const struct trainer_ops trainer_network;
 
 extern const struct backend_ops backend_cpu;
 extern const struct backend_ops backend_reference;
+
+extern const struct exchange_ops exchange_mpi;
+extern const struct exchange_ops exchange_none;
 
 #endif

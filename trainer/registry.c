@@ -5,5 +5,6 @@
 const struct plugin *const trainer_registry[] = {
     &trainer_none.plugin,
     &trainer_replay.plugin,
+    &trainer_network.plugin,
     NULL,
 };

@@ -3,11 +3,38 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "trainer/graph.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROW_ALIGNMENT = 4096 };
+
+static bool names_a_network(const char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    for (const struct network *const *network = network_registry; *network; network++)
+        if (strlen((*network)->name) == length && strncmp(text, (*network)->name, length) == 0)
+            return true;
+    return false;
+}
+
+int trainer_choose(const char *text, struct plugin_choice *choice)
+{
+    char longer[1024];
+
+    if (!names_a_network(text))
+        return plugin_choose("trainer", trainer_registry, text, choice);
+    size_t name = strcspn(text, ":");
+    int bytes = snprintf(longer, sizeof longer, "network:%.*s%s%s", (int)name, text,
+                         text[name] ? "," : "", text[name] ? text + name + 1 : "");
+    if (bytes >= (int)sizeof longer)
+        return fail(EINVAL, "--trainer: too long: %s", text);
+    return plugin_choose("trainer", trainer_registry, longer, choice);
+}
 
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_site *site)

@@ -51,6 +51,8 @@ struct trainer {
     void *state;
 };
 
+/* As plugin_choose(); the name of a network alone means network:NAME. */
+int trainer_choose(const char *text, struct plugin_choice *choice);
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_site *site);
 void trainer_close(struct trainer *trainer);

@@ -39,3 +39,7 @@ UNIT_TESTS += tests/unit/test_overfit
 tests_unit_test_overfit_SOURCES = tests/unit/test_overfit.c \
 	tests/unit/training.h tests/unit/unit.h
 tests_unit_test_overfit_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_recipe
+tests_unit_test_recipe_SOURCES = tests/unit/test_recipe.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_recipe_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/train.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "formats/format.h"
+#include "pipeline/engine.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct flag interrupted;
+
+void train_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+/* A data set on its way into the network: to learn from, or to be evaluated on. */
+struct feed {
+    struct job job;
+    struct job_plugins plugins;
+    char decode[256], order[8], resume_at[32];
+    struct catalog *catalog;
+    struct engine *engine;
+    struct result_run run;
+    struct trainer trainer;
+    /* Sums over the batches of an epoch. */
+    double loss;
+    uint64_t counted, correct, correct_top5;
+};
+
+struct course {
+    const struct train_job *job;
+    const struct train_observer *observer;
+    struct train_result *result;
+    struct training training;
+    struct feed learn, evaluate;
+    char *checkpoint_path;
+    uint64_t start_ns; /* the first step's, moved back by what went before a resume */
+    uint64_t samples;
+};
+
+/* ---- what the engine gives batches to ---- */
+
+static void count_batch(struct feed *feed, const struct backend_loss *loss)
+{
+    feed->loss += loss->loss * loss->counted;
+    feed->counted += loss->counted;
+    feed->correct += loss->correct;
+    feed->correct_top5 += loss->correct_top5;
+}
+
+static int learn_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct course *course = state;
+    struct backend_loss loss;
+    int code = training_step(&course->training, batch, times, &loss);
+
+    if (code == 0)
+        count_batch(&course->learn, &loss);
+    return code;
+}
+
+static int evaluate_step(void *state, const struct trainer_batch *batch,
+                         struct trainer_times *times)
+{
+    struct course *course = state;
+    struct backend_loss loss;
+    uint64_t start_ns = clock_now_ns();
+    int code = training_infer(&course->training, batch, NULL, &loss);
+
+    times->compute_ns = clock_now_ns() - start_ns;
+    if (code == 0)
+        count_batch(&course->evaluate, &loss);
+    return code;
+}
+
+static const struct trainer_ops learner = {.plugin = {.name = "learner"}, .step = learn_step};
+static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
+                                             .step = evaluate_step};
+
+/* ---- feeds ---- */
+
+/* The job's decoder for images of the network's size. */
+static int describe_decoder(const struct course *course, struct feed *feed, const char *further)
+{
+    const char *text = course->job->job.decode;
+    int bytes = snprintf(feed->decode, sizeof feed->decode, "%s%ssize=%u%s", text,
+                         strchr(text, ':') ? "," : ":", course->job->side, further);
+
+    return bytes < (int)sizeof feed->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
+}
+
+static int find_catalog(struct feed *feed)
+{
+    const char *text = feed->job.format;
+
+    if (strcmp(text, "auto") == 0) {
+        const struct plugin *format = format_detect(feed->job.data);
+        if (!format)
+            return -EINVAL;
+        text = format->name;
+    }
+    int code = plugin_choose("format", format_registry, text, &feed->plugins.format);
+    return code ? code
+                : format_catalog(&feed->plugins.format, feed->job.data, true,
+                                 &(struct format_scan){0}, &feed->catalog);
+}
+
+static int find_data(const struct course *course, struct feed *feed, const char *data)
+{
+    feed->job = course->job->job;
+    feed->job.data = (char *)(uintptr_t)data;
+    feed->job.decode = feed->decode;
+    feed->job.rank = course->job->exchange->place.rank;
+    feed->job.ranks = course->job->exchange->place.ranks;
+    if (feed == &course->evaluate) { /* every sample once, in the order of storage */
+        snprintf(feed->order, sizeof feed->order, "none");
+        feed->job.shuffle = feed->order;
+        feed->job.limit_samples = 0;
+    } else if (feed->job.ranks > 1) {
+        feed->job.remainder = PLAN_DROP; /* all ranks take the same steps */
+    }
+    int code = job_choose(&feed->job, &feed->plugins);
+    return code ? code : find_catalog(feed);
+}
+
+static int open_feed(struct course *course, struct feed *feed, const struct trainer_ops *ops,
+                     uint64_t first_epoch, uint64_t epochs)
+{
+    snprintf(feed->resume_at, sizeof feed->resume_at, "%llu:0", (unsigned long long)first_epoch);
+    feed->job.resume_at = feed->resume_at;
+    feed->trainer = (struct trainer){.ops = ops, .state = course};
+    feed->run.epochs = memory_array(epochs, sizeof *feed->run.epochs);
+    const struct engine_site site = {.job = &feed->job,
+                                     .plugins = &feed->plugins,
+                                     .catalog = feed->catalog,
+                                     .epochs_max = epochs,
+                                     .trainer = &feed->trainer};
+    feed->engine = feed->run.epochs ? engine_create(&site, &course->result->result) : NULL;
+    return feed->engine ? 0 : -ENOMEM;
+}
+
+static void close_feed(struct feed *feed)
+{
+    engine_destroy(feed->engine);
+    catalog_destroy(feed->catalog);
+    job_release(&feed->plugins);
+    free(feed->run.epochs);
+}
+
+static void forget_sums(struct feed *feed)
+{
+    feed->loss = 0;
+    feed->counted = feed->correct = feed->correct_top5 = 0;
+}
+
+/* ---- progress ---- */
+
+static void tell(const struct course *course, const struct feed *feed,
+                 const struct result_epoch *epoch, uint64_t draws)
+{
+    if (course->observer->progress)
+        course->observer->progress(course->observer->context, epoch->epoch,
+                                   feed == &course->evaluate, epoch->samples, draws, epoch->wall_ns,
+                                   feed->counted ? feed->loss / (double)feed->counted : 0);
+}
+
+static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    const struct course *course = context;
+
+    tell(course, &course->learn, so_far, draws);
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+static int evaluation_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    const struct course *course = context;
+
+    tell(course, &course->evaluate, so_far, draws);
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+static void no_hook(void *context, struct result_epoch *epoch)
+{
+    (void)context;
+    (void)epoch;
+}
+
+static void before_epoch(void *context, struct result_epoch *epoch)
+{
+    struct course *course = context;
+
+    (void)epoch;
+    forget_sums(&course->learn);
+    if (course->start_ns == 0)
+        course->start_ns = clock_now_ns();
+}
+
+/* ---- between epochs ---- */
+
+/* Each rank evaluates its share; the sums are everybody's. */
+static int evaluate(struct course *course, struct train_epoch *row)
+{
+    const struct engine_hooks hooks = {
+        .before = no_hook, .after = no_hook, .tick = evaluation_tick, .context = course};
+    struct feed *feed = &course->evaluate;
+    const uint64_t start_ns = clock_now_ns();
+
+    forget_sums(feed);
+    feed->run.epoch_count = 0;
+    int code = engine_run(feed->engine, 1, &hooks, &feed->run, &course->result->result);
+    double sums[] = {feed->loss, (double)feed->counted, (double)feed->correct,
+                     (double)feed->correct_top5};
+    if (code == 0)
+        code = exchange_sum(course->job->exchange, sums, 4);
+    if (code)
+        return code;
+    if (sums[1] < 1)
+        return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", feed->job.data);
+    row->evaluated = true;
+    row->evaluation_loss = sums[0] / sums[1];
+    row->top1 = sums[2] / sums[1];
+    row->top5 = sums[3] / sums[1];
+    row->evaluation_samples = (uint64_t)sums[1];
+    row->evaluation_ns = clock_now_ns() - start_ns;
+    return 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+/* Every rank's wall time: the median and who was last. */
+static int compare_ranks(struct course *course, struct train_epoch *row)
+{
+    const uint32_t ranks = course->job->exchange->place.ranks;
+    double *times = memory_array(ranks, sizeof *times);
+
+    if (!times)
+        return -ENOMEM;
+    int code = exchange_gather(course->job->exchange, (double)row->io.wall_ns * 1e-9, times);
+    for (uint32_t i = 0; code == 0 && i < ranks; i++)
+        if (times[i] > row->slowest) {
+            row->slowest = times[i];
+            row->straggler = i;
+        }
+    qsort(times, ranks, sizeof *times, by_value);
+    row->median = times[ranks / 2];
+    free(times);
+    return code;
+}
+
+static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
+                        struct train_epoch *row)
+{
+    const struct feed *feed = &course->learn;
+    double sums[] = {feed->loss, (double)feed->counted, (double)feed->correct,
+                     (double)epoch->samples};
+
+    *row = (struct train_epoch){
+        .io = *epoch,
+        .rate = recipe_rate(&course->training.site.recipe, course->training.step - 1)};
+    int code = exchange_sum(course->job->exchange, sums, 4);
+    if (code == 0)
+        code = compare_ranks(course, row);
+    if (code)
+        return code;
+    if (sums[1] > 0) {
+        row->loss = sums[0] / sums[1];
+        row->accuracy = sums[2] / sums[1];
+    }
+    row->samples_per_s = row->slowest > 0 ? sums[3] / row->slowest : 0;
+    course->samples += (uint64_t)sums[3];
+    return 0;
+}
+
+static int keep_checkpoint(struct course *course, const struct train_epoch *row)
+{
+    const struct training_position position = {
+        .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = course->samples};
+
+    if (!course->checkpoint_path || course->job->exchange->place.rank != 0)
+        return 0;
+    return training_save(&course->training, course->checkpoint_path, &position);
+}
+
+/* Resident memory of this process. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long long total, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%llu %llu", &total, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int between_epochs(void *context, struct result_epoch *epoch)
+{
+    struct course *course = context;
+    struct train_result *result = course->result;
+    const struct train_job *job = course->job;
+    struct train_epoch *row = &result->epochs[result->epoch_count];
+    int code = add_up_epoch(course, epoch, row);
+
+    result->memory_bytes = resident_bytes();
+    bool last = epoch->epoch + 1 == job->epochs;
+    if (code == 0 && job->evaluation_data &&
+        (last || (epoch->epoch + 1) % job->evaluate_every == 0))
+        code = evaluate(course, row);
+    if (code)
+        return code;
+    row->elapsed_ns = clock_now_ns() - course->start_ns;
+    result->epoch_count++;
+    if (row->evaluated && job->target > 0 && row->top1 >= job->target) {
+        result->reached = true;
+        result->reached_ns = row->elapsed_ns;
+    }
+    code = keep_checkpoint(course, row);
+    if (code == 0 && course->observer->epoch)
+        course->observer->epoch(course->observer->context, result, row);
+    return code ? code : result->reached;
+}
+
+/* ---- the whole ---- */
+
+static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
+{
+    struct recipe recipe =
+        recipe_choose(job->recipe, job->job.batch_size * job->exchange->place.ranks, job->epochs,
+                      steps_per_epoch);
+
+    if (job->rate >= 0)
+        recipe.rate = job->rate;
+    if (job->momentum >= 0)
+        recipe.momentum = job->momentum;
+    if (job->weight_decay >= 0)
+        recipe.weight_decay = job->weight_decay;
+    if (job->label_smoothing >= 0)
+        recipe.label_smoothing = job->label_smoothing;
+    if (job->warmup_epochs >= 0)
+        recipe.warmup_steps = (uint64_t)(job->warmup_epochs * (double)steps_per_epoch);
+    return recipe;
+}
+
+static int open_training(struct course *course)
+{
+    const struct train_job *job = course->job;
+    struct train_result *result = course->result;
+    const uint32_t ranks = job->exchange->place.ranks;
+    uint64_t draws = course->learn.catalog->record_count / ranks;
+
+    if (job->job.limit_samples && draws > job->job.limit_samples)
+        draws = job->job.limit_samples;
+    result->records = course->learn.catalog->record_count;
+    result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
+    result->recipe = choose_recipe(job, result->steps_per_epoch);
+    result->memory_before_bytes = resident_bytes();
+    const struct training_site site = {.network = job->network,
+                                       .backend = job->backend,
+                                       .side = job->side,
+                                       .classes = job->classes,
+                                       .batch_size = (uint32_t)job->job.batch_size,
+                                       .ranks = ranks,
+                                       .seed = job->job.seed,
+                                       .threads = job->threads,
+                                       .learns = true,
+                                       .exchange = ranks > 1 ? job->exchange : NULL,
+                                       .recipe = result->recipe};
+    int code = training_open(&course->training, &site);
+    if (code)
+        return code;
+    struct backend_memory memory;
+    backend_memory(&course->training.backend, &memory);
+    const struct exchange_site where = {.gradients = memory.gradients,
+                                        .floats = course->training.graph->parameter_floats,
+                                        .buckets = job->buckets};
+    result->cost = graph_cost(course->training.graph);
+    snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
+    return exchange_open(job->exchange, &where);
+}
+
+static int go_on(struct course *course)
+{
+    const struct train_job *job = course->job;
+    struct training_position position;
+
+    if (!job->checkpoint)
+        return job->resume ? fail(EINVAL, "--resume needs --checkpoint DIR") : 0;
+    int code = file_make_folders(job->checkpoint);
+    course->checkpoint_path = code ? NULL : file_join(job->checkpoint, "last.checkpoint");
+    if (!course->checkpoint_path)
+        return code ? code : -ENOMEM;
+    if (!job->resume)
+        return 0;
+    code = training_load(&course->training, course->checkpoint_path, &position);
+    if (code)
+        return code;
+    course->result->first_epoch = position.epoch;
+    course->samples = position.samples;
+    course->start_ns = clock_now_ns() - position.elapsed_ns;
+    if (position.epoch >= job->epochs)
+        return fail(EINVAL, "%s: all %llu epochs are done: give more --epochs",
+                    course->checkpoint_path, (unsigned long long)position.epoch);
+    return 0;
+}
+
+static int open_feeds(struct course *course)
+{
+    const struct train_job *job = course->job;
+    const uint64_t first = course->result->first_epoch;
+    int code = open_feed(course, &course->learn, &learner, first, job->epochs - first);
+
+    if (code == 0 && job->evaluation_data)
+        code = open_feed(course, &course->evaluate, &evaluator, 0, 1);
+    course->result->epochs = memory_array(job->epochs, sizeof *course->result->epochs);
+    return code || course->result->epochs ? code : -ENOMEM;
+}
+
+static int find_sets(struct course *course)
+{
+    const struct train_job *job = course->job;
+    int code = describe_decoder(course, &course->learn, "");
+
+    if (code == 0)
+        code = find_data(course, &course->learn, job->job.data);
+    if (code || !job->evaluation_data)
+        return code;
+    code = describe_decoder(course, &course->evaluate, ",view=evaluate");
+    if (code == 0)
+        code = find_data(course, &course->evaluate, job->evaluation_data);
+    if (code == 0)
+        course->result->evaluation_records = course->evaluate.catalog->record_count;
+    return code;
+}
+
+int train_run(const struct train_job *job, const struct train_observer *observer,
+              struct train_result *result)
+{
+    struct course course = {.job = job, .observer = observer, .result = result};
+    const struct engine_hooks hooks = {.before = before_epoch,
+                                       .after = no_hook,
+                                       .tick = tick,
+                                       .between = between_epochs,
+                                       .context = &course};
+
+    *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
+    int code = find_sets(&course);
+    if (code == 0)
+        code = open_training(&course);
+    if (code == 0)
+        code = go_on(&course);
+    if (code == 0)
+        code = open_feeds(&course);
+    if (code == 0)
+        code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
+                          &course.learn.run, &result->result);
+    char reason[FAIL_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    close_feed(&course.evaluate);
+    close_feed(&course.learn);
+    training_close(&course.training);
+    free(course.checkpoint_path);
+    return code ? fail(-code, "%s", reason) : 0;
+}
+
+void train_destroy(struct train_result *result)
+{
+    free(result->epochs);
+    result_destroy(&result->result);
+}

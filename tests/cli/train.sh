@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A network learns through the whole pipeline; a course that is cut goes on with the same bits.
+. "$(dirname "$0")/cli.sh"
+
+# Made images of few classes; small, so that a step takes milliseconds.
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set
+LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1
+    --compute-threads 1 --seed 3 --lr 0.001"
+train() { # OPTION...
+    # shellcheck disable=SC2086 # words without blanks
+    "$IOBENCH" $LENET "$@"
+}
+
+expect 0 train --epochs 3 --eval-data set --checkpoint whole --csv whole.csv --json whole.json
+says "epoch" "top-1" "memory:"
+[ "$(wc -l <whole.csv)" = 4 ] || die "whole.csv has not a heading and three rows"
+grep -q '"network": "lenet"' whole.json || die "whole.json does not name the network"
+
+# The same seed, the same bits: of all behind the head, which has the time, and before the CRC.
+bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
+expect 0 train --epochs 3 --checkpoint again
+[ "$(bits whole)" = "$(bits again)" ] || die "the same seed gave other bits"
+expect 0 train --epochs 3 --checkpoint other --seed 4
+[ "$(bits whole)" != "$(bits other)" ] || die "another seed gave the same bits"
+
+# Cut somewhere, it goes on as if it had never stopped. A machine may be faster than the signal.
+cut_short() {
+    for epochs in 6 24 96; do
+        rm -rf cut
+        # shellcheck disable=SC2086 # words without blanks
+        "$IOBENCH" $LENET --epochs $epochs --checkpoint cut >log 2>&1 &
+        pid=$!
+        while [ ! -e cut/last.checkpoint ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
+        kill -INT $pid 2>/dev/null
+        wait $pid || return 0
+    done
+    skip "this machine learns faster than it can be interrupted"
+}
+cut_short
+expect 0 train --epochs "$epochs" --checkpoint cut --resume
+expect 0 train --epochs "$epochs" --checkpoint straight
+[ "$(bits cut)" = "$(bits straight)" ] || die "what went on has other bits than what never stopped"
+expect 1 train --epochs "$epochs" --checkpoint cut --resume
+says "epochs are done"
+
+expect 1 train --epochs 3 --checkpoint whole --resume --classes 4
+says "3 classes"
+expect 1 train --epochs 9 --checkpoint whole --resume --seed 9
+says "--seed 3"
+expect 2 train --target 0.5
+says "--eval-data"
+expect 2 "$IOBENCH" train --network nonesuch --data set
+says "there is no network 'nonesuch'" "resnet50"
+
+# The same loop is what run times.
+expect 0 "$IOBENCH" run --data set --trainer lenet:classes=3,threads=1 --decode jpeg:size=32 --runs 1 \
+    --batch-size 20 --no-calibrate
+says "lenet:classes=3"
+expect 1 "$IOBENCH" run --data set --trainer lenet --decode none --runs 1 --no-calibrate
+says "no square images"
+echo "trained, cut and went on"

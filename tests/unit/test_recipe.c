@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Schedules against their formulas; checkpoints that are cut, changed or of something else. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "tests/unit/folder.h"
+#include "trainer/checkpoint.h"
+#include "trainer/recipe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void near(double found, double wanted)
+{
+    if (!(fabs(found - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
+        fail_msg("%.12g is not %.12g", found, wanted);
+}
+
+static void lars_takes_the_published_points(void **unused)
+{
+    static const struct {
+        uint64_t batch;
+        double rate, decay, warmup;
+    } points[] = {{408, 3.0, 5e-5, 2},    {816, 5.3, 5e-5, 2},
+                  {1024, 6.0, 2.5e-5, 2}, {1632, 7.5, 5e-5, 2},
+                  {2048, 9.0, 5e-5, 3},   {3200, 11.0, 5e-5, 3},
+                  {4096, 13.0, 2e-4, 3},  {204, 1.5, 5e-5, 2},
+                  {612, 4.15, 5e-5, 2},   {8192, 13.0 + 2.0 * 4096 / 896, 2e-4, 3}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        struct recipe recipe = recipe_choose(BACKEND_LARS, points[i].batch, 37, 100);
+        near(recipe.rate, points[i].rate);
+        near(recipe.weight_decay, points[i].decay);
+        near((double)recipe.warmup_steps, 100 * points[i].warmup);
+    }
+}
+
+static void lars_falls_as_a_square(void **unused)
+{
+    const struct recipe recipe = recipe_choose(BACKEND_LARS, 408, 37, 100);
+
+    (void)unused;
+    near(recipe_rate(&recipe, 0), 3.0 / 200);
+    near(recipe_rate(&recipe, 199), 3.0);
+    near(recipe_rate(&recipe, 200), 3.0);
+    near(recipe_rate(&recipe, 200 + 1750), 3.0 / 4);
+    near(recipe_rate(&recipe, 3699), 3.0 / 3500 / 3500);
+    near(recipe_rate(&recipe, 5000), recipe_rate(&recipe, 3699)); /* never 0, never rising */
+}
+
+static void sgd_falls_as_a_cosine(void **unused)
+{
+    const struct recipe recipe = recipe_choose(BACKEND_SGD, 512, 90, 10);
+
+    (void)unused;
+    near(recipe.rate, 0.512);
+    near(recipe.momentum, 0.875);
+    near(recipe.weight_decay, 1.0 / 32768);
+    assert_int_equal(recipe.warmup_steps, 50);
+    near(recipe_rate(&recipe, 24), 0.256);
+    near(recipe_rate(&recipe, 50 + 425), 0.256);
+    assert_true(recipe_rate(&recipe, 899) > 0 && recipe_rate(&recipe, 899) < 1e-5);
+    for (uint64_t step = 51; step < 900; step++)
+        assert_true(recipe_rate(&recipe, step) < recipe_rate(&recipe, step - 1));
+}
+
+static void short_courses_have_rates_too(void **unused)
+{
+    const struct recipe one = recipe_choose(BACKEND_LARS, 408, 1, 1);
+    const struct recipe flat = {.decay_shape = RECIPE_CONSTANT, .rate = 2};
+
+    (void)unused;
+    assert_true(recipe_rate(&one, 0) > 0);
+    near(recipe_rate(&flat, 0), 2);
+    near(recipe_rate(&flat, 1000000), 2);
+}
+
+/* ---- checkpoints ---- */
+
+enum { PARAMETERS = 1000, STATISTICS = 30 };
+
+struct arrays {
+    float parameters[PARAMETERS], momenta[PARAMETERS], statistics[STATISTICS];
+};
+
+static const struct checkpoint sample = {.network = "tiny",
+                                         .side = 32,
+                                         .classes = 10,
+                                         .parameter_floats = PARAMETERS,
+                                         .statistic_floats = STATISTICS,
+                                         .seed = 77,
+                                         .batch_size = 256,
+                                         .epoch = 3,
+                                         .step = 703,
+                                         .elapsed_ns = 1234567890123,
+                                         .samples = 180000,
+                                         .rate_before = 0.0625};
+
+static void fill(struct arrays *arrays)
+{
+    float *values = (float *)arrays;
+
+    for (size_t i = 0; i < sizeof *arrays / sizeof *values; i++)
+        values[i] = (float)i * 0.37f - 100;
+}
+
+static int read_back(const char *path, struct checkpoint *found, struct arrays *arrays)
+{
+    return checkpoint_read(path, &sample, found, arrays->parameters, arrays->momenta,
+                           arrays->statistics);
+}
+
+static void a_checkpoint_comes_back(void **unused)
+{
+    const char *path = folder_path("last");
+    struct arrays arrays, back = {0};
+    struct checkpoint found;
+
+    (void)unused;
+    fill(&arrays);
+    assert_int_equal(
+        checkpoint_write(path, &sample, arrays.parameters, arrays.momenta, arrays.statistics), 0);
+    assert_int_equal(read_back(path, &found, &back), 0);
+    assert_memory_equal(&arrays, &back, sizeof arrays);
+    assert_memory_equal(&found, &sample, sizeof sample);
+}
+
+/* Every byte that changes and every byte that is missing is noticed. */
+static void damage_is_noticed(void **unused)
+{
+    const char *path = folder_path("last");
+    struct arrays arrays, back;
+    struct checkpoint found;
+    char *whole;
+    size_t bytes;
+
+    (void)unused;
+    fill(&arrays);
+    assert_int_equal(
+        checkpoint_write(path, &sample, arrays.parameters, arrays.momenta, arrays.statistics), 0);
+    assert_int_equal(file_load(path, 1 << 20, &whole, &bytes), 0);
+    for (size_t at = 0; at < bytes; at += at < 160 ? 1 : 97) {
+        FILE *file = fopen(path, "we");
+        whole[at] = (char)(whole[at] ^ 4);
+        assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
+        fclose(file);
+        whole[at] = (char)(whole[at] ^ 4);
+        int code = read_back(path, &found, &back);
+        assert_true(code == -EBADMSG || code == -EINVAL);
+    }
+    for (size_t length = 0; length < bytes; length += 61) {
+        FILE *file = fopen(path, "we");
+        assert_int_equal(fwrite(whole, 1, length, file), length);
+        fclose(file);
+        assert_int_equal(read_back(path, &found, &back), -EBADMSG);
+    }
+    free(whole);
+}
+
+static void that_of_another_network_is_refused(void **unused)
+{
+    const char *path = folder_path("last");
+    struct arrays arrays;
+    struct checkpoint found, other = sample;
+
+    (void)unused;
+    fill(&arrays);
+    other.classes = 100;
+    assert_int_equal(
+        checkpoint_write(path, &other, arrays.parameters, arrays.momenta, arrays.statistics), 0);
+    assert_int_equal(read_back(path, &found, &arrays), -EINVAL);
+    assert_non_null(strstr(fail_reason(), "100 classes"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lars_takes_the_published_points),
+        cmocka_unit_test(lars_falls_as_a_square),
+        cmocka_unit_test(sgd_falls_as_a_cosine),
+        cmocka_unit_test(short_courses_have_rates_too),
+        cmocka_unit_test(a_checkpoint_comes_back),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(that_of_another_network_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}

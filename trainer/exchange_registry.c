@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The exchanges; the first that can be used is the default. */
+#include "trainer/plugins.h"
+
+const struct plugin *const exchange_registry[] = {
+#ifdef HAVE_MPI
+    &exchange_mpi.plugin,
+#endif
+    &exchange_none.plugin,
+    NULL,
+};

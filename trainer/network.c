@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The network trainer: trains a network for real, at a constant rate. A network's name alone means
+ * it, too: trainer_choose().
+ */
+#include "trainer/plugins.h"
+
+#include "base/fail.h"
+#include "base/option.h"
+#include "trainer/training.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct network_settings {
+    char *name, *backend;
+    uint64_t classes, threads;
+    double rate;
+};
+
+static const struct option_spec network_options[] = {
+    {"name", 0, OPTION_TEXT, offsetof(struct network_settings, name), .fallback = "resnet50",
+     .metavar = "NAME", .summary = "which network; 'iobench list networks' names them"},
+    {"backend", 0, OPTION_TEXT, offsetof(struct network_settings, backend), .fallback = "auto",
+     .metavar = "NAME", .summary = "what computes it: cpu (oneDNN) or reference"},
+    {"classes", 0, OPTION_COUNT, offsetof(struct network_settings, classes), .fallback = "auto",
+     .zero = "auto", .maximum = 1 << 24, .summary = "of the data set; auto is the network's own"},
+    {"threads", 0, OPTION_COUNT, offsetof(struct network_settings, threads), .fallback = "auto",
+     .zero = "auto", .maximum = 4096, .summary = "that compute; auto is one a CPU"},
+    {"rate", 0, OPTION_REAL, offsetof(struct network_settings, rate), .fallback = "0.01",
+     .minimum = 0, .maximum = 1e6, .summary = "learning rate, the same for all steps"},
+    {0},
+};
+
+static int network_open(void *state, const void *settings_given, const struct trainer_site *site)
+{
+    const struct network_settings *settings = settings_given;
+    const struct network *network = network_find(settings->name);
+    uint32_t side = training_side(site->row_bytes);
+
+    if (!network)
+        return -EINVAL;
+    if (side == 0)
+        return fail(EINVAL,
+                    "trainer %s: rows of %zu bytes are no square images: it needs --decode jpeg",
+                    network->name, site->row_bytes);
+    const struct training_site where = {
+        .network = network,
+        .backend = settings->backend,
+        .side = side,
+        .classes = settings->classes ? (uint32_t)settings->classes : network->classes,
+        .batch_size = site->batch_size,
+        .ranks = 1,
+        .seed = site->seed,
+        .threads = (uint32_t)settings->threads,
+        .learns = true,
+        .recipe = {.decay_shape = RECIPE_CONSTANT,
+                   .rate = settings->rate,
+                   .momentum = 0.9,
+                   .weight_decay = 1e-4},
+    };
+    return training_open(state, &where);
+}
+
+static void network_close(void *state)
+{
+    training_close(state);
+}
+
+static int network_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct backend_loss loss;
+
+    return training_step(state, batch, times, &loss);
+}
+
+const struct trainer_ops trainer_network = {
+    .plugin = {.name = "network",
+               .summary = "trains a network for real; resnet50 is short for network:resnet50",
+               .options = network_options,
+               .settings_size = sizeof(struct network_settings),
+               .state_size = sizeof(struct training)},
+    .open = network_open,
+    .close = network_close,
+    .step = network_step,
+};

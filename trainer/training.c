@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/training.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "trainer/checkpoint.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t training_side(size_t row_bytes)
+{
+    uint32_t side = (uint32_t)lround(sqrt((double)row_bytes / 3));
+
+    return (size_t)side * side * 3 == row_bytes ? side : 0;
+}
+
+/* "auto" is the first of the registry that works here: it stands in order of preference. */
+static int choose_backend(struct training *training)
+{
+    const char *text = training->site.backend;
+
+    if (strcmp(text, "auto") == 0)
+        for (int i = 0; backend_registry[i]; i++)
+            if (plugin_usable(backend_registry[i]) == 0) {
+                text = backend_registry[i]->name;
+                break;
+            }
+    return plugin_choose("backend", backend_registry, text, &training->choice);
+}
+
+static int load_first_weights(struct training *training)
+{
+    float *parameters = memory_array(training->graph->parameter_floats, sizeof *parameters);
+
+    if (!parameters)
+        return -ENOMEM;
+    graph_initialise(training->graph, training->site.seed, parameters);
+    int code = backend_load(&training->backend, parameters, NULL, NULL);
+    free(parameters);
+    return code;
+}
+
+int training_open(struct training *training, const struct training_site *site)
+{
+    *training = (struct training){.site = *site};
+    int code = choose_backend(training);
+    if (code)
+        return code;
+    training->graph = site->network->build(site->side, site->classes);
+    if (!training->graph)
+        return -EINVAL;
+    const struct backend_site where = {.graph = training->graph,
+                                       .batch_size = site->batch_size,
+                                       .training = site->learns,
+                                       .seed = site->seed,
+                                       .threads = site->threads};
+    code = backend_open(&training->backend, &training->choice, &where);
+    return code ? code : load_first_weights(training);
+}
+
+void training_close(struct training *training)
+{
+    if (training->backend.ops)
+        backend_close(&training->backend);
+    graph_destroy(training->graph);
+    plugin_release(&training->choice);
+}
+
+static int pass_on(void *context, uint64_t done)
+{
+    return exchange_ready(context, done);
+}
+
+static struct backend_batch batch_of(const struct training *training,
+                                     const struct trainer_batch *batch)
+{
+    return (struct backend_batch){.rows = batch->rows,
+                                  .labels = batch->labels,
+                                  .count = batch->count,
+                                  .step = training->step};
+}
+
+int training_step(struct training *training, const struct trainer_batch *batch,
+                  struct trainer_times *times, struct backend_loss *loss)
+{
+    const struct recipe *recipe = &training->site.recipe;
+    struct exchange *exchange = training->site.exchange;
+    const struct backend_batch given = batch_of(training, batch);
+    const uint64_t start_ns = clock_now_ns();
+
+    int code = backend_step(&training->backend, &given, recipe->label_smoothing,
+                            exchange ? pass_on : NULL, exchange, loss);
+    const uint64_t computed_ns = clock_now_ns();
+    if (code == 0 && exchange)
+        code = exchange_finish(exchange);
+    const uint64_t exchanged_ns = clock_now_ns();
+    if (code)
+        return code;
+    const struct backend_update update = {.recipe = recipe->kind,
+                                          .rate = recipe_rate(recipe, training->step),
+                                          .rate_before = training->rate_before,
+                                          .momentum = recipe->momentum,
+                                          .decay = recipe->weight_decay,
+                                          .eta = recipe->eta,
+                                          .gradient_scale = 1.0 / training->site.ranks};
+    code = backend_update(&training->backend, &update);
+    training->rate_before = update.rate;
+    training->step++;
+    times->compute_ns = computed_ns - start_ns;
+    times->exchange_ns = exchange ? exchanged_ns - computed_ns : 0;
+    times->update_ns = clock_now_ns() - exchanged_ns;
+    if (code == 0 && loss->counted && !isfinite(loss->loss))
+        code = fail(ERANGE, "the loss is no number any more at step %llu: use a smaller rate",
+                    (unsigned long long)training->step);
+    return code;
+}
+
+int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
+                   struct backend_loss *loss)
+{
+    const struct backend_batch given = batch_of(training, batch);
+
+    return backend_infer(&training->backend, &given, logits, loss);
+}
+
+/* ---- checkpoints ---- */
+
+struct weights {
+    float *parameters, *momenta, *statistics;
+};
+
+static int weights_create(const struct graph *graph, struct weights *weights)
+{
+    weights->parameters = memory_array(graph->parameter_floats, sizeof(float));
+    weights->momenta = memory_array(graph->parameter_floats, sizeof(float));
+    weights->statistics = memory_array(graph->statistic_floats + 1, sizeof(float));
+    return weights->parameters && weights->momenta && weights->statistics ? 0 : -ENOMEM;
+}
+
+static void weights_destroy(struct weights *weights)
+{
+    free(weights->parameters);
+    free(weights->momenta);
+    free(weights->statistics);
+}
+
+static struct checkpoint describe(const struct training *training)
+{
+    const struct training_site *site = &training->site;
+    struct checkpoint checkpoint = {.side = site->side,
+                                    .classes = site->classes,
+                                    .parameter_floats = training->graph->parameter_floats,
+                                    .statistic_floats = training->graph->statistic_floats,
+                                    .seed = site->seed,
+                                    .batch_size = (uint64_t)site->batch_size * site->ranks,
+                                    .step = training->step,
+                                    .rate_before = training->rate_before};
+
+    snprintf(checkpoint.network, sizeof checkpoint.network, "%s", site->network->name);
+    return checkpoint;
+}
+
+int training_save(struct training *training, const char *path,
+                  const struct training_position *position)
+{
+    struct checkpoint checkpoint = describe(training);
+    struct weights weights = {0};
+
+    checkpoint.epoch = position->epoch;
+    checkpoint.elapsed_ns = position->elapsed_ns;
+    checkpoint.samples = position->samples;
+    int code = weights_create(training->graph, &weights);
+    if (code == 0)
+        code =
+            backend_save(&training->backend, weights.parameters,
+                         training->site.learns ? weights.momenta : NULL, weights.statistics, NULL);
+    if (code == 0)
+        code = checkpoint_write(path, &checkpoint, weights.parameters, weights.momenta,
+                                weights.statistics);
+    weights_destroy(&weights);
+    return code;
+}
+
+/* Another batch size or seed would go on, but not as if it had never stopped. */
+static int check_same_course(const struct checkpoint *wanted, const struct checkpoint *found,
+                             const char *path)
+{
+    if (found->seed != wanted->seed)
+        return fail(EINVAL, "%s: made with --seed %llu: give the same to go on", path,
+                    (unsigned long long)found->seed);
+    if (found->batch_size != wanted->batch_size)
+        return fail(EINVAL, "%s: made with batches of %llu over all ranks, not %llu", path,
+                    (unsigned long long)found->batch_size, (unsigned long long)wanted->batch_size);
+    return 0;
+}
+
+int training_load(struct training *training, const char *path, struct training_position *position)
+{
+    const struct checkpoint wanted = describe(training);
+    struct checkpoint found;
+    struct weights weights = {0};
+    bool learns = training->site.learns;
+
+    int code = weights_create(training->graph, &weights);
+    if (code == 0)
+        code = checkpoint_read(path, &wanted, &found, weights.parameters, weights.momenta,
+                               weights.statistics);
+    if (code == 0 && learns)
+        code = check_same_course(&wanted, &found, path);
+    if (code == 0)
+        code = backend_load(&training->backend, weights.parameters, learns ? weights.momenta : NULL,
+                            weights.statistics);
+    weights_destroy(&weights);
+    if (code)
+        return code;
+    training->step = found.step;
+    training->rate_before = found.rate_before;
+    *position = (struct training_position){
+        .epoch = found.epoch, .elapsed_ns = found.elapsed_ns, .samples = found.samples};
+    return 0;
+}

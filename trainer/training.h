@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * training: one network that learns: a graph on a backend, a recipe, checkpoints. It knows no
+ * storage: batches come from outside, as `iobench run --trainer resnet50` and `iobench train` both
+ * give them. One state, one thread.
+ */
+#ifndef IOBENCH_TRAINER_TRAINING_H
+#define IOBENCH_TRAINER_TRAINING_H
+
+#include "trainer/backend.h"
+#include "trainer/exchange.h"
+#include "trainer/recipe.h"
+#include "trainer/trainer.h"
+
+struct training_site {
+    const struct network *network;
+    const char *backend; /* NAME[:options]; "auto": the first that works */
+    uint32_t side, classes;
+    uint32_t batch_size; /* of this rank */
+    uint32_t ranks;
+    uint64_t seed;             /* of the first weights and of dropout */
+    uint32_t threads;          /* 0: all CPUs */
+    bool learns;               /* false: only to infer */
+    struct exchange *exchange; /* borrowed; NULL: one rank alone */
+    struct recipe recipe;
+};
+
+struct training {
+    struct training_site site;
+    struct graph *graph;
+    struct plugin_choice choice;
+    struct backend backend;
+    uint64_t step; /* finished, over all epochs */
+    double rate_before;
+};
+
+/* 0 or a negative errno. Call training_close() in either case. */
+int training_open(struct training *training, const struct training_site *site);
+void training_close(struct training *training);
+
+/* One batch: forward, backward, exchange, update. */
+int training_step(struct training *training, const struct trainer_batch *batch,
+                  struct trainer_times *times, struct backend_loss *loss);
+/* One batch by the running statistics, changing nothing. logits: count x classes, or NULL. */
+int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
+                   struct backend_loss *loss);
+
+/* What a loop over batches keeps beside the weights. */
+struct training_position {
+    uint64_t epoch; /* finished */
+    uint64_t elapsed_ns, samples;
+};
+
+/* A checkpoint of this moment, and back to it. Seed and global batch size must be the same. */
+int training_save(struct training *training, const char *path,
+                  const struct training_position *position);
+int training_load(struct training *training, const char *path, struct training_position *position);
+
+/* Pixels of a square side x side x 3 row, or 0. */
+uint32_t training_side(size_t row_bytes);
+
+#endif
