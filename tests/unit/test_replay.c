@@ -82,10 +82,10 @@ static void rate_gpus_and_scale(void **unused)
     (void)unused;
     /* 100 samples at 10,000/s are 10 ms; 4 GPUs take a quarter; scale makes it 8 times as long. */
     struct played played = play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2);
-    assert_in_range(played.compute_ns, 39900000, 200000000);
+    assert_in_range(played.compute_ns, 39900000, 4000000000);
     /* Half a batch takes half the time. */
     played = play("replay:rate=10000", 100, 50, 4);
-    assert_in_range(played.compute_ns, 19900000, 100000000);
+    assert_in_range(played.compute_ns, 19900000, 2000000000);
 }
 
 static void a_file_is_played(void **unused)
@@ -99,7 +99,7 @@ static void a_file_is_played(void **unused)
     close(fd);
     snprintf(text, sizeof text, "replay:file=%s", path);
     struct played played = play(text, 8, 8, 4); /* 5 + 15 + 5 + 15 */
-    assert_in_range(played.compute_ns, 39900000, 200000000);
+    assert_in_range(played.compute_ns, 39900000, 4000000000);
     unlink(path);
 }
 
