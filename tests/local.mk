@@ -30,7 +30,10 @@ LINTS = tests/lint/layers.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lin
 	tests/lint/format.sh tests/lint/shell.sh
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh .ci/run
-AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; export CC LINT_CFLAGS;
+AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \
+	LSAN_OPTIONS=suppressions=$(abs_srcdir)/tests/leaks.supp:print_suppressions=0; \
+	export CC LINT_CFLAGS LSAN_OPTIONS;
+EXTRA_DIST += tests/leaks.supp
 
 .PHONY: format
 format:
