@@ -26,7 +26,7 @@ struct train_settings {
     char *network, *backend, *data, *evaluation_data, *format, *reader, *shuffle, *decode;
     char *checkpoint, *json, *csv, *exchange;
     uint64_t side, classes, batch_size, epochs, evaluate_every, limit_samples;
-    uint64_t seed, workers, threads, prefetch, iodepth, memory_bytes, buckets;
+    uint64_t seed, workers, threads, prefetch, iodepth, memory_bytes, buckets, silence_ns;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
     bool resume, direct;
@@ -95,6 +95,8 @@ static const struct option_spec train_options[] = {
      .summary = "how ranks add up gradients; auto is mpi where an MPI launcher started it"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "the gradients are sent in so many parts, each as soon as it is known"},
+    {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
+     .summary = "a rank that is waited for longer ends the job"},
 
     {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "How far", .summary = "epochs between evaluations"},
@@ -280,6 +282,7 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,
         .buckets = (uint32_t)settings->buckets,
+        .silence_ns = settings->silence_ns,
     };
     if (code || !train->network)
         return -EINVAL;

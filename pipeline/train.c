@@ -390,7 +390,9 @@ static int open_training(struct course *course)
     backend_memory(&course->training.backend, &memory);
     const struct exchange_site where = {.gradients = memory.gradients,
                                         .floats = course->training.graph->parameter_floats,
-                                        .buckets = job->buckets};
+                                        .layout = memory.layout,
+                                        .buckets = job->buckets,
+                                        .timeout_ns = job->silence_ns};
     result->cost = graph_cost(course->training.graph);
     snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
     return exchange_open(job->exchange, &where);

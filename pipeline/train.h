@@ -26,6 +26,7 @@ struct train_job {
     const char *checkpoint;    /* folder; NULL: none */
     bool resume;               /* from the checkpoint that lies there */
     uint32_t buckets;          /* of the gradients */
+    uint64_t silence_ns;       /* a rank that is silent for longer ends the job; 0: never */
     struct exchange *exchange; /* joined; the ranks are its own */
 };
 

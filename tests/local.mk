@@ -22,6 +22,7 @@ endif
 include tests/golden/local.mk
 include tests/fuzz/local.mk
 include tests/cli/local.mk
+include tests/cluster/local.mk
 include tests/fault/local.mk
 
 # The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.

@@ -53,6 +53,7 @@ struct backend_update {
 struct backend_memory {
     float *parameters, *gradients, *momenta, *statistics;
     uint64_t workspace_bytes, activation_bytes;
+    uint64_t layout; /* arenas may be added up where this is equal; 0: the canonical layout */
 };
 
 struct backend_ops {

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/thread.h"
 #include "kernels/kernels.h"
 #include "trainer/plugins.h"
@@ -296,6 +297,23 @@ static int cpu_update(void *state, const struct backend_update *update)
     return 0;
 }
 
+/* Of where each element of the parameters lies. */
+static uint64_t layout_of(const struct cpu_model *model)
+{
+    uint64_t layout = 0;
+
+    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
+        const dnnl_memory_desc_t *home = &model->home[i];
+        const dnnl_blocking_desc_t *blocks = &home->format_desc.blocking;
+        for (int j = 0; j < home->ndims; j++)
+            layout = random_hash(layout, (uint64_t)blocks->strides[j], (uint64_t)j);
+        for (int j = 0; j < blocks->inner_nblks; j++)
+            layout = random_hash(layout, (uint64_t)blocks->inner_blks[j],
+                                 (uint64_t)blocks->inner_idxs[j]);
+    }
+    return layout;
+}
+
 static void cpu_memory(void *state, struct backend_memory *memory)
 {
     const struct cpu_state *cpu = state;
@@ -305,6 +323,7 @@ static void cpu_memory(void *state, struct backend_memory *memory)
                                       .gradients = model->gradients,
                                       .momenta = model->momenta,
                                       .statistics = model->statistics,
+                                      .layout = layout_of(model),
                                       .activation_bytes = cpu->arena_bytes};
     for (const struct cpu_plan *plan = cpu->plans; plan; plan = plan->next)
         memory->workspace_bytes += plan->kept_bytes;

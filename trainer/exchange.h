@@ -23,6 +23,7 @@ struct exchange_place {
 struct exchange_site {
     float *gradients;
     uint64_t floats;
+    uint64_t layout; /* struct backend_memory */
     uint32_t buckets;
     uint64_t timeout_ns; /* a rank that is silent for longer ends the job; 0: never */
 };

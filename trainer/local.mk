@@ -22,6 +22,10 @@ libiobench_a_SOURCES += \
 	trainer/recipe.c trainer/recipe.h \
 	trainer/training.c trainer/training.h
 
+if HAVE_MPI
+libiobench_a_SOURCES += trainer/exchange_mpi.c
+endif
+
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
 	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c

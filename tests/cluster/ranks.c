@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Run by mpirun: the ranks learn 20 steps together, each from its share of a global batch; then
+ * rank 0 does the same alone, with a state for each share ("ghost batches": BN looks at a share
+ * alone), and the weights must agree within what FP32 sums in another order differ by.
+ */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "trainer/training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, STEPS = 20, ROW = SIDE * SIDE * 3 };
+
+static const double tolerance = 1e-3; /* of the largest weight: 20 steps amplify what one rounds */
+
+static uint8_t rows[GLOBAL_BATCH * ROW];
+static int32_t labels[GLOBAL_BATCH];
+
+static void make_batch(uint64_t step)
+{
+    struct random random = random_start(random_hash(9, step, 0));
+
+    for (size_t i = 0; i < sizeof rows; i++)
+        rows[i] = (uint8_t)random_below(&random, 256);
+    for (int i = 0; i < GLOBAL_BATCH; i++)
+        labels[i] = (int32_t)random_below(&random, CLASSES);
+}
+
+static void require(int code)
+{
+    if (code == 0)
+        return;
+    fprintf(stderr, "FAILED: %s\n", fail_reason());
+    exit(1);
+}
+
+static struct training_site site_of(uint32_t ranks, struct exchange *exchange)
+{
+    return (struct training_site){
+        .network = network_find("tiny"),
+        .backend = "auto",
+        .side = SIDE,
+        .classes = CLASSES,
+        .batch_size = GLOBAL_BATCH / ranks,
+        .ranks = ranks,
+        .seed = 4,
+        .threads = 1,
+        .learns = true,
+        .exchange = exchange,
+        .recipe = {
+            .decay_shape = RECIPE_CONSTANT, .rate = 0.002, .momentum = 0.9, .weight_decay = 1e-4}};
+}
+
+static struct trainer_batch share_of(uint32_t rank, uint32_t ranks)
+{
+    uint32_t count = GLOBAL_BATCH / ranks;
+
+    return (struct trainer_batch){
+        .rows = rows + (size_t)rank * count * ROW, .labels = labels + rank * count, .count = count};
+}
+
+static float *learn_together(struct exchange *exchange, uint32_t buckets)
+{
+    const struct exchange_place *place = &exchange->place;
+    const struct training_site site = site_of(place->ranks, exchange);
+    struct training training;
+    struct backend_memory memory;
+
+    require(training_open(&training, &site));
+    backend_memory(&training.backend, &memory);
+    const uint64_t floats = training.graph->parameter_floats;
+    require(exchange_open(exchange, &(struct exchange_site){.gradients = memory.gradients,
+                                                            .floats = floats,
+                                                            .buckets = buckets,
+                                                            .layout = memory.layout,
+                                                            .timeout_ns = 60000000000}));
+    for (uint64_t step = 0; step < STEPS; step++) {
+        struct trainer_times times;
+        struct backend_loss loss;
+        make_batch(step);
+        struct trainer_batch batch = share_of(place->rank, place->ranks);
+        require(training_step(&training, &batch, &times, &loss));
+    }
+    float *weights = memory_array(floats, sizeof *weights);
+    require(weights ? 0 : -1);
+    require(backend_save(&training.backend, weights, NULL, NULL, NULL));
+    training_close(&training);
+    return weights;
+}
+
+/* An update by the sum of all shares' gradients, in each of the states. */
+static void update_all(struct training *shares, uint32_t ranks)
+{
+    const struct backend_update update = {.recipe = BACKEND_SGD,
+                                          .rate = 0.002,
+                                          .momentum = 0.9,
+                                          .decay = 1e-4,
+                                          .gradient_scale = 1.0 / ranks};
+    const uint64_t floats = shares[0].graph->parameter_floats;
+    struct backend_memory memory[GLOBAL_BATCH];
+
+    for (uint32_t i = 0; i < ranks; i++)
+        backend_memory(&shares[i].backend, &memory[i]);
+    for (uint64_t j = 0; j < floats; j++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < ranks; i++)
+            sum += (double)memory[i].gradients[j];
+        for (uint32_t i = 0; i < ranks; i++)
+            memory[i].gradients[j] = (float)sum;
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        require(backend_update(&shares[i].backend, &update));
+}
+
+static void learn_alone(uint32_t ranks, float *weights)
+{
+    const struct training_site site = site_of(ranks, NULL);
+    struct training shares[GLOBAL_BATCH];
+
+    for (uint32_t i = 0; i < ranks; i++)
+        require(training_open(&shares[i], &site));
+    for (uint64_t step = 0; step < STEPS; step++) {
+        make_batch(step);
+        for (uint32_t i = 0; i < ranks; i++) {
+            struct trainer_batch share = share_of(i, ranks);
+            const struct backend_batch batch = {
+                .rows = share.rows, .labels = share.labels, .count = share.count, .step = step};
+            struct backend_loss loss;
+            require(backend_step(&shares[i].backend, &batch, 0, NULL, NULL, &loss));
+        }
+        update_all(shares, ranks);
+    }
+    require(backend_save(&shares[0].backend, weights, NULL, NULL, NULL));
+    for (uint32_t i = 0; i < ranks; i++)
+        training_close(&shares[i]);
+}
+
+static int compare(const struct exchange *exchange, const float *together)
+{
+    struct graph *graph = network_find("tiny")->build(SIDE, CLASSES);
+    float *alone = memory_array(graph->parameter_floats, sizeof *alone);
+    double most = 0, difference = 0;
+
+    require(alone ? 0 : -1);
+    learn_alone(exchange->place.ranks, alone);
+    for (uint64_t i = 0; i < graph->parameter_floats; i++) {
+        most = fmax(most, fabs((double)alone[i]));
+        difference = fmax(difference, fabs((double)alone[i] - (double)together[i]));
+    }
+    printf("%u ranks: weights differ by %.2g of the largest\n", exchange->place.ranks,
+           difference / most);
+    free(alone);
+    graph_destroy(graph);
+    return isfinite(difference) && difference < tolerance * most ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct exchange exchange;
+
+    require(exchange_join(&exchange, "auto"));
+    if (GLOBAL_BATCH % exchange.place.ranks)
+        require(fail(22, "%u ranks do not divide the batch", exchange.place.ranks));
+    float *weights = learn_together(&exchange, argc > 1 ? (uint32_t)atoi(argv[1]) : 4);
+    int status = exchange.place.rank == 0 ? compare(&exchange, weights) : 0;
+    free(weights);
+    exchange_close(&exchange, status != 0);
+    return status;
+}

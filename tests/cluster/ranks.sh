@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Ranks learn what one process learns alone; rank 0 alone speaks; a killed rank ends the job by its
+# name and leaves the last checkpoint good.
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+for count in 1 2 3 4; do
+    expect 0 mpi $count "$RANKS" 3
+    says "$count ranks: weights differ by"
+done
+
+expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
+LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --threads 1
+    --compute-threads 1 --lr 0.001 --memory 16m"
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 0 mpi 2 "$IOBENCH" $LENET --epochs 2 --eval-data set --checkpoint both --json both.json
+    # shellcheck disable=SC2154 # expect sets it
+    [ "$(printf '%s\n' "$out" | grep -c 'lenet on')" = 1 ] || die "not one rank spoke"
+    grep -q '"ranks": 2' both.json || die "both.json does not know of two ranks"
+
+    mpi 3 "$IOBENCH" $LENET --epochs 100000 --checkpoint killed >log 2>&1 &
+    job=$!
+    while [ ! -e killed/last.checkpoint ] && kill -0 $job 2>/dev/null; do sleep 0.05; done
+    launcher=$(ps -eo pid=,ppid=,comm= | awk -v job=$job '$2 == job && $3 == "mpirun" { print $1 }') # below the shell that called it
+    victim=$(ps -eo pid=,ppid=,comm= | awk -v launcher="${launcher:-$job}" \
+        '$2 == launcher && $3 == "iobench" { pid = $1 } END { print pid }')
+    [ -n "$victim" ] || die "no rank was found below mpirun: $(cat log)"
+    start=$(date +%s)
+    kill -KILL "$victim"
+    wait $job && die "a job without one of its ranks succeeded"
+    [ $(($(date +%s) - start)) -le 10 ] || die "the job took more than 10 s to end"
+    grep -q "process rank [0-2] .*signal 9" log || die "the killed rank is not named: $(cat log)"
+    "$IOBENCH" $LENET --epochs 1 --checkpoint killed --resume >log 2>&1 &&
+        die "a checkpoint of three ranks went on as one"
+    grep -q "batches of 24 over all ranks" log || die "the checkpoint is not good: $(cat log)"
+}
+echo "1 to 4 ranks agree; a killed one ended its job"
