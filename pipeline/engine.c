@@ -304,7 +304,8 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     const struct job *job = engine->site.job;
     struct rusage before;
 
-    hooks->before(hooks->context, epoch);
+    if (hooks->before)
+        hooks->before(hooks->context, epoch);
     getrusage(RUSAGE_SELF, &before);
     epoch->start_ns = clock_now_ns();
     if (!job->overlap_epochs)
@@ -327,7 +328,8 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (code)
         cancel(engine);
     account_epoch(engine, epoch, &before);
-    hooks->after(hooks->context, epoch);
+    if (hooks->after)
+        hooks->after(hooks->context, epoch);
     return code;
 }
 

@@ -26,13 +26,14 @@ struct engine *engine_create(const struct engine_site *site, struct result *resu
 void engine_destroy(struct engine *engine);
 
 /* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after
- * are called around each epoch, outside its clock. run->epochs has room for epochs. */
+ * are called around each epoch, outside its clock; any hook may be NULL. run->epochs has room for
+ * epochs. */
 struct engine_hooks {
     void (*before)(void *context, struct result_epoch *epoch);
     void (*after)(void *context, struct result_epoch *epoch);
     engine_tick tick;
     /* After a good epoch, while the next one is not begun: 0 goes on, above 0 ends the run in good
-     * order, below 0 is an error. NULL: goes on. Not with overlapping epochs. */
+     * order, below 0 is an error. Not with overlapping epochs. */
     int (*between)(void *context, struct result_epoch *epoch);
     void *context;
 };

@@ -6,9 +6,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "formats/format.h"
-#include "pipeline/engine.h"
-#include "shuffle/plan.h"
+#include "dataset/catalog.h"
+#include "pipeline/feed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,20 +22,6 @@ void train_interrupt(void)
     flag_set(&interrupted);
 }
 
-/* A data set on its way into the network: to learn from, or to be evaluated on. */
-struct feed {
-    struct job job;
-    struct job_plugins plugins;
-    char decode[256], order[8], resume_at[32];
-    struct catalog *catalog;
-    struct engine *engine;
-    struct result_run run;
-    struct trainer trainer;
-    /* Sums over the batches of an epoch. */
-    double loss;
-    uint64_t counted, correct, correct_top5;
-};
-
 struct course {
     const struct train_job *job;
     const struct train_observer *observer;
@@ -50,14 +35,6 @@ struct course {
 
 /* ---- what the engine gives batches to ---- */
 
-static void count_batch(struct feed *feed, const struct backend_loss *loss)
-{
-    feed->loss += loss->loss * loss->counted;
-    feed->counted += loss->counted;
-    feed->correct += loss->correct;
-    feed->correct_top5 += loss->correct_top5;
-}
-
 static int learn_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct course *course = state;
@@ -65,7 +42,7 @@ static int learn_step(void *state, const struct trainer_batch *batch, struct tra
     int code = training_step(&course->training, batch, times, &loss);
 
     if (code == 0)
-        count_batch(&course->learn, &loss);
+        feed_count(&course->learn, &loss);
     return code;
 }
 
@@ -79,89 +56,13 @@ static int evaluate_step(void *state, const struct trainer_batch *batch,
 
     times->compute_ns = clock_now_ns() - start_ns;
     if (code == 0)
-        count_batch(&course->evaluate, &loss);
+        feed_count(&course->evaluate, &loss);
     return code;
 }
 
 static const struct trainer_ops learner = {.plugin = {.name = "learner"}, .step = learn_step};
 static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
                                              .step = evaluate_step};
-
-/* ---- feeds ---- */
-
-/* The job's decoder for images of the network's size. */
-static int describe_decoder(const struct course *course, struct feed *feed, const char *further)
-{
-    const char *text = course->job->job.decode;
-    int bytes = snprintf(feed->decode, sizeof feed->decode, "%s%ssize=%u%s", text,
-                         strchr(text, ':') ? "," : ":", course->job->side, further);
-
-    return bytes < (int)sizeof feed->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
-}
-
-static int find_catalog(struct feed *feed)
-{
-    const char *text = feed->job.format;
-
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(feed->job.data);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    int code = plugin_choose("format", format_registry, text, &feed->plugins.format);
-    return code ? code
-                : format_catalog(&feed->plugins.format, feed->job.data, true,
-                                 &(struct format_scan){0}, &feed->catalog);
-}
-
-static int find_data(const struct course *course, struct feed *feed, const char *data)
-{
-    feed->job = course->job->job;
-    feed->job.data = (char *)(uintptr_t)data;
-    feed->job.decode = feed->decode;
-    feed->job.rank = course->job->exchange->place.rank;
-    feed->job.ranks = course->job->exchange->place.ranks;
-    if (feed == &course->evaluate) { /* every sample once, in the order of storage */
-        snprintf(feed->order, sizeof feed->order, "none");
-        feed->job.shuffle = feed->order;
-        feed->job.limit_samples = 0;
-    } else if (feed->job.ranks > 1) {
-        feed->job.remainder = PLAN_DROP; /* all ranks take the same steps */
-    }
-    int code = job_choose(&feed->job, &feed->plugins);
-    return code ? code : find_catalog(feed);
-}
-
-static int open_feed(struct course *course, struct feed *feed, const struct trainer_ops *ops,
-                     uint64_t first_epoch, uint64_t epochs)
-{
-    snprintf(feed->resume_at, sizeof feed->resume_at, "%llu:0", (unsigned long long)first_epoch);
-    feed->job.resume_at = feed->resume_at;
-    feed->trainer = (struct trainer){.ops = ops, .state = course};
-    feed->run.epochs = memory_array(epochs, sizeof *feed->run.epochs);
-    const struct engine_site site = {.job = &feed->job,
-                                     .plugins = &feed->plugins,
-                                     .catalog = feed->catalog,
-                                     .epochs_max = epochs,
-                                     .trainer = &feed->trainer};
-    feed->engine = feed->run.epochs ? engine_create(&site, &course->result->result) : NULL;
-    return feed->engine ? 0 : -ENOMEM;
-}
-
-static void close_feed(struct feed *feed)
-{
-    engine_destroy(feed->engine);
-    catalog_destroy(feed->catalog);
-    job_release(&feed->plugins);
-    free(feed->run.epochs);
-}
-
-static void forget_sums(struct feed *feed)
-{
-    feed->loss = 0;
-    feed->counted = feed->correct = feed->correct_top5 = 0;
-}
 
 /* ---- progress ---- */
 
@@ -190,18 +91,12 @@ static int evaluation_tick(void *context, const struct result_epoch *so_far, uin
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
-static void no_hook(void *context, struct result_epoch *epoch)
-{
-    (void)context;
-    (void)epoch;
-}
-
 static void before_epoch(void *context, struct result_epoch *epoch)
 {
     struct course *course = context;
 
     (void)epoch;
-    forget_sums(&course->learn);
+    feed_forget(&course->learn);
     if (course->start_ns == 0)
         course->start_ns = clock_now_ns();
 }
@@ -211,12 +106,11 @@ static void before_epoch(void *context, struct result_epoch *epoch)
 /* Each rank evaluates its share; the sums are everybody's. */
 static int evaluate(struct course *course, struct train_epoch *row)
 {
-    const struct engine_hooks hooks = {
-        .before = no_hook, .after = no_hook, .tick = evaluation_tick, .context = course};
+    const struct engine_hooks hooks = {.tick = evaluation_tick, .context = course};
     struct feed *feed = &course->evaluate;
     const uint64_t start_ns = clock_now_ns();
 
-    forget_sums(feed);
+    feed_forget(feed);
     feed->run.epoch_count = 0;
     int code = engine_run(feed->engine, 1, &hooks, &feed->run, &course->result->result);
     double sums[] = {feed->loss, (double)feed->counted, (double)feed->correct,
@@ -426,27 +320,27 @@ static int go_on(struct course *course)
 static int open_feeds(struct course *course)
 {
     const struct train_job *job = course->job;
-    const uint64_t first = course->result->first_epoch;
-    int code = open_feed(course, &course->learn, &learner, first, job->epochs - first);
+    struct train_result *result = course->result;
+    const uint64_t first = result->first_epoch;
+    int code =
+        feed_open(&course->learn, &learner, course, first, job->epochs - first, &result->result);
 
     if (code == 0 && job->evaluation_data)
-        code = open_feed(course, &course->evaluate, &evaluator, 0, 1);
-    course->result->epochs = memory_array(job->epochs, sizeof *course->result->epochs);
-    return code || course->result->epochs ? code : -ENOMEM;
+        code = feed_open(&course->evaluate, &evaluator, course, 0, 1, &result->result);
+    result->epochs = memory_array(job->epochs, sizeof *result->epochs);
+    return code || result->epochs ? code : -ENOMEM;
 }
 
 static int find_sets(struct course *course)
 {
     const struct train_job *job = course->job;
-    int code = describe_decoder(course, &course->learn, "");
+    const struct exchange_place place = job->exchange->place;
+    int code = feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side, place);
 
-    if (code == 0)
-        code = find_data(course, &course->learn, job->job.data);
     if (code || !job->evaluation_data)
         return code;
-    code = describe_decoder(course, &course->evaluate, ",view=evaluate");
-    if (code == 0)
-        code = find_data(course, &course->evaluate, job->evaluation_data);
+    code = feed_find(&course->evaluate, &job->job, job->evaluation_data, FEED_EVALUATE, job->side,
+                     place);
     if (code == 0)
         course->result->evaluation_records = course->evaluate.catalog->record_count;
     return code;
@@ -456,11 +350,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
               struct train_result *result)
 {
     struct course course = {.job = job, .observer = observer, .result = result};
-    const struct engine_hooks hooks = {.before = before_epoch,
-                                       .after = no_hook,
-                                       .tick = tick,
-                                       .between = between_epochs,
-                                       .context = &course};
+    const struct engine_hooks hooks = {
+        .before = before_epoch, .tick = tick, .between = between_epochs, .context = &course};
 
     *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
     int code = find_sets(&course);
@@ -475,8 +366,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
                           &course.learn.run, &result->result);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    close_feed(&course.evaluate);
-    close_feed(&course.learn);
+    feed_close(&course.evaluate);
+    feed_close(&course.learn);
     training_close(&course.training);
     free(course.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * feed: a data set on its way into a network, to learn from or to be judged by. It joins a job, its
+ * catalog and an engine whose trainer is the caller's, and adds up what the network made of the
+ * batches. Main thread only.
+ */
+#ifndef IOBENCH_PIPELINE_FEED_H
+#define IOBENCH_PIPELINE_FEED_H
+
+#include "pipeline/engine.h"
+#include "trainer/training.h"
+
+enum feed_use {
+    FEED_LEARN,    /* in the job's order, with random views */
+    FEED_EVALUATE, /* every sample once, in the order of storage, centre crops */
+};
+
+struct feed {
+    struct job job;
+    struct job_plugins plugins;
+    char decode[256], order[8], resume_at[32];
+    struct catalog *catalog;
+    struct engine *engine;
+    struct result_run run;
+    struct trainer trainer;
+    /* Sums over the batches since feed_forget(). */
+    double loss;
+    uint64_t counted, correct, correct_top5;
+};
+
+/* The catalog of `data`, and how it is read: as `job` says, with images of side x side. 0 or a
+ * negative errno. Call feed_close() in either case. */
+int feed_find(struct feed *feed, const struct job *job, const char *data, enum feed_use use,
+              uint32_t side, struct exchange_place place);
+/* An engine for `epochs` epochs from `first_epoch`, whose batches `step` is given with `state`.
+ * May be called again, after the job was changed. */
+int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uint64_t first_epoch,
+              uint64_t epochs, struct result *result);
+void feed_close(struct feed *feed);
+
+void feed_forget(struct feed *feed);
+void feed_count(struct feed *feed, const struct backend_loss *loss);
+
+#endif
