@@ -7,6 +7,7 @@
 
 extern const struct command command_run;
 extern const struct command command_train;
+extern const struct command command_infer;
 extern const struct command command_pack;
 extern const struct command command_verify;
 extern const struct command command_inspect;

@@ -12,10 +12,11 @@ iobench_SOURCES = cmd/main.c \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c \
 	cmd/families.c cmd/families.h \
 	cmd/help.c cmd/help.h \
-	cmd/inspect.c \
+	cmd/infer.c cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
 	cmd/line.c cmd/line.h \
 	cmd/monitor.c \
+	cmd/network.c cmd/network.h \
 	cmd/manual.c cmd/manual.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c \

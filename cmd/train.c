@@ -10,6 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
+#include "cmd/network.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -23,13 +24,12 @@
 #include <unistd.h>
 
 struct train_settings {
-    char *network, *backend, *data, *evaluation_data, *format, *reader, *shuffle, *decode;
-    char *checkpoint, *json, *csv, *exchange;
-    uint64_t side, classes, batch_size, epochs, evaluate_every, limit_samples;
-    uint64_t seed, workers, threads, prefetch, iodepth, memory_bytes, buckets, silence_ns;
+    struct network_settings network;
+    char *evaluation_data, *shuffle, *checkpoint, *json, *csv, *exchange;
+    uint64_t batch_size, epochs, evaluate_every, buckets, silence_ns;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
-    bool resume, direct;
+    bool resume;
 };
 
 static const char *const recipe_names[] = {"sgd", "lars", NULL};
@@ -37,43 +37,11 @@ static const char *const recipe_names[] = {"sgd", "lars", NULL};
 /* clang-format off: a row or two each */
 #define FIELD(field) .offset = offsetof(struct train_settings, field)
 static const struct option_spec train_options[] = {
-    {"network", 'N', OPTION_TEXT, FIELD(network), .fallback = "resnet50", .metavar = "NAME",
-     .section = "What learns", .summary = "which network"},
-    {"backend", 0, OPTION_TEXT, FIELD(backend), .fallback = "auto", .metavar = "NAME",
-     .summary = "what computes it: cpu (oneDNN) or reference"},
-    {"size", 0, OPTION_COUNT, FIELD(side), .fallback = "auto", .zero = "auto", .maximum = 4096,
-     .summary = "side of the images in pixels; auto is what the network was made for"},
-    {"classes", 0, OPTION_COUNT, FIELD(classes), .fallback = "auto", .zero = "auto",
-     .maximum = 1 << 24, .summary = "of the data set; auto is what the network was made for"},
-    {"compute-threads", 0, OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
-     .maximum = 4096, .summary = "that compute; auto is one a CPU"},
-
-    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "What from",
-     .summary = "the data set to learn from"},
+    NETWORK_OPTIONS(struct train_settings),
     {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
      .summary = "the one to be evaluated on"},
-    {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "how samples lie in files; auto looks at names and first bytes"},
-    {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
-     .summary = "end each epoch after so many samples"},
-    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "I/O engine"},
-    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
-     .maximum = 65536, .summary = "reads kept in flight"},
-    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
-     .summary = "bypass the page cache (O_DIRECT)"},
-    {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
-     .summary = "for records in flight and in shuffle buffers"},
     {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "epoch", .metavar = "NAME[:...]",
      .summary = "order of the samples of an epoch"},
-    {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
-     .summary = "decoder of the images; its size is the network's"},
-    {"threads", 't', OPTION_COUNT, FIELD(workers), .fallback = "auto", .zero = "auto",
-     .maximum = 4096, .summary = "decode workers; auto is one a CPU"},
-    {"prefetch", 0, OPTION_COUNT, FIELD(prefetch), .fallback = "2", .minimum = 1, .maximum = 1024,
-     .summary = "decoded batches kept ready"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
-     .summary = "the same seed gives the same weights, order and crops, hence the same bits"},
 
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
      .section = "How", .summary = "passes over the data set"},
@@ -167,7 +135,7 @@ static void show_epoch(void *context, const struct train_result *result,
         return;
     line_clear(&show->line);
     if (result->epoch_count == 1)
-        print_heading(show->settings->network, result);
+        print_heading(show->settings->network.name, result);
     printf("%5" PRIu64 " %9.5f %8.4f %7.2f%% %8s ", epoch->io.epoch + 1, epoch->rate, epoch->loss,
            100 * epoch->accuracy, words_rate(epoch->samples_per_s, rate));
     if (epoch->evaluated)
@@ -261,16 +229,20 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
 
 static int fill_job(const struct train_settings *settings, struct train_job *train)
 {
-    struct job *job = &train->job;
-    int code = option_defaults(job_options, job);
+    struct network_choice choice;
+    int code = network_choose(&settings->network, settings->shuffle, &train->job, &choice);
 
+    if (code)
+        return code;
     *train = (struct train_job){
-        .job = *job,
+        .job = train->job,
         .evaluation_data = settings->evaluation_data,
         .evaluate_every = settings->evaluate_every,
-        .network = network_find(settings->network),
-        .backend = settings->backend,
-        .threads = (uint32_t)settings->threads,
+        .network = choice.network,
+        .backend = settings->network.backend,
+        .side = choice.side,
+        .classes = choice.classes,
+        .threads = choice.threads,
         .epochs = settings->epochs,
         .recipe = settings->recipe ? BACKEND_LARS : BACKEND_SGD,
         .rate = settings->rate,
@@ -284,32 +256,10 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
         .buckets = (uint32_t)settings->buckets,
         .silence_ns = settings->silence_ns,
     };
-    if (code || !train->network)
-        return -EINVAL;
-    train->side = (uint32_t)(settings->side ? settings->side : train->network->side);
-    train->classes = (uint32_t)(settings->classes ? settings->classes : train->network->classes);
-    job->limit_samples = settings->limit_samples;
-    job->batch_size = settings->batch_size;
-    job->seed = settings->seed;
-    job->threads = settings->workers;
-    job->prefetch_batches = settings->prefetch;
-    job->iodepth = settings->iodepth;
-    job->memory_bytes = settings->memory_bytes;
-    job->direct = settings->direct;
-    if (!settings->data)
-        return fail(EINVAL, "--data: what shall it learn from?");
+    train->job.batch_size = settings->batch_size;
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
-    const char *const texts[][2] = {{"data", settings->data},
-                                    {"format", settings->format},
-                                    {"reader", settings->reader},
-                                    {"shuffle", settings->shuffle},
-                                    {"decode", settings->decode}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && code == 0; i++)
-        code = option_set(job_options, job, texts[i][0], texts[i][1], texts[i][0]);
-    if (code == 0 && !file_exists(job->data))
-        code = fail(ENOENT, "--data: %s does not exist", job->data);
-    return code;
+    return 0;
 }
 
 static void print_end(const struct train_job *job, const struct train_result *result)

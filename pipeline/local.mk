@@ -2,7 +2,8 @@
 libiobench_a_SOURCES += \
 	pipeline/batcher.c pipeline/batcher.h \
 	pipeline/engine.c pipeline/engine.h \
-	pipeline/feed.c pipeline/feed.h pipeline/feeds.h pipeline/job.c pipeline/job.h \
+	pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
+	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/result.c pipeline/result.h \
 	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \

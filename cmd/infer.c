@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench infer: a network answers over a data set; a line a batch size, or JSON.
+ */
+#include "pipeline/infer.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "cmd/line.h"
+#include "cmd/network.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct infer_settings {
+    struct network_settings network;
+    char *batch_sizes, *checkpoint, *json;
+    uint64_t warmup;
+    int precision;
+};
+
+static const char *const precisions[] = {"fp32", NULL};
+
+/* clang-format off: a row or two each */
+#define FIELD(field) .offset = offsetof(struct infer_settings, field)
+static const struct option_spec infer_options[] = {
+    NETWORK_OPTIONS(struct infer_settings),
+    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH",
+     .summary = "what it learnt: a file, or the folder of 'train --checkpoint'; without, the "
+                "weights are random and accuracy is not told"},
+
+    {"batch-size", 'B', OPTION_TEXT, FIELD(batch_sizes), .fallback = "1,8,64",
+     .metavar = "N[,N...]", .section = "How", .summary = "one pass over the data set for each"},
+    {"precision", 0, OPTION_CHOICE, FIELD(precision), .fallback = "fp32", .choices = precisions,
+     .summary = "of weights and activations"},
+    {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
+     .summary = "batches computed before the clock starts"},
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
+     .summary = "write settings and figures; - is standard output instead of the table"},
+    {0},
+};
+#undef FIELD
+/* clang-format on */
+
+struct show {
+    const struct infer_settings *settings;
+    struct line line;
+    bool table; /* on the standard output */
+};
+
+static void show_progress(void *context, uint32_t batch_size, uint64_t done, uint64_t total,
+                          uint64_t elapsed_ns)
+{
+    struct show *show = context;
+    char text[sizeof show->line.last], bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
+
+    snprintf(text, sizeof text, "batch size %u %s%s", batch_size, line_bar(bar, done, total),
+             line_left(left, done, total, elapsed_ns));
+    line_show(&show->line, text);
+}
+
+static void print_heading(const struct show *show, const struct infer_result *result)
+{
+    char records[WORDS_BYTES];
+
+    printf("%s on %s, %s, %.2f M parameters, %.3f GMAC an image, %s images a pass\n",
+           show->settings->network.name, result->backend, precisions[show->settings->precision],
+           (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
+           words_count(result->rows[0].io.samples, records));
+    printf("%27s  %s\n", "images a second", "latency of a batch");
+    printf("%7s %9s %9s %10s %10s %10s %10s %7s %8s %8s\n", "batch", "pipeline", "network",
+           "median", "90%", "99%", "max", "wait", "top-1", "top-5");
+}
+
+static void print_latency(const struct histogram *latency_ns, double fraction)
+{
+    char text[WORDS_BYTES];
+
+    printf(" %10s", words_duration(histogram_quantile(latency_ns, fraction), text));
+}
+
+static double wait_percent(const struct infer_row *row)
+{
+    return row->io.wall_ns ? 100 * (double)row->io.wait_ns / (double)row->io.wall_ns : 0;
+}
+
+static bool has_accuracy(const struct infer_result *result, const struct infer_row *row)
+{
+    return result->checkpoint[0] && row->counted;
+}
+
+static void show_row(void *context, const struct infer_result *result, const struct infer_row *row)
+{
+    struct show *show = context;
+    char whole[WORDS_BYTES], network[WORDS_BYTES];
+
+    if (!show->table)
+        return;
+    line_clear(&show->line);
+    if (result->row_count == 1)
+        print_heading(show, result);
+    printf("%7u %9s %9s", row->batch_size, words_rate(infer_samples_per_s(row), whole),
+           words_rate(infer_compute_samples_per_s(row), network));
+    print_latency(&row->latency_ns, 0.5);
+    print_latency(&row->latency_ns, 0.9);
+    print_latency(&row->latency_ns, 0.99);
+    print_latency(&row->latency_ns, 1);
+    printf(" %6.1f%%", wait_percent(row));
+    if (has_accuracy(result, row))
+        printf(" %7.2f%% %7.2f%%\n", 100 * row->top1, 100 * row->top5);
+    else
+        printf(" %8s %8s\n", "-", "-");
+    fflush(stdout);
+}
+
+static const char *accuracy_reason(const struct infer_result *result, const struct infer_row *row)
+{
+    if (!result->checkpoint[0])
+        return "random weights: give --checkpoint";
+    return row->counted ? "" : "no sample has a label";
+}
+
+static void print_end(const struct infer_result *result)
+{
+    if (result->row_count && !has_accuracy(result, &result->rows[0]))
+        printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_latency(const struct histogram *latency_ns)
+{
+    static const struct {
+        const char *key;
+        double fraction;
+    } quantiles[] = {
+        {"p50_ms", 0.5}, {"p90_ms", 0.9}, {"p99_ms", 0.99}, {"p99_9_ms", 0.999}, {"max_ms", 1}};
+    json_t *object = json_object();
+
+    json_object_set_new(object, "batches", json_integer((json_int_t)latency_ns->count));
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
+        json_object_set_new(
+            object, quantiles[i].key,
+            json_real((double)histogram_quantile(latency_ns, quantiles[i].fraction) * 1e-6));
+    return object;
+}
+
+static json_t *json_share(bool known, double share)
+{
+    return known ? json_real(share) : json_null();
+}
+
+static json_t *json_row(const struct infer_result *result, const struct infer_row *row)
+{
+    const bool known = has_accuracy(result, row);
+
+    return json_pack(
+        "{s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:s}", "batch_size",
+        (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples, "samples_per_s",
+        infer_samples_per_s(row), "network_samples_per_s", infer_compute_samples_per_s(row),
+        "latency", json_latency(&row->latency_ns), "wall_s", (double)row->io.wall_ns * 1e-9,
+        "wait_s", (double)row->io.wait_ns * 1e-9, "compute_s", (double)row->io.compute_ns * 1e-9,
+        "labelled", (json_int_t)row->counted, "loss", json_share(known, row->loss), "top1",
+        json_share(known, row->top1), "top5", json_share(known, row->top5), "accuracy_reason",
+        accuracy_reason(result, row));
+}
+
+static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
+                       const struct infer_result *result)
+{
+    json_t *rows = json_array();
+
+    for (uint32_t i = 0; i < result->row_count; i++)
+        json_array_append_new(rows, json_row(result, &result->rows[i]));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network",
+                     job->network->name, "backend", result->backend, "precision",
+                     precisions[settings->precision], "side", (json_int_t)job->side, "classes",
+                     (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters,
+                     "gmacs", (double)result->cost.forward_macs * 1e-9, "data",
+                     json_file_text(job->job.data), "checkpoint",
+                     result->checkpoint[0] ? json_file_text(result->checkpoint) : json_null(),
+                     "batch_sizes", rows);
+}
+
+/* ---- the command ---- */
+
+static int parse_batch_sizes(const char *text, struct infer_job *job)
+{
+    const char *rest = text;
+
+    do {
+        char *end;
+        errno = 0;
+        unsigned long size = strtoul(rest, &end, 10);
+        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
+            (*end && *end != ','))
+            return fail(EINVAL,
+                        "--batch-size: '%s' is no list of numbers from 1 to 1048576, as "
+                        "1,8,64",
+                        text);
+        if (job->batch_size_count == INFER_BATCH_SIZES_MAX)
+            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
+        job->batch_sizes[job->batch_size_count++] = (uint32_t)size;
+        rest = end + 1;
+        if (!*end)
+            return 0;
+    } while (true);
+}
+
+static int fill_job(const struct infer_settings *settings, struct infer_job *infer)
+{
+    struct network_choice choice;
+    int code = network_choose(&settings->network, NULL, &infer->job, &choice);
+
+    if (code)
+        return code;
+    infer->network = choice.network;
+    infer->backend = settings->network.backend;
+    infer->side = choice.side;
+    infer->classes = choice.classes;
+    infer->threads = choice.threads;
+    infer->checkpoint = settings->checkpoint;
+    infer->warmup = (uint32_t)settings->warmup;
+    return parse_batch_sizes(settings->batch_sizes, infer);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    infer_interrupt();
+}
+
+static int infer_command(const struct invocation *invocation)
+{
+    const struct infer_settings *settings = invocation->settings;
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct infer_job job = {0};
+    struct infer_result result;
+
+    if (fill_job(settings, &job)) {
+        option_release(job_options, &job.job);
+        return command_misused(invocation);
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    struct show show = {.settings = settings,
+                        .line = line_start(),
+                        .table = !settings->json || strcmp(settings->json, "-") != 0};
+    const struct infer_observer observer = {
+        .progress = show_progress, .row = show_row, .context = &show};
+    int code = infer_run(&job, &observer, &result);
+    line_clear(&show.line);
+    if (code == 0 && show.table)
+        print_end(&result);
+    if (code == 0 && settings->json)
+        code = json_file_write(settings->json, json_of(settings, &job, &result));
+    infer_destroy(&result);
+    option_release(job_options, &job.job);
+    return code ? command_failed(invocation) : COMMAND_OK;
+}
+
+const struct command command_infer = {
+    .name = "infer",
+    .summary = "let a network answer over a data set: images a second, latency, accuracy",
+    .description =
+        "Computes a network forward over a data set, through the same pipeline that 'iobench run' "
+        "times, once for each batch size. Reports images a second of the whole pipeline and of the "
+        "network alone at its median latency, the latency of a batch from memory to its answers, "
+        "and with a checkpoint the share of right answers, top-1 and top-5. Where the two speeds "
+        "differ the network waited for data, and the column says for how long.",
+    .examples =
+        "iobench infer --data val --checkpoint DIR\tResNet-50 as 'iobench train' left it\n"
+        "iobench infer --network vgg16 --data val --batch-size 1,2,4,8,16,32\ta curve over batch "
+        "sizes\n",
+    .options = infer_options,
+    .settings_size = sizeof(struct infer_settings),
+    .run = infer_command,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/infer.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "dataset/catalog.h"
+#include "pipeline/feed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct flag interrupted;
+
+void infer_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+struct inference {
+    const struct infer_job *job;
+    const struct infer_observer *observer;
+    struct infer_result *result;
+    struct infer_row *row;
+    struct training training;
+    struct feed feed;
+};
+
+static int answer(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct inference *inference = state;
+    struct infer_row *row = inference->row;
+    struct backend_loss loss;
+    const uint64_t start_ns = clock_now_ns();
+    int code = training_infer(&inference->training, batch, NULL, &loss);
+
+    times->compute_ns = clock_now_ns() - start_ns;
+    if (code)
+        return code;
+    if (batch->count == row->batch_size || row->latency_ns.count == 0)
+        histogram_add(&row->latency_ns, times->compute_ns);
+    feed_count(&inference->feed, &loss);
+    return 0;
+}
+
+static const struct trainer_ops answerer = {.plugin = {.name = "answerer"}, .step = answer};
+
+static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    const struct inference *inference = context;
+
+    if (inference->observer->progress)
+        inference->observer->progress(inference->observer->context, inference->row->batch_size,
+                                      so_far->samples, draws, so_far->wall_ns);
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+/* The file itself, or the last checkpoint of a folder that `train --checkpoint` made. */
+static int find_checkpoint(const struct infer_job *job, struct infer_result *result)
+{
+    if (!job->checkpoint)
+        return 0;
+    char *inside = file_join(job->checkpoint, "last.checkpoint");
+    if (!inside)
+        return -ENOMEM;
+    const char *path = file_exists(inside) ? inside : job->checkpoint;
+    int bytes = snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
+    free(inside);
+    return bytes < (int)sizeof result->checkpoint ? 0
+                                                  : fail(ENAMETOOLONG, "--checkpoint: too long");
+}
+
+static int open_network(struct inference *inference, uint32_t batch_size)
+{
+    const struct infer_job *job = inference->job;
+    struct infer_result *result = inference->result;
+    const struct training_site site = {.network = job->network,
+                                       .backend = job->backend,
+                                       .side = job->side,
+                                       .classes = job->classes,
+                                       .batch_size = batch_size,
+                                       .ranks = 1,
+                                       .seed = job->job.seed,
+                                       .threads = job->threads};
+    int code = training_open(&inference->training, &site);
+    if (code == 0 && result->checkpoint[0]) {
+        struct training_position position;
+        code = training_load(&inference->training, result->checkpoint, &position);
+        result->first_step = inference->training.step;
+    }
+    if (code)
+        return code;
+    result->cost = graph_cost(inference->training.graph);
+    snprintf(result->backend, sizeof result->backend, "%s",
+             inference->training.choice.plugin->name);
+    return 0;
+}
+
+/* Batches of grey, before the clock: the first ones compile and touch memory. */
+static int warm_up(struct inference *inference, uint32_t batch_size)
+{
+    const size_t row_bytes = (size_t)inference->job->side * inference->job->side * 3;
+    struct trainer_batch batch = {.count = batch_size};
+    uint8_t *rows = memory_array(batch_size, row_bytes);
+    int code = rows ? 0 : -ENOMEM;
+
+    batch.rows = rows;
+    if (rows)
+        memset(rows, 127, batch_size * row_bytes);
+    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++)
+        code = training_infer(&inference->training, &batch, NULL, NULL);
+    free(rows);
+    return code;
+}
+
+static int measure(struct inference *inference, struct infer_row *row)
+{
+    const struct engine_hooks hooks = {.tick = tick, .context = inference};
+    struct result *notices = &inference->result->result;
+    struct feed *feed = &inference->feed;
+
+    inference->row = row;
+    feed->job.batch_size = row->batch_size;
+    feed_forget(feed);
+    int code = feed_open(feed, &answerer, inference, 0, 1, notices);
+    if (code == 0)
+        code = warm_up(inference, row->batch_size);
+    if (code == 0)
+        code = engine_run(feed->engine, 1, &hooks, &feed->run, notices);
+    if (code)
+        return code;
+    row->io = feed->run.epochs[0];
+    row->counted = feed->counted;
+    if (feed->counted && inference->result->checkpoint[0]) {
+        row->loss = feed->loss / (double)feed->counted;
+        row->top1 = (double)feed->correct / (double)feed->counted;
+        row->top5 = (double)feed->correct_top5 / (double)feed->counted;
+    }
+    return 0;
+}
+
+static int next_row(struct inference *inference, uint32_t batch_size)
+{
+    struct infer_result *result = inference->result;
+    struct infer_row *row = &result->rows[result->row_count];
+
+    row->batch_size = batch_size;
+    int code = open_network(inference, batch_size);
+    if (code == 0)
+        code = measure(inference, row);
+    training_close(&inference->training);
+    if (code)
+        return code;
+    result->row_count++;
+    if (inference->observer->row)
+        inference->observer->row(inference->observer->context, result, row);
+    return 0;
+}
+
+int infer_run(const struct infer_job *job, const struct infer_observer *observer,
+              struct infer_result *result)
+{
+    struct inference inference = {.job = job, .observer = observer, .result = result};
+    const struct exchange_place alone = {.ranks = 1, .local_ranks = 1};
+
+    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
+    int code = find_checkpoint(job, result);
+    if (code == 0)
+        code =
+            feed_find(&inference.feed, &job->job, job->job.data, FEED_EVALUATE, job->side, alone);
+    if (code == 0) {
+        inference.feed.job.limit_samples = job->job.limit_samples;
+        result->records = inference.feed.catalog->record_count;
+        result->rows = memory_array(job->batch_size_count, sizeof *result->rows);
+        code = result->rows ? 0 : -ENOMEM;
+    }
+    for (uint32_t i = 0; i < job->batch_size_count && code == 0; i++)
+        code = next_row(&inference, job->batch_sizes[i]);
+    char reason[FAIL_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    feed_close(&inference.feed);
+    return code ? fail(-code, "%s", reason) : 0;
+}
+
+void infer_destroy(struct infer_result *result)
+{
+    free(result->rows);
+    result_destroy(&result->result);
+}
+
+double infer_samples_per_s(const struct infer_row *row)
+{
+    return result_epoch_samples_per_s(&row->io);
+}
+
+double infer_compute_samples_per_s(const struct infer_row *row)
+{
+    const uint64_t median_ns = histogram_quantile(&row->latency_ns, 0.5);
+    /* A set smaller than the batch was one batch of what there is. */
+    const uint64_t samples = row->io.samples < row->batch_size ? row->io.samples : row->batch_size;
+
+    return median_ns ? (double)samples * 1e9 / (double)median_ns : 0;
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A network answers over a data set: every sample once for each batch size, the same answers for
+# all of them and as many right as the training's evaluation found.
+. "$(dirname "$0")/cli.sh"
+
+expect 0 "$IOBENCH" pack synthetic:count=61,classes=3,mean=6k,seed=5 set
+LENET="--network lenet --size 32 --classes 3 --data set --threads 1 --compute-threads 1"
+# shellcheck disable=SC2086 # words without blanks
+expect 0 "$IOBENCH" train $LENET --eval-data set --batch-size 20 --lr 0.001 --checkpoint learnt \
+    --csv learnt.csv
+infer() { # OPTION...
+    # shellcheck disable=SC2086 # words without blanks
+    "$IOBENCH" infer $LENET "$@"
+}
+
+expect 0 infer --checkpoint learnt --batch-size 1,7,64 --json infer.json
+says "batch" "top-1" "lenet on"
+column() { grep -o "\"$1\": [^,}]*" infer.json | sed 's/.*: //' | tr '\n' ' '; }
+[ "$(column samples)" = "61 61 61 " ] || die "not every sample once: $(column samples)"
+[ "$(column labelled)" = "61 61 61 " ] || die "labels are missing: $(column labelled)"
+[ "$(column batches)" = "61 8 1 " ] || die "other batches: $(column batches)"
+# Column 6 of the curve is the evaluation's top-1, over the same images and weights.
+evaluated=$(awk -F, 'END { print $6 }' learnt.csv)
+for top1 in $(column top1); do
+    awk "BEGIN { exit !($top1 - $evaluated < 1e-6 && $evaluated - $top1 < 1e-6) }" ||
+        die "top-1 is $top1 here and $evaluated in the training"
+done
+
+expect 0 infer --batch-size 8 --limit-samples 16 --json infer.json
+says "random weights"
+[ "$(column samples)" = "16 " ] || die "--limit-samples: $(column samples)"
+[ "$(column top1)" = "null " ] || die "random weights have an accuracy"
+expect 2 infer --batch-size 8,x
+says "1,8,64"
+expect 2 infer --batch-size 0
+expect 2 infer --precision int4
+expect 1 infer --checkpoint set
+expect 1 infer --checkpoint learnt --classes 4
+says "3 classes"
+expect 2 "$IOBENCH" infer --network lenet
+says "--data"
+echo "answered"
