@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Invariant: entries[head .. head + count) modulo capacity are queued. */
 struct queue {
@@ -25,8 +26,12 @@ struct queue *queue_create(uint32_t capacity)
 
     if (!queue)
         return NULL;
+    pthread_condattr_t monotonic;
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->not_empty, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->not_empty, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_cond_init(&queue->not_full, NULL);
     queue->capacity = capacity;
     return queue;
@@ -42,15 +47,26 @@ void queue_destroy(struct queue *queue)
     free(queue);
 }
 
-static void wait_counted(struct queue *queue, pthread_cond_t *condition, uint32_t *waiters,
-                         uint64_t *waited_ns)
+#define FOR_EVER UINT64_MAX
+
+/* Returns the time. until_ns: on the monotonic clock, or FOR_EVER. */
+static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, uint32_t *waiters,
+                             uint64_t *waited_ns, uint64_t until_ns)
 {
+    const uint64_t second = 1000000000;
     uint64_t start = clock_now_ns();
+    struct timespec until = {.tv_sec = (time_t)(until_ns / second),
+                             .tv_nsec = (long)(until_ns % second)};
 
     ++*waiters;
-    pthread_cond_wait(condition, &queue->lock);
+    if (until_ns == FOR_EVER)
+        pthread_cond_wait(condition, &queue->lock);
+    else
+        pthread_cond_timedwait(condition, &queue->lock, &until);
     --*waiters;
-    *waited_ns += clock_now_ns() - start;
+    uint64_t now = clock_now_ns();
+    *waited_ns += now - start;
+    return now;
 }
 
 int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
@@ -60,7 +76,8 @@ int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
     pthread_mutex_lock(&queue->lock);
     while (count > 0) {
         while (queue->count == queue->capacity && !queue->cancelled)
-            wait_counted(queue, &queue->not_full, &queue->pushers, &queue->waits.push_wait_ns);
+            wait_counted(queue, &queue->not_full, &queue->pushers, &queue->waits.push_wait_ns,
+                         FOR_EVER);
         if (queue->cancelled) {
             result = -ECANCELED;
             break;
@@ -87,13 +104,15 @@ int queue_push(struct queue *queue, void *entry)
     return queue_push_many(queue, &entry, 1);
 }
 
-int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
+static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t now_ns,
+                     uint64_t until_ns)
 {
     int popped = 0;
 
     pthread_mutex_lock(&queue->lock);
-    while (queue->count == 0 && wait && !queue->closed && !queue->cancelled)
-        wait_counted(queue, &queue->not_empty, &queue->poppers, &queue->waits.pop_wait_ns);
+    while (queue->count == 0 && now_ns < until_ns && !queue->closed && !queue->cancelled)
+        now_ns = wait_counted(queue, &queue->not_empty, &queue->poppers, &queue->waits.pop_wait_ns,
+                              until_ns);
     if (queue->cancelled) {
         popped = -ECANCELED;
     } else {
@@ -110,6 +129,18 @@ int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
     }
     pthread_mutex_unlock(&queue->lock);
     return popped;
+}
+
+int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
+{
+    return pop_until(queue, entries, max, 0, wait ? FOR_EVER : 0);
+}
+
+int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns)
+{
+    uint64_t now_ns = wait_ns ? clock_now_ns() : 0;
+
+    return pop_until(queue, entries, max, now_ns, now_ns + wait_ns);
 }
 
 static void set_and_wake(struct queue *queue, bool *mark)

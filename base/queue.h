@@ -30,6 +30,8 @@ int queue_push(struct queue *queue, void *entry);
 /* Pop 1..max entries; waits for the first unless wait is false.
  * Returns the count; 0 when closed and empty (or empty and !wait); -ECANCELED. */
 int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait);
+/* The same, but waits for at most wait_ns: then 0. */
+int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns);
 
 /* No more pushes come: consumers drain what is left, then get 0. */
 void queue_close(struct queue *queue);

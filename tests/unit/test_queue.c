@@ -105,12 +105,28 @@ static void cancel_wakes_everybody(void **unused)
     queue_destroy(queue);
 }
 
+static void a_pop_waits_no_longer_than_asked(void **unused)
+{
+    struct queue *queue = queue_create(1);
+    void *got = NULL, *entry = &got;
+
+    (void)unused;
+    assert_int_equal(queue_pop_within(queue, &got, 1, 1000000), 0);
+    assert_true(queue_waits(queue).pop_wait_ns >= 1000000);
+    assert_int_equal(queue_push(queue, entry), 0);
+    assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_C(3600000000000)), 1);
+    assert_ptr_equal(got, entry);
+    assert_int_equal(queue_pop_within(queue, &got, 1, 0), 0);
+    queue_destroy(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_entry_arrives_once),
         cmocka_unit_test(order_is_kept_with_one_producer),
         cmocka_unit_test(cancel_wakes_everybody),
+        cmocka_unit_test(a_pop_waits_no_longer_than_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
