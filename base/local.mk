@@ -9,6 +9,7 @@ libiobench_a_SOURCES += \
 	base/histogram.c base/histogram.h \
 	base/inflate.c base/inflate.h \
 	base/memory.c base/memory.h \
+	base/numa.c base/numa.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \
 	base/pool.c base/pool.h base/pool_jpeg.c \

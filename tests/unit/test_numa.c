@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "base/numa.h"
+
+#include <sched.h>
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/devices/system/node/%s", test_folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void make_node(const char *node)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/devices/system/node/%s", test_folder, node);
+    assert_int_equal(file_make_folders(path), 0);
+}
+
+/* A machine whose nodes 0 and 8 both have the CPUs that this test runs on, so that they can be
+ * used here; node 2 has memory alone, and node 3 CPUs that are not here. */
+static void nodes_with_memory_and_cpus_count(void **unused)
+{
+    struct numa numa;
+    cpu_set_t before, after;
+
+    (void)unused;
+    make_node("node0"), make_node("node2"), make_node("node3"), make_node("node8");
+    write_file("has_memory", "0,2-3,8\n");
+    write_file("node0/cpulist", "0-511\n");
+    write_file("node2/cpulist", "\n");
+    write_file("node3/cpulist", "1000-1007,1020\n");
+    write_file("node8/cpulist", "0-3,4-511\n");
+    numa_find(&numa, test_folder);
+    assert_int_equal(numa.count, 2);
+    assert_int_equal(numa.nodes[0], 0);
+    assert_int_equal(numa.nodes[1], 8);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    numa_run_on(&numa, 1);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+}
+
+static void a_thread_is_kept_on_its_node(void **unused)
+{
+    struct numa numa;
+    cpu_set_t before, after;
+    char text[32];
+    int cpu = 0;
+
+    (void)unused;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    while (!CPU_ISSET((size_t)cpu, &before))
+        cpu++;
+    snprintf(text, sizeof text, "%d\n", cpu);
+    write_file("node8/cpulist", text);
+    numa_find(&numa, test_folder);
+    numa_run_on(&numa, 1);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_int_equal(CPU_COUNT(&after), 1);
+    assert_true(CPU_ISSET((size_t)cpu, &after));
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    struct numa_policy policy = numa_prefer(&numa, 0);
+    numa_put_back(&policy);
+    struct numa_policy again = numa_prefer(&numa, 0);
+    assert_int_equal(policy.mode, again.mode); /* it was put back */
+    numa_put_back(&again);
+}
+
+static void without_nodes_there_is_one(void **unused)
+{
+    struct numa numa;
+
+    (void)unused;
+    numa_find(&numa, "/nonexistent");
+    assert_int_equal(numa.count, 1);
+    numa_run_on(&numa, 0);
+    struct numa_policy policy = numa_prefer(&numa, 0);
+    assert_true(policy.mode < 0);
+    numa_put_back(&policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_with_memory_and_cpus_count),
+        cmocka_unit_test(a_thread_is_kept_on_its_node),
+        cmocka_unit_test(without_nodes_there_is_one),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
