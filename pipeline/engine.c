@@ -35,8 +35,9 @@ struct engine {
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
 {
     const struct job *job = engine->site.job;
-    struct loader_memory need = loader_memory_needed(engine->site.catalog, &engine->plan.traits,
-                                                     (uint32_t)job->iodepth, job->block_bytes);
+    struct loader_memory need =
+        loader_memory_needed(engine->site.catalog, &engine->plan.traits, (uint32_t)job->iodepth,
+                             job->block_bytes, job_loaders(job));
     char least[32], given[32];
 
     if (job->memory_bytes) {
@@ -146,6 +147,7 @@ static int build(struct engine *engine, struct result *result)
         .reader = &plugins->reader,
         .plan = &engine->plan,
         .batcher = engine->batcher,
+        .loaders = job_loaders(job),
         .depth = (uint32_t)job->iodepth,
         .memory_bytes = result->memory_bytes,
         .block_bytes = job->block_bytes,

@@ -41,6 +41,9 @@ const struct option_spec job_options[] = {
      .summary = "I/O engine; auto is io_uring, or blocking reads where it is refused"},
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
      .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"},
+    {"loaders", 0, OPTION_COUNT, FIELD(loaders), .fallback = "auto", .zero = "auto",
+     .maximum = 64,
+     .summary = "threads that read, each with its own ring and memory on one NUMA node; auto is 1"},
     {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
      .maximum = 1 << 30, .summary = "neighbouring records are read together up to this size"},
     {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
@@ -138,6 +141,11 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader)
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
                     reader->plugin->name);
     return option_set(reader->plugin->options, reader->settings, "direct", "yes", "--direct");
+}
+
+uint32_t job_loaders(const struct job *job)
+{
+    return job->loaders ? (uint32_t)job->loaders : 1;
 }
 
 int job_resume(const struct job *job, struct job_place *place)

@@ -24,6 +24,7 @@ struct job {
     uint64_t limit_samples; /* stop an epoch after so many; 0: all */
     /* how it is read */
     char *reader;
+    uint64_t loaders; /* threads that read; 0: see job_loaders() */
     uint64_t iodepth;
     uint64_t block_bytes; /* neighbouring records are read together up to this size */
     bool direct;
@@ -66,6 +67,9 @@ struct job_place {
     uint64_t epoch, sample;
 };
 int job_resume(const struct job *job, struct job_place *place);
+
+/* Threads that read. auto is one: nothing measured so far was faster with more. */
+uint32_t job_loaders(const struct job *job);
 
 /* The plug-ins a job names, chosen and checked against each other. */
 struct job_plugins {

@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FETCHES_AHEAD = 8192 };
+enum {
+    FETCHES_AHEAD = 8192,
+    BLOCKS_LEAST = 16, /* that the memory of each loader holds */
+};
 
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes)
+                                          uint64_t block_bytes, uint32_t loaders)
 {
     uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
     uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
@@ -22,10 +25,13 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     /* A plan of one slot holds nothing for long. */
     uint64_t slots = plan->slots > 1 ? plan->slots : 0;
     struct loader_memory memory = {
-        .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest,
+        .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest * loaders,
         .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * reads * block,
     };
+    uint64_t blocks_bytes = loaders * BLOCKS_LEAST * block;
 
+    if (memory.wanted_bytes < blocks_bytes)
+        memory.wanted_bytes = blocks_bytes;
     if (memory.wanted_bytes < memory.least_bytes)
         memory.wanted_bytes = memory.least_bytes;
     return memory;
@@ -33,14 +39,20 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
 
 /* ---- memory ---- */
 
+/* The emptiest first, so that every loader has its share of the reads, and a slow one less. One
+ * loader fills its arenas one after the other, which caches like. */
 void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region)
 {
+    uint32_t first = 0;
+
+    for (uint32_t i = 1; i < loader->arena_count && loader->site.loaders > 1; i++)
+        if (arena_used_bytes(loader->arenas[i]) < arena_used_bytes(loader->arenas[first]))
+            first = i;
     for (uint32_t i = 0; i < loader->arena_count; i++) {
-        void *memory = arena_take(loader->arenas[i], bytes);
-        if (memory) {
-            *region = i;
+        *region = (first + i) % loader->arena_count;
+        void *memory = arena_take(loader->arenas[*region], bytes);
+        if (memory)
             return memory;
-        }
     }
     return NULL;
 }
@@ -213,7 +225,8 @@ static int fail_stuck(const struct loader *loader)
     char needed[32], memory[32];
 
     bytes_text(loader_memory_needed(loader->site.catalog, &loader->site.plan->traits,
-                                    loader->site.depth, loader->site.block_bytes)
+                                    loader->site.depth, loader->site.block_bytes,
+                                    loader->site.loaders)
                    .wanted_bytes,
                needed, sizeof needed);
     bytes_text(loader->site.memory_bytes, memory, sizeof memory);
@@ -303,9 +316,11 @@ static int loader_body(void *argument)
             ARENA_ALIGNMENT)),
         .timeout_ns = loader->site.io_timeout_ns,
     };
+    const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &loader->lanes};
     void *entry;
 
-    int code = reader_open(&loader->reader, loader->site.reader, &site);
+    int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
+                           &site);
     if (code == 0 && loader->reader.traits.alignment > loader->site.alignment)
         code = fail(EINVAL, "the %s reader wants memory aligned to %u bytes: give --direct",
                     loader->site.reader->plugin->name, loader->reader.traits.alignment);
@@ -331,25 +346,41 @@ static int loader_body(void *argument)
 
 /* ---- life ---- */
 
+static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_number,
+                        uint64_t bytes)
+{
+    struct numa_policy policy = {.mode = -1};
+
+    if (loader->site.loaders > 1)
+        policy = numa_prefer(&loader->numa, loader_number % loader->numa.count);
+    struct arena *arena = arena_create(bytes, loader->site.alignment);
+    numa_put_back(&policy);
+    loader->arenas[index] = arena;
+    if (!arena)
+        return -ENOMEM;
+    loader->regions[index] =
+        (struct iovec){.iov_base = arena_base(arena), .iov_len = arena_bytes(arena)};
+    return 0;
+}
+
+/* Each loader has as much, in as many arenas. */
 static int create_arenas(struct loader *loader)
 {
-    uint64_t bytes = loader->site.memory_bytes;
+    const uint32_t loaders = loader->site.loaders;
+    const uint64_t share = loader->site.memory_bytes / loaders;
+    const uint32_t each = (uint32_t)((share + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
+    int code = 0;
 
-    loader->arena_count = (uint32_t)((bytes + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
+    loader->arena_count = each * loaders;
     loader->arenas = memory_array(loader->arena_count, sizeof *loader->arenas);
     loader->regions = memory_array(loader->arena_count, sizeof *loader->regions);
     if (!loader->arenas || !loader->regions)
         return -ENOMEM;
-    for (uint32_t i = 0; i < loader->arena_count; i++) {
-        uint64_t part = bytes < ARENA_BYTES_MAX ? bytes : ARENA_BYTES_MAX;
-        loader->arenas[i] = arena_create(part, loader->site.alignment);
-        if (!loader->arenas[i])
-            return -ENOMEM;
-        loader->regions[i] = (struct iovec){.iov_base = arena_base(loader->arenas[i]),
-                                            .iov_len = arena_bytes(loader->arenas[i])};
-        bytes -= part;
+    for (uint32_t i = 0; code == 0 && i < loader->arena_count; i++) {
+        uint64_t left = share - i % each * ARENA_BYTES_MAX;
+        code = create_arena(loader, i, i / each, left < ARENA_BYTES_MAX ? left : ARENA_BYTES_MAX);
     }
-    return 0;
+    return code;
 }
 
 static int create_pools(struct loader *loader)
@@ -390,14 +421,20 @@ struct loader *loader_create(const struct loader_site *site)
     if (!loader)
         return NULL;
     loader->site = *site;
+    if (loader->site.loaders == 0)
+        loader->site.loaders = 1;
+    numa_find(&loader->numa, "/sys");
+    loader->lanes = (struct lanes_settings){
+        .reader = site->reader, .count = loader->site.loaders, .numa = &loader->numa};
     loader->depth_most = site->depth ? site->depth : LOADER_DEPTH_MOST;
     depth_start(&loader->depth, loader->depth_most);
     if (site->depth)
         depth_fix(&loader->depth);
     loader->window_bytes_max = site->memory_bytes / 4;
     /* A block is freed with its last record; small ones keep little memory from the others. */
-    if (loader->site.block_bytes > site->memory_bytes / 16)
-        loader->site.block_bytes = site->memory_bytes / 16;
+    uint64_t block_most = site->memory_bytes / loader->site.loaders / BLOCKS_LEAST;
+    if (loader->site.block_bytes > block_most)
+        loader->site.block_bytes = block_most;
     if (create_pools(loader) || create_arenas(loader)) {
         loader_destroy(loader);
         return NULL;

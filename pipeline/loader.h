@@ -2,7 +2,8 @@
  *
  * loader: the one place where plan and bytes meet. Its thread owns the plan and the reader: it
  * issues fetches as far ahead as its memory goes, and yields records in draw order, whatever
- * order storage answers in. It knows neither formats nor decoding.
+ * order storage answers in. It knows neither formats nor decoding. With several loaders the reads
+ * are done on that many further threads (readers/lanes.h); plan and delivery stay on this one.
  *
  * Decode workers take fetches and return them; everything else runs on the loader's thread. All
  * memory is taken when it is created.
@@ -29,6 +30,7 @@ struct loader_site {
     const struct plugin_choice *reader;
     struct plan *plan; /* open; used by the loader's thread while it runs */
     struct batcher *batcher;
+    uint32_t loaders;          /* threads that read; 1 (or 0): the loader's own */
     uint32_t depth;            /* reads in flight at most; 0: find the storage's knee */
     uint64_t memory_bytes;     /* for records; see loader_memory_needed() */
     uint64_t block_bytes;      /* neighbours are read together up to this size */
@@ -64,13 +66,13 @@ struct loader_figures {
     uint64_t plan_ns; /* making the epoch's order */
 };
 
-/* Memory a plan and a depth need at least, and what is comfortable. */
+/* Memory a plan, a depth and so many loaders need at least, and what is comfortable. */
 struct loader_memory {
     uint64_t least_bytes, wanted_bytes;
 };
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes);
+                                          uint64_t block_bytes, uint32_t loaders);
 
 struct loader *loader_create(const struct loader_site *site); /* NULL with a reason */
 void loader_destroy(struct loader *loader);

@@ -7,6 +7,7 @@
 #include "base/queue.h"
 #include "base/thread.h"
 #include "pipeline/loader.h"
+#include "readers/lanes.h"
 #include "readers/rate.h"
 
 /*
@@ -46,6 +47,8 @@ struct loader {
     struct queue *opened;   /* one entry: the reader was opened, or failed to */
     struct queue *closing;  /* one entry: no worker holds a fetch any more */
     struct queue *ended;    /* the figures of each ended epoch */
+    struct numa numa;
+    struct lanes_settings lanes; /* with several loaders */
     struct reader reader;
     uint32_t depth_most;                  /* what the reader is opened with */
     struct depth depth;                   /* finds the knee; else stays at depth_most */
@@ -54,7 +57,7 @@ struct loader {
     struct loader_figures *epoch_figures; /* of the ended ones, epochs_max */
     uint64_t epochs_run;
 
-    struct arena **arenas;
+    struct arena **arenas; /* as many for each loader, one loader after the other */
     uint32_t arena_count;
     struct iovec *regions;
     bool memory_is_held; /* the kernel may still write to it: a read timed out */

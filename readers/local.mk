@@ -4,6 +4,7 @@ libiobench_a_SOURCES += \
 	readers/plugins.h readers/registry.c \
 	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
+	readers/lanes.c readers/lanes.h \
 	readers/pool.c readers/pool.h \
 	readers/rate.c readers/rate.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job is in one of four places: free, waiting, with a thread, or done. The lock guards the
- * lists. A job whose time is over while a thread has it is given back to the caller as held; the
- * thread, and with it all the pool's memory, is then left behind: a read that never ends cannot
- * be taken from the kernel. */
+ * lists, and who holds which open shard. A job whose time is over while a thread has it is given
+ * back to the caller as held; the thread, and with it all the pool's memory, is then left behind: a
+ * read that never ends cannot be taken from the kernel. */
 #include "readers/pool.h"
 
 #include "base/clock.h"
@@ -180,9 +180,12 @@ int pool_submit(struct pool *pool, struct read_request *request)
 
     if (!job && pool->abandoned == pool->job_count)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
+    pthread_mutex_lock(&pool->lock);
     struct handle *handle = job ? handles_take(&pool->handles, request->shard) : NULL;
-    if (!handle)
+    if (!handle) {
+        pthread_mutex_unlock(&pool->lock);
         return -EAGAIN;
+    }
     pool->free_jobs = job->next;
     *job = (struct pool_job){
         .handles = &pool->handles,
@@ -194,7 +197,6 @@ int pool_submit(struct pool *pool, struct read_request *request)
         .request = request,
         .submit_ns = request->submit_ns,
     };
-    pthread_mutex_lock(&pool->lock);
     list_push(&pool->waiting, job);
     pthread_mutex_unlock(&pool->lock);
     pthread_cond_signal(&pool->more);
@@ -297,5 +299,7 @@ int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint6
 
 void pool_release(struct pool *pool, struct read_request *request)
 {
+    pthread_mutex_lock(&pool->lock);
     handles_give(&pool->handles, request->loan);
+    pthread_mutex_unlock(&pool->lock);
 }

@@ -3,7 +3,8 @@
  * pool: threads that do blocking reads for one reader, so that several are in flight. It holds
  * the open shards and the time-outs; how bytes are read is the caller's function.
  *
- * All calls belong to the reader's thread; only the work function runs on the pool's threads.
+ * All calls but pool_release() belong to the reader's thread; only the work function runs on the
+ * pool's threads.
  */
 #ifndef IOBENCH_READERS_POOL_H
 #define IOBENCH_READERS_POOL_H

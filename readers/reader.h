@@ -68,7 +68,8 @@ struct reader_ops {
      * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
      * broken (a failed request is not that: see result). */
     int (*reap)(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
-    void (*release)(void *state, struct read_request *request); /* ends a loan; NULL if !lends */
+    /* Ends a loan; NULL if !lends. The one call that may come from another thread. */
+    void (*release)(void *state, struct read_request *request);
 };
 
 extern const struct plugin *const reader_registry[];

@@ -4,6 +4,10 @@ UNIT_TESTS += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_loaders
+tests_unit_test_loaders_SOURCES = tests/unit/test_loaders.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_loaders_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_matrix
 tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS)

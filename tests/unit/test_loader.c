@@ -247,6 +247,8 @@ struct bench {
     struct plugin_choice reader, shuffle;
 };
 
+static uint32_t loaders = 1;
+
 static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes,
                        uint64_t memory_bytes, bool skip_errors)
 {
@@ -258,13 +260,15 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     bench->batcher = batcher_create(
         &(struct batcher_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
     if (memory_bytes == 0)
-        memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes)
-                           .least_bytes;
+        memory_bytes =
+            loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes, loaders)
+                .least_bytes;
     bench->loader = loader_create(&(struct loader_site){
         .catalog = bench->catalog,
         .reader = &bench->reader,
         .plan = &bench->plan,
         .batcher = bench->batcher,
+        .loaders = loaders,
         .depth = depth,
         .memory_bytes = memory_bytes,
         .block_bytes = block_bytes,
@@ -498,6 +502,25 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     bench_close(&bench);
 }
 
+static int with_three_loaders(void **unused)
+{
+    (void)unused;
+    loaders = 3;
+    return 0;
+}
+
+static int with_one_loader(void **unused)
+{
+    (void)unused;
+    loaders = 1;
+    return 0;
+}
+
+#define several_loaders(test)                                                \
+    {                                                                        \
+#test ", 3 loaders", test, with_three_loaders, with_one_loader, NULL \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +530,11 @@ int main(void)
         cmocka_unit_test(a_read_error_stops_with_file_and_offset),
         cmocka_unit_test(a_broken_reader_ends_the_run),
         cmocka_unit_test(a_plan_that_holds_too_much_is_an_error),
+        several_loaders(every_record_comes_once_in_draw_order),
+        several_loaders(only_the_bad_record_is_skipped),
+        several_loaders(a_read_error_stops_with_file_and_offset),
+        several_loaders(a_broken_reader_ends_the_run),
+        several_loaders(a_plan_that_holds_too_much_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

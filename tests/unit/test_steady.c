@@ -68,7 +68,7 @@ static int no_tick(void *context, const struct result_epoch *so_far, uint64_t dr
     return 0;
 }
 
-static void check(const char *reader, const char *shuffle, const char *decoder)
+static void check(const char *reader, const char *shuffle, const char *decoder, const char *loaders)
 {
     static const struct engine_hooks hooks = {
         .before = count_before, .after = count_after, .tick = no_tick};
@@ -77,12 +77,12 @@ static void check(const char *reader, const char *shuffle, const char *decoder)
     struct result_run run = {.epochs = epochs};
     struct job job = {0};
     struct job_plugins plugins;
-    const char *const settings[][2] = {{"reader", reader},  {"shuffle", shuffle},
-                                       {"decode", decoder}, {"batch-size", "32"},
-                                       {"threads", "2"},    {"memory", "64m"}};
+    const char *const settings[][2] = {
+        {"reader", reader}, {"shuffle", shuffle}, {"decode", decoder}, {"batch-size", "32"},
+        {"threads", "2"},   {"memory", "64m"},    {"loaders", loaders}};
 
     assert_int_equal(option_defaults(job_options, &job), 0);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
             fail_msg("%s", fail_reason());
     if (job_choose(&job, &plugins))
@@ -95,8 +95,8 @@ static void check(const char *reader, const char *shuffle, const char *decoder)
     if (!engine || engine_run(engine, 3, &hooks, &run, &result))
         fail_msg("%s", fail_reason());
     if (counts[5] != counts[2])
-        fail_msg("%s, %s, %s: %llu allocations in the second and third epoch", reader, shuffle,
-                 decoder, (unsigned long long)(counts[5] - counts[2]));
+        fail_msg("%s, %s, %s, %s loaders: %llu allocations in the second and third epoch", reader,
+                 shuffle, decoder, loaders, (unsigned long long)(counts[5] - counts[2]));
     engine_destroy(engine);
     job_release(&plugins);
     option_release(job_options, &job);
@@ -117,10 +117,11 @@ static void nothing_is_allocated_in_steady_state(void **unused)
             strcmp(name, "nfs") == 0)
             continue;
         for (int i = 0; i < 3; i++)
-            check(name, "epoch", decoders[i]);
+            check(name, "epoch", decoders[i], "1");
+        check(name, "epoch", "checksum", "3");
     }
     for (const struct plugin *const *shuffle = shuffle_registry; *shuffle; shuffle++)
-        check("pread", (*shuffle)->name, decoders[variant++ % 2]);
+        check("pread", (*shuffle)->name, decoders[variant++ % 2], "1");
     catalog_destroy(catalog);
     plugin_release(&format);
 }
