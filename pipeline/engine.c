@@ -32,6 +32,15 @@ struct engine {
     uint64_t decode_wait_before_ns;
 };
 
+/* Memory that may still be taken: of the machine, of its container, or of --memory-limit. */
+static uint64_t available_bytes(const struct job *job)
+{
+    uint64_t bytes = memory_available_bytes();
+
+    return job->memory_limit_bytes && job->memory_limit_bytes < bytes ? job->memory_limit_bytes
+                                                                      : bytes;
+}
+
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
 {
     const struct job *job = engine->site.job;
@@ -52,7 +61,7 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
              job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
         return 0;
     }
-    uint64_t half = memory_available_bytes() / 2;
+    uint64_t half = available_bytes(job) / 2;
     if (need.least_bytes > half) {
         bytes_text(need.least_bytes, least, sizeof least);
         bytes_text(half, given, sizeof given);
@@ -80,7 +89,7 @@ static int open_plan(struct engine *engine)
         .partition = (enum plan_partition)job->partition,
         .remainder = (enum plan_remainder)job->remainder,
         .batch_size = (uint32_t)job->batch_size,
-        .memory_bytes = memory_available_bytes(),
+        .memory_bytes = available_bytes(job),
     };
 
     return plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
@@ -114,6 +123,23 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
     return 0;
 }
 
+/* Beyond its limit the kernel would end the process without a word. */
+static int check_limit(const struct job *job, uint64_t batches_bytes, uint64_t records_bytes)
+{
+    char limit[32], batches[32], records[32];
+
+    if (!job->memory_limit_bytes ||
+        batches_bytes + records_bytes <= job->memory_limit_bytes / 4 * 3)
+        return 0;
+    return fail(ENOMEM,
+                "--memory-limit %s: batches take %s and records in flight %s, which leaves too "
+                "little for the rest: allow more, or give less to --batch-size, --prefetch or "
+                "--memory",
+                bytes_text(job->memory_limit_bytes, limit, sizeof limit),
+                bytes_text(batches_bytes, batches, sizeof batches),
+                bytes_text(records_bytes, records, sizeof records));
+}
+
 static int build(struct engine *engine, struct result *result)
 {
     const struct job *job = engine->site.job;
@@ -125,11 +151,14 @@ static int build(struct engine *engine, struct result *result)
         return code;
     size_t row_bytes;
     code = stage_row_bytes(&plugins->decoder, &row_bytes);
-    if (code || (code = open_trainer(engine, row_bytes, slots)))
+    if (code)
         return code;
     result->memory_bytes = choose_memory(engine, result);
     if (!result->memory_bytes)
         return -ENOMEM;
+    if ((code = check_limit(job, row_bytes * job->batch_size * slots, result->memory_bytes)) ||
+        (code = open_trainer(engine, row_bytes, slots)))
+        return code;
     result->slots = engine->plan.traits.slots;
     engine->workers = (uint32_t)(job->threads ? job->threads : thread_cpu_count());
     result->threads = engine->workers;

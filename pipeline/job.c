@@ -91,6 +91,9 @@ const struct option_spec job_options[] = {
     {"drop-caches", 'c', OPTION_CHOICE, FIELD(drop_caches), .fallback = "no",
      .choices = drop_choices, .implied = "yes", .section = "Cold or warm",
      .summary = "empty the caches before each run and prove it; strict fails when it cannot be proven"},
+    {"memory-limit", 0, OPTION_SIZE, FIELD(memory_limit_bytes), .fallback = "none", .zero = "none",
+     .summary = "keep memory and page cache together below this, so that a small set is read again "
+                "in each epoch as a large one is (control groups: as root, or a group of your own)"},
     {"server-drop-cmd", 0, OPTION_TEXT, FIELD(server_drop_command), .metavar = "COMMAND",
      .summary = "also run this before each run, to empty the caches of a storage server"},
     {"drop-timeout", 0, OPTION_DURATION, FIELD(drop_timeout_ns), .fallback = "10m", .zero = "none",

@@ -49,7 +49,8 @@ struct job {
     uint64_t epochs, runs;
     bool overlap_epochs;
     /* cold */
-    int drop_caches; /* enum job_drop */
+    uint64_t memory_limit_bytes; /* of memory and page cache, see memory_limit.h; 0: none */
+    int drop_caches;             /* enum job_drop */
     char *server_drop_command;
     uint64_t drop_timeout_ns;
     /* what comes out */

@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
+	pipeline/memory_limit.c pipeline/memory_limit.h \
 	pipeline/result.c pipeline/result.h \
 	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \
 	pipeline/stage.c pipeline/stage.h \

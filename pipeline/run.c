@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "formats/format.h"
 #include "pipeline/engine.h"
+#include "pipeline/memory_limit.h"
 #include "pipeline/witness.h"
 #include "readers/reader.h"
 
@@ -30,6 +31,7 @@ struct execution {
     struct job_plugins plugins;
     struct catalog *catalog;
     struct witness *witness;
+    struct memory_limit limit;
     uint64_t run;
     uint64_t phase_start_ns;
 };
@@ -214,6 +216,8 @@ static int carry_out_runs(struct execution *execution)
     result->runs = memory_array(job->runs, sizeof *result->runs);
     if (!result->runs)
         code = -ENOMEM;
+    if (code == 0 && job->memory_limit_bytes)
+        code = witness_evict(execution->witness);
     for (uint64_t i = 0; code == 0 && i < job->runs; i++) {
         struct result_run *run = &result->runs[result->run_count++];
         run->number = execution->run = i;
@@ -299,6 +303,9 @@ static int prepare(struct execution *execution, const struct job *job,
     *execution = (struct execution){.job = job, .observer = observer, .result = result};
     *result = (struct result){.job = job, .valid = true};
     int code = job_choose(job, &execution->plugins);
+    if (code == 0 && job->memory_limit_bytes && !job->dry_run)
+        code =
+            memory_limit_enter(&execution->limit, &telemetry_roots_usual, job->memory_limit_bytes);
     if (code == 0)
         code = load_catalog(execution);
     if (code)
@@ -316,6 +323,7 @@ static int conclude(struct execution *execution, int code)
         result_invalid(execution->result, "%s", fail_reason());
     witness_close(execution->witness);
     catalog_destroy(execution->catalog);
+    memory_limit_leave(&execution->limit);
     job_release(&execution->plugins);
     tell(execution, (struct run_progress){.phase = RUN_DONE});
     return code;

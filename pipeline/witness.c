@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/cold.h"
+#include "cachectl/evict.h"
 #include "telemetry/storage.h"
 
 #include <stdio.h>
@@ -100,6 +101,14 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
     return code;
 }
 
+int witness_evict(struct witness *witness)
+{
+    struct evict_figures figures;
+
+    return evict_files(witness->paths, witness->catalog->shard_count, true,
+                       witness->job->drop_timeout_ns, NULL, &figures);
+}
+
 void witness_before(struct witness *witness)
 {
     storage_read(witness->storage, &witness->before);
@@ -155,6 +164,7 @@ void witness_place(const struct witness *witness, struct result_place *place)
     read_cpu_name(place->cpu, sizeof place->cpu);
     snprintf(place->clock_source, sizeof place->clock_source, "%s", clock_source());
     place->cpu_count = thread_cpu_count();
+    place->memory_limit_bytes = witness->job->memory_limit_bytes;
     if (sysinfo(&memory) == 0)
         place->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
     gmtime_r(&now, &utc);

@@ -19,6 +19,10 @@ void witness_close(struct witness *witness);
 int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
                       void *context, struct result_cold *cold);
 
+/* Take the files out of the page cache, whoever brought them in: what stays is free to a process
+ * whose memory is limited. 0 or a negative errno with a reason. */
+int witness_evict(struct witness *witness);
+
 /* Around an epoch: bytes that left storage between the two calls. */
 void witness_before(struct witness *witness);
 void witness_after(struct witness *witness, struct result_bytes *device);

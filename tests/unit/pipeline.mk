@@ -8,6 +8,11 @@ UNIT_TESTS += tests/unit/test_loaders
 tests_unit_test_loaders_SOURCES = tests/unit/test_loaders.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_loaders_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_memory_limit
+tests_unit_test_memory_limit_SOURCES = tests/unit/test_memory_limit.c tests/unit/folder.h \
+	tests/unit/unit.h
+tests_unit_test_memory_limit_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_matrix
 tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS)

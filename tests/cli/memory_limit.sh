@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# iobench --memory-limit: a set of 256 MiB under 64 MiB is read from the device again in the second
+# epoch; without the limit it is not.
+. "$(dirname "$0")/cli.sh"
+
+class=set/class
+mkdir -p $class
+i=0
+while [ $i -lt 256 ]; do
+    head -c 1048576 /dev/urandom >$class/$i.jpg
+    i=$((i + 1))
+done
+run() {
+    expect "$@" --data set --format files --decode none --no-crc --epochs 2 --runs 1 \
+        --no-calibrate --shuffle epoch --reader pread --iodepth 4 --json out.json
+}
+second_epoch() { # bytes that left the device, in MiB; empty when nobody can tell
+    python3 -c 'import json
+bytes = json.load(open("out.json"))["jobs"][0]["runs"][0]["epochs"][1]["device_read_bytes"]
+print("" if bytes is None else bytes >> 20)'
+}
+
+run 0 "$IOBENCH"
+bytes=$(second_epoch)
+[ -n "$bytes" ] || skip "nobody counts what leaves the device beneath $T"
+[ "$bytes" -lt 26 ] || skip "the page cache of this machine does not hold 256 MiB"
+
+out=$("$IOBENCH" --data set --format files --memory-limit 64m --decode none --no-crc --runs 1 2>&1) ||
+    case $out in
+    *"a control group cannot be made"* | *"control groups"* | *"counts memory here"*)
+        skip "${out##*--memory-limit}"
+        ;;
+    esac
+run 0 "$IOBENCH" --memory-limit 64m
+bytes=$(second_epoch)
+[ "$bytes" -ge 230 ] || die "only $bytes of 256 MiB left the device in the second epoch"
+grep -q '"memory_limit_bytes": 67108864' out.json || die "the limit is not in the result"
+! find /sys/fs/cgroup -name 'iobench.*' 2>/dev/null | grep -q . || die "a control group was left behind"
+
+# More than fits is refused, where the kernel would end the program.
+expect 1 "$IOBENCH" --data set --format files --memory-limit 16m --memory 64m --runs 1
+says "--memory-limit 16.00 MiB" "records in flight"
+
+# Who may not make a group is told so.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    chmod 755 "$T"
+    expect 1 setpriv --reuid 65534 --clear-groups "$IOBENCH" --data "$T/set" --format files \
+        --memory-limit 64m --runs 1
+    says "a control group cannot be made" "systemd-run"
+fi
+exit 0

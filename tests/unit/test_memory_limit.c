@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The control group of --memory-limit on trees that are made; a real one:
+ * tests/cli/memory_limit.sh.
+ */
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "pipeline/memory_limit.h"
+
+#include <string.h>
+
+static char proc[160], sys[160];
+static const struct telemetry_roots roots = {.proc = proc, .sys = sys};
+
+/* A folder below the made /sys/fs/cgroup, with its controllers. */
+static void make_group(const char *path, const char *subtree_control)
+{
+    char folder[400], name[512];
+
+    snprintf(folder, sizeof folder, "%s/fs/cgroup%s", sys, path);
+    assert_int_equal(file_make_folders(folder), 0);
+    if (!subtree_control)
+        return;
+    snprintf(name, sizeof name, "%s/cgroup.subtree_control", folder);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(subtree_control, file);
+    fclose(file);
+}
+
+static void make_process(const char *groups)
+{
+    char name[256];
+
+    snprintf(proc, sizeof proc, "%s/proc", test_folder);
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    snprintf(name, sizeof name, "%s/self", proc);
+    assert_int_equal(file_make_folders(name), 0);
+    snprintf(name, sizeof name, "%s/self/cgroup", proc);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(groups, file);
+    fclose(file);
+}
+
+static void contains(const char *group, const char *name, const char *wanted)
+{
+    char text[64];
+
+    if (!procfile_peek(text, sizeof text, "%s/%s", group, name))
+        fail_msg("%s/%s is not there", group, name);
+    assert_string_equal(text, wanted);
+}
+
+/* What is here of no consequence in a made tree, where files stay in a group that is removed. */
+static void enter_and_leave(const char *parent, const char *limit_name)
+{
+    struct memory_limit limit;
+    char wanted[512], pid[32];
+
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    snprintf(wanted, sizeof wanted, "%s/fs/cgroup%s/iobench.%s", sys, parent, pid);
+    if (memory_limit_enter(&limit, &roots, 64 << 20))
+        fail_msg("%s", fail_reason());
+    assert_string_equal(limit.group, wanted);
+    contains(wanted, limit_name, "67108864");
+    contains(wanted, "cgroup.procs", pid);
+    snprintf(wanted, sizeof wanted, "%s", limit.from);
+    memory_limit_leave(&limit);
+    contains(wanted, "cgroup.procs", pid);
+    memory_limit_leave(&limit);
+}
+
+static void version_1(void **unused)
+{
+    (void)unused;
+    make_process("7:blkio:/\n4:memory:/user/me\n0::/\n");
+    make_group("/memory/user/me", NULL);
+    enter_and_leave("/memory/user/me", "memory.limit_in_bytes");
+    /* The path is that of the host, from inside a container. */
+    make_process("4:memory,cpu:/docker/0123\n");
+    enter_and_leave("/memory", "memory.limit_in_bytes");
+}
+
+static void version_2_below_our_own_group(void **unused)
+{
+    (void)unused;
+    make_process("0::/user.slice/run.scope\n");
+    make_group("/user.slice/run.scope", "cpu memory pids\n");
+    enter_and_leave("/user.slice/run.scope", "memory.max");
+}
+
+/* The kernel refuses "+memory" where processes are: a folder stands for that refusal. */
+static void version_2_beside_our_own_group(void **unused)
+{
+    (void)unused;
+    make_process("0::/app.slice/shell.scope\n");
+    make_group("/app.slice", "memory pids\n");
+    make_group("/app.slice/shell.scope/cgroup.subtree_control", NULL);
+    enter_and_leave("/app.slice", "memory.max");
+}
+
+static void a_refusal_says_what_to_do(void **unused)
+{
+    struct memory_limit limit;
+
+    (void)unused;
+    make_process("0::/closed/shell.scope\n");
+    make_group("/closed/cgroup.subtree_control", NULL);
+    make_group("/closed/shell.scope/cgroup.subtree_control", NULL);
+    assert_true(memory_limit_enter(&limit, &roots, 64 << 20) < 0);
+    assert_non_null(strstr(fail_reason(), "--memory-limit 64.00 MiB"));
+    assert_non_null(strstr(fail_reason(), "systemd-run --user --scope"));
+    memory_limit_leave(&limit);
+    make_process("7:blkio:/\n");
+    assert_true(memory_limit_enter(&limit, &roots, 64 << 20) < 0);
+    assert_non_null(strstr(fail_reason(), "no control group counts memory"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(version_1),
+        cmocka_unit_test(version_2_below_our_own_group),
+        cmocka_unit_test(version_2_beside_our_own_group),
+        cmocka_unit_test(a_refusal_says_what_to_do),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
