@@ -156,44 +156,43 @@ static double cpu_count(const struct series *series)
 /* Growth is counted between rows: the time must be that of the same rows. */
 static double seconds_of(const struct series *series, uint64_t from_ns, uint64_t to_ns)
 {
-    uint64_t first_ns = 0, last_ns = 0;
+    uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
 
-    for (uint64_t row = 0; row < series->row_count; row++) {
-        uint64_t time_ns = series_time_ns(series, row);
-        if (time_ns > to_ns)
-            break;
-        if (time_ns <= from_ns || first_ns == 0)
-            first_ns = time_ns;
-        last_ns = time_ns;
-    }
-    return (double)(last_ns - first_ns) / 1e9;
+    first = first > 0 ? first - 1 : 0; /* the last row up to from_ns, when there is one */
+    return end > first
+               ? (double)(series_time_ns(series, end - 1) - series_time_ns(series, first)) / 1e9
+               : 0;
+}
+
+static double rate(const struct series *series, const struct monitor_figure *figure,
+                   uint64_t from_ns, uint64_t to_ns)
+{
+    const double seconds = seconds_of(series, from_ns, to_ns);
+
+    return seconds > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / seconds : NAN;
+}
+
+static double each(const struct series *series, const struct monitor_figure *figure,
+                   uint64_t from_ns, uint64_t to_ns)
+{
+    const double count = total_of(series, figure, figure->per, from_ns, to_ns);
+
+    return count > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / count : NAN;
+}
+
+double monitor_figure(const struct series *series, const struct monitor_figure *figure,
+                      uint64_t from_ns, uint64_t to_ns)
+{
+    double value = figure->how == MONITOR_RATE   ? rate(series, figure, from_ns, to_ns)
+                   : figure->how == MONITOR_EACH ? each(series, figure, from_ns, to_ns)
+                                                 : level(series, figure, from_ns, to_ns);
+
+    return value * figure->factor / (figure->of_a_cpu ? cpu_count(series) : 1);
 }
 
 void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                   double values[MONITOR_FIGURES])
 {
-    const double seconds = seconds_of(series, from_ns, to_ns), cpus = cpu_count(series);
-
-    for (int i = 0; i < MONITOR_FIGURES; i++) {
-        const struct monitor_figure *figure = &monitor_figures[i];
-        double value = NAN;
-        switch (figure->how) {
-        case MONITOR_RATE:
-            value = seconds > 0
-                        ? total_of(series, figure, figure->quantity, from_ns, to_ns) / seconds
-                        : NAN;
-            break;
-        case MONITOR_EACH: {
-            double count = total_of(series, figure, figure->per, from_ns, to_ns);
-            value = count > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / count
-                              : NAN;
-            break;
-        }
-        case MONITOR_SUM:
-        case MONITOR_MEAN:
-            value = level(series, figure, from_ns, to_ns);
-            break;
-        }
-        values[i] = value * figure->factor / (figure->of_a_cpu ? cpus : 1);
-    }
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        values[i] = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
 }

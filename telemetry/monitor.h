@@ -34,6 +34,9 @@ extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
 
 /* Of the rows after from_ns and up to to_ns; NAN: not known, as where there is no such probe. */
+double monitor_figure(const struct series *series, const struct monitor_figure *figure,
+                      uint64_t from_ns, uint64_t to_ns);
+/* All of the table. */
 void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                   double values[MONITOR_FIGURES]);
 

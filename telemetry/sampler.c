@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One lock guards the series and what the slow probes hand over. It is held for copying only, never
- * while a probe reads.
+ * while a probe reads. Another one is held while the fast probes are sampled, so that anybody may
+ * ask for a sample.
  */
 #include "telemetry/sampler.h"
 
@@ -42,7 +43,7 @@ struct sampler {
     struct thread thread;
     struct flag stop;
     bool running;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock, sampling;
     struct sampler_figures figures;
     struct counter slow_cpu_ns;
 };
@@ -137,8 +138,11 @@ struct sampler *sampler_open(const struct sampler_site *site)
     if (!sampler)
         return NULL;
     pthread_mutex_init(&sampler->lock, NULL);
+    pthread_mutex_init(&sampler->sampling, NULL);
     sampler->interval_ns = site->interval_ns ? site->interval_ns : interval_usual_ns;
-    int code = site->names ? add_named(sampler, site) : add_all(sampler, site);
+    int code = site->own ? add_probe(sampler, site->own, &site->probes) : 0;
+    if (code == 0)
+        code = site->names ? add_named(sampler, site) : add_all(sampler, site);
     if (code == 0)
         code = make_series(sampler, site);
     if (code == 0)
@@ -159,6 +163,7 @@ void sampler_close(struct sampler *sampler)
     series_close(&sampler->series);
     free(sampler->values);
     pthread_mutex_destroy(&sampler->lock);
+    pthread_mutex_destroy(&sampler->sampling);
     free(sampler);
 }
 
@@ -183,8 +188,9 @@ static void take_slow(struct watched *watched, uint64_t *values)
     watched->is_fresh = false;
 }
 
-static void take_sample(struct sampler *sampler)
+void sampler_sample(struct sampler *sampler)
 {
+    pthread_mutex_lock(&sampler->sampling);
     const uint64_t time_ns = clock_now_ns();
 
     for (uint32_t i = 0; i < sampler->watched_count; i++) {
@@ -202,6 +208,7 @@ static void take_sample(struct sampler *sampler)
     if (spent_ns > sampler->figures.longest_ns)
         sampler->figures.longest_ns = spent_ns;
     sampler->figures.samples++;
+    pthread_mutex_unlock(&sampler->sampling);
 }
 
 static int run(void *argument)
@@ -215,7 +222,7 @@ static int run(void *argument)
         uint64_t now_ns = clock_now_ns();
         if (flag_get(&sampler->stop))
             break;
-        take_sample(sampler);
+        sampler_sample(sampler);
         if (now_ns > deadline_ns + sampler->interval_ns / 2) {
             sampler->figures.late++;
             deadline_ns = now_ns; /* what was slept through is not made up for */
@@ -257,7 +264,7 @@ int sampler_start(struct sampler *sampler)
     sampler->stop = (struct flag){0};
     sampler->running = true;
     sampler->start_ns = clock_now_ns();
-    take_sample(sampler);
+    sampler_sample(sampler);
     for (uint32_t i = 0; i < sampler->watched_count && code == 0; i++)
         if (sampler->watched[i].slow)
             code =
@@ -277,15 +284,15 @@ void sampler_stop(struct sampler *sampler)
     thread_join(&sampler->thread);
     for (uint32_t i = 0; i < sampler->watched_count; i++)
         thread_join(&sampler->watched[i].thread);
-    take_sample(sampler);
+    sampler_sample(sampler);
     sampler->figures.wall_ns += clock_now_ns() - sampler->start_ns;
     sampler->running = false;
 }
 
-void sampler_mark(struct sampler *sampler, const char *phase, uint64_t number)
+void sampler_mark(struct sampler *sampler, const struct series_mark *mark)
 {
     pthread_mutex_lock(&sampler->lock);
-    series_mark(&sampler->series, clock_now_ns(), phase, number);
+    series_mark(&sampler->series, mark);
     pthread_mutex_unlock(&sampler->lock);
 }
 

@@ -3,8 +3,8 @@
  * sampler: samples a set of probes at a fixed interval on a thread of its own, into a series that
  * was taken before. Probes that are slow get threads of their own, and never delay the others.
  *
- * Open, start, stop and close from one thread; mark from any. The series may be read when stopped,
- * or meanwhile through sampler_look().
+ * Open, start, stop and close from one thread; mark and sample from any. The series may be read
+ * when stopped, or meanwhile through sampler_look().
  */
 #ifndef IOBENCH_TELEMETRY_SAMPLER_H
 #define IOBENCH_TELEMETRY_SAMPLER_H
@@ -15,9 +15,10 @@ struct sampler;
 
 struct sampler_site {
     struct probe_site probes;
-    const char *names;     /* "disk,nfs,...": which probes, each must work; NULL: all that do */
-    uint64_t interval_ns;  /* 0: 100 ms */
-    uint64_t memory_bytes; /* for the series, at most; 0: 64 MiB */
+    const char *names; /* "disk,nfs,...": which probes, each must work; NULL: all that do */
+    const struct plugin_choice *own; /* a probe of the caller's beside them; NULL: none */
+    uint64_t interval_ns;            /* 0: 100 ms */
+    uint64_t memory_bytes;           /* for the series, at most; 0: 64 MiB */
     enum series_full when_full;
     uint64_t rows_max; /* 0: 16384, half an hour at 100 ms before the interval doubles */
 };
@@ -37,8 +38,9 @@ void sampler_close(struct sampler *sampler); /* stops it */
 int sampler_start(struct sampler *sampler); /* the first sample is taken before it returns */
 void sampler_stop(struct sampler *sampler); /* after a last sample */
 
-/* What goes on from now: "epoch" 3. */
-void sampler_mark(struct sampler *sampler, const char *phase, uint64_t number);
+void sampler_mark(struct sampler *sampler, const struct series_mark *mark);
+/* One sample more, now: what lies between two of them is exact. Any thread, while it runs. */
+void sampler_sample(struct sampler *sampler);
 
 const struct series *sampler_series(const struct sampler *sampler);
 /* When it is stopped. */

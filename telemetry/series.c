@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/series.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static uint64_t *row_of(const struct series *series, uint64_t row)
 {
@@ -71,15 +73,33 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
     memcpy(row + 1, values, series->metric_count * sizeof *values);
 }
 
-void series_mark(struct series *series, uint64_t time_ns, const char *phase, uint64_t number)
+void series_mark(struct series *series, const struct series_mark *mark)
 {
-    if (series->mark_count == series->mark_capacity) {
+    if (series->mark_count == series->mark_capacity)
         series->marks_lost++;
-        return;
+    else
+        series->marks[series->mark_count++] = *mark;
+}
+
+/* The moment on the monotonic clock is the middle of the time that reading the other one took. */
+struct series_anchor series_anchor_now(void)
+{
+    struct series_anchor best = {0};
+    uint64_t least_ns = UINT64_MAX;
+
+    for (int i = 0; i < 5; i++) {
+        struct timespec now;
+        uint64_t before_ns = clock_now_ns();
+        clock_gettime(CLOCK_REALTIME, &now);
+        uint64_t taken_ns = clock_now_ns() - before_ns;
+        if (taken_ns >= least_ns)
+            continue;
+        least_ns = taken_ns;
+        best = (struct series_anchor){.monotonic_ns = before_ns + taken_ns / 2,
+                                      .unix_ns = (uint64_t)now.tv_sec * 1000000000u +
+                                                 (uint64_t)now.tv_nsec};
     }
-    struct series_mark *mark = &series->marks[series->mark_count++];
-    *mark = (struct series_mark){.time_ns = time_ns, .number = number};
-    snprintf(mark->phase, sizeof mark->phase, "%s", phase);
+    return best;
 }
 
 uint64_t series_time_ns(const struct series *series, uint64_t row)
@@ -130,13 +150,31 @@ double series_rate(const struct series *series, uint64_t row, uint32_t index)
     return NAN;
 }
 
+uint64_t series_row_after(const struct series *series, uint64_t time_ns)
+{
+    uint64_t low = 0, high = series->row_count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (series_time_ns(series, middle) <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 double series_total(const struct series *series, uint32_t index, uint64_t from_ns, uint64_t to_ns)
 {
     const struct metric *metric = &series->metrics[index];
-    uint64_t before = PROBE_MISSING, growth;
+    uint64_t before = PROBE_MISSING, growth, first = series_row_after(series, from_ns);
     double sum = NAN;
 
-    for (uint64_t row = 0; row < series->row_count; row++) {
+    /* From the last row up to from_ns in which it was known. */
+    while (first > 0 && before == PROBE_MISSING)
+        before = series_value(series, --first, index);
+    before = PROBE_MISSING;
+    for (uint64_t row = first; row < series->row_count; row++) {
         uint64_t time_ns = series_time_ns(series, row), value = series_value(series, row, index);
         if (time_ns > to_ns)
             break;

@@ -11,11 +11,11 @@
 
 #include "telemetry/probe.h"
 
-/* What went on. */
+/* What went on, from when to when. Phases may overlap. */
 struct series_mark {
-    uint64_t time_ns;
-    char phase[16];  /* "drop", "index", "epoch", "shuffle", "end", ... */
-    uint64_t number; /* of the epoch */
+    char phase[16];       /* "drop", "index", "epoch", "shuffle", ... */
+    uint64_t run, number; /* number: of the epoch; both from 0 */
+    uint64_t from_ns, to_ns;
 };
 
 enum series_full { SERIES_THIN, SERIES_RECENT };
@@ -33,15 +33,23 @@ struct series {
     uint64_t marks_lost;
 };
 
+/* One moment on both clocks: how the rows of several machines are laid beside each other. */
+struct series_anchor {
+    uint64_t monotonic_ns, unix_ns;
+};
+struct series_anchor series_anchor_now(void);
+
 /* The metrics are copied. 0 or -ENOMEM; close in either case. */
 int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
                 uint64_t row_capacity, uint32_t mark_capacity, enum series_full when_full);
 void series_close(struct series *series);
 
 void series_append(struct series *series, uint64_t time_ns, const uint64_t *values);
-void series_mark(struct series *series, uint64_t time_ns, const char *phase, uint64_t number);
+void series_mark(struct series *series, const struct series_mark *mark); /* copied */
 
 uint64_t series_time_ns(const struct series *series, uint64_t row);
+/* The first row later than a time, or row_count. */
+uint64_t series_row_after(const struct series *series, uint64_t time_ns);
 uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric);
 
 /* How much a counter grew from one number to the next; false when that cannot be said: one of

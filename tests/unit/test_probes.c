@@ -301,7 +301,7 @@ static void samples_come_in_time(void **unused)
     assert_int_equal(sampler_start(sampler), 0);
     clock_sleep_ns(50000000);
     uint64_t before = counter_get(&allocations);
-    sampler_mark(sampler, "epoch", 1);
+    sampler_mark(sampler, &(struct series_mark){.phase = "epoch", .from_ns = start_ns});
     clock_sleep_ns(200000000);
     assert_int_equal(counter_get(&allocations), before);
     sampler_look(sampler, count_rows, &rows);
