@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "telemetry/origin.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_there(const struct series *series, const char *probe, const char *quantity)
+{
+    return series_find(series, probe, NULL, quantity) < series->metric_count;
+}
+
+/* IPoIB bytes are in the port's counters already. */
+static bool counts_twice(const struct metric *metric)
+{
+    return strcmp(metric->probe, "net") == 0 && strncmp(metric->part, "ib", 2) == 0;
+}
+
+/* Of all parts of a probe; NAN when none is known. */
+static double grown(const struct series *series, const char *probe, const char *quantity,
+                    uint64_t from_ns, uint64_t to_ns)
+{
+    double sum = NAN;
+
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        const struct metric *metric = &series->metrics[i];
+        if (strcmp(metric->probe, probe) != 0 || strcmp(metric->quantity, quantity) != 0 ||
+            counts_twice(metric))
+            continue;
+        double part = series_total(series, i, from_ns, to_ns);
+        if (!isnan(part))
+            sum = (isnan(sum) ? 0 : sum) + part;
+    }
+    return sum;
+}
+
+static double add_known(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+static double at_least_0(double value)
+{
+    return value <= 0 ? 0 : value; /* NAN stays */
+}
+
+/* What clients of storage servers count, and NAN where there are none. */
+static double from_servers(const struct series *series, uint64_t from_ns, uint64_t to_ns)
+{
+    return add_known(grown(series, "nfs", "server_read_bytes", from_ns, to_ns),
+                     grown(series, "lustre", "server_read_bytes", from_ns, to_ns));
+}
+
+static enum origin_witness witness_of(const struct series *series, double received)
+{
+    if (is_there(series, "nfs", "server_read_bytes") ||
+        is_there(series, "lustre", "server_read_bytes"))
+        return ORIGIN_SERVER;
+    if (is_there(series, "disk", "read_bytes"))
+        return ORIGIN_DISK;
+    return isnan(received) ? ORIGIN_NOTHING : ORIGIN_RECEIVED;
+}
+
+/* The process' own counter is exact, but has what NFS served as well; the devices serve everybody.
+ */
+static double from_disks(const struct series *series, double servers, uint64_t from_ns,
+                         uint64_t to_ns)
+{
+    if (!is_there(series, "disk", "read_bytes"))
+        return 0;
+    double process = grown(series, "process", "read_bytes", from_ns, to_ns);
+    if (isnan(process))
+        return grown(series, "disk", "read_bytes", from_ns, to_ns);
+    return at_least_0(process - (isnan(servers) ? 0 : servers));
+}
+
+void origin_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                 struct origin *origin)
+{
+    const double servers = from_servers(series, from_ns, to_ns);
+
+    *origin = (struct origin){
+        .read = grown(series, "pipeline", "read_bytes", from_ns, to_ns),
+        .local = from_disks(series, servers, from_ns, to_ns),
+        .received = add_known(grown(series, "infiniband", "receive_bytes", from_ns, to_ns),
+                              grown(series, "net", "receive_bytes", from_ns, to_ns)),
+        .sent = add_known(grown(series, "infiniband", "transmit_bytes", from_ns, to_ns),
+                          grown(series, "net", "transmit_bytes", from_ns, to_ns)),
+        .gradients = grown(series, "pipeline", "gradient_bytes", from_ns, to_ns),
+    };
+    origin->excess = origin->received - origin->sent;
+    origin->witness = witness_of(series, origin->received);
+    switch (origin->witness) {
+    case ORIGIN_SERVER:
+        origin->fabric = servers;
+        break;
+    case ORIGIN_RECEIVED:
+        origin->fabric = at_least_0(origin->excess);
+        break;
+    default:
+        origin->fabric = 0;
+    }
+    const double rest = origin->read - origin->local - origin->fabric;
+    origin->page_cache = at_least_0(rest);
+    origin->ahead = at_least_0(-rest);
+}
+
+const char *origin_witness_text(enum origin_witness witness)
+{
+    static const char *const texts[] = {
+        [ORIGIN_NOTHING] = "no disk and no network serves the data",
+        [ORIGIN_DISK] = "bytes this process read from block devices",
+        [ORIGIN_SERVER] = "bytes that the file system's server sent",
+        [ORIGIN_RECEIVED] = "bytes received less bytes sent, by the whole node",
+    };
+
+    return texts[witness];
+}
