@@ -106,6 +106,8 @@ static int parse_choice(const struct option_spec *row, const char *text, int *va
 
 static int check_range(const struct option_spec *row, double value)
 {
+    if (value == 0 && row->zero)
+        return 0;
     if ((row->minimum != 0 || row->maximum != 0) &&
         (value < row->minimum || (row->maximum > row->minimum && value > row->maximum))) {
         if (row->maximum > row->minimum)

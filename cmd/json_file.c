@@ -29,19 +29,18 @@ json_t *json_file_text(const char *text)
 
 int json_file_write(const char *path, json_t *root)
 {
-    const size_t flags = JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9);
     int code = 0;
 
     if (!root)
         return fail(ENOMEM, "out of memory for JSON");
-    if (strcmp(path, "-") == 0) {
-        json_dumpf(root, stdout, flags);
-        putchar('\n');
-    } else {
-        char *text = json_dumps(root, flags);
-        code = text ? report_write_file(path, text, strlen(text)) : fail(ENOMEM, "out of memory");
-        free(text);
-    }
+    char *text = report_json_text(root, 9);
+    if (!text)
+        code = -ENOMEM;
+    else if (strcmp(path, "-") == 0)
+        puts(text);
+    else
+        code = report_write_file(path, text, strlen(text));
+    free(text);
     json_decref(root);
     return code;
 }

@@ -35,27 +35,29 @@ int outputs_check(const struct job *job)
 {
     int code = check_path(job->json);
 
-    return code ? code : check_path(job->csv);
+    if (code == 0)
+        code = check_path(job->csv);
+    return code ? code : check_path(job->series);
 }
 
 int outputs_open(struct outputs *outputs, size_t jobs)
 {
-    *outputs = (struct outputs){.capacity = 2 * jobs};
+    *outputs = (struct outputs){.capacity = 3 * jobs};
     outputs->files = memory_array(outputs->capacity, sizeof *outputs->files);
     return outputs->files ? 0 : -ENOMEM;
 }
 
 /* The file of that path, new or met before. */
-static struct output *find(struct outputs *outputs, const char *path, bool json)
+static struct output *find(struct outputs *outputs, const char *path, enum output_kind kind)
 {
     for (size_t i = 0; i < outputs->count; i++) {
         struct output *file = &outputs->files[i];
-        if (strcmp(file->path, path) == 0 && (file->jobs != NULL) == json)
+        if (strcmp(file->path, path) == 0 && file->kind == kind)
             return file;
     }
     struct output *file = &outputs->files[outputs->count++];
-    *file = (struct output){.path = path};
-    if (json)
+    *file = (struct output){.path = path, .kind = kind};
+    if (kind == OUTPUT_JSON)
         file->jobs = json_array();
     else
         file->csv = open_memstream(&file->text, &file->text_bytes);
@@ -65,12 +67,12 @@ static struct output *find(struct outputs *outputs, const char *path, bool json)
 static int write_json(const struct output *file, bool to_stdout)
 {
     json_t *document = report_json_document(file->jobs);
-    char *text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
+    char *text = document ? report_json_text(document, 17) : NULL;
     int code = 0;
 
     json_decref(document);
     if (!text)
-        return fail(ENOMEM, "%s: out of memory", file->path);
+        return -ENOMEM;
     if (to_stdout)
         puts(text);
     else
@@ -92,7 +94,7 @@ static int write_csv(const struct output *file, bool to_stdout)
 static int add_json(struct outputs *outputs, const struct result *result,
                     const struct summary *summary)
 {
-    struct output *file = find(outputs, result->job->json, true);
+    struct output *file = find(outputs, result->job->json, OUTPUT_JSON);
 
     if (json_array_append_new(file->jobs, report_json(result, summary)))
         return fail(ENOMEM, "%s: out of memory", file->path);
@@ -101,11 +103,28 @@ static int add_json(struct outputs *outputs, const struct result *result,
 
 static int add_csv(struct outputs *outputs, const struct result *result)
 {
-    struct output *file = find(outputs, result->job->csv, false);
+    struct output *file = find(outputs, result->job->csv, OUTPUT_CSV);
 
     if (!file->csv)
         return fail(ENOMEM, "%s: out of memory", file->path);
     report_csv(file->csv, result, file->text_bytes == 0);
+    return is_stdout(file->path) ? 0 : write_csv(file, false);
+}
+
+/* Series of several jobs stand below each other with an empty line between: their columns differ.
+ */
+static int add_series(struct outputs *outputs, const struct result *result)
+{
+    struct output *file = find(outputs, result->job->series, OUTPUT_SERIES);
+
+    if (!file->csv)
+        return fail(ENOMEM, "%s: out of memory", file->path);
+    if (!result->timeline)
+        return fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
+                    result->timeline_reason);
+    if (file->text_bytes)
+        fputc('\n', file->csv);
+    report_series_csv(file->csv, result->timeline);
     return is_stdout(file->path) ? 0 : write_csv(file, false);
 }
 
@@ -117,6 +136,8 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
         code = add_json(outputs, result, summary);
     if (code == 0 && result->job->csv)
         code = add_csv(outputs, result);
+    if (code == 0 && result->job->series)
+        code = add_series(outputs, result);
     return code;
 }
 

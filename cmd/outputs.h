@@ -9,10 +9,13 @@
 
 #include "report/report.h"
 
+enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
+
 struct output {
     const char *path; /* borrowed from the job */
-    json_t *jobs;     /* of a JSON file, else NULL */
-    FILE *csv;        /* of a CSV file, else NULL; writes to text */
+    enum output_kind kind;
+    json_t *jobs; /* of a JSON file, else NULL */
+    FILE *csv;    /* of the others, else NULL; writes to text */
     char *text;
     size_t text_bytes;
 };

@@ -169,7 +169,7 @@ static void catch_signals(void)
 
 static bool takes_stdout(const struct job *job)
 {
-    return (job->json && strcmp(job->json, "-") == 0) || (job->csv && strcmp(job->csv, "-") == 0);
+    return job_stdout_count(job) > 0;
 }
 
 static bool wants_color(void)

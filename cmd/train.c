@@ -25,8 +25,8 @@
 
 struct train_settings {
     struct network_settings network;
-    char *evaluation_data, *shuffle, *checkpoint, *json, *csv, *exchange;
-    uint64_t batch_size, epochs, evaluate_every, buckets, silence_ns;
+    char *evaluation_data, *shuffle, *checkpoint, *json, *csv, *series, *exchange;
+    uint64_t batch_size, epochs, evaluate_every, buckets, silence_ns, sample_interval_ns;
     int recipe;
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs, target;
     bool resume;
@@ -77,6 +77,11 @@ static const struct option_spec train_options[] = {
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
      .summary = "write settings and curves; - is standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .summary = "write a row an epoch"},
+    {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
+     .zero = "none", .minimum = 0.01, .maximum = 3600,
+     .summary = "read the counters of machine and pipeline so often, for the time series"},
+    {"series", 0, OPTION_TEXT, FIELD(series), .metavar = "FILE",
+     .summary = "write the time series as CSV, a row a sample"},
     {0},
 };
 #undef FIELD
@@ -210,7 +215,7 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     return json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:f, s:f, s:f, s:f, s:I, s:I}, s:I, "
-        "s:I, s:f, s:o, s:o}",
+        "s:I, s:f, s:o, s:o, s:o}",
         "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
         "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
         (json_int_t)job->exchange->place.ranks, "seed", (json_int_t)job->job.seed, "records",
@@ -222,7 +227,8 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
         (json_int_t)result->memory_before_bytes, "memory_bytes", (json_int_t)result->memory_bytes,
         "target_top1", job->target, "time_to_target_s",
         result->reached ? json_real((double)result->reached_ns * 1e-9) : json_null(), "epochs",
-        epochs);
+        epochs, "series",
+        result->result.timeline ? report_timeline(result->result.timeline) : json_null());
 }
 
 /* ---- the command ---- */
@@ -257,6 +263,7 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
         .silence_ns = settings->silence_ns,
     };
     train->job.batch_size = settings->batch_size;
+    train->job.sample_interval_ns = settings->sample_interval_ns;
     if (settings->target > 0 && !settings->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
     return 0;
@@ -274,6 +281,23 @@ static void print_end(const struct train_job *job, const struct train_result *re
     printf("memory: %s before training, %s while training\n",
            bytes_text(result->memory_before_bytes, before, sizeof before),
            bytes_text(result->memory_bytes, during, sizeof during));
+    if (result->result.timeline)
+        report_timeline_text(stdout, result->result.timeline);
+}
+
+static int write_series(const char *path, const struct result *result)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    if (!stream)
+        return fail(ENOMEM, "out of memory");
+    report_series_csv(stream, result->timeline);
+    fclose(stream);
+    int code = report_write_file(path, text, bytes);
+    free(text);
+    return code;
 }
 
 static int write_files(const struct train_settings *settings, const struct train_job *job,
@@ -281,6 +305,8 @@ static int write_files(const struct train_settings *settings, const struct train
 {
     int code = settings->csv ? write_csv(settings->csv, result) : 0;
 
+    if (code == 0 && settings->series && result->result.timeline)
+        code = write_series(settings->series, &result->result);
     if (code == 0 && settings->json)
         code = json_file_write(settings->json, json_of(job, result));
     return code;

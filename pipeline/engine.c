@@ -188,6 +188,8 @@ static int build(struct engine *engine, struct result *result)
         .resume_draw = engine->resume.sample,
         .alignment = job->direct ? 4096 : 512,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
+        .meter = engine->site.meter,
+        .recorder = engine->site.recorder,
     });
     if (!engine->loader)
         return -ENOMEM;
@@ -203,6 +205,7 @@ static int build(struct engine *engine, struct result *result)
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
         .check_crc = job->check_crc,
         .digest = job->digest && row_bytes >= sizeof(uint64_t),
+        .meter = engine->site.meter,
     });
     return engine->stage ? 0 : -ENOMEM;
 }
@@ -284,6 +287,9 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         epoch->requests = loader.requests;
         epoch->request_bytes = loader.request_bytes;
         epoch->shuffle_ns = loader.plan_ns;
+        epoch->storage_idle_ns = loader.idle_ns;
+        if (loader.read_end_ns)
+            recorder_mark(engine->site.recorder, "drain", epoch->epoch, loader.read_end_ns);
         epoch->waits.loader_storage_ns = loader.storage_wait_ns;
         epoch->waits.loader_memory_ns = loader.memory_wait_ns;
     }
@@ -308,6 +314,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     int code = batcher_take(engine->batcher, &batch);
     uint64_t taken_ns = clock_now_ns();
     epoch->wait_ns += taken_ns - start_ns;
+    meter_add(engine->site.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
     if (code <= 0)
         return code;
     if (epoch->batches == 0)
@@ -325,6 +332,9 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     epoch->update_ns += times.update_ns;
     epoch->batches++;
     epoch->samples += batch.count;
+    meter_add(engine->site.meter, METER_TRAINED_COUNT, batch.count);
+    meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
+              times.compute_ns + times.upload_ns + times.exchange_ns + times.update_ns);
     return code;
 }
 
@@ -337,6 +347,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
 
     if (hooks->before)
         hooks->before(hooks->context, epoch);
+    recorder_sample(engine->site.recorder);
     getrusage(RUSAGE_SELF, &before);
     epoch->start_ns = clock_now_ns();
     if (!job->overlap_epochs)
@@ -358,6 +369,8 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
     if (code)
         cancel(engine);
+    recorder_sample(engine->site.recorder);
+    recorder_mark(engine->site.recorder, "epoch", epoch->epoch, epoch->start_ns);
     account_epoch(engine, epoch, &before);
     if (hooks->after)
         hooks->after(hooks->context, epoch);

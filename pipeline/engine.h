@@ -6,6 +6,7 @@
 #ifndef IOBENCH_PIPELINE_ENGINE_H
 #define IOBENCH_PIPELINE_ENGINE_H
 
+#include "pipeline/recorder.h"
 #include "pipeline/result.h"
 #include "trainer/trainer.h"
 
@@ -17,6 +18,8 @@ struct engine_site {
     const struct catalog *catalog;
     uint64_t epochs_max;
     const struct trainer *trainer; /* the caller's, and open; NULL: the plug-in that is chosen */
+    struct meter *meter;           /* what the stages do is counted there; NULL: nowhere */
+    struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */
 };
 
 /* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */

@@ -78,7 +78,9 @@ int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uin
                                      .plugins = &feed->plugins,
                                      .catalog = feed->catalog,
                                      .epochs_max = epochs,
-                                     .trainer = &feed->trainer};
+                                     .trainer = &feed->trainer,
+                                     .meter = feed->meter,
+                                     .recorder = feed->recorder};
     feed->engine = feed->run.epochs ? engine_create(&site, result) : NULL;
     return feed->engine ? 0 : -ENOMEM;
 }

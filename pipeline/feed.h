@@ -23,6 +23,8 @@ struct feed {
     struct engine *engine;
     struct result_run run;
     struct trainer trainer;
+    struct meter *meter; /* given to the engine by feed_open(), as is recorder */
+    struct recorder *recorder;
     /* Sums over the batches since feed_forget(). */
     double loss;
     uint64_t counted, correct, correct_top5;

@@ -103,6 +103,11 @@ const struct option_spec job_options[] = {
      .summary = "write the whole result; - is standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE",
      .summary = "write one row an epoch; - is standard output instead of the table"},
+    {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
+     .zero = "none", .minimum = 0.01, .maximum = 3600,
+     .summary = "read the counters of machine and pipeline so often, for the time series"},
+    {"series", 0, OPTION_TEXT, FIELD(series), .metavar = "FILE",
+     .summary = "write the time series as CSV, a row a sample; - is standard output"},
     {"label", 0, OPTION_TEXT, FIELD(label), .metavar = "TEXT",
      .summary = "free text kept in the result"},
     {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",
@@ -169,6 +174,16 @@ int job_resume(const struct job *job, struct job_place *place)
     return 0;
 }
 
+int job_stdout_count(const struct job *job)
+{
+    const char *const files[] = {job->json, job->csv, job->series};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        count += files[i] && strcmp(files[i], "-") == 0;
+    return count;
+}
+
 static int check(const struct job *job)
 {
     struct plugin_choice format;
@@ -180,8 +195,10 @@ static int check(const struct job *job)
                     (unsigned long long)job->ranks - 1);
     if (job->server_drop_command && job->drop_caches == JOB_DROP_NO)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
-    if (job->json && job->csv && strcmp(job->json, "-") == 0 && strcmp(job->csv, "-") == 0)
-        return fail(EINVAL, "--json - and --csv - cannot both have the standard output");
+    if (job_stdout_count(job) > 1)
+        return fail(EINVAL, "one alone of --json, --csv and --series can have the standard output");
+    if (job->series && !job->sample_interval_ns)
+        return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
     int resumes = job_resume(job, &place);
     if (resumes)
         return resumes;

@@ -54,7 +54,8 @@ struct job {
     char *server_drop_command;
     uint64_t drop_timeout_ns;
     /* what comes out */
-    char *json, *csv;
+    uint64_t sample_interval_ns; /* of the time series; 0: none */
+    char *json, *csv, *series;
     bool digest; /* print the order-independent digest of (label, image checksum) */
     bool dry_run;
     bool calibrate; /* measure the harness floor and the AU of a loop fed from memory */
@@ -71,6 +72,9 @@ int job_resume(const struct job *job, struct job_place *place);
 
 /* Threads that read. auto is one: nothing measured so far was faster with more. */
 uint32_t job_loaders(const struct job *job);
+
+/* How many of its files are the standard output. */
+int job_stdout_count(const struct job *job);
 
 /* The plug-ins a job names, chosen and checked against each other. */
 struct job_plugins {

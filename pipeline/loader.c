@@ -205,8 +205,11 @@ static int reap(struct loader *loader, uint64_t wait_ns)
     uint64_t start_ns = wait_ns ? clock_now_ns() : 0;
     int count = reader_reap(&loader->reader, done, GROUP, wait_ns);
 
-    if (wait_ns)
-        loader->figures.storage_wait_ns += clock_now_ns() - start_ns;
+    if (wait_ns) {
+        uint64_t waited_ns = clock_now_ns() - start_ns;
+        loader->figures.storage_wait_ns += waited_ns;
+        meter_add(loader->site.meter, METER_LOADER_STORAGE_NS, waited_ns);
+    }
     uint64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += done[i]->result > 0 ? (uint64_t)done[i]->result : 0;
@@ -214,9 +217,13 @@ static int reap(struct loader *loader, uint64_t wait_ns)
         if (code)
             return code;
     }
-    if (count > 0)
+    if (count > 0) {
         depth_feed(&loader->depth, (uint32_t)count, bytes, loader->depth_is_used,
                    done[0]->complete_ns);
+        loader->reads_end_ns = done[count - 1]->complete_ns;
+        meter_add(loader->site.meter, METER_READ_BYTES, bytes);
+        meter_add(loader->site.meter, METER_READ_COUNT, (uint64_t)count);
+    }
     return count;
 }
 
@@ -254,7 +261,9 @@ static int wait_for_something(struct loader *loader, bool blocked)
         return fail_stuck(loader);
     uint64_t start_ns = clock_now_ns();
     int code = collect_returned(loader, true);
-    loader->figures.memory_wait_ns += clock_now_ns() - start_ns;
+    uint64_t waited_ns = clock_now_ns() - start_ns;
+    loader->figures.memory_wait_ns += waited_ns;
+    meter_add(loader->site.meter, METER_LOADER_MEMORY_NS, waited_ns);
     return code;
 }
 
@@ -296,6 +305,7 @@ static void publish_figures(struct loader *loader)
     struct loader_figures *figures = &loader->epoch_figures[loader->epochs_run++];
 
     *figures = loader->figures;
+    figures->read_end_ns = loader->reads_end_ns;
     loader->figures = (struct loader_figures){0};
     queue_push(loader->ended, figures);
 }
@@ -487,7 +497,7 @@ static void reset(struct loader *loader)
     queue_reset(loader->opened);
     queue_reset(loader->closing);
     queue_reset(loader->ended);
-    loader->epochs_run = 0;
+    loader->epochs_run = loader->reads_end_ns = 0;
 }
 
 int loader_start(struct loader *loader)

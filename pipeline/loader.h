@@ -14,6 +14,7 @@
 #include "base/plugin.h"
 #include "dataset/catalog.h"
 #include "pipeline/batcher.h"
+#include "pipeline/recorder.h"
 #include "readers/depth.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
@@ -40,8 +41,10 @@ struct loader_site {
     uint64_t epochs_max;       /* of one run */
     uint64_t resume_epoch;     /* this epoch starts at draw resume_draw */
     uint64_t resume_draw;
-    uint32_t alignment; /* of memory: 4096 for direct reads, else 512 */
-    bool skip_errors;   /* a record that cannot be read is delivered with its error */
+    uint32_t alignment;        /* of memory: 4096 for direct reads, else 512 */
+    bool skip_errors;          /* a record that cannot be read is delivered with its error */
+    struct meter *meter;       /* what it does is counted there; NULL: nowhere */
+    struct recorder *recorder; /* its phases are marked there; NULL: nowhere */
 };
 
 /* One record on its way. A worker holds it between loader_take() and loader_return(). */
@@ -63,7 +66,9 @@ struct fetch {
 struct loader_figures {
     uint64_t requests, request_bytes;
     uint64_t storage_wait_ns, memory_wait_ns;
-    uint64_t plan_ns; /* making the epoch's order */
+    uint64_t plan_ns;     /* making the epoch's order */
+    uint64_t idle_ns;     /* storage had nothing to do since the epoch before */
+    uint64_t read_end_ns; /* when its last read ended, on the monotonic clock */
 };
 
 /* Memory a plan, a depth and so many loaders need at least, and what is comfortable. */

@@ -54,6 +54,7 @@ struct loader {
     struct depth depth;                   /* finds the knee; else stays at depth_most */
     bool depth_is_used;                   /* as many reads are in flight as depth says */
     struct loader_figures figures;        /* of the epoch that runs */
+    uint64_t reads_end_ns;                /* when a read ended last, in this run */
     struct loader_figures *epoch_figures; /* of the ended ones, epochs_max */
     uint64_t epochs_run;
 

@@ -6,7 +6,10 @@ libiobench_a_SOURCES += \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/memory_limit.c pipeline/memory_limit.h \
+	pipeline/meter.c pipeline/meter.h \
+	pipeline/recorder.c pipeline/recorder.h \
 	pipeline/result.c pipeline/result.h \
 	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \
 	pipeline/stage.c pipeline/stage.h \
+	pipeline/timeline.c pipeline/timeline.h \
 	pipeline/witness.c pipeline/witness.h

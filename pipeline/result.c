@@ -101,6 +101,8 @@ void result_destroy(struct result *result)
     for (uint32_t i = 0; i < result->run_count; i++)
         free(result->runs[i].epochs);
     free(result->runs);
+    timeline_destroy(result->timeline);
+    result->timeline = NULL;
     result->runs = NULL;
     result->run_count = 0;
 }

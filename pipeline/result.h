@@ -10,6 +10,7 @@
 #include "base/histogram.h"
 #include "decode/decoder.h"
 #include "pipeline/job.h"
+#include "pipeline/timeline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +63,7 @@ struct result_epoch {
     uint64_t requests;
     uint64_t start_ns, wall_ns; /* start on the monotonic clock */
     uint64_t shuffle_ns;        /* making the order */
+    uint64_t storage_idle_ns;   /* storage had nothing to do since the epoch before */
     uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns; /* of the trainer's loop */
     struct result_waits waits;
@@ -116,6 +118,8 @@ struct result {
     double au_calibration_percent;
     uint32_t run_count;
     struct result_run *runs;
+    struct timeline *timeline; /* NULL: not recorded */
+    char timeline_reason[160]; /* why not */
     bool valid;
     char invalid_reason[256];
     uint32_t notice_count;

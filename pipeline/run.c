@@ -32,6 +32,7 @@ struct execution {
     struct catalog *catalog;
     struct witness *witness;
     struct memory_limit limit;
+    struct recorder *recorder;
     uint64_t run;
     uint64_t phase_start_ns;
 };
@@ -103,6 +104,7 @@ static int load_catalog(struct execution *execution)
                               &execution->catalog);
     if (code)
         return code;
+    recorder_mark(execution->recorder, "index", 0, execution->phase_start_ns);
     const struct catalog *catalog = execution->catalog;
     snprintf(result->data, sizeof result->data, "%s", execution->job->data);
     snprintf(result->format, sizeof result->format, "%s", execution->plugins.format.plugin->name);
@@ -181,8 +183,10 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
     run->epochs = memory_array(job->epochs, sizeof *run->epochs);
     if (!run->epochs)
         return -ENOMEM;
+    recorder_begin_run(execution->recorder, run->number);
     enter(execution, RUN_DROP);
     int code = witness_make_cold(execution->witness, tell_drop, execution, &run->cold);
+    recorder_mark(execution->recorder, "drop", 0, execution->phase_start_ns);
     if (code == 0)
         code = engine_run(engine, job->epochs, &hooks, run, execution->result);
     if (code) {
@@ -207,7 +211,9 @@ static int carry_out_runs(struct execution *execution)
     struct engine_site site = {.job = job,
                                .plugins = &execution->plugins,
                                .catalog = execution->catalog,
-                               .epochs_max = job->epochs};
+                               .epochs_max = job->epochs,
+                               .meter = recorder_meter(execution->recorder),
+                               .recorder = execution->recorder};
     struct engine *engine = engine_create(&site, result);
     int code = 0;
 
@@ -287,15 +293,28 @@ static int calibrate(struct execution *execution)
     if (code)
         return code;
     execution->result->floor_samples_per_s = result_epoch_samples_per_s(&epoch);
-    if (strncmp(job->trainer, "replay", 6) != 0)
-        return 0;
-    code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
-    if (code == 0)
-        execution->result->au_calibration_percent = result_epoch_au_percent(&epoch);
+    if (strncmp(job->trainer, "replay", 6) == 0) {
+        code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
+        if (code == 0)
+            execution->result->au_calibration_percent = result_epoch_au_percent(&epoch);
+    }
+    recorder_mark(execution->recorder, "calibrate", 0, execution->phase_start_ns);
     return code;
 }
 
 /* ---- the calls ---- */
+
+/* In the control group that the job shall be in; a job without telemetry is a good job too. */
+static void record(struct execution *execution)
+{
+    struct result *result = execution->result;
+
+    if (execution->job->dry_run)
+        return;
+    execution->recorder = recorder_start(execution->job);
+    if (!execution->recorder)
+        snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
+}
 
 static int prepare(struct execution *execution, const struct job *job,
                    const struct run_observer *observer, struct result *result)
@@ -306,6 +325,8 @@ static int prepare(struct execution *execution, const struct job *job,
     if (code == 0 && job->memory_limit_bytes && !job->dry_run)
         code =
             memory_limit_enter(&execution->limit, &telemetry_roots_usual, job->memory_limit_bytes);
+    if (code == 0)
+        record(execution);
     if (code == 0)
         code = load_catalog(execution);
     if (code)
@@ -321,6 +342,7 @@ static int conclude(struct execution *execution, int code)
 {
     if (code)
         result_invalid(execution->result, "%s", fail_reason());
+    execution->result->timeline = recorder_finish(execution->recorder);
     witness_close(execution->witness);
     catalog_destroy(execution->catalog);
     memory_limit_leave(&execution->limit);

@@ -159,20 +159,32 @@ static void add_figures(struct stage_figures *into, const struct stage_figures *
     into->digest_xor ^= from->digest_xor;
 }
 
+static void count(struct meter *meter, const struct stage_figures *figures, uint64_t waited_ns)
+{
+    meter_add(meter, METER_RECORD_BYTES, figures->record_bytes);
+    meter_add(meter, METER_RECORD_COUNT, figures->samples);
+    meter_add(meter, METER_DECODE_RECORD_NS, waited_ns);
+    meter_add(meter, METER_DECODE_BATCH_NS, figures->slot_wait_ns);
+    meter_add(meter, METER_DECODE_BUSY_NS, figures->busy_ns);
+}
+
 static int worker_body(void *argument)
 {
     struct worker *worker = argument;
     struct stage *stage = worker->stage;
     struct fetch *fetches[GROUP_MAX];
-    int count;
+    uint64_t end_ns = clock_now_ns();
+    int taken;
 
-    while ((count = loader_take(stage->site.loader, fetches, worker->group)) > 0) {
+    while ((taken = loader_take(stage->site.loader, fetches, worker->group)) > 0) {
         struct stage_figures figures = {0};
         struct written written;
         uint64_t start_ns = clock_now_ns();
-        int code = work_on_group(worker, fetches, (uint32_t)count, &figures, &written);
-        uint64_t spent_ns = clock_now_ns() - start_ns;
-        figures.busy_ns = spent_ns - figures.slot_wait_ns;
+        int code = work_on_group(worker, fetches, (uint32_t)taken, &figures, &written);
+        uint64_t waited_ns = start_ns - end_ns;
+        end_ns = clock_now_ns();
+        figures.busy_ns = end_ns - start_ns - figures.slot_wait_ns;
+        count(stage->site.meter, &figures, waited_ns);
         pthread_mutex_lock(&stage->lock);
         add_figures(&worker->figures, &figures);
         worker->figures.decode = worker->decoder.figures;
@@ -185,10 +197,10 @@ static int worker_body(void *argument)
             batcher_cancel(stage->site.batcher);
             return code;
         }
-        uint64_t fitting = group_ns * (uint32_t)count / (figures.busy_ns + 1);
+        uint64_t fitting = group_ns * (uint32_t)taken / (figures.busy_ns + 1);
         worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
     }
-    return count;
+    return taken;
 }
 
 struct stage *stage_create(const struct stage_site *site)

@@ -26,7 +26,8 @@ struct stage_site {
     uint64_t seed;
     bool skip_errors; /* a bad record becomes an empty row with label -1, and is counted */
     bool check_crc;
-    bool digest; /* sum up (label, first 8 bytes of the row) of every sample */
+    bool digest;         /* sum up (label, first 8 bytes of the row) of every sample */
+    struct meter *meter; /* what the workers do is counted there; NULL: nowhere */
 };
 
 /* Of all workers together, since the last stage_start(). */

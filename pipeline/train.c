@@ -28,6 +28,8 @@ struct course {
     struct train_result *result;
     struct training training;
     struct feed learn, evaluate;
+    struct recorder *recorder;
+    uint64_t gradient_bytes; /* that this rank sends a step */
     char *checkpoint_path;
     uint64_t start_ns; /* the first step's, moved back by what went before a resume */
     uint64_t samples;
@@ -43,6 +45,7 @@ static int learn_step(void *state, const struct trainer_batch *batch, struct tra
 
     if (code == 0)
         feed_count(&course->learn, &loss);
+    meter_add(recorder_meter(course->recorder), METER_GRADIENT_BYTES, course->gradient_bytes);
     return code;
 }
 
@@ -127,6 +130,7 @@ static int evaluate(struct course *course, struct train_epoch *row)
     row->top5 = sums[3] / sums[1];
     row->evaluation_samples = (uint64_t)sums[1];
     row->evaluation_ns = clock_now_ns() - start_ns;
+    recorder_mark(course->recorder, "evaluation", row->io.epoch, start_ns);
     return 0;
 }
 
@@ -185,10 +189,13 @@ static int keep_checkpoint(struct course *course, const struct train_epoch *row)
 {
     const struct training_position position = {
         .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = course->samples};
+    const uint64_t start_ns = clock_now_ns();
 
     if (!course->checkpoint_path || course->job->exchange->place.rank != 0)
         return 0;
-    return training_save(&course->training, course->checkpoint_path, &position);
+    int code = training_save(&course->training, course->checkpoint_path, &position);
+    recorder_mark(course->recorder, "checkpoint", row->io.epoch, start_ns);
+    return code;
 }
 
 /* Resident memory of this process. */
@@ -288,6 +295,9 @@ static int open_training(struct course *course)
                                         .buckets = job->buckets,
                                         .timeout_ns = job->silence_ns};
     result->cost = graph_cost(course->training.graph);
+    /* A ring sends each gradient twice to the next rank, but for its own part. */
+    course->gradient_bytes = 2 * (uint64_t)(ranks - 1) * course->training.graph->parameter_floats *
+                             sizeof(float) / ranks;
     snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
     return exchange_open(job->exchange, &where);
 }
@@ -335,14 +345,18 @@ static int find_sets(struct course *course)
 {
     const struct train_job *job = course->job;
     const struct exchange_place place = job->exchange->place;
+    const uint64_t start_ns = clock_now_ns();
     int code = feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side, place);
 
-    if (code || !job->evaluation_data)
-        return code;
-    code = feed_find(&course->evaluate, &job->job, job->evaluation_data, FEED_EVALUATE, job->side,
-                     place);
-    if (code == 0)
-        course->result->evaluation_records = course->evaluate.catalog->record_count;
+    if (code == 0 && job->evaluation_data) {
+        code = feed_find(&course->evaluate, &job->job, job->evaluation_data, FEED_EVALUATE,
+                         job->side, place);
+        if (code == 0)
+            course->result->evaluation_records = course->evaluate.catalog->record_count;
+    }
+    recorder_mark(course->recorder, "index", 0, start_ns);
+    course->learn.meter = course->evaluate.meter = recorder_meter(course->recorder);
+    course->learn.recorder = course->recorder; /* an evaluation is one phase */
     return code;
 }
 
@@ -354,6 +368,10 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         .before = before_epoch, .tick = tick, .between = between_epochs, .context = &course};
 
     *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
+    course.recorder = recorder_start(&job->job);
+    if (!course.recorder)
+        snprintf(result->result.timeline_reason, sizeof result->result.timeline_reason, "%.159s",
+                 fail_reason());
     int code = find_sets(&course);
     if (code == 0)
         code = open_training(&course);
@@ -366,6 +384,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
                           &course.learn.run, &result->result);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
+    result->result.timeline = recorder_finish(course.recorder);
     feed_close(&course.evaluate);
     feed_close(&course.learn);
     training_close(&course.training);

@@ -18,10 +18,12 @@
 
 int window_begin(struct loader *loader, uint64_t epoch)
 {
+    const uint64_t start_ns = clock_now_ns();
     int code = plan_begin(loader->site.plan, epoch);
 
     if (code)
         return code;
+    recorder_mark(loader->site.recorder, "shuffle", epoch, start_ns);
     loader->figures.plan_ns = loader->site.plan->begin_ns;
     loader->draws = plan_draws(loader->site.plan);
     if (epoch == loader->site.resume_epoch && loader->site.resume_draw) {
@@ -234,7 +236,8 @@ static int submit_run(struct loader *loader, bool single)
         fetch->next = block->fetches;
         block->fetches = fetch;
     }
-    loader->figures.requests++;
+    if (loader->figures.requests++ == 0 && loader->reads_end_ns && loader->reader.in_flight == 1)
+        loader->figures.idle_ns = block->request.submit_ns - loader->reads_end_ns;
     loader->figures.request_bytes += block->request.bytes;
     rate_spend(&loader->rate, block->request.bytes);
     return 1;

@@ -275,6 +275,7 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     put_count(object, "requests", epoch->requests);
     put_device(object, &epoch->device);
     put_seconds(object, "shuffle_s", epoch->shuffle_ns);
+    put_seconds(object, "storage_idle_s", epoch->storage_idle_ns);
     put_seconds(object, "first_batch_s", epoch->first_batch_ns);
     put_seconds(object, "wait_s", epoch->wait_ns);
     put_seconds(object, "compute_s", epoch->compute_ns);
@@ -459,6 +460,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     for (uint32_t i = 0; i < result->run_count; i++)
         json_array_append_new(runs, run_of(&result->runs[i], result->job->digest));
     json_object_set_new(object, "runs", runs);
+    if (result->timeline)
+        json_object_set_new(object, "series", report_timeline(result->timeline));
+    else
+        put_null(object, "series", result->timeline_reason);
     json_object_set_new(object, "notices",
                         texts_of(result->notice_count, RESULT_NOTICE_BYTES, result->notices[0]));
     json_object_set_new(object, "advice",

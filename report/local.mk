@@ -3,6 +3,7 @@ libiobench_a_SOURCES += \
 	report/compare.c report/compare.h \
 	report/load.c report/load.h \
 	report/sizing.c report/sizing.h \
-	report/csv.c report/file.c report/json.c report/text.c report/report.h \
+	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
+	report/timeline.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h

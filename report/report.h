@@ -26,6 +26,25 @@ json_t *report_json(const struct result *result, const struct summary *summary);
 /* The document around jobs (an array, borrowed); NULL with a reason. */
 json_t *report_json_document(json_t *jobs);
 
+/* The "series" of a job: figures over time, phases, where the bytes came from (docs/json.md). */
+json_t *report_timeline(const struct timeline *timeline);
+
+/* Any document as text, to be freed: arrays of plain values on one line, real numbers with so many
+ * digits (in such arrays with 6). NULL with a reason. */
+char *report_json_text(const json_t *value, int digits);
+
+/* A row a bin of time: figures, then every counter. */
+void report_series_csv(FILE *stream, const struct timeline *timeline);
+
+/* A column of the epochs' time as a few characters; returns what a full one stands for, 0 when
+ * there is nothing to show. text: REPORT_SPARK_BYTES. */
+enum { REPORT_SPARK_BYTES = 256 };
+double report_spark(const struct timeline *timeline, const char *key, char *text);
+
+/* What happened over time and where the bytes came from, in a few lines of which the first begins
+ * with a heading. */
+void report_timeline_text(FILE *stream, const struct timeline *timeline);
+
 /* One row an epoch; heading: the names of the columns before them. */
 void report_csv(FILE *stream, const struct result *result, bool heading);
 

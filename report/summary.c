@@ -44,47 +44,47 @@ double summary_mlperf_au_percent(const struct result_epoch *epoch)
 /* ---- collecting ---- */
 
 /* Values of one kind; the arrays hold one for each epoch of each run. */
-struct series {
+struct figures {
     double *values;
     size_t count;
 };
 
 struct collection {
-    struct series run_samples, run_bytes, run_au, run_mlperf;
-    struct series first_samples, first_bytes, first_au;
-    struct series later_samples, later_bytes, later_au;
+    struct figures run_samples, run_bytes, run_au, run_mlperf;
+    struct figures first_samples, first_bytes, first_au;
+    struct figures later_samples, later_bytes, later_au;
 };
-enum { SERIES = sizeof(struct collection) / sizeof(struct series) };
+enum { FIGURES = sizeof(struct collection) / sizeof(struct figures) };
 
-static void add(struct series *series, double value)
+static void add(struct figures *figures, double value)
 {
-    series->values[series->count++] = value;
+    figures->values[figures->count++] = value;
 }
 
 static int collection_open(struct collection *collection, size_t capacity)
 {
-    struct series *series = (struct series *)collection;
-    double *values = memory_array(capacity + 1, SERIES * sizeof *values);
+    struct figures *figures = (struct figures *)collection;
+    double *values = memory_array(capacity + 1, FIGURES * sizeof *values);
 
     if (!values)
         return -ENOMEM;
-    for (int i = 0; i < SERIES; i++)
-        series[i] = (struct series){.values = values + (size_t)i * (capacity + 1)};
+    for (int i = 0; i < FIGURES; i++)
+        figures[i] = (struct figures){.values = values + (size_t)i * (capacity + 1)};
     return 0;
 }
 
 static void collection_close(struct collection *collection)
 {
-    free(collection->run_samples.values); /* all series lie in one allocation */
+    free(collection->run_samples.values); /* all of them lie in one allocation */
 }
 
-static struct stats_summary summarise(const struct series *series)
+static struct stats_summary summarise(const struct figures *figures)
 {
-    return stats_summarise(series->values, series->count);
+    return stats_summarise(figures->values, figures->count);
 }
 
-static struct summary_part part_of(const struct series *samples, const struct series *bytes,
-                                   const struct series *au)
+static struct summary_part part_of(const struct figures *samples, const struct figures *bytes,
+                                   const struct figures *au)
 {
     return (struct summary_part){summarise(samples), summarise(bytes), summarise(au)};
 }
@@ -109,9 +109,9 @@ struct totals {
 static void collect_epoch(const struct result_epoch *epoch, bool first, struct summary *summary,
                           struct totals *totals, struct collection *collection)
 {
-    struct series *samples = first ? &collection->first_samples : &collection->later_samples;
-    struct series *bytes = first ? &collection->first_bytes : &collection->later_bytes;
-    struct series *au = first ? &collection->first_au : &collection->later_au;
+    struct figures *samples = first ? &collection->first_samples : &collection->later_samples;
+    struct figures *bytes = first ? &collection->first_bytes : &collection->later_bytes;
+    struct figures *au = first ? &collection->first_au : &collection->later_au;
 
     add(samples, result_epoch_samples_per_s(epoch));
     add(bytes, result_epoch_bytes_per_s(epoch));

@@ -410,6 +410,8 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_latency(&page);
         print_bytes(&page);
         print_cold(&page);
+        if (result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
+            report_timeline_text(stream, result->timeline);
         print_odd_images(&page);
         print_floor(&page);
         if (result->job->digest)

@@ -40,6 +40,25 @@ err "no/such"
 try 2 "$@" --csv "$tmp"
 err "folder"
 
+# What happened over time, with its phases; a table of it as CSV.
+try 0 "$@" --epochs 2 --calibrate --json "$tmp/a.json" --series "$tmp/series.csv"
+out "  Series   read"
+out "  Origin   "
+for phase in index calibrate drop epoch shuffle drain; do
+    grep -q "\"phase\": \"$phase\"" "$tmp/a.json" || fault "no phase $phase"
+done
+grep -q '^time_s,phases,read_bytes_per_s,' "$tmp/series.csv" || fault "no series"
+[ "$(awk -F, 'NR == 1 { n = NF } NF != n' "$tmp/series.csv")" = "" ] || fault "uneven rows"
+try 0 "$@" --sample-interval none --json -
+out '"series": null'
+out '"series_reason": "--sample-interval none was given"'
+try 2 "$@" --sample-interval none --series "$tmp/series.csv"
+err "nothing to write"
+try 2 "$@" --sample-interval 1ms
+err "sample-interval"
+try 2 "$@" --json - --series -
+err "standard output"
+
 # A result that does not reach its reader is a failure.
 if [ -w /dev/full ]; then
     tried="iobench >/dev/full"

@@ -16,6 +16,9 @@ expect 0 train --epochs 3 --eval-data set --checkpoint whole --csv whole.csv --j
 says "epoch" "top-1" "memory:"
 [ "$(wc -l <whole.csv)" = 4 ] || die "whole.csv has not a heading and three rows"
 grep -q '"network": "lenet"' whole.json || die "whole.json does not name the network"
+for phase in index epoch shuffle evaluation checkpoint; do
+    grep -q "\"phase\": \"$phase\"" whole.json || die "whole.json has no phase $phase"
+done
 
 # The same seed, the same bits: of all behind the head, which has the time, and before the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }

@@ -25,3 +25,7 @@ tests_unit_test_steady_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_pack
 tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_pack_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_timeline
+tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/unit/unit.h
+tests_unit_test_timeline_LDADD = $(UNIT_LIBS)

@@ -30,6 +30,11 @@ struct made {
     struct result_run runs[RUNS];
     struct result_epoch epochs[RUNS][EPOCHS];
     struct summary summary;
+    /* what happened over time */
+    struct timeline timeline;
+    char keys[4][TIMELINE_KEY_BYTES];
+    double values[3][5];
+    struct timeline_phase phases[2];
 };
 
 static void fill_epoch(struct result_epoch *epoch, uint64_t run, uint64_t number)
@@ -52,6 +57,42 @@ static void fill_epoch(struct result_epoch *epoch, uint64_t run, uint64_t number
     };
 }
 
+/* Three seconds, two figures and two counters; all but the last second is an epoch. */
+static void fill_timeline(struct made *made)
+{
+    static const char *const keys[] = {"read_bytes_per_s", "from_local_bytes_per_s",
+                                       "disk.vda.read_bytes_per_s", "memory.free_bytes"};
+    const double rows[3][5] = {
+        {1, 8e6, 8e6, 9e6, 5}, {2, 4.4e6, NAN, 0, 5}, {3, 1234567.891, 0, 0, NAN}};
+    const struct origin origin = {.read = 12e6,
+                                  .local = 8e6,
+                                  .page_cache = 4e6,
+                                  .received = NAN,
+                                  .sent = NAN,
+                                  .excess = NAN,
+                                  .witness = ORIGIN_DISK};
+
+    for (int i = 0; i < 4; i++)
+        snprintf(made->keys[i], sizeof made->keys[i], "%s", keys[i]);
+    memcpy(made->values, rows, sizeof rows);
+    made->phases[0] = (struct timeline_phase){.name = "epoch", .to_s = 2, .origin = origin};
+    made->phases[1] =
+        (struct timeline_phase){.name = "shuffle", .number = 1, .from_s = 1.5, .to_s = 2.5};
+    made->timeline = (struct timeline){.start_unix_ns = UINT64_C(1700000000000000000),
+                                       .interval_s = 1,
+                                       .column_count = 4,
+                                       .figure_count = 2,
+                                       .keys = made->keys,
+                                       .row_count = 3,
+                                       .values = made->values[0],
+                                       .phase_count = 2,
+                                       .phases = made->phases,
+                                       .origin = origin,
+                                       .absent_count = 1,
+                                       .absent = {"gpu: none"}};
+    made->result.timeline = &made->timeline;
+}
+
 /* *made must not move: the result points into it. */
 static void make(struct made *made)
 {
@@ -68,6 +109,7 @@ static void make(struct made *made)
                                    .run_count = RUNS,
                                    .runs = made->runs,
                                    .valid = true};
+    fill_timeline(made);
     snprintf(made->result.data, sizeof made->result.data, "/data/\"set\"");
     snprintf(made->result.format, sizeof made->result.format, "recordio");
     for (uint64_t i = 0; i < RUNS; i++) {
@@ -91,7 +133,7 @@ static void release(struct made *made)
     option_release(job_options, &made->job);
 }
 
-static char *text_of(const struct made *made)
+static char *table_of(const struct made *made)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -155,7 +197,7 @@ static void broken_runs_do_not_count(void **unused)
     made.result.run_count = 0;
     assert_int_equal(summary_make(&made.result, &made.summary), 0);
     assert_int_equal(made.summary.runs, 0);
-    char *text = text_of(&made);
+    char *text = table_of(&made);
     assert_non_null(text);
     free(text);
     release(&made);
@@ -164,24 +206,26 @@ static void broken_runs_do_not_count(void **unused)
 static void the_table_is_readable(void **unused)
 {
     struct made made;
-    size_t widest = 0;
+    size_t width = 0, widest = 0;
 
     (void)unused;
     make(&made);
-    char *text = text_of(&made);
+    char *text = table_of(&made);
     assert_contains(text, "valid, cold, 3 runs of 2 epochs");
     assert_contains(text, "1,333");
     assert_contains(text, "0.96 V100");
     assert_contains(text, "75.0%");
     assert_contains(text, "90.0% of");
     assert_contains(text, "max 3.00 ms");
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        widest = strcspn(line, "\n") > widest ? strcspn(line, "\n") : widest;
+    for (const char *at = text; *at; at++) {
+        width = *at == '\n' ? 0 : width + ((*at & 0xc0) != 0x80); /* characters, not bytes */
+        widest = width > widest ? width : widest;
+    }
     assert_in_range(widest, 60, 100);
     free(text);
 
     result_invalid(&made.result, "run 2: something broke");
-    text = text_of(&made);
+    text = table_of(&made);
     assert_contains(text, "INVALID: run 2: something broke");
     assert_null(strstr(text, ": valid"));
     free(text);
@@ -196,7 +240,7 @@ static void skipped_records_stand_in_the_headline(void **unused)
     make(&made);
     made.epochs[0][0].skipped = 5;
     assert_int_equal(summary_make(&made.result, &made.summary), 0);
-    char *text = text_of(&made);
+    char *text = table_of(&made);
     assert_contains(text, "DEGRADED: 5 records were skipped");
     free(text);
     release(&made);
@@ -283,6 +327,66 @@ static void json_is_as_documented(void **unused)
     assert_string_equal(load_text(json_array_get(jobs, 0), "dataset.path"), "/data/?\?");
     json_decref(document);
     json_decref(jobs);
+    release(&made);
+}
+
+/* A row of numbers is a line, and what is read back is what was written. */
+static void json_text_is_the_document(void **unused)
+{
+    struct made made;
+    json_error_t error;
+
+    (void)unused;
+    make(&made);
+    json_t *job = report_json(&made.result, &made.summary);
+    char *text = report_json_text(job, 17);
+    assert_non_null(text);
+    assert_contains(text, "\n      [1, 8e+06, 8e+06],\n      [2, 4.4e+06, null],\n"
+                          "      [3, 1.23457e+06, 0]\n    ]");
+    assert_contains(text, "\"columns\": [\"time_s\", \"read_bytes_per_s\", ");
+    json_t *again = json_loads(text, 0, &error);
+    assert_non_null(again);
+    json_t *series = json_object_get(again, "series");
+    assert_near(load_number(series, "origin.from_page_cache_bytes"), 4e6);
+    assert_true(
+        json_is_null(json_object_get(json_object_get(series, "origin"), "fabric_excess_bytes")));
+    json_object_del(json_object_get(job, "series"), "rows"); /* they are rounded */
+    json_object_del(series, "rows");
+    assert_true(json_equal(job, again));
+    free(text);
+    json_decref(job);
+    json_decref(again);
+    release(&made);
+}
+
+static void a_series_is_a_table(void **unused)
+{
+    struct made made;
+    char *text = NULL;
+    size_t bytes;
+
+    (void)unused;
+    make(&made);
+    FILE *stream = open_memstream(&text, &bytes);
+    report_series_csv(stream, &made.timeline);
+    fclose(stream);
+    assert_string_equal(text, "time_s,phases,read_bytes_per_s,from_local_bytes_per_s,"
+                              "disk.vda.read_bytes_per_s,memory.free_bytes\n"
+                              "1.000000,epoch 0,8000000,8000000,9000000,5\n"
+                              "2.000000,epoch 0+shuffle 1,4400000,,0,5\n"
+                              "3.000000,shuffle 1,1234567.89,0,0,\n");
+    free(text);
+    /* The first half of the epochs' time is full, the other one half. */
+    char spark[REPORT_SPARK_BYTES];
+    assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
+    assert_int_equal(strlen(spark), 56 * strlen("█"));
+    assert_memory_equal(spark, "█", 3);
+    assert_memory_equal(spark + 55 * 3, "▅", 3);
+    assert_true(report_spark(&made.timeline, "nonsense", spark) == 0);
+    text = table_of(&made);
+    assert_contains(text, "8.00 MB/s");
+    assert_contains(text, "Origin   11.44 MiB read = 3.81 MiB page cache + 7.63 MiB local disk + ");
+    free(text);
     release(&made);
 }
 
@@ -433,6 +537,8 @@ int main(void)
         cmocka_unit_test(the_table_is_readable),
         cmocka_unit_test(skipped_records_stand_in_the_headline),
         cmocka_unit_test(json_is_as_documented),
+        cmocka_unit_test(json_text_is_the_document),
+        cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(comparison_needs_enough_runs),
         cmocka_unit_test(foreign_files_are_refused),

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * timeline: a recorded series as numbers over time: a row a bin of time, in it first the figures
+ * people look at, then the rate (a level's value) of every single counter. Plain numbers and texts,
+ * with one moment on both clocks, so that the timelines of several machines can be laid beside each
+ * other. Made off the clock; any thread may read it.
+ */
+#ifndef IOBENCH_PIPELINE_TIMELINE_H
+#define IOBENCH_PIPELINE_TIMELINE_H
+
+#include "telemetry/origin.h"
+
+enum { TIMELINE_ROWS = 2000, TIMELINE_KEY_BYTES = 128, TIMELINE_REASONS = 16 };
+
+struct timeline_phase {
+    char name[16];
+    uint64_t run, number; /* number: of the epoch */
+    double from_s, to_s;  /* since the start */
+    struct origin origin; /* of the bytes that came meanwhile */
+};
+
+struct timeline {
+    uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0 */
+    double interval_s;                          /* of a row */
+    uint32_t column_count, figure_count;        /* the figures are the first columns */
+    char (*keys)[TIMELINE_KEY_BYTES];           /* one a column, with its unit */
+    uint64_t row_count;                         /* at most TIMELINE_ROWS */
+    double *values; /* row_count times (1 time + column_count); the time is the end of the bin in
+                       seconds since the start; NAN: not known */
+    uint32_t phase_count;
+    struct timeline_phase *phases; /* in the order in which they began */
+    uint64_t phases_lost;
+    struct origin origin; /* of all epochs together */
+    /* how it was sampled */
+    uint64_t samples, late;
+    double cpu_percent; /* of one core */
+    uint32_t absent_count;
+    char absent[TIMELINE_REASONS][160]; /* which probes had nothing to count, and why */
+};
+
+/* Of a series that was sampled every interval_ns; how that went is left for the caller to fill in.
+ * NULL with a reason. */
+struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
+                               uint64_t interval_ns);
+void timeline_destroy(struct timeline *timeline);
+
+double timeline_time_s(const struct timeline *timeline, uint64_t row);
+double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
+/* The column of a key, or column_count. */
+uint32_t timeline_find(const struct timeline *timeline, const char *key);
+
+#endif
