@@ -7,6 +7,7 @@
 #include "pipeline/memory_limit.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "telemetry/cgroup.h"
 
@@ -129,6 +130,8 @@ void memory_limit_leave(struct memory_limit *limit)
     if (!limit->from[0])
         return;
     move_to(limit->from);
-    rmdir(limit->group);
+    /* A thread that was joined may still be on its way out of the group. */
+    for (int tries = 0; rmdir(limit->group) && errno == EBUSY && tries < 1000; tries++)
+        clock_sleep_ns(1000000);
     *limit = (struct memory_limit){0};
 }

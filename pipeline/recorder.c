@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Twice what a timeline has, so that its bins are whole numbers of samples; and little memory, which
+ * a job may have a limit for. */
+enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
+
 struct recorder {
     struct meter meter;
     struct sampler *sampler;
@@ -33,6 +37,8 @@ struct recorder *recorder_start(const struct job *job)
         .probes = {.roots = &telemetry_roots_usual, .paths = &path, .path_count = 1},
         .own = &own,
         .interval_ns = job->sample_interval_ns,
+        .memory_bytes = MEMORY_BYTES,
+        .rows_max = ROWS,
     };
     recorder->interval_ns = job->sample_interval_ns;
     recorder->sampler = sampler_open(&site);
