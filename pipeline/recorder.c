@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Twice what a timeline has, so that its bins are whole numbers of samples; and little memory, which
- * a job may have a limit for. */
+/* Twice what a timeline has, so that its bins are whole numbers of samples; and little memory,
+ * which a job may have a limit for. */
 enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
 
 struct recorder {
