@@ -185,7 +185,7 @@ int file_draft_open(struct file_draft *draft, const char *path)
     return code;
 }
 
-static int sync_folder_of(const char *path)
+int file_sync_parent(const char *path)
 {
     char *folder = parent_of(path);
     int code = 0;
@@ -214,7 +214,7 @@ int file_draft_commit(struct file_draft *draft)
     if (code == 0 && rename(draft->draft_path, draft->path))
         code = fail_path(errno, "cannot rename to its name", draft->draft_path);
     if (code == 0)
-        code = sync_folder_of(draft->path);
+        code = file_sync_parent(draft->path);
     if (code)
         unlink(draft->draft_path);
     free(draft->path);

@@ -22,6 +22,7 @@ bool file_exists(const char *path);
 /* mkdir -p. 0 or a negative errno. */
 int file_make_folders(const char *path);
 int file_make_parent(const char *path); /* the folder that a file of this path lies in */
+int file_sync_parent(const char *path); /* fsync it, so that names in it last */
 
 /* The whole file, NUL-terminated behind its end; refused above limit. free() it. */
 int file_load(const char *path, size_t limit, char **text, size_t *bytes);

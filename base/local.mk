@@ -7,7 +7,6 @@ libiobench_a_SOURCES += \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
 	base/histogram.c base/histogram.h \
-	base/inflate.c base/inflate.h \
 	base/memory.c base/memory.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \

@@ -44,7 +44,7 @@ static int make_catalog(const char *folder, uint64_t records, struct catalog **m
         if (fd < 0 || ftruncate(fd, (off_t)(count * RECORD_BYTES)))
             code = fail(EIO, "%s: cannot make the shard", path);
         if (code == 0)
-            code = catalog_begin_shard(catalog, path, fd, 0);
+            code = catalog_begin_shard(catalog, path, NULL, 0);
         for (uint64_t i = 0; code == 0 && i < count; i++)
             code = catalog_add(catalog, i * RECORD_BYTES, RECORD_BYTES - i % 4096);
         if (fd >= 0)

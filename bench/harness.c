@@ -30,7 +30,7 @@ static struct catalog *make_catalog(void)
         return NULL;
     for (uint64_t i = 0; code == 0 && i < RECORDS; i++) {
         if (i % per_shard == 0)
-            code = catalog_begin_shard(catalog, path, fd, 0);
+            code = catalog_begin_shard(catalog, path, NULL, 0);
         if (code == 0)
             code = catalog_add(catalog, i % per_shard * RECORD_BYTES, RECORD_BYTES);
     }

@@ -387,7 +387,7 @@ static int make_file(struct bench *bench)
     if (code)
         return code;
     bench->catalog = catalog_create(bench->path, "bench");
-    code = bench->catalog ? catalog_begin_shard(bench->catalog, bench->path, -1, 0) : -ENOMEM;
+    code = bench->catalog ? catalog_begin_shard(bench->catalog, bench->path, NULL, 0) : -ENOMEM;
     return code ? code : catalog_add(bench->catalog, 0, BLOCK);
 }
 

@@ -175,6 +175,26 @@ static int look_hard(const struct cold_request *request, struct cold_result *res
     return 0;
 }
 
+/* Nothing of the files is ever in this machine's cache. The server's is empty when its command says
+ * so, and else nobody here can know. */
+static void note_bypassed(const struct cold_request *request, int server_code,
+                          struct cold_result *result)
+{
+    bool emptied = result->server_asked && server_code == 0;
+
+    result->remote = true;
+    result->file_count = request->count;
+    result->unverified_count = emptied ? 0 : request->count;
+    result->dropped = emptied;
+    result->label = emptied ? RESIDENCY_COLD : RESIDENCY_UNVERIFIED;
+    append(result->method, sizeof result->method, "no page cache on this side");
+    if (!emptied)
+        append(result->reason, sizeof result->reason,
+               "this machine's page cache is not used, but what the server holds in memory is not "
+               "known%s",
+               request->server_command ? "" : "; --server-drop-cmd can empty it");
+}
+
 /* ---- */
 
 static void mark_server(const struct cold_request *request, struct cold_result *result)
@@ -182,7 +202,9 @@ static void mark_server(const struct cold_request *request, struct cold_result *
     if (!result->remote || !request->drop)
         return;
     append(result->method, sizeof result->method, "; %s",
-           result->server_asked ? "server by command" : "client only");
+           result->server_asked ? "server by command"
+           : request->bypassed  ? "server not asked"
+                                : "client only");
 }
 
 /* A step that failed leaves the files not proven cold; strict makes it the caller's failure. */
@@ -213,9 +235,11 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     int server_code = ask_server(request, result);
     char server_reason[FAIL_REASON_BYTES];
     snprintf(server_reason, sizeof server_reason, "%s", server_code ? fail_reason() : "");
-    int code = request->drop ? drop_or_evict(request, result) : 0;
+    int code = request->drop && !request->bypassed ? drop_or_evict(request, result) : 0;
     result->drop_ns = clock_now_ns() - start_ns;
-    if (code == 0)
+    if (request->bypassed)
+        note_bypassed(request, server_code, result);
+    else if (code == 0)
         code = look_hard(request, result);
     result->verify_ns = clock_now_ns() - start_ns - result->drop_ns;
     if (code == 0 && result->system_wide)

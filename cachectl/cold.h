@@ -20,8 +20,9 @@
 struct cold_request {
     const char *const *paths; /* every file of the data set */
     size_t count;
-    bool drop;                             /* false: only look */
-    bool strict;                           /* fail unless the files are proven cold */
+    bool drop;     /* false: only look */
+    bool bypassed; /* the files are read past this machine's page cache: only the server has one */
+    bool strict;   /* fail unless the files are proven cold */
     const char *server_command;            /* for /bin/sh; NULL: none */
     uint64_t timeout_ns;                   /* of each step; 0: none */
     const struct cache_observer *observer; /* may be NULL */
@@ -39,9 +40,9 @@ struct cold_file {
 
 struct cold_result {
     enum residency_state label;
-    bool dropped;           /* a drop or an eviction was done */
-    bool system_wide;       /* of the whole machine, metadata too; else file by file */
-    bool remote;            /* some files lie on a network file system: the client's cache only */
+    bool dropped;     /* a drop or an eviction was done */
+    bool system_wide; /* of the whole machine, metadata too; else file by file */
+    bool remote;      /* some files lie on a server: what is looked at is the client's cache */
     double residue_percent; /* of the bytes that could be looked at */
     uint64_t resident_bytes, total_bytes, file_count, unverified_count;
     char method[160]; /* how it was dropped and looked at */

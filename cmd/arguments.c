@@ -2,6 +2,7 @@
 #include "cmd/arguments.h"
 
 #include "base/fail.h"
+#include "dataset/store.h"
 #include "base/memory.h"
 #include "cmd/nearest.h"
 
@@ -140,4 +141,14 @@ int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
     }
     arguments->behind = arguments->count;
     return code;
+}
+
+int arguments_check_data(const char *path)
+{
+    struct store_status status;
+    int code = store_stat(path, &status);
+
+    if (code == -ENOENT)
+        return fail(ENOENT, "--data: %s does not exist", path);
+    return code ? fail(code, "--data: %s", fail_reason()) : 0;
 }

@@ -26,4 +26,7 @@ struct arguments {
 int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
                     struct arguments *arguments);
 
+/* Is there something at the path or URL given by --data? 0 or a negative errno with a reason. */
+int arguments_check_data(const char *path);
+
 #endif

@@ -15,6 +15,7 @@
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/synthetic.h"
+#include "dataset/store.h"
 #include "pack/pack.h"
 #include "report/report.h"
 #include "shuffle/preset.h"
@@ -140,8 +141,11 @@ static int check_jobs(const struct jobs *jobs)
         job_release(&plugins);
         if (code)
             return code;
-        if (jobs->jobs[i].data && !file_exists(jobs->jobs[i].data))
-            return fail(ENOENT, "--data: %s does not exist", jobs->jobs[i].data);
+        store_set_timeout(jobs->jobs[i].io_timeout_ns);
+        if (jobs->jobs[i].data)
+            code = arguments_check_data(jobs->jobs[i].data);
+        if (code)
+            return code;
     }
     return 0;
 }
@@ -230,6 +234,7 @@ static int carry_out(const struct invocation *invocation, struct job *job, struc
     const struct run_observer observer = {.progress = progress_show, .context = &progress};
     struct result result;
 
+    store_set_timeout(job->io_timeout_ns);
     if (synthetic) {
         int code = synthetic_prepare(job);
         if (code == -ENOENT && job->dry_run) {

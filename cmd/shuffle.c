@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
@@ -183,8 +184,9 @@ static int open_catalog(struct survey *survey)
         return survey->catalog ? 0 : -EINVAL;
     }
     const char *name = settings->format;
-    if (!file_exists(settings->data))
-        return fail(ENOENT, "--data: %s does not exist", settings->data);
+    int code = arguments_check_data(settings->data);
+    if (code)
+        return code;
     if (strcmp(name, "auto") == 0) {
         const struct plugin *plugin = format_detect(settings->data);
         if (!plugin)
@@ -192,7 +194,7 @@ static int open_catalog(struct survey *survey)
         name = plugin->name;
     }
     const struct format_scan scan = {.progress = show_indexing, .progress_context = &survey->line};
-    int code = plugin_choose("format", format_registry, name, &survey->format);
+    code = plugin_choose("format", format_registry, name, &survey->format);
     if (code == 0)
         code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
     line_clear(&survey->line);

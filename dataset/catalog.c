@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 struct catalog *catalog_create(const char *root, const char *format)
 {
@@ -67,21 +66,23 @@ void catalog_set_compressed(struct catalog *catalog, uint32_t flags)
     catalog->compressed = true;
 }
 
-int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags)
+int catalog_begin_shard(struct catalog *catalog, const char *path,
+                        const struct store_status *status, uint32_t flags)
 {
-    struct stat status;
+    struct store_status asked;
+    int code = status ? 0 : store_stat(path, &asked);
 
-    if (fd >= 0 ? fstat(fd, &status) : stat(path, &status))
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
-    int code = grow_shards(catalog);
+    status = status ? status : &asked;
+    if (code == 0)
+        code = grow_shards(catalog);
     if (code)
         return code;
     struct shard *shard = &catalog->shards[catalog->shard_count];
     *shard = (struct shard){
         .path = strdup(path),
-        .bytes = (uint64_t)status.st_size,
-        .mtime_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec,
-        .stream_bytes = (uint64_t)status.st_size,
+        .bytes = status->bytes,
+        .mtime_ns = status->mtime_ns,
+        .stream_bytes = status->bytes,
         .first_record = catalog->record_count,
         .flags = flags,
         .label = -1,

@@ -10,6 +10,8 @@
 #ifndef IOBENCH_DATASET_CATALOG_H
 #define IOBENCH_DATASET_CATALOG_H
 
+#include "dataset/store.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,9 +66,10 @@ typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *
 
 /* ---- building, by formats ---- */
 struct catalog *catalog_create(const char *root, const char *format); /* NULL with a reason */
-/* Begin the next shard; its records follow by catalog_add(). Takes size and time from fd, or
- * from path when fd is negative. */
-int catalog_begin_shard(struct catalog *catalog, const char *path, int fd, uint32_t flags);
+/* Begin the next shard; its records follow by catalog_add(). status: NULL when the file is still
+ * to be asked. */
+int catalog_begin_shard(struct catalog *catalog, const char *path,
+                        const struct store_status *status, uint32_t flags);
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
 /* The shard begun last turns out to be compressed: SHARD_ZLIB or SHARD_GZIP. */

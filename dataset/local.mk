@@ -2,7 +2,14 @@
 libiobench_a_SOURCES += \
 	dataset/catalog.c dataset/catalog.h \
 	dataset/image_header.c dataset/image_header.h \
+	dataset/inflate.c dataset/inflate.h \
+	dataset/registry.c \
 	dataset/sample.h \
+	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/synthesis_picture.c dataset/synthesis_picture.h \
 	dataset/sidecar.c dataset/sidecar.h
+
+if HAVE_NFS
+libiobench_a_SOURCES += dataset/store_nfs.c dataset/nfs_link.c dataset/nfs_link.h dataset/libnfs.h
+endif

@@ -17,16 +17,14 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "dataset/store.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 _Static_assert(sizeof(struct extent) == 16 && offsetof(struct extent, bytes) == 8 &&
                    offsetof(struct extent, shard) == 12,
@@ -56,7 +54,9 @@ static char *cache_path(const char *root)
     char real[PATH_MAX];
     uint64_t hash = 0;
 
-    if (!realpath(root, real)) {
+    if (!store_is_local(root)) {
+        snprintf(real, sizeof real, "%s", root);
+    } else if (!realpath(root, real)) {
         fail(errno, "%s: %s", root, fail_errno_text(errno));
         return NULL;
     }
@@ -76,7 +76,7 @@ char *sidecar_path(const char *root, enum sidecar_place place)
 
     if (place == SIDECAR_CACHE)
         return cache_path(root);
-    if (file_is_folder(root))
+    if (store_is_folder(root))
         return file_join(root, ".iobench-index");
     while (length > 1 && root[length - 1] == '/')
         length--;
@@ -94,35 +94,40 @@ static uint64_t hash_name(uint64_t hash, const char *name)
 
 /* Sum over the names below folder, so that their order does not matter. Hidden names, drafts and
  * LMDB's lock file, which come and go without the data changing, are left out. */
-static uint64_t hash_folder(const char *path, uint64_t seed, int depth)
-{
-    DIR *folder = depth < FOLDER_DEPTH ? opendir(path) : NULL;
-    struct dirent *entry;
-    uint64_t sum = 0;
+struct name_sum {
+    const char *path;
+    uint64_t seed, sum;
+    int depth;
+};
 
-    while (folder && (entry = readdir(folder))) {
-        const char *name = entry->d_name;
-        size_t length = strlen(name);
-        if (name[0] == '.' || strcmp(name, "lock.mdb") == 0 ||
-            (length > 8 && strcmp(name + length - 8, ".partial") == 0))
-            continue;
-        uint64_t hash = hash_name(seed, name);
-        if (entry->d_type == DT_DIR) {
-            char *below = file_join(path, name);
-            if (below)
-                hash += hash_folder(below, hash, depth + 1);
-            free(below);
-        }
-        sum += random_mix(hash);
+static int add_name(void *context, const struct store_entry *entry)
+{
+    struct name_sum *into = context;
+    const char *name = entry->name;
+    size_t length = strlen(name);
+
+    if (name[0] == '.' || strcmp(name, "lock.mdb") == 0 ||
+        (length > 8 && strcmp(name + length - 8, ".partial") == 0))
+        return 0;
+    uint64_t hash = hash_name(into->seed, name);
+    if (entry->kind == STORE_FOLDER && !entry->is_link && into->depth + 1 < FOLDER_DEPTH) {
+        char *below = file_join(into->path, name);
+        struct name_sum inner = {.path = below, .seed = hash, .depth = into->depth + 1};
+        if (below)
+            store_list(below, add_name, &inner);
+        hash += inner.sum;
+        free(below);
     }
-    if (folder)
-        closedir(folder);
-    return sum;
+    into->sum += random_mix(hash);
+    return 0;
 }
 
 static uint64_t hash_names(const char *root)
 {
-    return file_is_folder(root) ? hash_folder(root, 1, 0) : 0;
+    struct name_sum whole = {.path = root, .seed = 1};
+
+    store_list(root, add_name, &whole); /* nothing when the root is a file */
+    return whole.sum;
 }
 
 /* ---- saving ---- */
@@ -203,47 +208,34 @@ static void put_header(uint8_t raw[HEADER_BYTES], const struct header *header)
     bytes_put_le32(raw + 60, crc32c(0, raw, 60));
 }
 
-static int write_parts(const struct catalog *catalog, const struct file_draft *draft,
+static int write_parts(const struct catalog *catalog, struct store_file *file,
                        const struct header *header, const uint8_t *table)
 {
     uint8_t raw[HEADER_BYTES];
     size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
 
     put_header(raw, header);
-    int code = file_write_at(draft->fd, raw, sizeof raw, 0, draft->draft_path);
+    int code = store_write_at(file, raw, sizeof raw, 0);
     if (code == 0)
-        code = file_write_at(draft->fd, table, (size_t)header->table_bytes, HEADER_BYTES,
-                             draft->draft_path);
+        code = store_write_at(file, table, (size_t)header->table_bytes, HEADER_BYTES);
     if (code == 0)
-        code = file_write_at(draft->fd, catalog->records, records_bytes,
-                             bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT),
-                             draft->draft_path);
-    return code;
-}
-
-static int make_folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (!slash || slash == path)
-        return 0;
-    char *folder = strndup(path, (size_t)(slash - path));
-    int code = folder ? file_make_folders(folder) : fail(ENOMEM, "out of memory for a path");
-    free(folder);
+        code =
+            store_write_at(file, catalog->records, records_bytes,
+                           bytes_align_up(HEADER_BYTES + header->table_bytes, RECORDS_ALIGNMENT));
     return code;
 }
 
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 {
-    struct file_draft draft;
+    struct store_draft draft;
     uint8_t *table = NULL;
     size_t table_bytes = 0;
     int code = make_table(catalog, &table, &table_bytes);
 
     if (code == 0)
-        code = make_folder_of(path);
+        code = store_make_parent(path);
     if (code == 0)
-        code = file_draft_open(&draft, path);
+        code = store_draft_open(&draft, path);
     if (code) {
         free(table);
         return code;
@@ -259,11 +251,11 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
         .records_crc =
             crc32c(0, catalog->records, (size_t)catalog->record_count * sizeof(struct extent)),
     };
-    code = write_parts(catalog, &draft, &header, table);
+    code = write_parts(catalog, draft.file, &header, table);
     if (code == 0)
-        code = file_draft_commit(&draft);
+        code = store_draft_commit(&draft);
     else
-        file_draft_abandon(&draft);
+        store_draft_abandon(&draft);
     free(table);
     return code;
 }
@@ -275,10 +267,11 @@ static int damaged(const char *path, const char *what)
     return fail(EINVAL, "%s: a damaged index: %s; remove it and it is made again", path, what);
 }
 
-static int read_header(int fd, const char *path, struct header *header)
+static int read_header(struct store_file *file, struct header *header)
 {
     uint8_t raw[HEADER_BYTES];
-    ssize_t got = file_read_at(fd, raw, sizeof raw, 0, path);
+    const char *path = file->path;
+    ssize_t got = store_read_at(file, raw, sizeof raw, 0);
 
     if (got < 0)
         return (int)got;
@@ -303,14 +296,12 @@ static int read_header(int fd, const char *path, struct header *header)
 }
 
 /* What the header says must be what the file's size says, before anything is allocated. */
-static int check_sizes(int fd, const char *path, const struct header *header,
+static int check_sizes(const struct store_file *file, const struct header *header,
                        uint64_t *records_offset)
 {
-    struct stat status;
+    const char *path = file->path;
+    const uint64_t bytes = file->status.bytes;
 
-    if (fstat(fd, &status))
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
-    uint64_t bytes = (uint64_t)status.st_size;
     if (header->table_bytes < 4 || header->table_bytes > bytes ||
         header->shard_count > header->table_bytes / SHARD_BYTES)
         return damaged(path, "the size of its table is wrong");
@@ -339,7 +330,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
 {
     struct shard *shard = &catalog->shards[catalog->shard_count];
     const uint8_t *row = cursor->at;
-    struct stat status;
+    struct store_status status;
 
     if (cursor->end - row < SHARD_BYTES)
         return damaged(path, "its table is cut off");
@@ -363,8 +354,8 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
     catalog->shard_count++; /* from here catalog_destroy() frees its path */
-    if (stat(shard->path, &status) || (uint64_t)status.st_size != shard->bytes ||
-        status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec != shard->mtime_ns)
+    if (store_stat(shard->path, &status) || status.bytes != shard->bytes ||
+        status.mtime_ns != shard->mtime_ns)
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     if (shard->flags & (SHARD_ZLIB | SHARD_GZIP))
         catalog->compressed = true;
@@ -373,9 +364,9 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     return 0;
 }
 
-static int load_table(struct catalog *catalog, int fd, const char *path,
-                      const struct header *header)
+static int load_table(struct catalog *catalog, struct store_file *file, const struct header *header)
 {
+    const char *path = file->path;
     uint8_t *table = memory_zeroed((size_t)header->table_bytes);
     int code = 0;
 
@@ -384,7 +375,7 @@ static int load_table(struct catalog *catalog, int fd, const char *path,
         free(table);
         return -ENOMEM;
     }
-    ssize_t got = file_read_at(fd, table, (size_t)header->table_bytes, HEADER_BYTES, path);
+    ssize_t got = store_read_at(file, table, (size_t)header->table_bytes, HEADER_BYTES);
     if (got < 0)
         code = (int)got;
     else if ((uint64_t)got < header->table_bytes ||
@@ -447,9 +438,10 @@ static bool check_records(struct catalog *catalog, uint64_t first, uint64_t coun
     return true;
 }
 
-static int load_records(struct catalog *catalog, int fd, const char *path, uint64_t offset,
+static int load_records(struct catalog *catalog, struct store_file *file, uint64_t offset,
                         uint32_t expected_crc)
 {
+    const char *path = file->path;
     size_t bytes = (size_t)catalog->record_count * sizeof(struct extent);
     uint32_t crc = 0, shard = 0;
     uint8_t *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -462,7 +454,7 @@ static int load_records(struct catalog *catalog, int fd, const char *path, uint6
     madvise(to, bytes, MADV_HUGEPAGE); /* a wish: without it the load is slower */
     for (size_t done = 0; done < bytes;) {
         size_t part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
-        ssize_t got = file_read_at(fd, to + done, part, offset + done, path);
+        ssize_t got = store_read_at(file, to + done, part, offset + done);
         if (got < 0)
             return (int)got;
         if ((size_t)got < part)
@@ -478,38 +470,39 @@ static int load_records(struct catalog *catalog, int fd, const char *path, uint6
     return 0;
 }
 
-static int load(struct catalog *catalog, int fd, const char *path, uint64_t key)
+static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
 {
+    const char *path = file->path;
     struct header header = {0};
     uint64_t records_offset = 0;
-    int code = read_header(fd, path, &header);
+    int code = read_header(file, &header);
 
     if (code == 0 && header.key != key)
         code = fail(ESTALE, "%s: made with other settings", path);
     if (code == 0)
-        code = check_sizes(fd, path, &header, &records_offset);
+        code = check_sizes(file, &header, &records_offset);
     if (code == 0)
-        code = load_table(catalog, fd, path, &header);
+        code = load_table(catalog, file, &header);
     catalog->left_out = header.left_out;
     if (code == 0 && header.names_hash != hash_names(catalog->root))
         code = fail(ESTALE, "%s: files have come or gone since it was made", path);
     if (code == 0)
-        code = load_records(catalog, fd, path, records_offset, header.records_crc);
+        code = load_records(catalog, file, records_offset, header.records_crc);
     return code;
 }
 
 int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,
                  struct catalog **catalog)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct store_file *file;
+    int code = store_open(path, STORE_READ, &file);
 
     *catalog = NULL;
-    if (fd < 0)
-        return fail(errno == ENOENT || errno == ENOTDIR ? ENOENT : EINVAL, "%s: %s", path,
-                    fail_errno_text(errno));
+    if (code)
+        return code == -ENOENT || code == -ENOTDIR ? -ENOENT : -EINVAL;
     struct catalog *made = catalog_create(root, format);
-    int code = made ? load(made, fd, path, key) : -ENOMEM;
-    close(fd);
+    code = made ? load(made, file, key) : -ENOMEM;
+    store_close(file, false);
     if (code) {
         catalog_destroy(made);
         return code;

@@ -11,17 +11,15 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "dataset/store.h"
 #include "formats/shard_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FOLDER_DEPTH = 32, LABEL_MAX = 99999, LOOKED_AT = 64 };
@@ -39,92 +37,76 @@ static bool is_image(const char *name)
 
 /* ---- the names of one folder ---- */
 
-struct names {
-    char **list; /* each with its kind in front of it */
-    size_t count, capacity;
+enum kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_OTHER = 'o' };
+
+struct name {
+    enum kind kind;
+    bool status_known;
+    struct store_status status;
+    char *text;
 };
 
-enum kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_OTHER = 'o' };
+struct names {
+    struct name *list;
+    size_t count, capacity, limit; /* limit 0: all */
+    bool follow;                   /* links to folders */
+};
+
+enum { ENOUGH = 1 };
 
 static void names_release(struct names *names)
 {
     for (size_t i = 0; i < names->count; i++)
-        free(names->list[i]);
+        free(names->list[i].text);
     free(names->list);
     *names = (struct names){0};
 }
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const struct name *x = a, *y = b;
+
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->text, y->text);
 }
 
-static enum kind kind_of(int folder, const struct dirent *entry, bool follow)
+static int names_add(void *context, const struct store_entry *entry)
 {
-    struct stat status;
+    struct names *names = context;
 
-    if (entry->d_type == DT_REG)
-        return KIND_FILE;
-    if (entry->d_type == DT_DIR)
-        return KIND_FOLDER;
-    if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
-        return KIND_OTHER;
-    if (fstatat(folder, entry->d_name, &status, 0))
-        return KIND_OTHER; /* a link to nothing */
-    if (S_ISREG(status.st_mode))
-        return KIND_FILE;
-    if (!S_ISDIR(status.st_mode))
-        return KIND_OTHER;
-    if (!follow && !fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) &&
-        S_ISLNK(status.st_mode))
-        return KIND_OTHER;
-    return KIND_FOLDER;
-}
-
-static int names_add(struct names *names, enum kind kind, const char *name)
-{
+    if (entry->name[0] == '.')
+        return 0;
     if (names->count == names->capacity) {
         size_t larger = names->capacity ? names->capacity * 2 : 64;
-        char **moved = reallocarray(names->list, larger, sizeof *moved);
+        struct name *moved = reallocarray(names->list, larger, sizeof *moved);
         if (!moved)
             return fail(ENOMEM, "out of memory for %zu names", larger);
         names->list = moved;
         names->capacity = larger;
     }
-    char *kept = malloc(strlen(name) + 2);
-    if (!kept)
+    struct name *name = &names->list[names->count];
+    *name = (struct name){.kind = entry->kind == STORE_FILE ? KIND_FILE : KIND_OTHER,
+                          .text = strdup(entry->name)};
+    if (!name->text)
         return fail(ENOMEM, "out of memory for a name");
-    *kept = (char)kind;
-    strcpy(kept + 1, name);
-    names->list[names->count++] = kept;
-    return 0;
+    names->count++;
+    if (entry->kind == STORE_FOLDER && (names->follow || !entry->is_link))
+        name->kind = KIND_FOLDER;
+    name->status_known = entry->status != NULL;
+    if (entry->status)
+        name->status = *entry->status;
+    return names->count == names->limit ? ENOUGH : 0;
 }
 
 /* The visible names in a folder, folders first, each kind sorted; at most limit, 0 for all.
- * Release in either case. No reason is recorded for what the folder itself answers. */
+ * Release in either case. */
 static int names_read(struct names *names, const char *path, bool follow, size_t limit)
 {
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-    int code = 0;
+    *names = (struct names){.follow = follow, .limit = limit};
+    int code = store_list(path, names_add, names);
 
-    *names = (struct names){0};
-    if (!folder)
-        return -errno;
-    for (errno = 0; code == 0 && (entry = readdir(folder)); errno = 0) {
-        if (entry->d_name[0] == '.')
-            continue;
-        code = names_add(names, kind_of(dirfd(folder), entry, follow), entry->d_name);
-        if (limit && names->count == limit)
-            break;
-    }
-    if (code == 0 && errno)
-        code = -errno;
-    closedir(folder);
-    if (names->count > 1)
-        if (names->count)
-            qsort(names->list, names->count, sizeof names->list[0], compare_names);
-    return code;
+    if (names->count > 0)
+        qsort(names->list, names->count, sizeof names->list[0], compare_names);
+    return code == ENOUGH ? 0 : code;
 }
 
 /* ---- index ---- */
@@ -135,17 +117,24 @@ struct files_scan {
     int32_t label;
 };
 
-static int add_file(struct files_scan *files, const char *path)
+/* A fault whose reason is recorded. */
+static int add_fault(const struct files_scan *files, int code, const char *path)
 {
     char reason[FAIL_REASON_BYTES];
-    int code = catalog_begin_shard(files->catalog, path, -1, 0);
 
-    if (code && files->scan->fault) {
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        return format_fault(files->scan, -code, path, 0, reason);
-    }
-    if (code)
+    if (!files->scan->fault || code == -ENOMEM)
         return code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    return format_fault(files->scan, -code, path, 0, reason);
+}
+
+static int add_file(struct files_scan *files, const char *path, const struct name *name)
+{
+    int code =
+        catalog_begin_shard(files->catalog, path, name->status_known ? &name->status : NULL, 0);
+
+    if (code)
+        return add_fault(files, code, path);
     catalog_set_label(files->catalog, files->label);
     uint64_t bytes = files->catalog->shards[files->catalog->shard_count - 1].bytes;
     return bytes ? catalog_add(files->catalog, 0, bytes)
@@ -158,13 +147,13 @@ static int add_files(struct files_scan *files, const char *path, const struct na
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < names->count; i++) {
-        const char *name = names->list[i] + 1;
-        if (names->list[i][0] != KIND_FILE || !is_image(name)) {
-            files->catalog->left_out += names->list[i][0] != KIND_FOLDER;
+        const struct name *name = &names->list[i];
+        if (name->kind != KIND_FILE || !is_image(name->text)) {
+            files->catalog->left_out += name->kind != KIND_FOLDER;
             continue;
         }
-        char *file = file_join(path, name);
-        code = file ? add_file(files, file) : -ENOMEM;
+        char *file = file_join(path, name->text);
+        code = file ? add_file(files, file, name) : -ENOMEM;
         free(file);
     }
     return code;
@@ -176,11 +165,11 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
     int code = names_read(&names, path, false, 0);
 
     if (code)
-        code = format_fault(files->scan, -code, path, 0, fail_errno_text(code));
+        code = add_fault(files, code, path);
     else
         code = add_files(files, path, &names);
-    for (size_t i = 0; code == 0 && i < names.count && names.list[i][0] == KIND_FOLDER; i++) {
-        char *below = file_join(path, names.list[i] + 1);
+    for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
+        char *below = file_join(path, names.list[i].text);
         code = !below ? -ENOMEM
                : depth == FOLDER_DEPTH
                    ? format_fault(files->scan, ELOOP, below, 0, "folders are nested too deep")
@@ -199,12 +188,10 @@ static int files_index(const void *settings, const char *root, const struct form
     int code = names_read(&names, root, true, 0);
 
     (void)settings;
-    if (code)
-        code = fail(-code, "%s: cannot read the folder: %s", root, fail_errno_text(code));
     if (code == 0)
         code = add_files(&files, root, &names);
-    for (size_t i = 0; code == 0 && i < names.count && names.list[i][0] == KIND_FOLDER; i++) {
-        char *folder = file_join(root, names.list[i] + 1);
+    for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
+        char *folder = file_join(root, names.list[i].text);
         files.label = (int32_t)i; /* folders come first */
         code = folder ? add_folder(&files, folder, 1) : -ENOMEM;
         free(folder);
@@ -224,17 +211,17 @@ static int image_count(const char *path, struct names *names)
     if (names_read(names, path, true, LOOKED_AT))
         return 0;
     for (size_t i = 0; i < names->count; i++)
-        count += names->list[i][0] == KIND_FILE && is_image(names->list[i] + 1);
+        count += names->list[i].kind == KIND_FILE && is_image(names->list[i].text);
     return count;
 }
 
 static int files_detect(const char *root)
 {
     struct names names = {0}, below;
-    int sure = file_is_folder(root) && image_count(root, &names) ? 40 : 0;
+    int sure = store_is_folder(root) && image_count(root, &names) ? 40 : 0;
 
-    for (size_t i = 0; sure < 50 && i < names.count && names.list[i][0] == KIND_FOLDER; i++) {
-        char *folder = file_join(root, names.list[i] + 1);
+    for (size_t i = 0; sure < 50 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
+        char *folder = file_join(root, names.list[i].text);
         if (folder && image_count(folder, &below))
             sure = 50;
         if (folder)
@@ -269,16 +256,10 @@ static int files_parse(const void *settings, const struct shard *shard, const vo
 
 struct files_writer {
     char *path, *draft_path;
-    int draft;       /* the folder written to */
+    bool open;       /* the folder written to is there */
     int32_t classes; /* folders made */
     uint64_t records;
 };
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status, (void)type, (void)place;
-    return remove(path);
-}
 
 static int files_shard_open(void *state, const void *settings, const char *path)
 {
@@ -286,44 +267,39 @@ static int files_shard_open(void *state, const void *settings, const char *path)
     size_t length = strlen(path);
 
     (void)settings;
-    writer->draft = -1;
     while (length > 1 && path[length - 1] == '/')
         length--;
     writer->path = strndup(path, length);
     writer->draft_path = file_format_path("%.*s.partial", (int)length, path);
     if (!writer->path || !writer->draft_path)
         return fail(ENOMEM, "out of memory for a path");
-    nftw(writer->draft_path, remove_one, 16, FTW_DEPTH | FTW_PHYS); /* what was abandoned */
-    int code = file_make_folders(writer->draft_path);
-    if (code)
-        return code;
-    writer->draft = open(writer->draft_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (writer->draft < 0)
-        return fail(errno, "%s: %s", writer->draft_path, fail_errno_text(errno));
-    return 0;
+    store_remove_tree(writer->draft_path, true); /* what was abandoned */
+    int code = store_make_folders(writer->draft_path);
+    writer->open = code == 0;
+    return code;
 }
 
 /* All classes below have a folder too, so that this one keeps its number. */
 static int make_classes(struct files_writer *writer, int32_t label)
 {
-    char name[16];
+    int code = 0;
 
     if (label > LABEL_MAX)
         return fail(EINVAL, "%s: class %d is too large for plain files (%d)", writer->path, label,
                     LABEL_MAX);
-    for (; writer->classes <= label; writer->classes++) {
-        snprintf(name, sizeof name, "%05d", writer->classes);
-        if (mkdirat(writer->draft, name, 0777) && errno != EEXIST)
-            return fail(errno, "%s/%s: cannot make the folder: %s", writer->draft_path, name,
-                        fail_errno_text(errno));
+    for (; code == 0 && writer->classes <= label; writer->classes++) {
+        char *path = file_format_path("%s/%05d", writer->draft_path, writer->classes);
+        code = path ? store_make_folders(path) : -ENOMEM;
+        free(path);
     }
-    return 0;
+    return code;
 }
 
 static int files_shard_append(void *state, const struct sample *sample)
 {
     struct files_writer *writer = state;
-    char name[48], class_name[16] = "";
+    struct store_file *file;
+    char class_name[16] = "";
 
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: plain files hold encoded images, not bare pixels", writer->path);
@@ -333,41 +309,44 @@ static int files_shard_append(void *state, const struct sample *sample)
     bool png = sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0;
     if (sample->label >= 0)
         snprintf(class_name, sizeof class_name, "%05d/", sample->label);
-    snprintf(name, sizeof name, "%s%08llu%s", class_name, (unsigned long long)writer->records++,
-             png ? ".png" : ".jpg");
-    int fd = openat(writer->draft, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail(errno, "%s/%s: cannot make the file: %s", writer->draft_path, name,
-                    fail_errno_text(errno));
-    code = file_write_at(fd, sample->image, sample->image_bytes, 0, name);
-    if (code)
-        fail(-code, "%s/%s", writer->draft_path, fail_reason());
-    if (close(fd) && code == 0)
-        code = fail(errno, "%s/%s: cannot close: %s", writer->draft_path, name,
-                    fail_errno_text(errno));
+    char *path = file_format_path("%s/%s%08llu%s", writer->draft_path, class_name,
+                                  (unsigned long long)writer->records++, png ? ".png" : ".jpg");
+    code = path ? store_open(path, STORE_WRITE, &file) : -ENOMEM;
+    if (code == 0) {
+        code = store_write_at(file, sample->image, sample->image_bytes, 0);
+        int closed = store_close(file, !store_is_local(path));
+        code = code ? code : closed;
+    }
+    free(path);
     return code;
 }
 
-/* One sync for all files: one each would take hours for a million. */
-static int commit_files(struct files_writer *writer)
+/* One sync for all files: one each would take hours for a million. A server is asked file by file:
+ * there is no other way. */
+static int sync_all(const char *path)
 {
-    if (syncfs(writer->draft))
-        return fail(errno, "%s: cannot sync: %s", writer->draft_path, fail_errno_text(errno));
-    if (rename(writer->draft_path, writer->path))
-        return fail(errno, "%s: cannot rename to its name: %s", writer->draft_path,
-                    fail_errno_text(errno));
-    return 0;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = folder < 0 || syncfs(folder)
+                   ? fail(errno, "%s: cannot sync: %s", path, fail_errno_text(errno))
+                   : 0;
+
+    if (folder >= 0)
+        close(folder);
+    return code;
 }
 
 static int files_shard_close(void *state, bool commit)
 {
     struct files_writer *writer = state;
-    int code = commit && writer->draft >= 0 ? commit_files(writer) : 0;
+    int code = 0;
 
-    if (writer->draft >= 0)
-        close(writer->draft);
-    if (writer->draft >= 0 && (!commit || code))
-        nftw(writer->draft_path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (commit && writer->open) {
+        code = store_is_local(writer->path) ? sync_all(writer->draft_path) : 0;
+        if (code == 0)
+            code = store_rename(writer->draft_path, writer->path);
+    }
+    if (writer->open && (!commit || code))
+        store_remove_tree(writer->draft_path, true);
     free(writer->path);
     free(writer->draft_path);
     return code;

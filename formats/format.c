@@ -6,27 +6,40 @@
 #include "base/option.h"
 #include "base/random.h"
 #include "dataset/sidecar.h"
+#include "dataset/store.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+static int no_name(void *context, const struct store_entry *entry)
+{
+    (void)context, (void)entry;
+    return 0;
+}
+
+static int check_readable(const char *path, enum store_kind kind)
+{
+    struct store_file *file = NULL;
+    int code = kind == STORE_FOLDER ? store_list(path, no_name, NULL)
+                                    : store_open(path, STORE_READ, &file);
+
+    store_close(file, false);
+    return code;
+}
 
 const struct plugin *format_detect(const char *path)
 {
     const struct plugin *best = NULL;
     char names[256] = "";
     size_t used = 0;
-    struct stat status;
+    struct store_status status;
     int surest = 0;
 
-    if (stat(path, &status)) {
-        fail(errno, "%s: %s", path, fail_errno_text(errno));
+    if (store_stat(path, &status))
         return NULL;
-    }
     for (const struct plugin *const *row = format_registry; *row; row++) {
         int sure = format_of(*row)->detect(path);
         if (sure > surest) {
@@ -37,9 +50,7 @@ const struct plugin *format_detect(const char *path)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*row)->name);
     }
-    if (!best && access(path, S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK))
-        fail(errno, "%s: cannot read: %s", path, fail_errno_text(errno));
-    else if (!best)
+    if (!best && check_readable(path, status.kind) == 0)
         fail(EINVAL, "%s: looks like none of the formats there are (%s); name one with --format",
              path, names);
     return best;

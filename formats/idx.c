@@ -2,13 +2,15 @@
 #include "formats/idx.h"
 
 #include "base/file.h"
+#include "base/memory.h"
+#include "dataset/store.h"
 #include "formats/shard_list.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 256 };
+enum { LINE_BYTES = 256, BUFFER_BYTES = 256 * 1024 };
 
 static bool parse_line(const char *line, char separator, struct idx_row *row)
 {
@@ -19,18 +21,55 @@ static bool parse_line(const char *line, char separator, struct idx_row *row)
         return false;
     row->first = strtoull(line, NULL, 10);
     row->second = strtoull(second + 1, &end, 10);
-    return end[strspn(end, "\r\n")] == '\0';
+    return end[strspn(end, "\r")] == '\0';
+}
+
+struct lines {
+    struct store_file *file;
+    uint64_t offset; /* behind the buffer, in the file */
+    size_t start, end;
+    char buffer[BUFFER_BYTES + 1];
+};
+
+/* The next line without its end; NULL behind the last one, for one that is too long, or when it
+ * cannot be read: then not all of the file was taken. */
+static char *next_line(struct lines *lines)
+{
+    char *line = lines->buffer + lines->start;
+    char *newline = memchr(line, '\n', lines->end - lines->start);
+
+    if (!newline) {
+        lines->end -= lines->start;
+        memmove(lines->buffer, line, lines->end);
+        line = lines->buffer;
+        lines->start = 0;
+        ssize_t got =
+            store_read_at(lines->file, line + lines->end, BUFFER_BYTES - lines->end, lines->offset);
+        if (got < 0)
+            return NULL;
+        lines->offset += (uint64_t)got;
+        lines->end += (size_t)got;
+        newline = memchr(line, '\n', lines->end);
+        if (!newline && lines->end > 0 && lines->offset == lines->file->status.bytes)
+            newline = line + lines->end; /* the last one has no end */
+    }
+    if (!newline || newline - line > LINE_BYTES)
+        return NULL;
+    *newline = '\0';
+    lines->start = (size_t)(newline - lines->buffer) + 1;
+    if (lines->start > lines->end)
+        lines->start = lines->end;
+    return line;
 }
 
 uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_row **rows)
 {
-    char line[LINE_BYTES];
+    struct lines *lines = memory_zeroed(sizeof *lines);
     uint64_t count = 0, capacity = 0;
-    FILE *idx = fopen(path, "re");
-    bool right = idx != NULL;
+    bool right = lines && store_open(path, STORE_READ, &lines->file) == 0;
 
     *rows = NULL;
-    while (right && fgets(line, sizeof line, idx)) {
+    for (char *line; right && (line = next_line(lines));) {
         if (count == capacity) {
             capacity = capacity ? capacity * 2 : 1024;
             struct idx_row *moved = reallocarray(*rows, capacity, sizeof *moved);
@@ -39,9 +78,10 @@ uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_r
         }
         right = right && count < limit && parse_line(line, separator, &(*rows)[count++]);
     }
-    right = right && !ferror(idx);
-    if (idx)
-        fclose(idx);
+    right = right && lines->start == lines->end && lines->offset == lines->file->status.bytes;
+    if (lines)
+        store_close(lines->file, false);
+    free(lines);
     return right ? count : 0;
 }
 

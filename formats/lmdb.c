@@ -12,12 +12,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
+#include "dataset/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct lmdb_settings {
     int flavour;
@@ -40,7 +39,7 @@ static const struct option_spec lmdb_options[] = {
 /* The file of a database that is a folder, or that is one file. free() it. */
 static char *database_path(const char *root)
 {
-    if (file_is_folder(root))
+    if (store_is_folder(root))
         return file_join(root, "data.mdb");
     char *path = strdup(root);
     if (!path)
@@ -51,18 +50,13 @@ static char *database_path(const char *root)
 static int lmdb_detect(const char *root)
 {
     char *path = database_path(root);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     uint8_t start[256];
     int sure = 0;
 
-    if (fd >= 0) {
-        ssize_t got = pread(fd, start, sizeof start, 0);
-        if (got > 0 && lmdb_looks_like(start, (size_t)got))
-            sure = 100;
-        else if (file_is_folder(root))
-            sure = 60; /* damaged, perhaps: its own message helps more than none */
-        close(fd);
-    }
+    if (path && lmdb_looks_like(start, store_peek(path, start, sizeof start)))
+        sure = 100;
+    else if (path && strcmp(path, root) != 0 && store_exists(path))
+        sure = 60; /* damaged, perhaps: its own message helps more than none */
     free(path);
     return sure;
 }
@@ -87,14 +81,13 @@ static int lmdb_index(const void *settings, const char *root, const struct forma
     (void)settings;
     if (!path)
         return -ENOMEM;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int code = fd < 0 ? fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno)) : 0;
+    struct store_file *file;
+    int code = store_open(path, STORE_READ, &file);
     if (code == 0)
-        code = catalog_begin_shard(catalog, path, fd, 0);
+        code = catalog_begin_shard(catalog, path, &file->status, 0);
     if (code == 0)
-        code = lmdb_walk(fd, path, scan, add_entry, catalog);
-    if (fd >= 0)
-        close(fd);
+        code = lmdb_walk(file, scan, add_entry, catalog);
+    store_close(file, false);
     free(path);
     return code;
 }

@@ -18,15 +18,12 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     META_MAGIC_OFFSET = 16,
@@ -72,7 +69,7 @@ struct level {
 };
 
 struct walk {
-    int fd;
+    struct store_file *file;
     const char *path;
     const struct format_scan *scan;
     lmdb_visit visit;
@@ -105,7 +102,7 @@ bool lmdb_looks_like(const uint8_t *start, size_t bytes)
 static int read_meta(struct walk *walk, uint64_t offset, struct meta *meta)
 {
     uint8_t page[META_BYTES];
-    ssize_t got = file_read_at(walk->fd, page, sizeof page, offset, walk->path);
+    ssize_t got = store_read_at(walk->file, page, sizeof page, offset);
 
     if (got < 0)
         return (int)got;
@@ -269,15 +266,13 @@ static void advise_children(const struct walk *walk, const struct level *level)
         if (child >= walk->page_count)
             continue;
         if (child != end && end > start)
-            posix_fadvise(walk->fd, (off_t)(start * page_bytes),
-                          (off_t)((end - start) * page_bytes), POSIX_FADV_WILLNEED);
+            store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
         if (child != end)
             start = child;
         end = child + 1;
     }
     if (end > start)
-        posix_fadvise(walk->fd, (off_t)(start * page_bytes), (off_t)((end - start) * page_bytes),
-                      POSIX_FADV_WILLNEED);
+        store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
 }
 
 /* Read page number into the level at depth (1 is the root). 1 when it is there, 0 when it has a
@@ -291,7 +286,7 @@ static int enter_page(struct walk *walk, uint64_t number, uint32_t depth, uint64
     if (!mark_pages(walk, number, 1))
         return fault(walk, parent_offset, "a child is no page of its own: a loop, or damage");
     const uint64_t offset = number * page_bytes;
-    ssize_t got = file_read_at(walk->fd, level->page, page_bytes, offset, walk->path);
+    ssize_t got = store_read_at(walk->file, level->page, page_bytes, offset);
     if (got < 0)
         return (int)got;
     if ((size_t)got < page_bytes)
@@ -419,7 +414,7 @@ static int walk_file(struct walk *walk)
         return code > 0 ? 0 : code;
     code = prepare(walk);
     if (code == 0) {
-        posix_fadvise(walk->fd, 0, 0, POSIX_FADV_RANDOM);
+        store_advise(walk->file, 0, 0);
         code = walk_tree(walk);
     }
     if (code == 0 && !walk->incomplete && walk->entries != walk->meta.entries)
@@ -427,22 +422,18 @@ static int walk_file(struct walk *walk)
     return code;
 }
 
-int lmdb_walk(int fd, const char *path, const struct format_scan *scan, lmdb_visit visit,
+int lmdb_walk(struct store_file *file, const struct format_scan *scan, lmdb_visit visit,
               void *context)
 {
-    struct stat status;
-
-    if (fstat(fd, &status))
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
     struct walk *walk = memory_zeroed(sizeof *walk);
     if (!walk)
         return -ENOMEM;
-    walk->fd = fd;
-    walk->path = path;
+    walk->file = file;
+    walk->path = file->path;
     walk->scan = scan;
     walk->visit = visit;
     walk->context = context;
-    walk->file_bytes = (uint64_t)status.st_size;
+    walk->file_bytes = file->status.bytes;
     int code = walk_file(walk);
     free(walk->used);
     free(walk->pages);

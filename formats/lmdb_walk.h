@@ -12,6 +12,7 @@
 #ifndef IOBENCH_FORMATS_LMDB_WALK_H
 #define IOBENCH_FORMATS_LMDB_WALK_H
 
+#include "dataset/store.h"
 #include "formats/format.h"
 
 struct lmdb_entry {
@@ -27,8 +28,8 @@ typedef int (*lmdb_visit)(void *context, const struct lmdb_entry *entry);
 /* Does this start of a file look like LMDB's first page? */
 bool lmdb_looks_like(const uint8_t *start, size_t bytes);
 
-/* Walk the main database of the file behind fd. path: for messages. Faults go to the scan. */
-int lmdb_walk(int fd, const char *path, const struct format_scan *scan, lmdb_visit visit,
+/* Walk the main database of the file. Faults go to the scan. */
+int lmdb_walk(struct store_file *file, const struct format_scan *scan, lmdb_visit visit,
               void *context);
 
 #endif

@@ -2,6 +2,7 @@
 #include "formats/lmdb_write.h"
 
 #include "base/fail.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <lmdb.h>
@@ -78,7 +79,12 @@ static int commit_pending(struct lmdb_write *write)
 int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const char *path)
 {
     MDB_env *environment = NULL;
-    int code = file_draft_open(&write->draft, path);
+    int code = store_is_local(path)
+                   ? file_draft_open(&write->draft, path)
+                   : fail(ENOTSUP,
+                          "%s: liblmdb writes to files of the kernel only: pack into a folder "
+                          "here and copy it, or choose another format",
+                          path);
 
     if (code)
         return code;

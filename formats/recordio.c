@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/idx.h"
@@ -20,11 +21,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAGIC UINT32_C(0xced7230a)
 #define MAGIC_2015 UINT32_C(0x3ed7230a) /* a variant with a 2/30 split of the second word */
@@ -85,13 +84,10 @@ static int recordio_detect(const char *path)
 
     if (!first)
         return 0;
-    int fd = open(first, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && pread(fd, bytes, 4, 0) == 4 && bytes_le32(bytes) == MAGIC)
+    if (store_peek(first, bytes, 4) == 4 && bytes_le32(bytes) == MAGIC)
         sure = 90;
     if (wanted(first))
         sure = sure ? 100 : 30; /* damaged, perhaps: its own message helps more than none */
-    if (fd >= 0)
-        close(fd);
     free(first);
     return sure;
 }

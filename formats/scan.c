@@ -3,17 +3,14 @@
 
 #include "base/atomic.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { SCAN_THREADS = 16 }; /* they wait for storage, so more than there are CPUs */
 
@@ -89,7 +86,7 @@ const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count
     if (*code)
         return NULL;
     size_t wanted = dense ? SCANNER_WINDOW_BYTES : SCANNER_HEADER_BYTES;
-    ssize_t got = file_read_at(scanner->fd, scanner->window, wanted, offset, scanner->path);
+    ssize_t got = store_read_at(scanner->file, scanner->window, wanted, offset);
     if (got < 0 || (size_t)got < count) {
         *code = got < 0 ? (int)got
                         : fail(EIO, "%s: offset %llu: the file became shorter while it was indexed",
@@ -106,29 +103,23 @@ static int walk_shard(struct scan_team *team, const char *path, const struct for
                       uint8_t *window, struct catalog *catalog)
 {
     struct scanner scanner = {.path = path, .scan = scan, .team = team, .window = window};
-    struct stat status;
+    int code = store_open(path, STORE_READ, &scanner.file);
 
-    scanner.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (scanner.fd < 0) {
-        int cause = errno;
-        fail(cause, "%s: cannot open: %s", path, fail_errno_text(cause));
-        return scanner_fault_recorded(&scanner, cause, 0);
-    }
-    int code = 0;
-    if (fstat(scanner.fd, &status))
-        code = fail(errno, "%s: %s", path, fail_errno_text(errno));
-    else if (!S_ISREG(status.st_mode))
+    if (code)
+        return scanner_fault_recorded(&scanner, -code, 0);
+    const struct store_status *status = &scanner.file->status;
+    if (status->kind != STORE_FILE)
         code = fail(EINVAL, "%s: not a regular file", path);
-    scanner.file_bytes = code ? 0 : (uint64_t)status.st_size;
+    scanner.file_bytes = code ? 0 : status->bytes;
     if (code == 0)
-        code = catalog_begin_shard(catalog, path, scanner.fd, 0);
+        code = catalog_begin_shard(catalog, path, status, 0);
     if (code == 0 && scanner.file_bytes == 0)
         code = scanner_fault(&scanner, ENODATA, 0, "the file is empty");
     else if (code == 0)
         code = team->walk(team->settings, &scanner, catalog);
     if (code == 0)
         code = scanner_report(&scanner, scanner.file_bytes);
-    close(scanner.fd);
+    store_close(scanner.file, false);
     return code;
 }
 
@@ -219,9 +210,9 @@ int scan_shards(const struct shard_list *list, scan_walk walk, const void *setti
     struct scan_team team = {.list = list, .walk = walk, .settings = settings, .scan = scan};
 
     for (uint32_t i = 0; i < list->count; i++) {
-        struct stat status;
-        if (stat(list->paths[i], &status) == 0)
-            team.total_bytes += (uint64_t)status.st_size;
+        struct store_status status;
+        if (store_stat(list->paths[i], &status) == 0)
+            team.total_bytes += status.bytes;
     }
     team.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
     if (scan->fault || team.workers < 2)

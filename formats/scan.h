@@ -10,6 +10,7 @@
 #ifndef IOBENCH_FORMATS_SCAN_H
 #define IOBENCH_FORMATS_SCAN_H
 
+#include "dataset/store.h"
 #include "formats/format.h"
 #include "formats/shard_list.h"
 
@@ -19,7 +20,7 @@ struct scan_team;
 struct scanner {
     const char *path;
     const struct format_scan *scan;
-    int fd;
+    struct store_file *file;
     uint64_t file_bytes;
     /* private */
     struct scan_team *team;

@@ -3,14 +3,13 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "dataset/store.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 bool shard_list_ends(const char *name, const char *end)
 {
@@ -83,29 +82,21 @@ static bool never_shard(const char *name)
     return name[0] == '.';
 }
 
-static int add_from_folder(struct shard_list *list, const char *root, const char *match,
-                           bool (*wanted)(const char *name))
-{
-    DIR *folder = opendir(root);
-    struct dirent *entry;
-    int code = 0;
+struct choosing {
+    struct shard_list *list;
+    const char *root, *match;
+    bool (*wanted)(const char *name);
+};
 
-    if (!folder)
-        return fail(errno, "%s: cannot open the folder: %s", root, fail_errno_text(errno));
-    for (errno = 0; code == 0 && (entry = readdir(folder)); errno = 0) {
-        const char *name = entry->d_name;
-        if (never_shard(name) || (match ? fnmatch(match, name, 0) != 0 : !wanted(name)))
-            continue;
-        char *path = file_join(root, name);
-        if (path && file_is_folder(path))
-            free(path);
-        else
-            code = add_path(list, path);
-    }
-    if (code == 0 && errno)
-        code = fail(errno, "%s: cannot read the folder: %s", root, fail_errno_text(errno));
-    closedir(folder);
-    return code;
+static int add_entry(void *context, const struct store_entry *entry)
+{
+    const struct choosing *choosing = context;
+    const char *name = entry->name, *match = choosing->match;
+
+    if (entry->kind == STORE_FOLDER || never_shard(name) ||
+        (match ? fnmatch(match, name, 0) != 0 : !choosing->wanted(name)))
+        return 0;
+    return add_path(choosing->list, file_join(choosing->root, name));
 }
 
 /* Numbered shards must be one set and complete. The paths are sorted, so a set's numbers rise
@@ -148,16 +139,18 @@ static int check_numbers(const struct shard_list *list, const char *root)
 int shard_list_open(struct shard_list *list, const char *root, const char *match,
                     bool (*wanted)(const char *name))
 {
-    struct stat status;
+    struct choosing choosing = {.list = list, .root = root, .match = match, .wanted = wanted};
+    struct store_status status;
 
     *list = (struct shard_list){0};
-    if (stat(root, &status))
-        return fail(errno, "%s: %s", root, fail_errno_text(errno));
-    if (!S_ISDIR(status.st_mode)) {
+    int code = store_stat(root, &status);
+    if (code)
+        return code;
+    if (status.kind != STORE_FOLDER) {
         char *path = strdup(root);
         return path ? add_path(list, path) : fail(ENOMEM, "out of memory for a path");
     }
-    int code = add_from_folder(list, root, match, wanted);
+    code = store_list(root, add_entry, &choosing);
     if (code)
         return code;
     if (list->count == 0)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,17 +14,16 @@ enum { SINK_BYTES = 1 << 20 };
 
 int sink_open(struct sink *sink, const char *path)
 {
-    *sink = (struct sink){.draft.fd = -1};
+    *sink = (struct sink){0};
     sink->buffer = memory_zeroed(SINK_BYTES);
     if (!sink->buffer)
         return -ENOMEM;
-    return file_draft_open(&sink->draft, path);
+    return store_draft_open(&sink->draft, path);
 }
 
 static int flush(struct sink *sink)
 {
-    int code = file_write_at(sink->draft.fd, sink->buffer, sink->used, sink->written_bytes,
-                             sink->draft.draft_path);
+    int code = store_write_at(sink->draft.file, sink->buffer, sink->used, sink->written_bytes);
 
     if (code == 0) {
         sink->written_bytes += sink->used;
@@ -39,8 +39,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t count)
     if (count > SINK_BYTES - sink->used)
         code = flush(sink);
     if (code == 0 && count >= SINK_BYTES) {
-        code = file_write_at(sink->draft.fd, bytes, count, sink->written_bytes,
-                             sink->draft.draft_path);
+        code = store_write_at(sink->draft.file, bytes, count, sink->written_bytes);
         if (code == 0)
             sink->written_bytes += count;
     } else if (code == 0 && count > 0) {
@@ -72,10 +71,10 @@ int sink_close(struct sink *sink, bool commit)
     if (commit && sink->draft.path) {
         code = flush(sink);
         if (code == 0)
-            code = file_draft_commit(&sink->draft);
+            code = store_draft_commit(&sink->draft);
     }
     if (sink->draft.path)
-        file_draft_abandon(&sink->draft);
+        store_draft_abandon(&sink->draft);
     free(sink->buffer);
     sink->buffer = NULL;
     return code;

@@ -6,10 +6,10 @@
 #ifndef IOBENCH_FORMATS_SINK_H
 #define IOBENCH_FORMATS_SINK_H
 
-#include "base/file.h"
+#include "dataset/store.h"
 
 struct sink {
-    struct file_draft draft;
+    struct store_draft draft;
     uint8_t *buffer;
     size_t used;
     uint64_t written_bytes; /* behind the buffer, in the file */

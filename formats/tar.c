@@ -17,11 +17,9 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum { EXTENSIONS_BYTES = 1024 };
 
@@ -79,13 +77,10 @@ static int tar_detect(const char *path)
 
     if (!first)
         return 0;
-    int fd = open(first, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && pread(fd, block, sizeof block, 0) == sizeof block && tar_is_header(block))
+    if (store_peek(first, block, sizeof block) == sizeof block && tar_is_header(block))
         sure = 95;
     else if (wanted(first))
         sure = 60; /* damaged, perhaps: its own message helps more than none */
-    if (fd >= 0)
-        close(fd);
     free(first);
     return sure;
 }

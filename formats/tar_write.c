@@ -2,6 +2,7 @@
 #include "formats/tar_write.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "formats/tar_walk.h"
 
 #include <ctype.h>

@@ -8,17 +8,15 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/inflate.h"
 #include "base/option.h"
+#include "dataset/inflate.h"
 #include "formats/idx.h"
 #include "formats/plugins.h"
 #include "formats/scan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { IDX_PROBES = 64 };
 
@@ -108,14 +106,11 @@ static int tfrecord_detect(const char *path)
         return 0;
     const char *slash = strrchr(first, '/');
     bool named = wanted(slash ? slash + 1 : first);
-    int fd = open(first, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? pread(fd, head, sizeof head, 0) : 0;
+    size_t got = store_peek(first, head, sizeof head);
     if (got == TFRECORD_HEAD_BYTES && head_right(head))
         sure = 100;
     else if (named)
-        sure = got > 0 && compression_of(head, (size_t)got) ? 70 : 30;
-    if (fd >= 0)
-        close(fd);
+        sure = got > 0 && compression_of(head, got) ? 70 : 30;
     free(first);
     return sure;
 }

@@ -2,23 +2,21 @@
 #include "pack/cursor.h"
 
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "dataset/store.h"
 #include "readers/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { NO_SHARD = UINT32_MAX };
 
-/* A plain shard is read by pread(); a compressed one by the inflate reader, one request at a
+/* A plain shard is read from its store; a compressed one by the inflate reader, one request at a
  * time. reader_at: where that reader stands in its shard. */
 struct cursor {
     const struct catalog *catalog;
     uint32_t shard; /* whose file is open */
-    int fd;
+    struct store_file *file;
     bool reader_open;
     struct plugin_choice inflate;
     struct reader reader;
@@ -34,7 +32,6 @@ struct cursor *cursor_create(const struct catalog *catalog)
         return NULL;
     cursor->catalog = catalog;
     cursor->shard = cursor->reader_shard = NO_SHARD;
-    cursor->fd = -1;
     return cursor;
 }
 
@@ -52,8 +49,7 @@ void cursor_destroy(struct cursor *cursor)
     if (!cursor)
         return;
     close_reader(cursor);
-    if (cursor->fd >= 0)
-        close(cursor->fd);
+    store_close(cursor->file, false);
     free(cursor);
 }
 
@@ -100,15 +96,14 @@ static int read_plain(struct cursor *cursor, const struct extent *extent, void *
     const struct shard *shard = &cursor->catalog->shards[extent->shard];
 
     if (cursor->shard != extent->shard) {
-        if (cursor->fd >= 0)
-            close(cursor->fd);
+        store_close(cursor->file, false);
         cursor->shard = NO_SHARD;
-        cursor->fd = open(shard->path, O_RDONLY | O_CLOEXEC);
-        if (cursor->fd < 0)
-            return fail(errno, "%s: cannot open: %s", shard->path, fail_errno_text(errno));
+        int code = store_open(shard->path, STORE_READ, &cursor->file);
+        if (code)
+            return code;
         cursor->shard = extent->shard;
     }
-    ssize_t got = file_read_at(cursor->fd, buffer, extent->bytes, extent->offset, shard->path);
+    ssize_t got = store_read_at(cursor->file, buffer, extent->bytes, extent->offset);
     if (got >= 0 && (uint64_t)got < extent->bytes)
         return fail(EBADMSG, "%s: offset %llu: the file ends inside a record; it was cut short",
                     shard->path, (unsigned long long)extent->offset);

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "dataset/store.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
 #include "pack/picture.h"
@@ -22,6 +23,8 @@ const struct option_spec inspect_options[] = {
      .summary = "of the first records"},
     {"json", 0, OPTION_TEXT, offsetof(struct inspect_job, json), .metavar = "FILE", .implied = "-",
      .summary = "the same as JSON; without FILE on the standard output"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct inspect_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
     {0},
 };
 
@@ -225,6 +228,7 @@ int inspect_run(const struct inspect_job *job, const struct inspect_observer *ob
     struct inspect inspect = {.job = job, .inspection = inspection};
 
     *inspection = (struct inspection){0};
+    store_set_timeout(job->io_timeout_ns);
     int code = open_catalog(&inspect, observer);
     if (code == 0) {
         snprintf(inspection->format, sizeof inspection->format, "%s", inspect.format.plugin->name);

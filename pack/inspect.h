@@ -18,6 +18,7 @@ struct inspect_job {
     const char *path; /* borrowed */
     char *format;     /* "auto" or NAME[:OPTIONS] */
     uint64_t samples; /* how many records to look into */
+    uint64_t io_timeout_ns; /* see store_set_timeout() */
     uint64_t shown;   /* of the first records, at most INSPECT_SHOWN */
     char *json;       /* for the command that calls */
 };

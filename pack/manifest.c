@@ -2,16 +2,13 @@
 #include "pack/manifest.h"
 
 #include "base/fail.h"
-#include "base/file.h"
+#include "dataset/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MANIFEST_LIMIT = 256 << 20 };
 
@@ -20,12 +17,12 @@ static const char manifest_head[] = "iobench pack 1, plan %016" PRIx64 "\n";
 /* Size and time of a finished shard; a folder's are those of its entry. */
 static bool shard_mark(const char *path, uint64_t *bytes, int64_t *mtime_ns)
 {
-    struct stat status;
+    struct store_status status;
 
-    if (stat(path, &status))
+    if (store_stat(path, &status))
         return false;
-    *bytes = (uint64_t)status.st_size;
-    *mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+    *bytes = status.bytes;
+    *mtime_ns = status.mtime_ns;
     return true;
 }
 
@@ -50,12 +47,12 @@ int manifest_open(struct manifest *manifest, const char *path, uint64_t plan, ui
     size_t bytes;
     uint64_t plan_found;
 
-    *manifest = (struct manifest){.fd = -1, .path = strdup(path)};
+    *manifest = (struct manifest){.path = strdup(path)};
     if (!manifest->path)
         return fail(ENOMEM, "out of memory for a path");
-    if (!file_exists(manifest->path))
+    if (!store_exists(manifest->path))
         return 0;
-    int code = file_load(manifest->path, MANIFEST_LIMIT, &text, &bytes);
+    int code = store_load(manifest->path, MANIFEST_LIMIT, &text, &bytes);
     if (code)
         return code;
     manifest->found = true;
@@ -70,23 +67,23 @@ int manifest_open(struct manifest *manifest, const char *path, uint64_t plan, ui
 
 static int write_line(struct manifest *manifest, const char *line)
 {
-    size_t length = strlen(line);
+    struct store_file *file;
+    int code = store_open(manifest->path, STORE_EXTEND, &file);
 
-    errno = ENOSPC; /* of a write that is only short */
-    /* One write(): a line is there or, after a crash, perhaps a part of it at the very end. */
-    if (write(manifest->fd, line, length) != (ssize_t)length || fdatasync(manifest->fd))
-        return fail(errno, "%s: cannot write: %s", manifest->path, fail_errno_text(errno));
-    return 0;
+    if (code)
+        return code;
+    /* After a crash perhaps a part of the line is there, at the very end. */
+    code = store_write_at(file, line, strlen(line), file->status.bytes);
+    int closed = store_close(file, code == 0);
+    return code ? code : closed;
 }
 
 int manifest_start(struct manifest *manifest, uint64_t plan)
 {
     char line[64];
-    int again = manifest->same ? 0 : O_TRUNC;
 
-    manifest->fd = open(manifest->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | again, 0666);
-    if (manifest->fd < 0)
-        return fail(errno, "%s: cannot make the file: %s", manifest->path, fail_errno_text(errno));
+    if (!manifest->same && manifest->found)
+        store_discard(manifest->path);
     /* What a crash left of a line must not become the start of the next one. */
     snprintf(line, sizeof line, manifest_head, plan);
     return write_line(manifest, manifest->same ? "\n" : line);
@@ -99,7 +96,7 @@ int manifest_add(struct manifest *manifest, uint32_t shard, const char *shard_pa
     int64_t mtime_ns;
 
     if (!shard_mark(shard_path, &bytes, &mtime_ns))
-        return fail(errno, "%s: %s", shard_path, fail_errno_text(errno));
+        return -EIO;
     snprintf(line, sizeof line, "shard %" PRIu32 " %" PRIu64 " %" PRId64 "\n", shard, bytes,
              mtime_ns);
     return write_line(manifest, line);
@@ -107,13 +104,11 @@ int manifest_add(struct manifest *manifest, uint32_t shard, const char *shard_pa
 
 void manifest_remove(struct manifest *manifest)
 {
-    unlink(manifest->path);
+    store_discard(manifest->path);
 }
 
 void manifest_close(struct manifest *manifest)
 {
-    if (manifest->fd >= 0)
-        close(manifest->fd);
     free(manifest->path);
-    *manifest = (struct manifest){.fd = -1};
+    *manifest = (struct manifest){0};
 }

@@ -13,7 +13,6 @@
 
 struct manifest {
     char *path;
-    int fd;
     bool found; /* there was one */
     bool same;  /* and it was of this plan */
 };

@@ -2,15 +2,14 @@
 #include "pack/origin.h"
 
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "dataset/store.h"
 #include "formats/format.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct origin_ops *origin_of(const struct plugin *plugin)
 {
@@ -50,13 +49,14 @@ static const char *detect(const char *path)
 /* What was asked for, as the text of a source. */
 static int choose(struct origin *origin, const char *from, const char *path)
 {
-    struct stat status;
+    struct store_status status;
 
     if (strcmp(from, "auto") == 0) {
-        if (names(origin_registry, path) && !file_exists(path))
+        if (names(origin_registry, path) && !store_exists(path))
             return plugin_choose("source", origin_registry, path, &origin->choice);
-        if (stat(path, &status))
-            return fail(errno, "%s: %s", path, fail_errno_text(errno));
+        int code = store_stat(path, &status);
+        if (code)
+            return code;
         return plugin_choose("source", origin_registry, detect(path), &origin->choice);
     }
     if (names(format_registry, from)) { /* read by the data set source, whose option it is */

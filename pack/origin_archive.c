@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "dataset/store.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -22,9 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
-enum { BLOCK_BYTES = 64 * 1024, IMAGE_LIMIT = 512 << 20, DETECT_ENTRIES = 64 };
+enum {
+    BLOCK_BYTES = 64 * 1024,
+    FILE_BLOCK_BYTES = 1 << 20,
+    IMAGE_LIMIT = 512 << 20,
+    DETECT_ENTRIES = 64
+};
 
 /* ---- one pass over the files of an archive and of the tars in it ---- */
 
@@ -34,7 +39,10 @@ struct walk {
     char *inner_name;                     /* "n01440764" for n01440764.tar */
     char *name;                           /* of the current file, with inner_name before it */
     uint64_t bytes;                       /* of the current file, as its header says */
+    struct store_file *file;
+    uint64_t at; /* of the outer archive's next read */
     char block[BLOCK_BYTES];
+    char file_block[FILE_BLOCK_BYTES];
 };
 
 static int walk_failed(struct walk *walk, struct archive *archive)
@@ -66,9 +74,59 @@ static void walk_close(struct walk *walk)
         return;
     archive_read_free(walk->inner);
     archive_read_free(walk->outer);
+    store_close(walk->file, false);
     free(walk->inner_name);
     free(walk->name);
     free(walk);
+}
+
+/* ---- the file, for libarchive ---- */
+
+static la_ssize_t file_read(struct archive *archive, void *context, const void **block)
+{
+    struct walk *walk = context;
+    ssize_t got = store_read_at(walk->file, walk->file_block, sizeof walk->file_block, walk->at);
+
+    *block = walk->file_block;
+    if (got < 0)
+        archive_set_error(archive, (int)-got, "%s", fail_errno_text((int)got));
+    else
+        walk->at += (uint64_t)got;
+    return got < 0 ? ARCHIVE_FATAL : got;
+}
+
+static la_int64_t file_seek(struct archive *archive, void *context, la_int64_t offset, int whence)
+{
+    struct walk *walk = context;
+    const int64_t from[] = {[SEEK_SET] = 0,
+                            [SEEK_CUR] = (int64_t)walk->at,
+                            [SEEK_END] = (int64_t)walk->file->status.bytes};
+
+    (void)archive;
+    if (whence < 0 || whence > SEEK_END || offset < -from[whence])
+        return ARCHIVE_FATAL;
+    walk->at = (uint64_t)(from[whence] + offset);
+    return (la_int64_t)walk->at;
+}
+
+static la_int64_t file_skip(struct archive *archive, void *context, la_int64_t bytes)
+{
+    struct walk *walk = context;
+    int64_t left = (int64_t)walk->file->status.bytes - (int64_t)walk->at;
+
+    (void)archive;
+    bytes = bytes < left ? bytes : left > 0 ? left : 0;
+    walk->at += (uint64_t)bytes;
+    return bytes;
+}
+
+static int open_file(struct walk *walk)
+{
+    archive_read_set_callback_data(walk->outer, walk);
+    archive_read_set_read_callback(walk->outer, file_read);
+    archive_read_set_skip_callback(walk->outer, file_skip);
+    archive_read_set_seek_callback(walk->outer, file_seek);
+    return archive_read_open1(walk->outer);
 }
 
 static struct walk *walk_open(const char *path)
@@ -78,8 +136,8 @@ static struct walk *walk_open(const char *path)
     if (!walk)
         return NULL;
     walk->path = path;
-    walk->outer = new_archive();
-    if (walk->outer && archive_read_open_filename(walk->outer, path, BLOCK_BYTES) != ARCHIVE_OK) {
+    walk->outer = store_open(path, STORE_READ, &walk->file) ? NULL : new_archive();
+    if (walk->outer && open_file(walk) != ARCHIVE_OK) {
         walk_failed(walk, walk->outer);
         archive_read_free(walk->outer);
         walk->outer = NULL;
@@ -356,16 +414,17 @@ static int archive_open(void *state, const void *settings, const char *path,
 {
     struct archive_origin *origin = state;
     struct listing listing = {0};
-    struct stat status;
+    struct store_status status;
 
     (void)settings;
-    if (stat(path, &status))
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+    int code = store_stat(path, &status);
+    if (code)
+        return code;
     origin->path = strdup(path);
     struct walk *walk = origin->path ? walk_open(origin->path) : NULL;
     if (!walk)
         return -EBADMSG;
-    int code = list_files(origin, walk, &listing, site, (uint64_t)status.st_size, traits);
+    code = list_files(origin, walk, &listing, site, status.bytes, traits);
     walk_close(walk);
     if (code == 0 && listing.given_count) { /* keep those, and forget the folders */
         int32_t *folders = origin->labels;
@@ -378,8 +437,7 @@ static int archive_open(void *state, const void *settings, const char *path,
     free(listing.key);
     traits->count = origin->count;
     traits->in_order = true;
-    traits->fingerprint = random_hash((uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
-                                      (uint64_t)status.st_mtim.tv_nsec);
+    traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
     snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
              listing.given_count   ? ".cls files"
              : origin->class_count ? "folders"
@@ -470,7 +528,7 @@ static int archive_detect(const char *path)
     for (int i = 0; compressed[i]; i++)
         if (ends(path, compressed[i]))
             return 100;
-    if (!ends(path, ".tar") || file_is_folder(path))
+    if (!ends(path, ".tar") || store_is_folder(path))
         return 0;
     struct walk *walk = walk_open(path);
     for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {

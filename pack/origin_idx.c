@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "dataset/store.h"
 #include "pack/picture.h"
 
 #include <dirent.h>
@@ -49,6 +50,8 @@ static int idx_detect(const char *path)
 {
     uint8_t head[4] = {0};
 
+    if (!store_is_local(path))
+        return 0;
     if (file_is_folder(path)) {
         struct dirent **names;
         int count = scandir(path, &names, NULL, NULL), sure = 0;
@@ -191,6 +194,8 @@ static int idx_open(void *state, const void *settings, const char *path,
 
     (void)settings;
     idx->quality = (int)site->quality;
+    if (!store_is_local(path))
+        return fail(ENOTSUP, "%s: zlib reads idx files through the kernel: copy them here", path);
     if (!file_is_folder(path)) {
         code = add_pair(idx, path, traits);
     } else {

@@ -4,10 +4,10 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "dataset/store.h"
 #include "pack/lane.h"
 #include "pack/manifest.h"
 #include "pack/target.h"
@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { PACK_TICK_NS = 100000000, RECORD_OVERHEAD_BYTES = 1024 };
 
@@ -49,6 +47,8 @@ const struct option_spec pack_options[] = {
      .summary = "a damaged sample ends it, or is left out and counted"},
     {"threads", 't', OPTION_COUNT, offsetof(struct pack_job, threads), "0", .section = "How",
      .maximum = 1024, .zero = "auto", .summary = "that read, make and write; auto is one a CPU"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct pack_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
     {0},
 };
 
@@ -168,10 +168,10 @@ static uint64_t plan_of(const struct pack *pack)
 
 static bool same_place(const char *a, const char *b)
 {
-    struct stat of_a, of_b;
+    struct store_status of_a, of_b;
 
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
+    return store_is_local(a) == store_is_local(b) && store_stat(a, &of_a) == 0 &&
+           store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
 }
 
 /* Free, or ours to go on with, or to be replaced. */
@@ -206,7 +206,7 @@ static int prepare_target(struct pack *pack)
     code = target_check_room(target, left * (mean_bytes + RECORD_OVERHEAD_BYTES));
     if (code)
         return code;
-    code = file_make_parent(target->manifest_path);
+    code = store_make_parent(target->manifest_path);
     return code ? code : manifest_start(&pack->manifest, pack->plan);
 }
 
@@ -373,12 +373,12 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     *figures = (struct pack_figures){0};
     if (!pack)
         return -ENOMEM;
+    store_set_timeout(job->io_timeout_ns);
     pack->job = job;
     pack->observer = observer;
     pack->figures = figures;
     pack->threads = job->threads ? job->threads : thread_cpu_count();
     pack->start_ns = clock_now_ns();
-    pack->manifest.fd = -1;
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->site.lock, NULL);
     pthread_cond_init(&pack->changed, NULL);
@@ -392,7 +392,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
         if (code == 0 || pack->kept + pack->written == 0)
             manifest_remove(&pack->manifest);
         if (code && pack->target.inside)
-            rmdir(job->target); /* when nothing is in it */
+            store_discard(job->target); /* when nothing is in it */
         tell_write(pack, PACK_DONE);
     }
     manifest_close(&pack->manifest);

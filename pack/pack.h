@@ -29,6 +29,7 @@ struct pack_job {
     uint64_t quality;
     int on_error; /* enum pack_on_error: a damaged sample ends it, or is left out */
     bool force;   /* replace the data set that is there */
+    uint64_t io_timeout_ns; /* see store_set_timeout() */
 };
 
 extern const struct option_spec pack_options[]; /* of a struct pack_job */

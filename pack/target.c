@@ -5,14 +5,12 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "dataset/store.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int target_open(struct target *target, const char *path, const struct plugin_choice *format,
                 uint32_t shards)
@@ -48,28 +46,31 @@ void target_release(struct target *target)
     *target = (struct target){0};
 }
 
+static int take_name(void *context, const struct store_entry *entry)
+{
+    char **found = context;
+
+    if (strcmp(entry->name, "lost+found") == 0)
+        return 0;
+    *found = strdup(entry->name);
+    return 1;
+}
+
 /* A name in the folder that is not there by itself on every file system; NULL when it is empty.
  * free() it. */
 static char *first_name(const char *folder)
 {
-    DIR *names = opendir(folder);
-    struct dirent *entry;
     char *found = NULL;
 
-    while (names && !found && (entry = readdir(names)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, "lost+found") != 0)
-            found = strdup(entry->d_name);
-    if (names)
-        closedir(names);
+    store_list(folder, take_name, &found);
     return found;
 }
 
 int target_check_free(const struct target *target)
 {
-    if (!file_exists(target->path))
+    if (!store_exists(target->path))
         return 0;
-    if (!file_is_folder(target->path))
+    if (!store_is_folder(target->path))
         return fail(EEXIST, "%s: is a file; name a folder for the data set", target->path);
     char *name = first_name(target->path);
     if (!name)
@@ -96,16 +97,8 @@ static void remove_beside(const char *shard, const char *end, const char *other)
         return;
     char *path = file_format_path("%.*s%s", (int)(length - end_length), shard, other);
     if (path)
-        unlink(path);
+        store_discard(path);
     free(path);
-}
-
-static int remove_empty(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status;
-    if (type == FTW_DP && place->level > 0)
-        rmdir(path); /* refused when it is not empty, as it should be */
-    return 0;
 }
 
 static int remove_shards(const char *path, const struct plugin *format)
@@ -119,8 +112,8 @@ static int remove_shards(const char *path, const struct plugin *format)
         code = format_catalog(&choice, path, false, &scan, &catalog);
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++) {
         const char *shard = catalog->shards[i].path;
-        if (unlink(shard) && errno != ENOENT)
-            code = fail(errno, "%s: cannot remove: %s", shard, fail_errno_text(errno));
+        code = store_remove(shard);
+        code = code == -ENOENT ? 0 : code;
         remove_beside(shard, ".rec", ".idx");
         remove_beside(shard, "", ".idx");
         remove_beside(shard, "data.mdb", "lock.mdb");
@@ -135,9 +128,9 @@ int target_clear(const struct target *target)
     char *sidecar = file_join(target->path, ".iobench-index");
 
     if (sidecar)
-        unlink(sidecar);
+        store_discard(sidecar);
     free(sidecar);
-    unlink(target->manifest_path);
+    store_discard(target->manifest_path);
     target_remove_drafts(target);
     if (target_check_free(target) == 0)
         return 0;
@@ -147,7 +140,7 @@ int target_clear(const struct target *target)
     int code = remove_shards(target->path, format);
     if (code)
         return code;
-    nftw(target->path, remove_empty, 16, FTW_DEPTH | FTW_PHYS);
+    store_remove_tree(target->path, false); /* folders that are empty now */
     /* What else is there stays, unless the folder itself is to be put in its place. */
     char *name = target->inside ? NULL : first_name(target->path);
     if (name)
@@ -157,40 +150,23 @@ int target_clear(const struct target *target)
     return code;
 }
 
-static int remove_any(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status, (void)type, (void)place;
-    remove(path);
-    return 0;
-}
-
 void target_remove_drafts(const struct target *target)
 {
     for (uint32_t i = 0; i < target->shards; i++) {
         char *draft =
             target->finished[i] ? NULL : file_format_path("%s.partial", target->shard_paths[i]);
-        if (draft && file_exists(draft)) /* a name of ours; a folder where shards are folders */
-            nftw(draft, remove_any, 16, FTW_DEPTH | FTW_PHYS);
+        if (draft && store_exists(draft)) /* a name of ours; a folder where shards are folders */
+            store_remove_tree(draft, true);
         free(draft);
     }
 }
 
 int target_check_room(const struct target *target, uint64_t bytes)
 {
-    char *place = strdup(target->path), wanted[32], there[32];
+    char wanted[32], there[32];
     uint64_t free_bytes = 0;
+    int code = store_free_bytes(target->path, &free_bytes);
 
-    while (place && !file_exists(place)) { /* the next folder up that is there */
-        char *slash = strrchr(place, '/');
-        if (slash == place)
-            slash[1] = '\0';
-        else if (slash)
-            *slash = '\0';
-        else
-            strcpy(place, ".");
-    }
-    int code = place ? file_free_bytes(place, &free_bytes) : fail(ENOMEM, "out of memory");
-    free(place);
     if (code == 0 && free_bytes < bytes)
         code = fail(ENOSPC, "%s: needs about %s, and %s are free there", target->path,
                     bytes_text(bytes, wanted, sizeof wanted),

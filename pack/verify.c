@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "dataset/store.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
 #include "pack/picture.h"
@@ -31,6 +32,8 @@ const struct option_spec verify_options[] = {
      .summary = "decode each image whole, not only its header"},
     {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
      .zero = "auto", .summary = "that read and check; auto is one a CPU"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
     {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE", .implied = "-",
      .summary = "what was found, as JSON; without FILE on the standard output"},
     {0},
@@ -350,6 +353,7 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
     *figures = (struct verify_figures){0};
     if (!verify)
         return -ENOMEM;
+    store_set_timeout(job->io_timeout_ns);
     verify->job = job;
     verify->observer = observer;
     verify->figures = figures;

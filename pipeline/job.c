@@ -2,6 +2,7 @@
 #include "pipeline/job.h"
 
 #include "base/fail.h"
+#include "dataset/store.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "readers/reader.h"
@@ -23,7 +24,8 @@ static const char *const remainder_choices[] = {"uneven", "pad", "drop", NULL};
 #define FIELD(field) .offset = offsetof(struct job, field)
 const struct option_spec job_options[] = {
     {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "What is read",
-     .summary = "file or folder of the data set; without it a synthetic set is made once and kept"},
+     .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
+                "set is made once and kept"},
     {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
      .summary = "how samples lie in files; auto looks at names and first bytes"},
     {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
@@ -38,7 +40,7 @@ const struct option_spec job_options[] = {
 
     {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
      .section = "How it is read",
-     .summary = "I/O engine; auto is io_uring, or blocking reads where it is refused"},
+     .summary = "I/O engine; auto is io_uring, or blocking reads where it is refused; nfs for nfs://"},
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
      .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"},
     {"loaders", 0, OPTION_COUNT, FIELD(loaders), .fallback = "auto", .zero = "auto",
@@ -129,11 +131,14 @@ static int choose(const char *family, const struct plugin *const *registry, cons
     return code ? code : plugin_usable(choice->plugin);
 }
 
-/* "auto" is the first reader of the registry that works here: it stands in order of preference. */
+/* "auto" is the first reader of the registry that works here: it stands in order of preference. A
+ * server that is no part of the file system has a reader of its own. */
 static const char *reader_name(const struct job *job)
 {
     if (strcmp(job->reader, "auto") != 0)
         return job->reader;
+    if (job->data && !store_is_local(job->data))
+        return "nfs";
     for (int i = 0; reader_registry[i]; i++)
         if (plugin_usable(reader_registry[i]) == 0)
             return reader_registry[i]->name;
@@ -143,7 +148,7 @@ static const char *reader_name(const struct job *job)
 /* --direct is for readers that have such an option of their own. */
 static int apply_direct(const struct job *job, struct plugin_choice *reader)
 {
-    if (!job->direct)
+    if (!job->direct || strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
         return 0;
     if (!reader->plugin->options || !option_find(reader->plugin->options, "direct"))
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
@@ -184,6 +189,20 @@ int job_stdout_count(const struct job *job)
     return count;
 }
 
+/* A reader of files needs files. Compressed shards come from their store whatever it is. */
+static int check_reader(const struct job *job, const struct plugin *reader)
+{
+    static const char *const names[] = {"nfs", "inflate", "null", NULL};
+
+    if (!job->data || store_is_local(job->data))
+        return 0;
+    for (int i = 0; names[i]; i++)
+        if (strcmp(reader->name, names[i]) == 0)
+            return 0;
+    return fail(EINVAL, "--reader %s reads files; %s is read by the reader nfs, or mount it",
+                reader->name, job->data);
+}
+
 static int check(const struct job *job)
 {
     struct plugin_choice format;
@@ -216,6 +235,8 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     int code = check(job);
     if (code == 0)
         code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
+    if (code == 0)
+        code = check_reader(job, plugins->reader.plugin);
     if (code == 0)
         code = apply_direct(job, &plugins->reader);
     if (code == 0)

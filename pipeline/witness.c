@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
+#include "dataset/store.h"
 #include "telemetry/storage.h"
 
 #include <stdio.h>
@@ -78,6 +79,7 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
         .paths = witness->paths,
         .count = witness->catalog->shard_count,
         .drop = job->drop_caches != JOB_DROP_NO,
+        .bypassed = !store_is_local(witness->catalog->root),
         .strict = job->drop_caches == JOB_DROP_STRICT,
         .server_command = job->server_drop_command,
         .timeout_ns = job->drop_timeout_ns,
@@ -96,6 +98,8 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
         .residue_percent = found.residue_percent,
         .drop_ns = found.total_ns,
     };
+    if (request.bypassed)
+        cold->total_bytes = catalog_data_bytes(witness->catalog);
     snprintf(cold->method, sizeof cold->method, "%s", found.method);
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
     return code;
@@ -123,7 +127,10 @@ void witness_after(struct witness *witness, struct result_bytes *device)
     storage_between(witness->storage, &witness->before, &after, &share);
     *device = (struct result_bytes){.known = share.known, .bytes = share.bytes};
     snprintf(device->method, sizeof device->method, "%s", share.method);
-    snprintf(device->reason, sizeof device->reason, "%s", share.reason);
+    snprintf(device->reason, sizeof device->reason, "%s",
+             store_is_local(witness->catalog->root)
+                 ? share.reason
+                 : "it comes past the kernel's file systems, which count nothing of it");
 }
 
 static void read_cpu_name(char *name, size_t bytes)
@@ -156,6 +163,10 @@ void witness_place(const struct witness *witness, struct result_place *place)
         snprintf(place->file_system, sizeof place->file_system, "%s", mount->type);
         snprintf(place->mount_options, sizeof place->mount_options, "%s", mount->options);
         snprintf(place->mount_point, sizeof place->mount_point, "%.255s", mount->point);
+    }
+    if (!store_is_local(witness->catalog->root)) {
+        snprintf(place->file_system, sizeof place->file_system, "NFS without a mount");
+        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", witness->catalog->root);
     }
     devices_text(storage_devices(witness->storage), place->devices, sizeof place->devices);
     uname(&names);

@@ -12,17 +12,17 @@
  */
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/inflate.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/queue.h"
 #include "base/thread.h"
+#include "dataset/inflate.h"
+#include "dataset/store.h"
 #include "readers/plugins.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 
 enum { NO_CURSOR = UINT32_MAX };
@@ -95,10 +95,10 @@ struct inflate_reader {
 /* The file must still be the one that was indexed. */
 static bool unchanged(const struct shard *shard)
 {
-    struct stat now;
+    struct store_status now;
 
-    return stat(shard->path, &now) == 0 && (uint64_t)now.st_size == shard->bytes &&
-           now.st_mtim.tv_sec * INT64_C(1000000000) + now.st_mtim.tv_nsec == shard->mtime_ns;
+    return store_stat(shard->path, &now) == 0 && now.bytes == shard->bytes &&
+           now.mtime_ns == shard->mtime_ns;
 }
 
 /* A stream at or before the wanted offset of the shard. */

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "dataset/nfs_link.h"
 #include "readers/handles.h"
 #include "readers/plugins.h"
 
@@ -19,10 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
-
-#include <nfsc/libnfs.h>
 
 enum { CONNECTIONS_MOST = 64, LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t RETRY_NS = 200000000, TICK_NS = 100000000, OPEN_NS = 10000000000;
@@ -43,10 +41,10 @@ static const struct option_spec nfs_options[] = {
     {.name = "version",
      .type = OPTION_COUNT,
      .offset = offsetof(struct nfs_settings, version),
-     .fallback = "3",
-     .minimum = 3,
+     .fallback = "0",
+     .zero = "auto",
      .maximum = 4,
-     .summary = "of the protocol: 3 or 4"},
+     .summary = "of the protocol: 3 or 4; auto is 3 where the server has it"},
     {0},
 };
 
@@ -78,10 +76,8 @@ struct connection {
 
 struct nfs_state {
     const struct reader_site *site;
-    int version;
-    char *server, *folder; /* what is mounted; shards lie below */
-    size_t prefix;         /* of a shard's URL before its path below folder */
-    uint32_t opens_most;   /* NFS 4 numbers the opens of a client: one after the other */
+    const struct nfs_place *place; /* what is mounted; shards lie below */
+    uint32_t opens_most;           /* NFS 4 numbers the opens of a client: one after the other */
     uint32_t connection_count;
     struct connection *connections;
     struct job *jobs;
@@ -99,13 +95,15 @@ static void finish(struct job *job, int result)
     struct nfs_state *nfs = job->connection->nfs;
     uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->site->depth;
 
-    job->request->result = result;
-    job->request->data = job->request->buffer;
-    nfs->finished[last] = job->request;
+    struct read_request *request = job->request;
+    request->result = result;
+    request->data = request->buffer;
+    nfs->finished[last] = request;
     nfs->busy--;
     job->connection->busy--;
     job->request = NULL;
-    if (job->state == JOB_READING) { /* libnfs copies from its own memory: none is held */
+    if (job->state == JOB_READING) {
+        request->held = libnfs_writes_late; /* else it copies from its own memory when asked */
         job->state = JOB_ABANDONED;
         nfs->abandoned++;
         return;
@@ -202,7 +200,7 @@ static void open_file(struct connection *connection, struct handle *handle)
 {
     struct nfs_state *nfs = connection->nfs;
     struct opening *opening = &connection->openings[handle - connection->handles.all];
-    const char *path = nfs->site->catalog->shards[handle->shard].path + nfs->prefix;
+    const char *path = nfs_place_below(nfs->place, nfs->site->catalog->shards[handle->shard].path);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
     handles_take(&connection->handles, handle->shard); /* until it is opened */
@@ -236,7 +234,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     } else if (status < 0) {
         finish(job, status);
     } else {
-        memcpy((char *)request->buffer + job->got, body, (size_t)status);
+        libnfs_take((char *)request->buffer + job->got, body, (size_t)status);
         job->got += (uint32_t)status;
         if (job->got >= request->needed) {
             finish(job, (int)job->got);
@@ -274,8 +272,9 @@ static void start_job(struct job *job)
         return;
     }
     job->state = JOB_READING;
-    if (nfs_pread_async(connection->context, job->handle->remote, request->offset + job->got,
-                        request->bytes - job->got, on_read, job))
+    if (libnfs_pread_async(connection->context, job->handle->remote,
+                           (char *)request->buffer + job->got, request->bytes - job->got,
+                           request->offset + job->got, on_read, job))
         on_read(-EINTR, connection->context, NULL, job);
 }
 
@@ -306,7 +305,7 @@ static void on_mount(int status, struct nfs_context *context, void *body, void *
 static void connect_again(struct connection *connection)
 {
     struct nfs_state *nfs = connection->nfs;
-    char client[64];
+    char client[128];
 
     connection->context = nfs_init_context();
     if (!connection->context) {
@@ -314,12 +313,13 @@ static void connect_again(struct connection *connection)
         return;
     }
     nfs_set_autoreconnect(connection->context, 0); /* done here, so that time-outs hold */
-    nfs_set_version(connection->context, nfs->version);
+    nfs_set_version(connection->context, nfs->place->version);
     /* For NFS 4 each connection is a client: one of the same name would end the other's opens. */
-    snprintf(client, sizeof client, "iobench-%d-%p", (int)getpid(), (void *)connection);
+    nfs_client_name(client, sizeof client, connection);
     nfs4_set_client_name(connection->context, client);
     connection->state = CONNECTION_MOUNTING;
-    if (nfs_mount_async(connection->context, nfs->server, nfs->folder, on_mount, connection)) {
+    if (nfs_mount_async(connection->context, nfs->place->server, nfs->place->folder, on_mount,
+                        connection)) {
         keep_error(nfs, nfs_get_error(connection->context));
         connection->is_broken = true;
     }
@@ -440,38 +440,15 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
 
 /* ---- life ---- */
 
-/* The folder that holds all shards: the data set's root, or the root's folder when it is a file. */
-static int parse_root(struct nfs_state *nfs)
+/* What is mounted holds all shards. */
+static int find_place(struct nfs_state *nfs, int version)
 {
     const struct catalog *catalog = nfs->site->catalog;
-    const char *root = catalog->root;
-    bool is_file = catalog->shard_count == 1 && strcmp(catalog->shards[0].path, root) == 0;
-    struct nfs_context *context = nfs_init_context();
+    int code = nfs_place_find(catalog->root, version, &nfs->place);
 
-    if (strncmp(root, "nfs://", 6) != 0) {
-        if (context)
-            nfs_destroy_context(context);
-        return fail(EINVAL, "%s: the nfs reader wants nfs://server/export/folder", root);
-    }
-    struct nfs_url *url =
-        context ? is_file ? nfs_parse_url_full(context, root) : nfs_parse_url_dir(context, root)
-                : NULL;
-    int code = url ? 0
-                   : fail(EINVAL, "%s: not an NFS URL: %s", root,
-                          context ? nfs_get_error(context) : "out of memory");
-    if (url) {
-        nfs->server = strdup(url->server);
-        nfs->folder = strdup(url->path);
-        nfs->prefix = is_file ? strlen(root) - strlen(url->file) : strlen(root);
-        if (!nfs->server || !nfs->folder)
-            code = fail(ENOMEM, "out of memory");
-        nfs_destroy_url(url);
-    }
-    if (context)
-        nfs_destroy_context(context);
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
-        if (strncmp(catalog->shards[i].path, root, nfs->prefix) != 0)
-            code = fail(EINVAL, "%s does not lie in %s", catalog->shards[i].path, root);
+        if (!nfs_place_holds(nfs->place, catalog->shards[i].path))
+            code = fail(EINVAL, "%s does not lie in %s", catalog->shards[i].path, catalog->root);
     return code;
 }
 
@@ -492,8 +469,8 @@ static int connect_all(struct nfs_state *nfs)
     while (!all_are_up(nfs)) {
         serve(nfs, TICK_NS);
         if (clock_now_ns() > until_ns)
-            return fail(EHOSTUNREACH, "nfs://%s%s cannot be reached: %s", nfs->server, nfs->folder,
-                        nfs->last_error[0] ? nfs->last_error : "no answer");
+            return fail(EHOSTUNREACH, "nfs://%s%s cannot be reached: %s", nfs->place->server,
+                        nfs->place->folder, nfs->last_error[0] ? nfs->last_error : "no answer");
     }
     return 0;
 }
@@ -505,11 +482,13 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     struct nfs_state *nfs = state;
 
     nfs->site = site;
-    nfs->version = (int)settings->version;
-    nfs->opens_most = nfs->version == 4 ? 1 : UINT32_MAX;
-    int code = parse_root(nfs);
+    if (settings->version == 1 || settings->version == 2)
+        return fail(EINVAL, "version %d of NFS is not spoken: 3, 4 or auto",
+                    (int)settings->version);
+    int code = find_place(nfs, (int)settings->version);
     if (code)
         return code;
+    nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
     nfs->jobs = memory_array(site->depth, sizeof *nfs->jobs);
     nfs->finished = memory_array(site->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
@@ -529,7 +508,7 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
             return -ENOMEM;
     }
     snprintf(traits->engine, sizeof traits->engine, "libnfs, NFS %d over %u connections",
-             (int)settings->version, nfs->connection_count);
+             nfs->place->version, nfs->connection_count);
     return connect_all(nfs);
 }
 
@@ -548,8 +527,6 @@ static void nfs_reader_close(void *state)
     free(nfs->connections);
     free(nfs->jobs);
     free(nfs->finished);
-    free(nfs->server);
-    free(nfs->folder);
 }
 
 const struct reader_ops reader_nfs = {

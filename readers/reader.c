@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 enum { DRAIN_WAIT_NS = 100000000 };
 
@@ -127,17 +126,17 @@ void reader_release(struct reader *reader, struct read_request *request)
 
 static int explain_change(const struct shard *shard, uint64_t offset)
 {
-    struct stat now;
+    struct store_status now;
 
-    if (stat(shard->path, &now))
+    if (store_stat(shard->path, &now))
         return fail(ESTALE, "%s: offset %llu: the file was removed while it was read", shard->path,
                     (unsigned long long)offset);
-    if ((uint64_t)now.st_size != shard->bytes)
+    if (now.bytes != shard->bytes)
         return fail(ESTALE,
                     "%s: offset %llu: the file changed: it had %llu bytes when it was indexed and "
                     "has %llu now; leave the data alone and index it again",
                     shard->path, (unsigned long long)offset, (unsigned long long)shard->bytes,
-                    (unsigned long long)now.st_size);
+                    (unsigned long long)now.bytes);
     return fail(ESTALE,
                 "%s: offset %llu: the file was written to or replaced since it was indexed; leave "
                 "the data alone and index it again",

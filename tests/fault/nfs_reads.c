@@ -24,7 +24,7 @@ static struct catalog *make_catalog(const char *url, const char *folder, unsigne
     for (unsigned i = 0; catalog && i < files; i++) {
         char *here = file_format_path("%s/%u", folder, i);
         char *there = file_format_path("%s/%u", url, i);
-        if (!here || !there || catalog_begin_shard(catalog, here, -1, 0) ||
+        if (!here || !there || catalog_begin_shard(catalog, here, NULL, 0) ||
             catalog_add(catalog, 0, catalog->shards[i].bytes))
             return NULL;
         free(catalog->shards[i].path);

@@ -41,7 +41,7 @@ void set_index(void)
     set.catalog = catalog_create(set.folder, "test");
     for (uint32_t i = 0; i < SET_SHARDS; i++) {
         char *path = set_path(i);
-        assert_int_equal(catalog_begin_shard(set.catalog, path, -1, 0), 0);
+        assert_int_equal(catalog_begin_shard(set.catalog, path, NULL, 0), 0);
         if (set_sizes[i])
             assert_int_equal(catalog_add(set.catalog, 0, set_sizes[i]), 0);
         free(path);

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/inflate.h"
+#include "dataset/inflate.h"
 #include "formats/format.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
-#include "base/inflate.h"
+#include "dataset/inflate.h"
 #include "base/random.h"
 #include "readers/reader.h"
 
@@ -51,7 +51,7 @@ static int setup(void **unused)
         fill(content[i], STREAM_BYTES, i);
         bool gzip = i % 2;
         folder_write(name, packed, pack(packed, sizeof packed, content[i], STREAM_BYTES, gzip));
-        catalog_begin_shard(catalog, folder_path(name), -1, gzip ? SHARD_GZIP : SHARD_ZLIB);
+        catalog_begin_shard(catalog, folder_path(name), NULL, gzip ? SHARD_GZIP : SHARD_ZLIB);
         for (uint32_t at = 0; at < STREAM_BYTES; at += EXTENT_BYTES)
             catalog_add(catalog, at, EXTENT_BYTES);
         catalog_set_stream_bytes(catalog, STREAM_BYTES);

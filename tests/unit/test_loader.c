@@ -226,7 +226,7 @@ static struct catalog *make_catalog(uint32_t bytes_max)
     assert_int_equal(ftruncate(fd, (off_t)bytes_max * RECORDS), 0);
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         uint64_t offset = 0;
-        assert_int_equal(catalog_begin_shard(catalog, path, fd, 0), 0);
+        assert_int_equal(catalog_begin_shard(catalog, path, NULL, 0), 0);
         for (uint32_t i = 0; i < RECORDS / SHARDS; i++) {
             uint64_t bytes = 1 + random_below(&random, bytes_max);
             assert_int_equal(catalog_add(catalog, offset, bytes), 0);

@@ -20,7 +20,7 @@ static struct catalog *make_catalog(const char *root)
 
     for (uint32_t i = 0; i < SHARDS; i++) {
         char *path = file_format_path("%s/shard-%u", root, i);
-        assert_int_equal(catalog_begin_shard(catalog, path, -1, i == 2 ? SHARD_GZIP : 0), 0);
+        assert_int_equal(catalog_begin_shard(catalog, path, NULL, i == 2 ? SHARD_GZIP : 0), 0);
         /* The second one is empty. */
         for (uint32_t record = 0; i != 1 && record < RECORDS; record++)
             assert_int_equal(catalog_add(catalog, record * 100, 60 + record % 40), 0);

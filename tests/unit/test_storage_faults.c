@@ -229,7 +229,7 @@ static int mount_set(bool is_async)
     set.catalog = catalog_create(folder, "test");
     for (int i = 0; i < FILES; i++) {
         snprintf(path, sizeof path, "%s/%d", folder, i);
-        assert_int_equal(catalog_begin_shard(set.catalog, path, -1, 0), 0);
+        assert_int_equal(catalog_begin_shard(set.catalog, path, NULL, 0), 0);
         assert_int_equal(catalog_add(set.catalog, 0, FILE_BYTES), 0);
     }
     return catalog_seal(set.catalog);

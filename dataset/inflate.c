@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/inflate.h"
+#include "dataset/inflate.h"
 
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "dataset/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <isa-l/igzip_lib.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024 };
 
 struct inflate {
-    const char *path;
-    int fd;
+    struct store_file *file;
     enum inflate_wrapper wrapper;
     uint64_t file_offset; /* behind the input buffer */
     uint64_t stream_offset;
@@ -40,12 +37,10 @@ static void begin_member(struct inflate *inflate)
 
 int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper)
 {
-    if (inflate->fd >= 0)
-        close(inflate->fd);
-    inflate->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (inflate->fd < 0)
-        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
-    inflate->path = path;
+    store_close(inflate->file, false);
+    int code = store_open(path, STORE_READ, &inflate->file);
+    if (code)
+        return code;
     inflate->wrapper = wrapper;
     inflate->file_offset = inflate->stream_offset = 0;
     inflate->end = false;
@@ -62,7 +57,6 @@ struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int
         *code = -ENOMEM;
         return NULL;
     }
-    inflate->fd = -1;
     *code = inflate_reopen(inflate, path, wrapper);
     if (*code) {
         inflate_close(inflate);
@@ -75,21 +69,19 @@ void inflate_close(struct inflate *inflate)
 {
     if (!inflate)
         return;
-    if (inflate->fd >= 0)
-        close(inflate->fd);
+    store_close(inflate->file, false);
     free(inflate);
 }
 
 static int damaged(const struct inflate *inflate, const char *what)
 {
-    return fail(EBADMSG, "%s: offset %llu: %s", inflate->path,
+    return fail(EBADMSG, "%s: offset %llu: %s", inflate->file->path,
                 (unsigned long long)inflate_file_offset(inflate), what);
 }
 
 static int fill(struct inflate *inflate)
 {
-    ssize_t got =
-        file_read_at(inflate->fd, inflate->input, INPUT_BYTES, inflate->file_offset, inflate->path);
+    ssize_t got = store_read_at(inflate->file, inflate->input, INPUT_BYTES, inflate->file_offset);
 
     if (got < 0)
         return (int)got;

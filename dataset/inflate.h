@@ -3,8 +3,8 @@
  * inflate: a gzip or zlib file read as the stream it holds, from the front. It knows nothing of
  * what the stream means. One thread per file; memory is fixed (about half a MiB).
  */
-#ifndef IOBENCH_BASE_INFLATE_H
-#define IOBENCH_BASE_INFLATE_H
+#ifndef IOBENCH_DATASET_INFLATE_H
+#define IOBENCH_DATASET_INFLATE_H
 
 #include <stdint.h>
 
@@ -15,10 +15,10 @@ enum inflate_wrapper {
 
 struct inflate;
 
-/* path: borrowed until the end. NULL with a reason and *code. */
+/* NULL with a reason and *code. */
 struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code);
-/* The same for another file, or the same from its front; allocates nothing. 0 or a negative
- * errno with a reason. */
+/* The same for another file, or the same from its front; allocates only what opening a
+ * file takes. 0 or a negative errno with a reason. */
 int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper);
 void inflate_close(struct inflate *inflate); /* NULL is fine */
 

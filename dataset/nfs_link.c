@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/nfs_link.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "dataset/store.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t RETRY_NS = 200000000, FIRST_NS = 5000000000;
+static const int TICK_MS = 100;
+static const char scheme[] = "nfs://";
+
+struct known {
+    struct nfs_place place;
+    struct nfs_link *idle;
+    struct known *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and its links */
+static struct known *places;
+
+/* ---- calls ---- */
+
+/* What libnfs says when the connection is lost, and not the file's fault. */
+static bool is_loss(int status)
+{
+    return status == -EFAULT || status == -EINTR || status == -ETIMEDOUT || status == -EAGAIN;
+}
+
+void nfs_call_answer(int status, struct nfs_context *context, void *body, void *private)
+{
+    struct nfs_call *call = private;
+
+    call->status = status;
+    call->body = body;
+    if (status < 0)
+        snprintf(call->text, sizeof call->text, "%s",
+                 body ? (const char *)body : nfs_get_error(context));
+    else if (call->into && call->bytes)
+        memcpy(call->into, body, call->bytes);
+    else if (call->into && status > 0)
+        libnfs_take(call->into, body, (size_t)status);
+    call->done = true;
+}
+
+static void disconnect(struct nfs_link *link)
+{
+    if (link->context)
+        nfs_destroy_context(link->context); /* may answer calls */
+    link->context = NULL;
+}
+
+int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadline_ns)
+{
+    while (!call->done) {
+        struct pollfd poll_fd = {.fd = nfs_get_fd(link->context),
+                                 .events = (short)nfs_which_events(link->context)};
+        int ready = poll(&poll_fd, 1, TICK_MS);
+        if (nfs_service(link->context, ready > 0 ? poll_fd.revents : 0) < 0 && !call->done) {
+            snprintf(call->text, sizeof call->text, "%s", nfs_get_error(link->context));
+            disconnect(link);
+            return -ECONNRESET;
+        }
+        if (!call->done && clock_now_ns() > deadline_ns) {
+            disconnect(link);
+            return -ETIMEDOUT;
+        }
+    }
+    return is_loss(call->status) ? -ECONNRESET : call->status;
+}
+
+/* ---- mounting ---- */
+
+void nfs_client_name(char *name, size_t bytes, const void *connection)
+{
+    char host[65] = "";
+
+    gethostname(host, sizeof host - 1);
+    snprintf(name, bytes, "iobench-%s-%d-%p", host, (int)getpid(), connection);
+}
+
+/* 0, a negative errno with what libnfs says in text, or as nfs_link_wait(). */
+static int mount_place(struct nfs_link *link, uint64_t deadline_ns, char *text, size_t bytes)
+{
+    const struct nfs_place *place = link->place;
+    struct nfs_call call = {0};
+    char client[128];
+
+    link->context = nfs_init_context();
+    if (!link->context)
+        return fail(ENOMEM, "out of memory for a connection");
+    nfs_set_autoreconnect(link->context, 0); /* done here, so that time-outs hold */
+    nfs_set_dircache(link->context, 0);
+    nfs_set_version(link->context, place->version);
+    nfs_client_name(client, sizeof client, link);
+    nfs4_set_client_name(link->context, client);
+    int code = nfs_mount_async(link->context, place->server, place->folder, nfs_call_answer, &call);
+    if (code) {
+        nfs_call_answer(-EHOSTUNREACH, link->context, NULL, &call);
+        code = -EHOSTUNREACH;
+    } else {
+        code = nfs_link_wait(link, &call, deadline_ns);
+    }
+    snprintf(text, bytes, "%s",
+             code == -ETIMEDOUT ? "no answer"
+             : call.text[0]     ? call.text
+                                : fail_errno_text(code));
+    return code;
+}
+
+/* The server's answer about this folder, which will not change by asking again. */
+static bool is_refusal(int code)
+{
+    return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -EPERM ||
+           code == -EINVAL;
+}
+
+int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nfs_link **taken)
+{
+    struct known *known = (struct known *)(uintptr_t)place; /* its first member */
+    char text[160];
+
+    pthread_mutex_lock(&lock);
+    struct nfs_link *link = known->idle;
+    if (link)
+        known->idle = link->next;
+    pthread_mutex_unlock(&lock);
+    *taken = link;
+    if (link)
+        return 0;
+    link = memory_zeroed(sizeof *link);
+    if (!link)
+        return -ENOMEM;
+    link->place = place;
+    for (;;) {
+        int code = mount_place(link, deadline_ns, text, sizeof text);
+        *taken = link;
+        if (code == 0)
+            return 0;
+        disconnect(link);
+        if (is_refusal(code) || code == -ENOMEM || clock_now_ns() + RETRY_NS > deadline_ns) {
+            *taken = NULL;
+            free(link);
+            return fail(is_refusal(code) ? code : EHOSTUNREACH, "nfs://%s%s cannot be reached: %s",
+                        place->server, place->folder, text);
+        }
+        clock_sleep_ns(RETRY_NS);
+    }
+}
+
+void nfs_link_give(struct nfs_link *link)
+{
+    struct known *known = (struct known *)(uintptr_t)link->place;
+
+    pthread_mutex_lock(&lock);
+    link->next = known->idle;
+    known->idle = link;
+    pthread_mutex_unlock(&lock);
+}
+
+void nfs_link_drop(struct nfs_link *link)
+{
+    if (link)
+        disconnect(link);
+    free(link);
+}
+
+/* ---- places ---- */
+
+static int parse(const char *url, struct nfs_place *place)
+{
+    const char *server = url + strlen(scheme);
+
+    if (strncmp(url, scheme, strlen(scheme)) != 0 || strcspn(server, "/") == 0 ||
+        strcspn(server, "/") >= sizeof place->server)
+        return fail(EINVAL, "%s: not an NFS URL; write nfs://server/export/path", url);
+    size_t server_bytes = strcspn(server, "/");
+    const char *path = server[server_bytes] ? server + server_bytes : "/";
+    if (strchr(url, '?'))
+        return fail(EINVAL, "%s: a URL with options (behind '?') is not taken", url);
+    if (strlen(path) >= sizeof place->folder)
+        return fail(ENAMETOOLONG, "%s: the path is too long", url);
+    memcpy(place->server, server, server_bytes);
+    place->server[server_bytes] = '\0';
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    memcpy(place->folder, path, length);
+    place->folder[length] = '\0';
+    return 0;
+}
+
+/* Does path lie in folder, or is it that? */
+static bool lies_in(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strcmp(folder, "/") == 0 ||
+           (strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0'));
+}
+
+bool nfs_place_holds(const struct nfs_place *place, const char *url)
+{
+    struct nfs_place wanted;
+
+    return parse(url, &wanted) == 0 && strcmp(place->server, wanted.server) == 0 &&
+           lies_in(wanted.folder, place->folder);
+}
+
+const char *nfs_place_below(const struct nfs_place *place, const char *url)
+{
+    const char *below = url + strlen(scheme) + strlen(place->server);
+
+    if (strcmp(place->folder, "/") != 0)
+        below += strlen(place->folder);
+    return *below ? below : "/";
+}
+
+/* The topmost known place that wanted lies in: folders below may come and go. */
+static const struct nfs_place *look_up(const struct nfs_place *wanted)
+{
+    const struct nfs_place *best = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (const struct known *known = places; known; known = known->next) {
+        const struct nfs_place *place = &known->place;
+        if (strcmp(place->server, wanted->server) == 0 &&
+            (!wanted->version || wanted->version == place->version) &&
+            lies_in(wanted->folder, place->folder) &&
+            (!best || strlen(place->folder) < strlen(best->folder)))
+            best = place;
+    }
+    pthread_mutex_unlock(&lock);
+    return best;
+}
+
+/* Some servers mount a file as well, but then nothing below it can be named. */
+static int check_folder(struct nfs_link *link, uint64_t deadline_ns)
+{
+    struct nfs_stat_64 status;
+    struct nfs_call call = {.into = &status, .bytes = sizeof status};
+
+    if (nfs_stat64_async(link->context, "/", nfs_call_answer, &call))
+        return -ECONNRESET;
+    int code = nfs_link_wait(link, &call, deadline_ns);
+    return code < 0 ? code : (status.nfs_mode & S_IFMT) == S_IFDIR ? 0 : -ENOTDIR;
+}
+
+/* Try wanted's folder, and those above it. */
+static int climb(const struct nfs_place *wanted, int version, uint64_t deadline_ns,
+                 const struct nfs_place **found, char *text, size_t bytes)
+{
+    struct known *known = memory_zeroed(sizeof *known);
+    struct nfs_link *link = memory_zeroed(sizeof *link);
+    char other_text[160];
+    int first = 0, code;
+
+    if (!known || !link) {
+        free(known);
+        free(link);
+        return -ENOMEM;
+    }
+    known->place = *wanted;
+    known->place.version = version;
+    link->place = &known->place;
+    for (;;) {
+        code = mount_place(link, deadline_ns, first ? other_text : text,
+                           first ? sizeof other_text : bytes);
+        if (code == 0)
+            code = check_folder(link, deadline_ns);
+        first = first ? first : code;
+        char *slash = strrchr(known->place.folder, '/');
+        if (!is_refusal(code) || slash[1] == '\0')
+            break;
+        disconnect(link);
+        slash[slash == known->place.folder] = '\0';
+    }
+    if (code) {
+        nfs_link_drop(link);
+        free(known);
+        return first;
+    }
+    pthread_mutex_lock(&lock);
+    known->idle = link;
+    known->next = places;
+    places = known;
+    pthread_mutex_unlock(&lock);
+    *found = &known->place;
+    return 0;
+}
+
+int nfs_place_find(const char *url, int version, const struct nfs_place **place)
+{
+    struct nfs_place wanted = {.version = version};
+    uint64_t patience_ns =
+        store_timeout() && store_timeout() < FIRST_NS ? store_timeout() : FIRST_NS;
+    char texts[2][160] = {"", ""};
+    int codes[2] = {0, 0}, code = parse(url, &wanted);
+
+    if (code)
+        return code;
+    *place = look_up(&wanted);
+    if (*place)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        if (version && version != 3 + i)
+            continue;
+        codes[i] =
+            climb(&wanted, 3 + i, clock_now_ns() + patience_ns, place, texts[i], sizeof texts[i]);
+        if (codes[i] == 0 || codes[i] == -ENOMEM)
+            return codes[i];
+    }
+    code = is_refusal(codes[1]) || !codes[0] ? codes[1] : codes[0];
+    return fail(is_refusal(code) ? code : EHOSTUNREACH, "%s cannot be reached: %s%s%s%s%s", url,
+                codes[0] ? "NFS 3: " : "", texts[0], codes[0] && codes[1] ? "; " : "",
+                codes[1] ? "NFS 4: " : "", texts[1]);
+}

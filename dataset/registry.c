@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kinds of storage; the first whose scheme a path begins with serves it. */
+#include "dataset/store_members.h"
+
+#ifndef HAVE_NFS
+static const struct store_ops no_nfs = {
+    .scheme = "nfs://",
+    .missing = "this program was built without libnfs: mount the export and give its path, or "
+               "install libnfs-dev and build anew",
+};
+#endif
+
+const struct store_ops *const store_registry[] = {
+#ifdef HAVE_NFS
+    &store_nfs,
+#else
+    &no_nfs,
+#endif
+    &store_local,
+};

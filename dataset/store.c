@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/store.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TREE_DEPTH = 32 };
+
+static uint64_t timeout = UINT64_C(60000000000);
+
+void store_set_timeout(uint64_t timeout_ns)
+{
+    timeout = timeout_ns;
+}
+
+uint64_t store_timeout(void)
+{
+    return timeout;
+}
+
+static const struct store_ops *member_of(const char *path)
+{
+    const struct store_ops *const *row = store_registry;
+
+    while (strncmp(path, (*row)->scheme, strlen((*row)->scheme)) != 0)
+        row++;
+    return *row; /* the last one takes every path */
+}
+
+/* NULL with a reason when paths of this kind cannot be had. */
+static const struct store_ops *find(const char *path)
+{
+    const struct store_ops *ops = member_of(path);
+
+    if (ops->missing) {
+        fail(ENOTSUP, "%s: %s", path, ops->missing);
+        return NULL;
+    }
+    return ops;
+}
+
+bool store_is_local(const char *path)
+{
+    return member_of(path)->scheme[0] == '\0';
+}
+
+/* ---- names ---- */
+
+int store_stat(const char *path, struct store_status *status)
+{
+    const struct store_ops *ops = find(path);
+
+    return ops ? ops->stat(path, status) : -ENOTSUP;
+}
+
+bool store_exists(const char *path)
+{
+    struct store_status status;
+
+    return store_stat(path, &status) == 0;
+}
+
+bool store_is_folder(const char *path)
+{
+    struct store_status status;
+
+    return store_stat(path, &status) == 0 && status.kind == STORE_FOLDER;
+}
+
+int store_list(const char *path, store_visit visit, void *context)
+{
+    const struct store_ops *ops = find(path);
+
+    return ops ? ops->list(path, visit, context) : -ENOTSUP;
+}
+
+int store_rename(const char *from, const char *to)
+{
+    const struct store_ops *ops = find(from);
+
+    assert(ops == find(to));
+    return ops ? ops->rename(from, to) : -ENOTSUP;
+}
+
+int store_remove(const char *path)
+{
+    const struct store_ops *ops = find(path);
+
+    return ops ? ops->remove(path) : -ENOTSUP;
+}
+
+void store_discard(const char *path)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    memcpy(reason, fail_reason(), sizeof reason);
+    store_remove(path);
+    fail(0, "%s", reason);
+}
+
+/* ---- folders ---- */
+
+/* The folder that path lies in; "" above a root, a server and a relative name. free() it; NULL
+ * with a reason. */
+static char *parent_of(const char *path)
+{
+    size_t length = strlen(path), scheme = strlen(member_of(path)->scheme);
+
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *folder = strndup(path, length > scheme || !scheme ? length : 0);
+    if (!folder)
+        fail(ENOMEM, "out of memory for a path");
+    return folder;
+}
+
+int store_make_folders(const char *path)
+{
+    const struct store_ops *ops = find(path);
+    struct store_status status;
+
+    if (!ops)
+        return -ENOTSUP;
+    int code = store_stat(path, &status);
+    if (code == 0)
+        return status.kind == STORE_FOLDER ? 0
+                                           : fail(ENOTDIR, "%s: exists and is not a folder", path);
+    if (code != -ENOENT)
+        return code;
+    code = store_make_parent(path);
+    if (code == 0)
+        code = ops->make_folder(path);
+    return code == -EEXIST ? 0 : code; /* another thread was first */
+}
+
+int store_make_parent(const char *path)
+{
+    char *folder = parent_of(path);
+    int code = !folder ? -ENOMEM : *folder ? store_make_folders(folder) : 0;
+
+    free(folder);
+    return code;
+}
+
+int store_free_bytes(const char *path, uint64_t *bytes)
+{
+    const struct store_ops *ops = find(path);
+
+    if (!ops)
+        return -ENOTSUP;
+    int code = ops->free_bytes(path, bytes);
+    if (code != -ENOENT)
+        return code;
+    char *folder = parent_of(path);
+    if (folder)
+        code = *folder                ? store_free_bytes(folder, bytes)
+               : store_is_local(path) ? ops->free_bytes(".", bytes)
+                                      : code;
+    free(folder);
+    return code;
+}
+
+/* Removing while listing may skip names, so they are kept first. */
+struct names {
+    char **list;
+    size_t count;
+};
+
+static int keep_name(void *context, const struct store_entry *entry)
+{
+    struct names *names = context;
+    bool is_folder = entry->kind == STORE_FOLDER && !entry->is_link;
+
+    if ((names->count & (names->count - 1)) == 0) {
+        char **moved =
+            reallocarray(names->list, names->count ? names->count * 2 : 1, sizeof *moved);
+        if (!moved)
+            return fail(ENOMEM, "out of memory for names");
+        names->list = moved;
+    }
+    names->list[names->count] = file_format_path("%c%s", is_folder ? 'd' : 'f', entry->name);
+    return names->list[names->count++] ? 0 : -ENOMEM;
+}
+
+static void remove_below(const char *path, bool all, int depth)
+{
+    struct names names = {0};
+    int code = depth < TREE_DEPTH ? store_list(path, keep_name, &names) : -ELOOP;
+
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.list[i];
+        char *below = code == 0 && (all || name[0] == 'd') ? file_join(path, name + 1) : NULL;
+        if (below && name[0] == 'd')
+            remove_below(below, all, depth + 1);
+        if (below)
+            store_discard(below); /* refused for a folder that is not empty, as it should be */
+        free(below);
+        free(names.list[i]);
+    }
+    free(names.list);
+}
+
+void store_remove_tree(const char *path, bool all)
+{
+    if (store_is_folder(path))
+        remove_below(path, all, 0);
+    if (all)
+        store_discard(path);
+}
+
+/* ---- open files ---- */
+
+int store_open(const char *path, enum store_access access, struct store_file **file)
+{
+    const struct store_ops *ops = find(path);
+
+    *file = NULL;
+    if (!ops)
+        return -ENOTSUP;
+    char *kept = strdup(path);
+    int code = kept ? ops->open(path, access, file) : fail(ENOMEM, "out of memory for a path");
+    if (code) {
+        free(kept);
+        *file = NULL;
+        return code;
+    }
+    (*file)->ops = ops;
+    (*file)->path = kept;
+    return 0;
+}
+
+ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset)
+{
+    return file->ops->read_at(file, buffer, bytes, offset);
+}
+
+int store_write_at(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset)
+{
+    return file->ops->write_at(file, buffer, bytes, offset);
+}
+
+void store_advise(struct store_file *file, uint64_t offset, uint64_t bytes)
+{
+    if (file->ops->advise)
+        file->ops->advise(file, offset, bytes);
+}
+
+int store_close(struct store_file *file, bool sync)
+{
+    if (!file)
+        return 0;
+    int code = file->ops->close(file, sync);
+    free(file->path);
+    free(file);
+    return code;
+}
+
+size_t store_peek(const char *path, void *buffer, size_t bytes)
+{
+    struct store_file *file;
+    ssize_t got = store_open(path, STORE_READ, &file) ? 0 : store_read_at(file, buffer, bytes, 0);
+
+    store_close(file, false);
+    return got > 0 ? (size_t)got : 0;
+}
+
+int store_load(const char *path, size_t limit, char **text, size_t *bytes)
+{
+    struct store_file *file;
+    int code = store_open(path, STORE_READ, &file);
+
+    if (code)
+        return code;
+    size_t size = (size_t)file->status.bytes;
+    if (file->status.bytes > limit) {
+        store_close(file, false);
+        return fail(EFBIG, "%s: larger than %zu bytes", path, limit);
+    }
+    *text = malloc(size + 1);
+    ssize_t got =
+        *text ? store_read_at(file, *text, size, 0) : fail(ENOMEM, "%s: out of memory", path);
+    store_close(file, false);
+    if (got < 0) {
+        free(*text);
+        return (int)got;
+    }
+    (*text)[got] = '\0';
+    *bytes = (size_t)got;
+    return 0;
+}
+
+/* ---- drafts ---- */
+
+static void draft_release(struct store_draft *draft)
+{
+    free(draft->path);
+    free(draft->draft_path);
+    *draft = (struct store_draft){0};
+}
+
+int store_draft_open(struct store_draft *draft, const char *path)
+{
+    *draft = (struct store_draft){.path = strdup(path),
+                                  .draft_path = file_format_path("%s.partial", path)};
+    int code = draft->path && draft->draft_path
+                   ? store_open(draft->draft_path, STORE_WRITE, &draft->file)
+                   : fail(ENOMEM, "out of memory for a path");
+    if (code)
+        draft_release(draft);
+    return code;
+}
+
+int store_draft_commit(struct store_draft *draft)
+{
+    int code = store_close(draft->file, true);
+
+    if (code == 0)
+        code = store_rename(draft->draft_path, draft->path);
+    if (code)
+        store_discard(draft->draft_path);
+    draft_release(draft);
+    return code;
+}
+
+void store_draft_abandon(struct store_draft *draft)
+{
+    if (draft->file) {
+        store_close(draft->file, false);
+        store_discard(draft->draft_path);
+    }
+    draft_release(draft);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store: files by name, wherever they are: indexing, packing and verifying go through it, off the
+ * clock. The path tells where: nfs://server/export/path is asked of that server by libnfs, every
+ * other path of the kernel. On the clock, data is read by readers, never from here.
+ *
+ * Any thread, one at a time for each open file. A call that gets no answer fails after the
+ * time-out. 0, a count, or a negative errno with a reason that names the path.
+ */
+#ifndef IOBENCH_DATASET_STORE_H
+#define IOBENCH_DATASET_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum store_kind { STORE_FILE, STORE_FOLDER, STORE_OTHER };
+
+struct store_status {
+    enum store_kind kind; /* of what a link points to */
+    uint64_t bytes;
+    int64_t mtime_ns;
+    uint64_t device, inode;
+};
+
+struct store_entry {
+    const char *name;
+    enum store_kind kind;
+    bool is_link;
+    const struct store_status *status; /* where it comes with the name; else NULL: store_stat() */
+};
+
+/* One name of a folder, in no order; never "." and "..". Not 0 ends the listing with that code. */
+typedef int (*store_visit)(void *context, const struct store_entry *entry);
+
+struct store_file {
+    const struct store_ops *ops;
+    char *path;
+    struct store_status status; /* when it was opened */
+};
+
+enum store_access {
+    STORE_READ,
+    STORE_WRITE, /* made empty, or anew */
+    STORE_EXTEND /* as it is; made when it is missing */
+};
+
+/* One kind of storage. Private: the calls below find it by the path and add nothing to reasons. */
+struct store_ops {
+    const char *scheme;  /* what its paths begin with; "": all that nobody else takes */
+    const char *missing; /* not built: what to do about it; then all below is NULL */
+    int (*stat)(const char *path, struct store_status *status);
+    int (*list)(const char *path, store_visit visit, void *context);
+    /* *file: calloc'ed, the member's own struct begins with it. path and ops are set by store.c. */
+    int (*open)(const char *path, enum store_access access, struct store_file **file);
+    ssize_t (*read_at)(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
+    int (*write_at)(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
+    int (*close)(struct store_file *file, bool sync);
+    /* The range will be read soon; no bytes: the file is read here and there. May be NULL. */
+    void (*advise)(struct store_file *file, uint64_t offset, uint64_t bytes);
+    int (*rename)(const char *from, const char *to); /* lasting, as after fsync of the folder */
+    int (*remove)(const char *path);                 /* a file, a link or an empty folder */
+    int (*make_folder)(const char *path);
+    int (*free_bytes)(const char *path, uint64_t *bytes);
+};
+
+extern const struct store_ops *const store_registry[];
+
+/* Before other threads are there. How long a call may wait for an answer; 0: for ever. */
+void store_set_timeout(uint64_t timeout_ns);
+uint64_t store_timeout(void);
+
+/* Is it the kernel's, so that open(2) will do? */
+bool store_is_local(const char *path);
+
+int store_stat(const char *path, struct store_status *status);
+bool store_exists(const char *path);
+bool store_is_folder(const char *path);
+int store_list(const char *path, store_visit visit, void *context);
+
+int store_open(const char *path, enum store_access access, struct store_file **file);
+/* Fewer than bytes only at the end of the file. */
+ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
+int store_write_at(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
+void store_advise(struct store_file *file, uint64_t offset, uint64_t bytes);
+/* sync: what was written is on stable storage when it returns 0. NULL is fine. */
+int store_close(struct store_file *file, bool sync);
+/* Up to bytes from the front of a file, 0 when it cannot be read. */
+size_t store_peek(const char *path, void *buffer, size_t bytes);
+/* The whole file, NUL-terminated behind its end; refused above limit. free() it. */
+int store_load(const char *path, size_t limit, char **text, size_t *bytes);
+
+int store_rename(const char *from, const char *to);
+int store_remove(const char *path);   /* a file, a link or an empty folder */
+void store_discard(const char *path); /* the same if it can be; the reason of before stays */
+/* Whatever of it can be. Files too, when all is true; else only folders that are empty or become
+ * so, and path stays. The reason of before stays. */
+void store_remove_tree(const char *path, bool all);
+int store_make_folders(const char *path);
+int store_make_parent(const char *path); /* of a file of this path */
+/* For this user, where path is or, when it is not there, would be made. */
+int store_free_bytes(const char *path, uint64_t *bytes);
+
+/* A file written under a temporary name beside path, and renamed over it when committed. */
+struct store_draft {
+    struct store_file *file;
+    char *path;
+    char *draft_path; /* "PATH.partial" */
+};
+
+int store_draft_open(struct store_draft *draft, const char *path);
+int store_draft_commit(struct store_draft *draft);
+/* Leave nothing behind; also after a commit: no-op. */
+void store_draft_abandon(struct store_draft *draft);
+
+#endif

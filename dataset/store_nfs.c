@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files of an NFS server, by libnfs.
+ *
+ * A call on a connection that is lost is made again on a new one until the time is over, for all
+ * that may be done twice. A file being written is not: a server that started anew may have lost
+ * what it had not yet put on its disks, so the writer must begin again. */
+#include "dataset/nfs_link.h"
+#include "dataset/store_members.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Large enough that the wire is busy; libnfs asks for the parts of one call together. */
+enum { BLOCK_BYTES = 4 << 20 };
+static const uint64_t RETRY_NS = 200000000;
+
+struct nfs_file {
+    struct store_file file;
+    struct nfs_link *link; /* its own while it is open; NULL when lost */
+    struct nfsfh *handle;
+};
+
+static struct nfs_file *nfs_of(struct store_file *file)
+{
+    return (struct nfs_file *)(void *)file;
+}
+
+static uint64_t deadline(void)
+{
+    return store_timeout() ? clock_now_ns() + store_timeout() : UINT64_MAX;
+}
+
+static int no_answer(const char *url)
+{
+    return fail(ETIMEDOUT, "%s: the server gives no answer for %.1f s", url,
+                (double)store_timeout() / 1e9);
+}
+
+static int nfs_fail(int code, const char *what, const char *url)
+{
+    if (code == -ETIMEDOUT)
+        return no_answer(url);
+    return fail(code, "%s: %s%s", url, what, fail_errno_text(code));
+}
+
+static enum store_kind kind_of(uint64_t mode)
+{
+    return S_ISREG(mode) ? STORE_FILE : S_ISDIR(mode) ? STORE_FOLDER : STORE_OTHER;
+}
+
+static struct store_status status_of(const struct nfs_stat_64 *found)
+{
+    return (struct store_status){
+        .kind = kind_of(found->nfs_mode),
+        .bytes = found->nfs_size,
+        .mtime_ns = (int64_t)(found->nfs_mtime * 1000000000 + found->nfs_mtime_nsec),
+        .device = found->nfs_dev,
+        .inode = found->nfs_ino,
+    };
+}
+
+/* ---- one call by name ---- */
+
+enum nfs_action {
+    ACTION_STAT,
+    ACTION_LSTAT,
+    ACTION_LIST,
+    ACTION_READ,
+    ACTION_CREATE,
+    ACTION_EXTEND,
+    ACTION_RENAME,
+    ACTION_UNLINK,
+    ACTION_RMDIR,
+    ACTION_MKDIR,
+    ACTION_STATVFS
+};
+
+static int start(enum nfs_action action, struct nfs_context *context, const char *path,
+                 const char *to, struct nfs_call *call)
+{
+    switch (action) {
+    case ACTION_STAT:
+        return nfs_stat64_async(context, path, nfs_call_answer, call);
+    case ACTION_LSTAT:
+        return nfs_lstat64_async(context, path, nfs_call_answer, call);
+    case ACTION_LIST:
+        return nfs_opendir_async(context, path, nfs_call_answer, call);
+    case ACTION_READ:
+        return nfs_open_async(context, path, O_RDONLY, nfs_call_answer, call);
+    case ACTION_CREATE:
+        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_TRUNC, 0666, nfs_call_answer,
+                               call);
+    case ACTION_EXTEND:
+        return nfs_open2_async(context, path, O_WRONLY | O_CREAT, 0666, nfs_call_answer, call);
+    case ACTION_RENAME:
+        return nfs_rename_async(context, path, to, nfs_call_answer, call);
+    case ACTION_UNLINK:
+        return nfs_unlink_async(context, path, nfs_call_answer, call);
+    case ACTION_RMDIR:
+        return nfs_rmdir_async(context, path, nfs_call_answer, call);
+    case ACTION_MKDIR:
+        return nfs_mkdir2_async(context, path, 0777, nfs_call_answer, call);
+    case ACTION_STATVFS:
+        return nfs_statvfs64_async(context, path, nfs_call_answer, call);
+    }
+    return -1;
+}
+
+/* What a first attempt whose answer was lost may have done already. */
+static bool was_done(enum nfs_action action, int code)
+{
+    return (code == -ENOENT &&
+            (action == ACTION_RENAME || action == ACTION_UNLINK || action == ACTION_RMDIR)) ||
+           (code == -EEXIST && action == ACTION_MKDIR);
+}
+
+/* Its link is the caller's when *link is set: what was opened lives there. -ETIMEDOUT, and what
+ * the server answers, come without a reason, which *reasoned says. */
+static int perform(enum nfs_action action, const char *url, const char *to, uint64_t deadline_ns,
+                   struct nfs_call *call, struct nfs_link **link, bool *reasoned)
+{
+    const struct nfs_call fresh = *call;
+    const struct nfs_place *place;
+    bool again = false;
+    int code = nfs_place_find(url, 0, &place);
+
+    *reasoned = true;
+    while (code == 0) {
+        *reasoned = true;
+        code = nfs_link_take(place, deadline_ns, link);
+        if (code)
+            return code;
+        *call = fresh;
+        code = -ECONNRESET;
+        if (start(action, (*link)->context, nfs_place_below(place, url),
+                  to ? nfs_place_below(place, to) : NULL, call) == 0)
+            code = nfs_link_wait(*link, call, deadline_ns);
+        *reasoned = false;
+        if (code != -ECONNRESET && !(code == -ESTALE && !again))
+            break;
+        nfs_link_drop(*link);
+        *link = NULL;
+        if (again)
+            clock_sleep_ns(RETRY_NS);
+        again = true;
+        code = clock_now_ns() < deadline_ns ? 0 : -ETIMEDOUT;
+        if (code)
+            return code;
+    }
+    if (code == -ETIMEDOUT) {
+        nfs_link_drop(*link);
+        *link = NULL;
+    }
+    return again && was_done(action, code) ? 0 : code;
+}
+
+/* The same for what leaves nothing open. */
+static int ask(enum nfs_action action, const char *url, const char *to, const char *what,
+               struct nfs_call *call)
+{
+    struct nfs_link *link = NULL;
+    bool reasoned;
+    int code = perform(action, url, to, deadline(), call, &link, &reasoned);
+
+    if (link)
+        nfs_link_give(link);
+    return code < 0 && !reasoned ? nfs_fail(code, what, url) : code < 0 ? code : 0;
+}
+
+/* ---- names ---- */
+
+static int nfs_store_stat(const char *path, struct store_status *status)
+{
+    struct nfs_stat_64 found;
+    struct nfs_call call = {.into = &found, .bytes = sizeof found};
+    int code = ask(ACTION_STAT, path, NULL, "", &call);
+
+    if (code == 0)
+        *status = status_of(&found);
+    return code;
+}
+
+static int nfs_store_rename(const char *from, const char *to)
+{
+    struct nfs_call call = {0};
+
+    return ask(ACTION_RENAME, from, to, "cannot rename to its name: ", &call);
+}
+
+static int nfs_store_remove(const char *path)
+{
+    struct nfs_stat_64 found;
+    struct nfs_call look = {.into = &found, .bytes = sizeof found}, call = {0};
+    int code = ask(ACTION_LSTAT, path, NULL, "cannot remove: ", &look);
+
+    if (code)
+        return code;
+    return ask(S_ISDIR(found.nfs_mode) ? ACTION_RMDIR : ACTION_UNLINK, path, NULL,
+               "cannot remove: ", &call);
+}
+
+static int nfs_store_make_folder(const char *path)
+{
+    struct nfs_call call = {0};
+
+    return ask(ACTION_MKDIR, path, NULL, "cannot make the folder: ", &call);
+}
+
+static int nfs_store_free_bytes(const char *path, uint64_t *bytes)
+{
+    struct nfs_statvfs_64 found;
+    struct nfs_call call = {.into = &found, .bytes = sizeof found};
+    int code = ask(ACTION_STATVFS, path, NULL, "cannot ask for free space: ", &call);
+
+    if (code == 0)
+        *bytes = found.f_bavail * found.f_frsize;
+    return code;
+}
+
+/* ---- folders ---- */
+
+static int visit_one(const char *path, const struct nfsdirent *found, store_visit visit,
+                     void *context)
+{
+    struct store_status status = {
+        .kind = kind_of(found->mode),
+        .bytes = found->size,
+        .mtime_ns = found->mtime.tv_sec * INT64_C(1000000000) + found->mtime_nsec,
+        .device = found->dev,
+        .inode = found->inode,
+    };
+    struct store_entry entry = {.name = found->name, .kind = status.kind, .status = &status};
+
+    if (S_ISLNK(found->mode)) {
+        entry.is_link = true;
+        char *target = file_join(path, found->name);
+        if (!target)
+            return -ENOMEM;
+        if (nfs_store_stat(target, &status))
+            status.kind = STORE_OTHER; /* a link to nothing */
+        entry.kind = status.kind;
+        free(target);
+    }
+    return visit(context, &entry);
+}
+
+/* libnfs has brought the whole folder when it is open, attributes too. */
+static int nfs_store_list(const char *path, store_visit visit, void *context)
+{
+    struct nfs_call call = {0};
+    struct nfs_link *link = NULL;
+    bool reasoned;
+    int code = perform(ACTION_LIST, path, NULL, deadline(), &call, &link, &reasoned);
+
+    if (code == 0) {
+        const struct nfsdirent *found;
+        while (code == 0 && (found = nfs_readdir(link->context, call.body)))
+            if (strcmp(found->name, ".") != 0 && strcmp(found->name, "..") != 0)
+                code = visit_one(path, found, visit, context);
+        nfs_closedir(link->context, call.body);
+    } else if (!reasoned) {
+        code = nfs_fail(code, "cannot open the folder: ", path);
+    }
+    if (link)
+        nfs_link_give(link);
+    return code;
+}
+
+/* ---- open files ---- */
+
+static int file_status(struct nfs_file *nfs, uint64_t deadline_ns, struct store_status *status)
+{
+    struct nfs_stat_64 found;
+    struct nfs_call call = {.into = &found, .bytes = sizeof found};
+
+    if (nfs_fstat64_async(nfs->link->context, nfs->handle, nfs_call_answer, &call))
+        return -ECONNRESET;
+    int code = nfs_link_wait(nfs->link, &call, deadline_ns);
+    if (code == 0)
+        *status = status_of(&found);
+    return code;
+}
+
+static void lose(struct nfs_file *nfs)
+{
+    nfs_link_drop(nfs->link);
+    nfs->link = NULL;
+}
+
+/* Open it on a link of its own. A loss between opening and looking: once more. */
+static int open_file(struct nfs_file *nfs, const char *path, enum store_access access,
+                     struct store_status *status)
+{
+    static const enum nfs_action actions[] = {
+        [STORE_READ] = ACTION_READ, [STORE_WRITE] = ACTION_CREATE, [STORE_EXTEND] = ACTION_EXTEND};
+    const char *what = access == STORE_READ ? "cannot open: " : "cannot make the file: ";
+    uint64_t deadline_ns = deadline();
+    bool reasoned;
+
+    for (;;) {
+        struct nfs_call call = {0};
+        int code = perform(actions[access], path, NULL, deadline_ns, &call, &nfs->link, &reasoned);
+        if (code == 0) {
+            nfs->handle = call.body;
+            code = file_status(nfs, deadline_ns, status);
+        }
+        if (code == 0)
+            return 0;
+        if (nfs->link && nfs->link->context) {
+            nfs_link_give(nfs->link);
+            nfs->link = NULL;
+        } else {
+            lose(nfs);
+        }
+        if (code != -ECONNRESET)
+            return reasoned && code != -ETIMEDOUT ? code : nfs_fail(code, what, path);
+    }
+}
+
+static int nfs_store_open(const char *path, enum store_access access, struct store_file **file)
+{
+    struct nfs_file *nfs = memory_zeroed(sizeof *nfs);
+
+    if (!nfs)
+        return -ENOMEM;
+    int code = open_file(nfs, path, access, &nfs->file.status);
+    if (code) {
+        free(nfs);
+        return code;
+    }
+    *file = &nfs->file;
+    return 0;
+}
+
+/* After a loss: the same file must still be there. */
+static int open_again(struct nfs_file *nfs)
+{
+    struct store_status now;
+    int code = open_file(nfs, nfs->file.path, STORE_READ, &now);
+
+    if (code)
+        return code;
+    if (now.bytes != nfs->file.status.bytes || now.mtime_ns != nfs->file.status.mtime_ns ||
+        now.inode != nfs->file.status.inode)
+        return fail(ESTALE, "%s: the file changed while it was read", nfs->file.path);
+    return 0;
+}
+
+static int read_block(struct nfs_file *nfs, void *buffer, size_t bytes, uint64_t offset)
+{
+    uint64_t deadline_ns = deadline();
+
+    for (;;) {
+        struct nfs_call call = {.into = buffer};
+        int code = nfs->link ? 0 : open_again(nfs);
+        if (code)
+            return code;
+        code = -ECONNRESET;
+        if (libnfs_pread_async(nfs->link->context, nfs->handle, buffer, bytes, offset,
+                               nfs_call_answer, &call) == 0)
+            code = nfs_link_wait(nfs->link, &call, deadline_ns);
+        if (code >= 0)
+            return code;
+        if (code != -ECONNRESET && code != -ETIMEDOUT)
+            return nfs_fail(code, "cannot read: ", nfs->file.path);
+        lose(nfs);
+        if (code == -ETIMEDOUT || clock_now_ns() > deadline_ns)
+            return no_answer(nfs->file.path);
+    }
+}
+
+static ssize_t nfs_store_read_at(struct store_file *file, void *buffer, size_t bytes,
+                                 uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        size_t block = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+        int got = read_block(nfs_of(file), (char *)buffer + done, block, offset + done);
+        if (got < 0)
+            return got;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static int lost_while_written(const char *url)
+{
+    return fail(ECONNRESET,
+                "%s: the connection was lost while it was written; when the server is there, give "
+                "the same command again",
+                url);
+}
+
+/* What became of a call that writes. */
+static int settle(struct nfs_file *nfs, int code, const char *what)
+{
+    if (code >= 0)
+        return code;
+    if (code == -ECONNRESET || code == -ETIMEDOUT)
+        lose(nfs);
+    return code == -ECONNRESET ? lost_while_written(nfs->file.path)
+                               : nfs_fail(code, what, nfs->file.path);
+}
+
+static int nfs_store_write_at(struct store_file *file, const void *buffer, size_t bytes,
+                              uint64_t offset)
+{
+    struct nfs_file *nfs = nfs_of(file);
+    size_t done = 0;
+
+    while (done < bytes) {
+        struct nfs_call call = {0};
+        size_t block = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+        if (!nfs->link)
+            return lost_while_written(file->path);
+        int code = -ECONNRESET;
+        if (libnfs_pwrite_async(nfs->link->context, nfs->handle, (const char *)buffer + done, block,
+                                offset + done, nfs_call_answer, &call) == 0)
+            code = nfs_link_wait(nfs->link, &call, deadline());
+        code = settle(nfs, code == 0 ? -EIO : code, "cannot write: ");
+        if (code < 0)
+            return code;
+        done += (size_t)code;
+    }
+    return 0;
+}
+
+static int nfs_store_close(struct store_file *file, bool sync)
+{
+    struct nfs_file *nfs = nfs_of(file);
+    struct nfs_call synced = {0}, closed = {0};
+    int code = 0;
+
+    if (!nfs->link)
+        return sync ? lost_while_written(file->path) : 0;
+    if (sync) {
+        code = -ECONNRESET;
+        if (nfs_fsync_async(nfs->link->context, nfs->handle, nfs_call_answer, &synced) == 0)
+            code = nfs_link_wait(nfs->link, &synced, deadline());
+        code = settle(nfs, code, "cannot sync: ");
+    }
+    if (!nfs->link)
+        return code;
+    /* Its outcome does not matter: what is synced is safe, and what was read needs no good-bye. */
+    if (nfs_close_async(nfs->link->context, nfs->handle, nfs_call_answer, &closed) == 0)
+        nfs_link_wait(nfs->link, &closed, deadline());
+    if (nfs->link->context && closed.done)
+        nfs_link_give(nfs->link);
+    else
+        lose(nfs);
+    return code < 0 ? code : 0;
+}
+
+const struct store_ops store_nfs = {
+    .scheme = "nfs://",
+    .stat = nfs_store_stat,
+    .list = nfs_store_list,
+    .open = nfs_store_open,
+    .read_at = nfs_store_read_at,
+    .write_at = nfs_store_write_at,
+    .close = nfs_store_close,
+    .rename = nfs_store_rename,
+    .remove = nfs_store_remove,
+    .make_folder = nfs_store_make_folder,
+    .free_bytes = nfs_store_free_bytes,
+};

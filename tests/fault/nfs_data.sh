@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Data sets on nfs:// URLs, without a mount, against a real server: written, checked, described and
+# read as the same files are here; a server that stops and starts, or stays away, a file that is cut
+# or replaced while it is read: recovered from, or one sentence, never a hang.
+# shellcheck source=tests/fault/server.sh
+. "$(dirname "$0")/server.sh"
+
+there=$tmp/export
+url=nfs://$address$there
+here=$tmp/here
+mkdir "$here"
+
+# must TEXT COMMAND: the command succeeds.
+must() {
+    what=$1
+    shift
+    timeout 60 "$@" >"$tmp/out" 2>&1 || fault "$what"
+}
+# refuses TEXT COMMAND: it fails soon, with a line that has the text.
+refuses() {
+    what=$1
+    shift
+    timeout 20 "$@" >"$tmp/out" 2>&1
+    status=$?
+    [ $status -ne 0 ] && [ $status -lt 124 ] || fault "status $status, wanted: $what"
+    grep -q "$what" "$tmp/out" || fault "no word of: $what"
+}
+# digest DATA [OPTION...]: of all labels and images of an epoch.
+digest() {
+    data=$1
+    shift
+    timeout 60 ./iobench run --data "$data" --runs 1 --digest --decode checksum --calibrate=no "$@" >"$tmp/out" 2>&1 ||
+        fault "run on $data"
+    sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/out"
+}
+same() {
+    [ -n "$1" ] && [ "$1" = "$2" ] || fault "$3: digest $1, wanted $2"
+}
+
+# Written, checked, described: as here, byte for byte.
+must "pack here" ./iobench pack synthetic:count=160 "$here/rec" --format recordio --shards 3
+must "pack" ./iobench pack synthetic:count=160 "$url/rec" --format recordio --shards 3
+diff -r "$here/rec" "$there/rec" >"$tmp/out" 2>&1 || fault "other bytes were written"
+must "verify" ./iobench verify "$url/rec"
+grep -q '160 records' "$tmp/out" || fault "verify counts"
+must "inspect" ./iobench inspect "$url/rec"
+grep -q '^records *160' "$tmp/out" || fault "inspect counts"
+must "shuffle" ./iobench shuffle --data "$url/rec" epoch
+
+# Read in two orders, by both versions of the protocol: the samples that are here.
+wanted=$(digest "$here/rec")
+same "$(digest "$url/rec")" "$wanted" "epoch"
+grep -q '^ *Reader *libnfs, NFS 3' "$tmp/out" || fault "not read by libnfs"
+grep -q 'UNVERIFIED: this machine.s page cache is not used' "$tmp/out" || fault "silent on the cache"
+same "$(digest "$url/rec" --shuffle tfdata)" "$wanted" "tfdata"
+same "$(digest "nfs://$address/export/rec")" "$wanted" "NFS 4"
+grep -q '^ *Reader *libnfs, NFS 4' "$tmp/out" || fault "not NFS 4"
+[ -f "$there/rec/.iobench-index" ] || fault "the index was not kept"
+same "$(digest "$url/rec" --drop-caches=strict --server-drop-cmd true)" "$wanted" "server emptied"
+refuses 'cannot be proven that the files are cold' \
+    ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 --calibrate=no
+
+# From format to format, over the wire in both directions.
+for format in shards tar files; do
+    must "pack as $format" ./iobench pack "$url/rec" "$url/$format" --format $format
+    must "verify $format" ./iobench verify "$url/$format"
+done
+must "pack compressed" ./iobench pack "$url/files" "$url/gzip" --format shards:compression=gzip
+must "pack LMDB" ./iobench pack "$url/tar" "$here/lmdb" --format lmdb
+must "again" ./iobench pack "$url/rec" "$url/files" --format files --force
+cp -r "$here/lmdb" "$there/lmdb"
+for format in shards tar files lmdb; do
+    same "$(digest "$url/$format")" "$wanted" $format
+done
+same "$(digest "$url/gzip" --shuffle none)" "$wanted" gzip
+refuses 'pack into a folder here' ./iobench pack "$url/rec" "$url/lmdb2" --format lmdb
+refuses 'is not empty' ./iobench pack "$url/rec" "$url/tar" --format tar
+refuses 'source and target are the same' ./iobench pack "$url/rec" "$url/rec"
+refuses 'does not exist' ./iobench run --data "$url/none"
+refuses 'is read by the reader nfs' ./iobench run --data "$url/rec" --reader pread
+refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
+
+# A shard that is cut, or replaced by another, while it is read.
+bytes=$(du -sb "$here/rec" | cut -f1)
+for fault_kind in cut replaced; do
+    rm -rf "$there/hurt"
+    cp -rp "$there/rec" "$there/hurt"
+    (
+        sleep 0.7
+        if [ $fault_kind = cut ]; then
+            truncate -s 100000 "$there/hurt/train-00002-of-00003.rec"
+        else
+            cp "$there/rec/train-00001-of-00003.rec" "$there/hurt/new"
+            mv "$there/hurt/new" "$there/hurt/train-00002-of-00003.rec"
+        fi
+    ) &
+    refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run \
+        --data "$url/hurt" --shuffle none --limit-rate $((bytes / 2)) --bs 64k --iodepth 2 \
+        --memory 8m --runs 1 --calibrate=no
+done
+
+# Away for a second: waited for.
+(
+    sleep 1
+    ip link set ib0-$$ down
+    sleep 1
+    ip link set ib0-$$ up
+) &
+same "$(digest "$url/rec" --limit-rate $((bytes / 2)) --memory 8m)" "$wanted" "the wire was cut"
+timeout 60 ./iobench run --data "$url/rec" --runs 1 --digest --decode checksum --calibrate=no --memory 8m \
+    --limit-rate $((bytes / 2)) >"$tmp/run" 2>&1 &
+run=$!
+sleep 0.7
+stop
+start
+wait $run || { cp "$tmp/run" "$tmp/out"; fault "a server that came back ends the run"; }
+same "$(sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/run")" "$wanted" "server stopped and started"
+# Stopped while a set is written: one sentence, and the same command goes on.
+timeout 60 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
+    --io-timeout 2s >"$tmp/pack" 2>&1 &
+pack=$!
+while [ ! -s "$there/long/train-00000-of-00006.rec" ]; do sleep 0.05; done
+stop
+wait $pack && { cp "$tmp/pack" "$tmp/out"; fault "pack without a server"; }
+grep -q "nfs://.*: \(the connection was lost while\|the server gives no answer\)\|cannot be reached" \
+    "$tmp/pack" || { cp "$tmp/pack" "$tmp/out"; fault "no sentence of the pack"; }
+start
+must "pack goes on" ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6
+grep -q 'finished before' "$tmp/out" || fault "nothing was kept"
+must "verify what went on" ./iobench verify "$url/long"
+grep -q '600 records' "$tmp/out" || fault "not all records"
+
+# Away for good, at the start and amid.
+(sleep 0.7 && kill -9 $server) &
+refuses 'no answer for 1.0 s' ./iobench run --data "$url/rec" --runs 1 --calibrate=no \
+    --io-timeout 1s --limit-rate $((bytes / 2)) --memory 8m
+server=
+for command in "verify" "inspect" "run --data"; do
+    # shellcheck disable=SC2086 # two words
+    refuses 'cannot be reached' ./iobench $command "$url/rec" --io-timeout 1s
+done
+echo ok

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# An NFS server for tests, sourced by them: nfs-ganesha in a network namespace of its own, which
+# exports $tmp/export, as NFS 3 under that path and as NFS 4 under /export. Skips where it cannot.
+#   start, stop: the server; stopping is a kill, as of a machine that loses power
+#   fault TEXT: fail, showing $tmp/out
+# Sets tmp (removed at the end), address, server (process id, empty when stopped).
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+PATH=$PATH:/usr/sbin:/sbin
+[ "$(id -u)" = 0 ] || skip "needs root"
+command -v ganesha.nfsd >/dev/null || skip "nfs-ganesha is not installed"
+command -v rpcbind >/dev/null || skip "rpcbind is not installed"
+./iobench list reader | grep -q '^ *nfs ' || skip "built without libnfs"
+ns=iobnfs$$
+ip netns add $ns 2>/dev/null || skip "no network namespaces here"
+
+net=10.$((200 + $$ % 50)).$(($$ / 50 % 250))
+# shellcheck disable=SC2034 # for the test that sources this
+address=$net.2
+tmp=$(mktemp -d)
+server=
+holder=
+stop() {
+    [ -z "$server" ] || kill -9 "$server"
+    [ -z "$server" ] || wait "$server" 2>/dev/null
+    server=
+}
+clean() {
+    stop
+    [ ! -s "$tmp/rpcbind.pid" ] || kill "$(cat "$tmp/rpcbind.pid")"
+    [ -z "$holder" ] || kill "$holder"
+    ip link del ib0-$$ 2>/dev/null
+    ip netns del $ns
+    rm -rf "$tmp"
+}
+trap clean EXIT
+fault() {
+    echo "FAULT: $1"
+    tail -n 5 "$tmp/log"
+    cat "$tmp/out"
+    exit 1
+}
+
+mkdir -p "$tmp/export" "$tmp/recovery/v4recov" "$tmp/recovery/v4old"
+ip link add ib0-$$ type veth peer name ib1-$$ netns $ns || skip "no virtual network here"
+ip addr add $net.1/24 dev ib0-$$
+ip link set ib0-$$ up
+ip -n $ns addr add $net.2/24 dev ib1-$$
+ip -n $ns link set ib1-$$ up
+ip -n $ns link set lo up
+cat >"$tmp/conf" <<CONF
+NFS_CORE_PARAM { Protocols = 3,4; Enable_NLM = false; Enable_RQUOTA = false; MNT_Port = 12048; }
+NFSV4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = $tmp/recovery; Only_Numeric_Owners = true; }
+EXPORT_DEFAULTS { Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 3,4; Transports = TCP; }
+EXPORT { Export_Id = 7; Path = $tmp/export; Pseudo = /export; FSAL { Name = VFS; } }
+CONF
+# Its /run is private: rpcbind wants a socket there.
+ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind
+    rpcbind -w -f & echo \$! >$tmp/rpcbind.pid; exec sleep 1000" &
+holder=$!
+start() {
+    nsenter -t $holder -m -n ganesha.nfsd -F -f "$tmp/conf" -L "$tmp/log" -p "$tmp/ganesha.pid" \
+        -N NIV_EVENT &
+    server=$!
+    for _ in $(seq 60); do
+        ip netns exec $ns ss -ltn | grep -q ':2049 ' && return
+        sleep 0.25
+    done
+    fault "the server does not start"
+}
+sleep 1
+start
