@@ -2,7 +2,7 @@
 #include "cmd/network.h"
 
 #include "base/fail.h"
-#include "base/file.h"
+#include "cmd/arguments.h"
 
 #include <errno.h>
 
@@ -42,7 +42,5 @@ int network_choose(const struct network_settings *settings, const char *shuffle,
     if (!settings->data)
         return fail(EINVAL, "--data PATH: which data set?");
     code = set_texts(settings, shuffle, job);
-    if (code == 0 && !file_exists(job->data))
-        code = fail(ENOENT, "--data: %s does not exist", job->data);
-    return code;
+    return code ? code : arguments_check_data(job->data);
 }

@@ -15,13 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t RETRY_NS = 200000000, FIRST_NS = 5000000000;
+static const uint64_t RETRY_NS = 200000000, FIRST_NS = 5000000000, SILENT_NS = 1000000000;
 static const int TICK_MS = 100;
 static const char scheme[] = "nfs://";
 
 struct known {
     struct nfs_place place;
     struct nfs_link *idle;
+    bool is_silent; /* the last wait for it was in vain */
     struct known *next;
 };
 
@@ -59,6 +60,13 @@ static void disconnect(struct nfs_link *link)
     link->context = NULL;
 }
 
+static void note_silence(const struct nfs_place *place, bool is_silent)
+{
+    pthread_mutex_lock(&lock);
+    ((struct known *)(uintptr_t)place)->is_silent = is_silent; /* its first member */
+    pthread_mutex_unlock(&lock);
+}
+
 int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadline_ns)
 {
     while (!call->done) {
@@ -72,6 +80,7 @@ int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadlin
         }
         if (!call->done && clock_now_ns() > deadline_ns) {
             disconnect(link);
+            note_silence(link->place, true);
             return -ETIMEDOUT;
         }
     }
@@ -133,7 +142,11 @@ int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nf
     struct nfs_link *link = known->idle;
     if (link)
         known->idle = link->next;
+    bool is_silent = known->is_silent;
     pthread_mutex_unlock(&lock);
+    /* Tidying up at a server that is gone must not take as long again. */
+    if (is_silent && deadline_ns > clock_now_ns() + SILENT_NS)
+        deadline_ns = clock_now_ns() + SILENT_NS;
     *taken = link;
     if (link)
         return 0;
@@ -149,6 +162,7 @@ int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nf
         disconnect(link);
         if (is_refusal(code) || code == -ENOMEM || clock_now_ns() + RETRY_NS > deadline_ns) {
             *taken = NULL;
+            note_silence(place, !is_refusal(code));
             free(link);
             return fail(is_refusal(code) ? code : EHOSTUNREACH, "nfs://%s%s cannot be reached: %s",
                         place->server, place->folder, text);
@@ -162,6 +176,7 @@ void nfs_link_give(struct nfs_link *link)
     struct known *known = (struct known *)(uintptr_t)link->place;
 
     pthread_mutex_lock(&lock);
+    known->is_silent = false; /* it came back from use in working order */
     link->next = known->idle;
     known->idle = link;
     pthread_mutex_unlock(&lock);

@@ -15,12 +15,12 @@
 enum { INSPECT_SHOWN = 8, INSPECT_NAME_BYTES = 64 };
 
 struct inspect_job {
-    const char *path; /* borrowed */
-    char *format;     /* "auto" or NAME[:OPTIONS] */
-    uint64_t samples; /* how many records to look into */
+    const char *path;       /* borrowed */
+    char *format;           /* "auto" or NAME[:OPTIONS] */
+    uint64_t samples;       /* how many records to look into */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
-    uint64_t shown;   /* of the first records, at most INSPECT_SHOWN */
-    char *json;       /* for the command that calls */
+    uint64_t shown;         /* of the first records, at most INSPECT_SHOWN */
+    char *json;             /* for the command that calls */
 };
 
 extern const struct option_spec inspect_options[]; /* of a struct inspect_job */

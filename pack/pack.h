@@ -27,8 +27,8 @@ struct pack_job {
     uint64_t shuffle; /* seed of the order; 0: as the source has it */
     uint64_t limit;   /* the first so many samples of the source; 0: all */
     uint64_t quality;
-    int on_error; /* enum pack_on_error: a damaged sample ends it, or is left out */
-    bool force;   /* replace the data set that is there */
+    int on_error;           /* enum pack_on_error: a damaged sample ends it, or is left out */
+    bool force;             /* replace the data set that is there */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
 };
 

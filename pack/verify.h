@@ -13,12 +13,12 @@
 #include <stdint.h>
 
 struct verify_job {
-    const char *path; /* borrowed */
-    char *format;     /* "auto" or NAME[:OPTIONS] */
-    bool decode;      /* whole images, not only their headers */
-    uint64_t threads; /* 0: one a CPU */
+    const char *path;       /* borrowed */
+    char *format;           /* "auto" or NAME[:OPTIONS] */
+    bool decode;            /* whole images, not only their headers */
+    uint64_t threads;       /* 0: one a CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
-    char *json;       /* for the command that calls */
+    char *json;             /* for the command that calls */
 };
 
 extern const struct option_spec verify_options[]; /* of a struct verify_job */

@@ -109,6 +109,8 @@ int witness_evict(struct witness *witness)
 {
     struct evict_figures figures;
 
+    if (!store_is_local(witness->catalog->root))
+        return 0; /* not in this machine's cache */
     return evict_files(witness->paths, witness->catalog->shard_count, true,
                        witness->job->drop_timeout_ns, NULL, &figures);
 }

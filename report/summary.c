@@ -247,8 +247,9 @@ static void make_advice(const struct result *result, struct summary *summary)
     bool from_storage = summary->device_known &&
                         (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
     if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD && !from_storage)
-        advise(summary, "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
-                        "and --server-drop-cmd for a server, for storage alone");
+        advise(summary,
+               "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
+               "and --server-drop-cmd for a server, for storage alone");
     if (summary->runs >= 2 && median > 0 &&
         (summary->samples_per_s.high - summary->samples_per_s.low) / median > SPREAD_MAX)
         advise(summary,
