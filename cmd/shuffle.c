@@ -37,10 +37,6 @@ struct shuffle_settings {
     char *plot, *json;
 };
 
-static const char *const partition_names[] = {"disjoint",   "sticky",  "shards",
-                                              "replicated", "elastic", NULL};
-static const char *const remainder_names[] = {"uneven", "pad", "drop", NULL};
-
 /* clang-format off: a row each */
 #define FIELD(field) .offset = offsetof(struct shuffle_settings, field)
 static const struct option_spec shuffle_options[] = {
@@ -63,7 +59,8 @@ static const struct option_spec shuffle_options[] = {
     {"ranks", 0, OPTION_TEXT, FIELD(ranks), .fallback = "1", .metavar = "LIST",
      .summary = "numbers of ranks, with commas"},
     {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
-     .choices = remainder_names, .summary = "what is done when samples cannot be dealt evenly"},
+     .choices = plan_remainder_names,
+     .summary = "what is done when samples cannot be dealt evenly"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples in a batch of one rank"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "2", .minimum = 1, .maximum = 1000,
@@ -133,8 +130,8 @@ static int parse_partitions(struct survey *survey)
 
     while (code == 0 && (part = strsep(&cursor, ","))) {
         bool found = false;
-        for (int i = 0; partition_names[i]; i++)
-            if (strcmp(part, partition_names[i]) == 0 || strcmp(part, "all") == 0)
+        for (int i = 0; plan_partition_names[i]; i++)
+            if (strcmp(part, plan_partition_names[i]) == 0 || strcmp(part, "all") == 0)
                 survey->partitions[i] = found = true;
         if (!found)
             code = fail(EINVAL,
@@ -183,18 +180,10 @@ static int open_catalog(struct survey *survey)
                                          (uint32_t)settings->sample_bytes, 0);
         return survey->catalog ? 0 : -EINVAL;
     }
-    const char *name = settings->format;
-    int code = arguments_check_data(settings->data);
-    if (code)
-        return code;
-    if (strcmp(name, "auto") == 0) {
-        const struct plugin *plugin = format_detect(settings->data);
-        if (!plugin)
-            return -EINVAL;
-        name = plugin->name;
-    }
     const struct format_scan scan = {.progress = show_indexing, .progress_context = &survey->line};
-    code = plugin_choose("format", format_registry, name, &survey->format);
+    int code = arguments_check_data(settings->data);
+    if (code == 0)
+        code = format_choose(settings->format, settings->data, &survey->format);
     if (code == 0)
         code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
     line_clear(&survey->line);
@@ -232,7 +221,7 @@ static int add_panel(struct survey *survey, const struct row *row)
         .classes = (uint32_t)survey->settings->classes,
     };
     snprintf(panel->title, sizeof panel->title, "%s, %s, %u rank%s", row->shuffle,
-             partition_names[row->partition], row->ranks, row->ranks == 1 ? "" : "s");
+             plan_partition_names[row->partition], row->ranks, row->ranks == 1 ? "" : "s");
     return 0;
 }
 
@@ -307,7 +296,7 @@ static int look_at(struct survey *survey, struct row *row)
             .context = survey,
         };
         snprintf(text, sizeof text, "%s, %s, %u ranks", row->shuffle,
-                 partition_names[row->partition], row->ranks);
+                 plan_partition_names[row->partition], row->ranks);
         line_show(&survey->line, text);
         code = quality_measure(&terms, &row->quality);
         line_clear(&survey->line);
@@ -333,7 +322,8 @@ static int look_at(struct survey *survey, struct row *row)
 static void print_heading(const struct survey *survey, enum plan_partition partition,
                           uint32_t ranks)
 {
-    printf("\npartition %s, %u rank%s\n", partition_names[partition], ranks, ranks == 1 ? "" : "s");
+    printf("\npartition %s, %u rank%s\n", plan_partition_names[partition], ranks,
+           ranks == 1 ? "" : "s");
     printf("%-21s%7s%7s%7s%5s%8s%10s%9s%5s%11s%s\n", "", "labels", "shards", "same", "kept",
            "missing", "again", "KiB/read", "amp.", "buffer",
            survey->settings->measure ? "     MiB/s" : "");
@@ -379,7 +369,7 @@ static json_t *row_json(const struct survey *survey, const struct row *row)
     const struct quality *q = &row->quality;
     json_t *object =
         json_pack("{s:o, s:s, s:I}", "shuffle", json_file_text(row->shuffle), "partition",
-                  partition_names[row->partition], "ranks", (json_int_t)row->ranks);
+                  plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks);
     const struct {
         const char *key;
         double value;
@@ -465,7 +455,7 @@ static int look_at_all(struct survey *survey)
     }
     if (!survey->rows)
         print_set(survey);
-    for (int partition = 0; partition_names[partition]; partition++) {
+    for (int partition = 0; plan_partition_names[partition]; partition++) {
         if (!survey->partitions[partition])
             continue;
         for (size_t r = 0; r < survey->rank_count; r++) {

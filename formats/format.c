@@ -56,6 +56,16 @@ const struct plugin *format_detect(const char *path)
     return best;
 }
 
+int format_choose(const char *text, const char *path, struct plugin_choice *choice)
+{
+    const struct plugin *detected = NULL;
+
+    *choice = (struct plugin_choice){0};
+    if (strcmp(text, "auto") == 0 && !(detected = format_detect(path)))
+        return -EINVAL;
+    return plugin_choose("format", format_registry, detected ? detected->name : text, choice);
+}
+
 /* One number for the settings, so that a sidecar made with others is not used. */
 static uint64_t settings_key(const struct plugin_choice *format)
 {

@@ -65,6 +65,10 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
 /* The most certain format for path. NULL with a reason. */
 const struct plugin *format_detect(const char *path);
 
+/* The format that text names ("NAME[:OPTIONS]"), or with "auto" the most certain one for path. 0 or
+ * a negative errno. Release the choice after either. */
+int format_choose(const char *text, const char *path, struct plugin_choice *choice);
+
 /* Catalog of a data set: from its sidecar when that is fresh, else by indexing (and a new sidecar
  * when use_sidecar). 0 or a negative errno. */
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,

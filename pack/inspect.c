@@ -45,17 +45,10 @@ struct inspect {
 static int open_catalog(struct inspect *inspect, const struct inspect_observer *observer)
 {
     const struct inspect_job *job = inspect->job;
-    const char *text = job->format;
     struct format_scan scan = {.progress = observer ? observer->progress : NULL,
                                .progress_context = observer ? observer->context : NULL};
+    int code = format_choose(job->format, job->path, &inspect->format);
 
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(job->path);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    int code = plugin_choose("format", format_registry, text, &inspect->format);
     if (code)
         return code;
     code = format_catalog_kept(&inspect->format, job->path, &inspect->catalog);

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 struct dataset_settings {
     char *format; /* first: origin_open() sets it */
@@ -58,20 +57,13 @@ static int dataset_open(void *state, const void *settings, const char *path,
                         const struct origin_site *site, struct origin_traits *traits)
 {
     const struct dataset_settings *asked = settings;
-    const char *text = asked->format;
     struct dataset *dataset = state;
     struct format_scan scan = {.progress = site->progress,
                                .progress_context = site->progress_context,
                                .fault = site->skip ? skip_fault : NULL,
                                .fault_context = traits};
+    int code = format_choose(asked->format, path, &dataset->format);
 
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(path);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    int code = plugin_choose("format", format_registry, text, &dataset->format);
     /* An index that is there is used; none is left in a folder that is only read. */
     if (code == 0 && format_catalog_kept(&dataset->format, path, &dataset->catalog))
         code = format_catalog(&dataset->format, path, false, &scan, &dataset->catalog);

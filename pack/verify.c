@@ -322,19 +322,12 @@ static int check_all(struct verify *verify)
 static int open_catalog(struct verify *verify)
 {
     const struct verify_job *job = verify->job;
-    const char *text = job->format;
     const struct format_scan scan = {.fault = index_fault,
                                      .fault_context = verify,
                                      .progress = tell_index,
                                      .progress_context = verify};
+    int code = format_choose(job->format, job->path, &verify->format);
 
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(job->path);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    int code = plugin_choose("format", format_registry, text, &verify->format);
     if (code == 0)
         code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
     if (code == 0) {

@@ -23,15 +23,8 @@ static int describe_decoder(struct feed *feed, const char *text, enum feed_use u
 
 static int find_catalog(struct feed *feed)
 {
-    const char *text = feed->job.format;
+    int code = format_choose(feed->job.format, feed->job.data, &feed->plugins.format);
 
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(feed->job.data);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    int code = plugin_choose("format", format_registry, text, &feed->plugins.format);
     return code ? code
                 : format_catalog(&feed->plugins.format, feed->job.data, true,
                                  &(struct format_scan){0}, &feed->catalog);

@@ -16,9 +16,6 @@
 
 static const char *const drop_choices[] = {"no", "yes", "strict", NULL};
 static const char *const error_choices[] = {"stop", "skip", NULL};
-static const char *const partition_choices[] = {"disjoint",   "sticky",  "shards",
-                                                "replicated", "elastic", NULL};
-static const char *const remainder_choices[] = {"uneven", "pad", "drop", NULL};
 
 /* clang-format off */
 #define FIELD(field) .offset = offsetof(struct job, field)
@@ -68,9 +65,9 @@ const struct option_spec job_options[] = {
     {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
      .summary = "which of them this one is, from 0"},
     {"partition", 0, OPTION_CHOICE, FIELD(partition), .fallback = "disjoint",
-     .choices = partition_choices, .summary = "how samples are dealt to ranks"},
+     .choices = plan_partition_names, .summary = "how samples are dealt to ranks"},
     {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
-     .choices = remainder_choices,
+     .choices = plan_remainder_names,
      .summary = "what is done when they cannot be dealt evenly"},
 
     {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",

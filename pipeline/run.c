@@ -63,20 +63,6 @@ static void tell_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
                                .elapsed_ns = clock_now_ns() - execution->phase_start_ns});
 }
 
-static int choose_format(struct execution *execution)
-{
-    const struct job *job = execution->job;
-    const char *text = job->format;
-
-    if (strcmp(text, "auto") == 0) {
-        const struct plugin *format = format_detect(job->data);
-        if (!format)
-            return -EINVAL;
-        text = format->name;
-    }
-    return plugin_choose("format", format_registry, text, &execution->plugins.format);
-}
-
 /* The index of compressed shards is of the inflated stream, which one reader alone can serve. */
 static int check_compressed(struct execution *execution)
 {
@@ -98,7 +84,8 @@ static int load_catalog(struct execution *execution)
     struct format_scan scan = {.progress = tell_index, .progress_context = execution};
 
     enter(execution, RUN_INDEX);
-    int code = choose_format(execution);
+    int code =
+        format_choose(execution->job->format, execution->job->data, &execution->plugins.format);
     if (code == 0)
         code = format_catalog(&execution->plugins.format, execution->job->data, true, &scan,
                               &execution->catalog);

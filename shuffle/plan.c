@@ -9,6 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+const char *const plan_partition_names[] = {"disjoint",   "sticky",  "shards",
+                                            "replicated", "elastic", NULL};
+const char *const plan_remainder_names[] = {"uneven", "pad", "drop", NULL};
+
 int plan_open(struct plan *plan, const struct plugin_choice *choice, const struct plan_scope *scope)
 {
     *plan = (struct plan){.ops = (const struct shuffle_ops *)(const void *)choice->plugin,

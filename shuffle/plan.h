@@ -40,6 +40,9 @@ enum plan_remainder {
     PLAN_DROP,   /* the rest is left out this epoch */
 };
 
+/* In the order of the enums, with NULL at the end. */
+extern const char *const plan_partition_names[], *const plan_remainder_names[];
+
 /* What a strategy may know of the data set and of the job. */
 struct plan_scope {
     const struct catalog *catalog; /* records, shards and sizes; never contents */
