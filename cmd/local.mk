@@ -20,7 +20,8 @@ iobench_SOURCES = cmd/main.c \
 	cmd/manual.c cmd/manual.h \
 	cmd/outputs.c cmd/outputs.h \
 	cmd/pack.c \
-	cmd/shuffle.c cmd/shuffle_plot.c cmd/shuffle_plot.h \
+	cmd/shuffle.c cmd/shuffle.h cmd/shuffle_measure.c cmd/shuffle_report.c \
+	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
 	cmd/run.c \

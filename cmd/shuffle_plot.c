@@ -2,42 +2,53 @@
 #include "cmd/shuffle_plot.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 #include "report/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SIDE = 160, WIDE = 384, GAP = 24, TITLE = 18, CHART = 360 };
+/* Pixels. A cell of the page holds the two pictures of an order; two cells stand side by side. */
+enum {
+    SIDE = 160,
+    WIDE = 320,
+    GAP = 24,
+    TITLE = 18,
+    CELL_WIDTH = WIDE + SIDE + 2 * GAP,
+    CELL_HEIGHT = TITLE + SIDE + GAP,
+    PAGE = 2 * CELL_WIDTH + GAP,
+    SHADES = 5,
+};
+
+/* The chart: its frame, of which the right part is for names. */
+enum { LEFT = 70, CHART_WIDTH = PAGE - LEFT - GAP, CHART = 400, NAMES = 170, NAME_HEIGHT = 13 };
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The column of a label: its own, or one for several labels. */
+static uint32_t column_of(const struct plot_panel *panel, uint32_t label, uint32_t columns)
+{
+    return (uint32_t)((uint64_t)label * least(panel->classes, columns) / panel->classes);
+}
 
 void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label)
 {
-    const uint64_t batches = panel->draws / panel->batch_size;
-    const uint64_t batch = draw / panel->batch_size;
-    const uint64_t step = batches > PLOT_BATCHES ? batches / PLOT_BATCHES : 1;
-    const uint64_t stride = panel->draws > PLOT_POINTS ? panel->draws / PLOT_POINTS : 1;
+    const uint64_t batches = (panel->draws + panel->batch_size - 1) / panel->batch_size;
+    const uint64_t batch = draw / panel->batch_size, row = batch * PLOT_BATCHES / batches;
 
-    if (batch % step == 0 && batch / step < PLOT_BATCHES)
-        panel->labels[batch / step][(uint64_t)label * PLOT_LABELS / panel->classes]++;
-    if (draw > 0 && draw % stride == 0 && panel->point_count < PLOT_POINTS) {
-        uint16_t *point = panel->points[panel->point_count++];
-        point[0] = (uint16_t)((uint64_t)panel->last_label * 1000 / panel->classes);
-        point[1] = (uint16_t)((uint64_t)label * 1000 / panel->classes);
-    }
+    /* The first batch of each sixteenth of the epoch. */
+    if (row < PLOT_BATCHES && (batch == 0 || (batch - 1) * PLOT_BATCHES / batches != row))
+        panel->labels[row][column_of(panel, label, PLOT_LABELS)]++;
+    if (draw > 0)
+        panel->neighbours[column_of(panel, label, PLOT_NEIGHBOURS)]
+                         [column_of(panel, panel->last_label, PLOT_NEIGHBOURS)]++;
     panel->last_label = label;
-}
-
-bool plot_on_front(const struct plot_panel *panels, size_t count, size_t index)
-{
-    const struct plot_panel *panel = &panels[index];
-
-    for (size_t i = 0; i < count; i++)
-        if (panels[i].randomness >= panel->randomness &&
-            panels[i].bytes_per_s >= panel->bytes_per_s &&
-            (panels[i].randomness > panel->randomness ||
-             panels[i].bytes_per_s > panel->bytes_per_s))
-            return false;
-    return panel->bytes_per_s > 0;
 }
 
 /* Titles hold what a user typed. */
@@ -58,90 +69,226 @@ static void write_frame(FILE *svg, double x, double y, double width, double heig
     fprintf(svg, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", x, y, width, height);
 }
 
-/* A row a batch; the taller a stroke, the more of the batch is of those labels. */
+/* From 0, nothing, to SHADES: eight times `even`, the count if all cells had as many. */
+static int shade_of(uint32_t count, double even)
+{
+    return (int)fmin(ceil(count / even / 8 * SHADES), SHADES);
+}
+
+/* Counts as a map of rows of SIDE in all; stride: from one row of cells to the next. */
+static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t columns,
+                      uint32_t stride, double even, double x, double y, double width)
+{
+    const double row_height = (double)SIDE / rows, cell_width = width / columns;
+
+    write_frame(svg, x, y, width, SIDE);
+    for (int shade = 1; shade <= SHADES; shade++) {
+        fprintf(svg, "<path stroke-width=\"%.2f\" stroke-opacity=\"%.2f\" d=\"", row_height,
+                (double)shade / SHADES);
+        for (uint32_t row = 0; row < rows; row++)
+            for (uint32_t column = 0, run; column < columns; column += run) {
+                const uint32_t *cell = cells + (size_t)row * stride + column;
+                for (run = 0; column + run < columns && shade_of(cell[run], even) == shade; run++)
+                    ;
+                if (run)
+                    fprintf(svg, "M%.1f %.1fh%.1f", x + column * cell_width,
+                            y + (row + 0.5) * row_height, run * cell_width);
+                else
+                    run = 1;
+            }
+        fputs("\"/>\n", svg);
+    }
+}
+
+/* The first batch on top. */
 static void write_labels(FILE *svg, const struct plot_panel *panel, double x, double y)
 {
-    const double row = (double)SIDE / PLOT_BATCHES, column = (double)WIDE / PLOT_LABELS;
+    const uint32_t columns = least(panel->classes, PLOT_LABELS);
 
-    write_frame(svg, x, y, WIDE, SIDE);
-    fprintf(svg, "<path stroke-width=\"%g\" d=\"", column);
-    for (int batch = 0; batch < PLOT_BATCHES; batch++)
-        for (int label = 0; label < PLOT_LABELS; label++) {
-            double share = (double)panel->labels[batch][label] / panel->batch_size;
-            if (share > 0)
-                fprintf(svg, "M%.1f %.1fv-%.1f", x + (label + 0.5) * column, y + (batch + 1) * row,
-                        (share < 0.05 ? 0.15 + 14 * share : 0.85 + 0.15 * share) * row);
+    write_map(svg, panel->labels[0], PLOT_BATCHES, columns, PLOT_LABELS,
+              (double)panel->batch_size / columns, x, y, WIDE);
+}
+
+static void write_neighbours(FILE *svg, const struct plot_panel *panel, double x, double y)
+{
+    const uint32_t side = least(panel->classes, PLOT_NEIGHBOURS);
+
+    write_map(svg, panel->neighbours[0], side, side, PLOT_NEIGHBOURS,
+              (double)panel->draws / side / side, x, y, SIDE);
+}
+
+/* ---- randomness against throughput ---- */
+
+struct name {
+    double x, y, width; /* its left end, its base line */
+};
+
+/* 1, 2 or 5 times a power of ten, so that up to eight of them fit. */
+static double nice_step(double most)
+{
+    const double power = pow(10, floor(log10(most / 8)));
+    const double parts = most / 8 / power;
+
+    return power * (parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 5 ? 5 : 10);
+}
+
+static double chart_x(double randomness)
+{
+    return LEFT + randomness * (CHART_WIDTH - NAMES);
+}
+
+static double chart_y(double top, double most, double bytes_per_s)
+{
+    return top + CHART - bytes_per_s / most * (CHART - 20);
+}
+
+static void write_axes(FILE *svg, double top, double most)
+{
+    const double mib = most / (1 << 20), step = nice_step(mib);
+    char text[32];
+
+    write_frame(svg, LEFT, top, CHART_WIDTH, CHART);
+    for (double value = 0; value <= mib; value += step) {
+        const double y = chart_y(top, mib, value);
+        fprintf(svg, "<path stroke=\"#ddd\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, CHART_WIDTH);
+        snprintf(text, sizeof text, "%g", value);
+        write_text(svg, 24, y + 4, text);
+    }
+    for (int quarter = 0; quarter <= 4; quarter++) {
+        const double x = chart_x(quarter / 4.0);
+        fprintf(svg, "<path stroke=\"#ddd\" d=\"M%.1f %.1fv%d\"/>\n", x, top, CHART);
+        snprintf(text, sizeof text, "%g", quarter / 4.0);
+        write_text(svg, x - 8, top + CHART + 15, text);
+    }
+    write_text(svg, GAP, top - 8, "MiB/s, read cold by one rank");
+    write_text(
+        svg, LEFT, top + CHART + 32,
+        "randomness: distinct labels in a batch over those of a draw at random. Filled, with a "
+        "line: the Pareto front. Dashed: not proven cold");
+}
+
+/* Where names meet, the lower one gives way. */
+static struct name place_name(const struct name *names, size_t count, struct name name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fabs(names[i].y - name.y) < NAME_HEIGHT - 0.5 && name.x < names[i].x + names[i].width &&
+            names[i].x < name.x + name.width) {
+            name.y = names[i].y + NAME_HEIGHT;
+            i = (size_t)-1; /* look at all of them again */
+        }
+    return name;
+}
+
+static int compare_speed(const void *a, const void *b)
+{
+    const struct plot_panel *x = *(struct plot_panel *const *)a,
+                            *y = *(struct plot_panel *const *)b;
+
+    return (x->bytes_per_s < y->bytes_per_s) - (x->bytes_per_s > y->bytes_per_s);
+}
+
+/* From the fastest down: then names that give way move into free space. */
+static void write_chart(FILE *svg, const struct plot_panel **panels, size_t count, double top,
+                        struct name *names)
+{
+    const double most = panels[0]->bytes_per_s;
+    const char *move = "M";
+
+    write_axes(svg, top, most);
+    fputs("<path stroke=\"#abc\" d=\"", svg);
+    for (size_t i = 0; i < count; i++)
+        if (panels[i]->on_front) {
+            fprintf(svg, "%s%.1f %.1f", move, chart_x(panels[i]->randomness),
+                    chart_y(top, most, panels[i]->bytes_per_s));
+            move = "L";
         }
     fputs("\"/>\n", svg);
-}
-
-static void write_points(FILE *svg, const struct plot_panel *panel, double x, double y)
-{
-    write_frame(svg, x, y, SIDE, SIDE);
-    fputs("<path stroke-width=\"1.5\" d=\"", svg);
-    for (uint32_t i = 0; i < panel->point_count; i++)
-        fprintf(svg, "M%.1f %.1fh1.5", x + panel->points[i][0] * SIDE / 1000.0,
-                y + SIDE - panel->points[i][1] * SIDE / 1000.0);
-    fputs("\"/>\n", svg);
-}
-
-static void write_chart(FILE *svg, const struct plot_panel *panels, size_t count, double y)
-{
-    const double width = GAP + WIDE + SIDE;
-    double most = 0;
-    char text[200];
-
-    for (size_t i = 0; i < count; i++)
-        most = panels[i].bytes_per_s > most ? panels[i].bytes_per_s : most;
-    snprintf(text, sizeof text,
-             "randomness (labels a batch over a random draw, to the right 1) against cold "
-             "throughput (up to %.0f MiB/s); filled: Pareto front",
-             most / (1 << 20));
-    write_text(svg, GAP, y - 5, text);
-    write_frame(svg, GAP, y, width, CHART);
     for (size_t i = 0; i < count; i++) {
-        const struct plot_panel *panel = &panels[i];
-        const double right = GAP + panel->randomness * (width - 90);
-        const double up = y + CHART - panel->bytes_per_s / most * (CHART - 20);
-        if (panel->bytes_per_s <= 0)
+        const double x = chart_x(panels[i]->randomness);
+        const double y = chart_y(top, most, panels[i]->bytes_per_s);
+        names[i] = place_name(names, i,
+                              (struct name){x + 9, y + 4, 6.3 * (double)strlen(panels[i]->title)});
+        fprintf(svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"%s%s/>\n", x, y,
+                panels[i]->on_front ? " fill=\"#136\"" : "",
+                panels[i]->verified ? "" : " stroke-dasharray=\"2 2\"");
+        if (names[i].y > y + NAME_HEIGHT)
+            fprintf(svg, "<path stroke=\"#bbb\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x + 4, y,
+                    names[i].x - 2, names[i].y - 4);
+        write_text(svg, names[i].x, names[i].y, panels[i]->title);
+    }
+}
+
+/* A chart of the panels that were read, if any. */
+static int write_front(FILE *svg, const struct plot_panel *panels, size_t count)
+{
+    const struct plot_panel **read = memory_array(count, sizeof *read);
+    struct name *names = memory_array(count, sizeof *names);
+    size_t used = 0;
+    int code = read && names ? 0 : -ENOMEM;
+
+    for (size_t i = 0; code == 0 && i < count; i++)
+        if (panels[i].title[0] && panels[i].bytes_per_s > 0)
+            read[used++] = &panels[i];
+    if (used) {
+        qsort(read, used, sizeof *read, compare_speed);
+        write_chart(svg, read, used, GAP + TITLE, names);
+    }
+    free(read);
+    free(names);
+    return code;
+}
+
+/* ---- the page ---- */
+
+static void write_cells(FILE *svg, const struct plot_panel *panels, size_t count, double top)
+{
+    size_t cell = 0;
+
+    write_text(
+        svg, GAP, top,
+        "Left: labels of 16 batches, the first of the epoch on top. Right: the label of a sample, "
+        "and below that of the next one. Pale: as many as everywhere; dark: eight times as many");
+    top += 2 * TITLE;
+    for (size_t i = 0; i < count; i++) {
+        if (!panels[i].title[0])
             continue;
-        fprintf(svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" %s/>\n", right, up,
-                plot_on_front(panels, count, i) ? "fill=\"#136\"" : "");
-        write_text(svg, right + 7, up + 4, panel->title);
+        const double x = GAP + (double)(cell % 2) * CELL_WIDTH;
+        const double y = top + (double)(cell / 2) * CELL_HEIGHT;
+        write_text(svg, x, y - 5, panels[i].title);
+        write_labels(svg, &panels[i], x, y);
+        write_neighbours(svg, &panels[i], x + GAP + WIDE, y);
+        cell++;
     }
 }
 
 int plot_write(const char *path, const struct plot_panel *panels, size_t count)
 {
     char *text = NULL;
-    size_t bytes = 0;
+    size_t bytes = 0, cells = 0;
     FILE *svg = open_memstream(&text, &bytes);
-    bool measured = false;
+    double top = GAP;
 
     if (!svg)
         return fail(errno, "%s: out of memory", path);
-    for (size_t i = 0; i < count; i++)
-        measured = measured || panels[i].bytes_per_s > 0;
-    const double below = (double)count * (TITLE + SIDE + GAP) + GAP;
+    for (size_t i = 0; i < count; i++) {
+        cells += panels[i].title[0] != '\0';
+        if (panels[i].bytes_per_s > 0)
+            top = TITLE + CHART + 3 * GAP + TITLE;
+    }
     fprintf(svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%g\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<g font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
             "<g fill=\"none\" stroke=\"#136\">\n"
             "<style>text{fill:#222;stroke:none}rect{stroke:#bbb}</style>\n",
-            3 * GAP + WIDE + SIDE, below + (measured ? CHART + TITLE + GAP : 0));
-    for (size_t i = 0; i < count; i++) {
-        const double y = GAP + (double)i * (TITLE + SIDE + GAP) + TITLE;
-        write_text(svg, GAP, y - 5, panels[i].title);
-        write_text(svg, 2 * GAP + WIDE, y - 5, "next label over label");
-        write_labels(svg, &panels[i], GAP, y);
-        write_points(svg, &panels[i], 2 * GAP + WIDE, y);
-    }
-    if (measured)
-        write_chart(svg, panels, count, below + TITLE);
+            PAGE, top + 2 * TITLE + (double)((cells + 1) / 2) * CELL_HEIGHT);
+    int code = write_front(svg, panels, count);
+    write_cells(svg, panels, count, top);
     fputs("</g></g></svg>\n", svg);
-    int code =
-        fclose(svg) ? fail(errno, "%s: out of memory", path) : report_write_file(path, text, bytes);
+    if (fclose(svg) && code == 0)
+        code = fail(errno, "%s: out of memory", path);
+    if (code == 0)
+        code = report_write_file(path, text, bytes);
     free(text);
     return code;
 }

@@ -2,6 +2,7 @@
 libiobench_a_SOURCES += \
 	pack/cursor.c pack/cursor.h \
 	pack/inspect.c pack/inspect.h \
+	pack/labels.c pack/labels.h \
 	pack/lane.c pack/lane.h \
 	pack/manifest.c pack/manifest.h \
 	pack/origin.c pack/origin.h \

@@ -22,6 +22,7 @@ static int fill(struct catalog *catalog, uint64_t records, uint32_t record_bytes
     for (uint32_t s = 0; s < shards; s++) {
         struct shard *shard = &catalog->shards[s];
         const uint64_t end = (uint64_t)((unsigned __int128)records * (s + 1) / shards);
+        shard->label = -1;
         shard->first_record = record;
         shard->record_count = end - record;
         for (; record < end; record++) {

@@ -51,7 +51,7 @@ double quality_distinct_at_random(double classes, double batch)
     return classes * -expm1(batch * log1p(-1 / classes));
 }
 
-static uint32_t label_of(const struct quality_terms *terms, uint64_t record)
+uint32_t quality_label(const struct quality_terms *terms, uint64_t record)
 {
     if (terms->labels)
         return (uint32_t)terms->labels[record];
@@ -69,7 +69,7 @@ static void measure_draw(struct measuring *m, uint64_t record, uint64_t epoch)
 {
     const struct catalog *catalog = m->terms->scope.catalog;
     const struct extent *extent = catalog_extent(catalog, record);
-    const uint32_t label = label_of(m->terms, record);
+    const uint32_t label = quality_label(m->terms, record);
     uint8_t *times = &m->times[epoch * catalog->record_count + record];
 
     if (m->last_label != UINT32_MAX) {
@@ -250,7 +250,7 @@ static int at_random(struct measuring *m)
     if (!frequency)
         return -ENOMEM;
     for (uint64_t i = 0; i < catalog->record_count; i++)
-        frequency[label_of(m->terms, i)]++;
+        frequency[quality_label(m->terms, i)]++;
     for (uint32_t label = 0; label < m->terms->classes; label++) {
         double share = (double)frequency[label] / records;
         m->quality->labels_at_random += -expm1(batch * log1p(-share));

@@ -9,10 +9,12 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
+#include "pack/labels.h"
 #include "pack/manifest.h"
 #include "pack/origin.h"
 #include "pack/pack.h"
 #include "pack/picture.h"
+#include "shuffle/outline.h"
 
 #include <errno.h>
 #include <string.h>
@@ -242,9 +244,30 @@ static void labels_ids_and_names_are_kept(void **unused)
     origin_close(&before);
 }
 
+static void labels_of_paths_are_numbered_without_gaps(void **unused)
+{
+    struct catalog *catalog = outline_create(6, 3, 100, 0);
+    static const int32_t want[] = {1, 1, 2, 2, 0, 0};
+    struct labels labels;
+
+    (void)unused;
+    assert_non_null(catalog);
+    assert_false(labels_in_paths(catalog));
+    catalog->shards[0].label = 40;
+    catalog->shards[1].label = 1000000;
+    catalog->shards[2].label = 7;
+    assert_true(labels_in_paths(catalog));
+    assert_int_equal(labels_read(NULL, catalog, NULL, NULL, &labels), 0);
+    assert_int_equal(labels.classes, 3);
+    assert_memory_equal(labels.of, want, sizeof want);
+    free(labels.of);
+    catalog_destroy(catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_of_paths_are_numbered_without_gaps),
         cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_each_layout),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a survey of orders says: tables, a chart of letters, JSON and CSV. */
+#include "cmd/shuffle.h"
+
+#include "base/bytes.h"
+#include "cmd/json_file.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHART_WIDTH = 64, CHART_HEIGHT = 14 };
+
+double shuffle_randomness(const struct shuffle_row *row)
+{
+    const double share = row->quality.labels_per_batch / row->quality.labels_at_random;
+
+    return share > 1 ? 1 : share;
+}
+
+static const char *labels_origin(const struct survey *survey)
+{
+    if (!survey->labels.of)
+        return "sorted";
+    return labels_in_paths(survey->catalog) ? "paths" : "records";
+}
+
+const char *shuffle_title(const struct survey *survey, const struct shuffle_row *row, char *text,
+                          size_t text_bytes)
+{
+    const struct shuffle_row *first = survey->rows, *last = first + survey->row_count - 1;
+
+    if (first->partition == last->partition && first->ranks == last->ranks)
+        snprintf(text, text_bytes, "%s", row->order);
+    else
+        snprintf(text, text_bytes, "%s, %s, %u rank%s", row->order,
+                 plan_partition_names[row->partition], row->ranks, row->ranks == 1 ? "" : "s");
+    return text;
+}
+
+/* ---- the table of qualities ---- */
+
+void shuffle_print_set(const struct survey *survey)
+{
+    const struct catalog *catalog = survey->catalog;
+    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32];
+
+    printf("%s records in %s shards, %s; %u classes, %s; batches of %llu\n",
+           words_count(catalog->record_count, records), words_count(catalog->shard_count, shards),
+           bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
+           survey->labels.of ? "as labelled" : "taken as sorted",
+           (unsigned long long)survey->settings->batch_size);
+}
+
+/* Of the first column. */
+static int order_width(const struct survey *survey)
+{
+    size_t width = 20;
+
+    for (size_t i = 0; i < survey->row_count; i++)
+        width = strlen(survey->rows[i].order) > width ? strlen(survey->rows[i].order) : width;
+    return (int)width + 1;
+}
+
+void shuffle_print_heading(const struct survey *survey, const struct shuffle_row *row)
+{
+    printf("\npartition %s, %u rank%s\n", plan_partition_names[row->partition], row->ranks,
+           row->ranks == 1 ? "" : "s");
+    printf("%-*s%7s%7s%7s%5s%8s%10s%9s%5s%11s\n", order_width(survey), "", "labels", "shards",
+           "same", "kept", "missing", "again", "KiB/read", "amp.", "buffer");
+}
+
+static const char *number(char *text, double value, const char *format)
+{
+    if (isnan(value))
+        return "-";
+    snprintf(text, 24, format, value);
+    return text;
+}
+
+void shuffle_print_row(const struct survey *survey, const struct shuffle_row *row)
+{
+    const struct quality *q = &row->quality;
+    const int width = order_width(survey);
+    char text[6][24], buffer[32], missing[WORDS_BYTES], again[WORDS_BYTES];
+
+    if (row->refused[0]) {
+        printf("%-*srefused: %s\n", width, row->order, row->refused);
+        return;
+    }
+    printf("%-*s%7s%7s%7s%5s%8s%10s%9s%5s%11s\n", width, row->order,
+           number(text[0], q->labels_per_batch, "%.1f"),
+           number(text[1], q->shards_per_batch, "%.1f"), number(text[2], q->same_label, "%.4f"),
+           number(text[3], q->retention, "%.2f"), words_count(q->missing, missing),
+           words_count(q->repeated, again), number(text[4], q->bytes_per_read / 1024, "%.1f"),
+           number(text[5], q->amplification, "%.2f"),
+           bytes_text(q->buffer_bytes, buffer, sizeof buffer));
+}
+
+void shuffle_print_legend(const struct survey *survey)
+{
+    const struct shuffle_row *row = survey->rows, *end = row + survey->row_count;
+
+    while (row < end && row->refused[0])
+        row++;
+    if (row == end)
+        return;
+    printf("\nA draw at random: %.1f labels and %.1f shards in a batch, the next label the same "
+           "with %.4f.\nkept: share of a rank's samples that it also had in the epoch before; "
+           "missing, again: records\nnever drawn and drawn twice in an epoch over all ranks; "
+           "amp.: bytes read over bytes used;\nbuffer: the most that one rank's order holds at "
+           "once.\n",
+           row->quality.labels_at_random, row->quality.shards_at_random,
+           row->quality.same_label_at_random);
+}
+
+/* ---- how fast they are ---- */
+
+/* A letter a row; a capital one stands on the Pareto front. */
+static char letter(const struct survey *survey, const struct shuffle_row *row)
+{
+    const char plain = (char)('a' + (row - survey->rows) % 26);
+
+    return row->speed.on_front ? (char)toupper(plain) : plain;
+}
+
+static void print_speed(const struct survey *survey, const struct shuffle_row *row, int width)
+{
+    const struct shuffle_speed *speed = &row->speed;
+    char title[160], samples[WORDS_BYTES], random[24];
+
+    if (row->refused[0])
+        return;
+    printf("%c %-*s", letter(survey, row), width, shuffle_title(survey, row, title, sizeof title));
+    if (speed->refused[0]) {
+        printf(" not read: %s\n", speed->refused);
+        return;
+    }
+    printf("%7s%10.1f%10.1f%10.1f%11s", number(random, shuffle_randomness(row), "%.3f"),
+           speed->bytes.median / (1 << 20), speed->bytes.minimum / (1 << 20),
+           speed->bytes.maximum / (1 << 20), words_rate(speed->samples.median, samples));
+    if (speed->cold_runs == speed->runs)
+        printf("  %u of %u\n", speed->cold_runs, speed->runs);
+    else
+        printf("  unverified: %s\n", speed->warm_reason);
+}
+
+/* A line of the chart without what is empty at its end. */
+static void print_cells(const char *cells)
+{
+    int width = CHART_WIDTH + 1;
+
+    while (width > 0 && cells[width - 1] == ' ')
+        width--;
+    printf(" |%.*s\n", width, cells);
+}
+
+static void print_chart(const struct survey *survey, double most)
+{
+    char cells[CHART_HEIGHT + 1][CHART_WIDTH + 1];
+
+    memset(cells, ' ', sizeof cells);
+    for (size_t i = 0; i < survey->row_count; i++) {
+        const struct shuffle_row *row = &survey->rows[i];
+        if (row->speed.runs == 0 || isnan(shuffle_randomness(row)))
+            continue;
+        const int up = (int)lround(row->speed.bytes.median / most * CHART_HEIGHT);
+        const int right = (int)lround(shuffle_randomness(row) * CHART_WIDTH);
+        char *cell = &cells[CHART_HEIGHT - up][right];
+        if (*cell == ' ' || row->speed.on_front)
+            *cell = letter(survey, row);
+    }
+    printf("\nMiB/s\n");
+    for (int line = 0; line <= CHART_HEIGHT; line++) {
+        if (line == 0 || line == CHART_HEIGHT)
+            printf("%7.0f", line ? 0 : most / (1 << 20));
+        else
+            printf("%7s", "");
+        print_cells(cells[line]);
+    }
+    printf("%7s +", "");
+    for (int column = 0; column <= CHART_WIDTH; column++)
+        putchar('-');
+    printf("\n%9s0%*s\n", "", CHART_WIDTH,
+           "randomness: labels a batch over those of a draw at random  1");
+}
+
+void shuffle_print_speeds(const struct survey *survey)
+{
+    char title[160];
+    double most = 0;
+    size_t width = 20;
+
+    for (size_t i = 0; i < survey->row_count; i++) {
+        size_t bytes = strlen(shuffle_title(survey, &survey->rows[i], title, sizeof title));
+        width = bytes > width ? bytes : width;
+    }
+    printf("\nRead cold by one rank, median of %llu round%s\n  %*s%7s%10s%10s%10s%11s"
+           "  %s\n",
+           (unsigned long long)survey->settings->runs,
+           survey->settings->runs == 1 ? "" : "s, alternating", (int)width, "", "random", "MiB/s",
+           "least", "most", "samples/s", "cold");
+    for (size_t i = 0; i < survey->row_count; i++) {
+        print_speed(survey, &survey->rows[i], (int)width);
+        most = fmax(most, survey->rows[i].speed.bytes.median);
+    }
+    if (most <= 0)
+        return;
+    print_chart(survey, most);
+    puts("Capital letters are the Pareto front: no other order is both as random and faster.");
+}
+
+/* ---- JSON and CSV ---- */
+
+static json_t *real_or_null(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static void add_speed(json_t *object, const struct shuffle_speed *speed)
+{
+    json_t *runs = json_array();
+
+    for (uint32_t i = 0; i < speed->runs; i++)
+        json_array_append_new(runs, json_real(speed->bytes_per_s[i]));
+    json_object_set_new(object, "bytes_per_s", real_or_null(speed->bytes.median));
+    json_object_set_new(object, "bytes_per_s_min", real_or_null(speed->bytes.minimum));
+    json_object_set_new(object, "bytes_per_s_max", real_or_null(speed->bytes.maximum));
+    json_object_set_new(object, "samples_per_s", real_or_null(speed->samples.median));
+    json_object_set_new(object, "runs", json_integer(speed->runs));
+    json_object_set_new(object, "cold_runs", json_integer(speed->cold_runs));
+    json_object_set_new(object, "unverified_reason",
+                        speed->warm_reason[0] ? json_file_text(speed->warm_reason) : json_null());
+    json_object_set_new(object, "not_read_reason",
+                        speed->refused[0] ? json_file_text(speed->refused) : json_null());
+    json_object_set_new(object, "on_front", json_boolean(speed->on_front));
+    json_object_set_new(object, "bytes_per_s_of_runs", runs);
+}
+
+static json_t *row_json(const struct survey *survey, const struct shuffle_row *row)
+{
+    const struct quality *q = &row->quality;
+    json_t *object =
+        json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_file_text(row->order), "partition",
+                  plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks,
+                  "labels_from", labels_origin(survey), "classes", (json_int_t)survey->classes);
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {
+        {"labels_per_batch", q->labels_per_batch},
+        {"labels_per_batch_at_random", q->labels_at_random},
+        {"shards_per_batch", q->shards_per_batch},
+        {"shards_per_batch_at_random", q->shards_at_random},
+        {"same_label_probability", q->same_label},
+        {"same_label_probability_at_random", q->same_label_at_random},
+        {"rank_retention", q->retention},
+        {"read_amplification", q->amplification},
+        {"bytes_per_read", q->bytes_per_read},
+        {"distance_between_reads_bytes", q->distance_bytes},
+    };
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"records_missing", q->missing},
+        {"draws_repeated", q->repeated},
+        {"draws", q->draws},
+        {"draws_of_poorest_rank", q->draws_least},
+        {"draws_of_richest_rank", q->draws_most},
+        {"buffer_bytes", q->buffer_bytes},
+        {"slots", q->slots},
+        {"state_bytes", q->state_bytes},
+        {"order_ns", q->begin_ns},
+    };
+
+    if (row->refused[0]) {
+        json_object_set_new(object, "refused", json_file_text(row->refused));
+        return object;
+    }
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        json_object_set_new(object, reals[i].key, real_or_null(reals[i].value));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
+    if (survey->settings->measure)
+        add_speed(object, &row->speed);
+    return object;
+}
+
+static void write_field(FILE *csv, const json_t *value)
+{
+    if (json_is_string(value)) {
+        fputc('"', csv);
+        for (const char *byte = json_string_value(value); *byte; byte++) {
+            if (*byte == '"')
+                fputc('"', csv);
+            fputc(*byte, csv);
+        }
+        fputc('"', csv);
+    } else if (json_is_integer(value)) {
+        fprintf(csv, "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        fprintf(csv, "%.9g", json_real_value(value));
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "true" : "false", csv);
+    }
+}
+
+/* A column a key that is no list: its name or its value. */
+static void write_line(FILE *csv, json_t *row, bool heading)
+{
+    const char *key, *comma = "";
+    json_t *value;
+
+    json_object_foreach(row, key, value)
+    {
+        if (json_is_array(value))
+            continue;
+        fputs(comma, csv);
+        comma = ",";
+        if (heading)
+            fputs(key, csv);
+        else
+            write_field(csv, value);
+    }
+    fputc('\n', csv);
+}
+
+/* Orders that were refused have no line. */
+static int write_csv(const char *path, json_t *rows)
+{
+    char *text = NULL;
+    size_t bytes, index;
+    FILE *csv = open_memstream(&text, &bytes);
+    bool heading = true;
+    json_t *row;
+
+    if (!csv)
+        return fail(ENOMEM, "out of memory");
+    json_array_foreach(rows, index, row)
+    {
+        if (json_object_get(row, "refused"))
+            continue;
+        if (heading)
+            write_line(csv, row, true);
+        heading = false;
+        write_line(csv, row, false);
+    }
+    fclose(csv);
+    int code = report_write_file(path, text, bytes);
+    free(text);
+    return code;
+}
+
+int shuffle_write_files(const struct survey *survey)
+{
+    json_t *rows = json_array();
+    int code = 0;
+
+    for (size_t i = 0; i < survey->row_count; i++)
+        json_array_append_new(rows, row_json(survey, &survey->rows[i]));
+    if (survey->settings->csv)
+        code = write_csv(survey->settings->csv, rows);
+    if (code == 0 && survey->settings->json)
+        code = json_file_write(survey->settings->json, json_incref(rows));
+    json_decref(rows);
+    return code;
+}
