@@ -32,3 +32,11 @@ EXTRA_DIST += bench/decode_peers.py bench/loaders.py
 noinst_PROGRAMS += bench/telemetry
 bench_telemetry_SOURCES = bench/telemetry.c
 bench_telemetry_LDADD = $(LIBIOBENCH_LIBS)
+
+if HAVE_DNNL
+noinst_PROGRAMS += bench/trainer
+bench_trainer_SOURCES = bench/trainer.c bench/convolutions.c bench/convolutions.h
+bench_trainer_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_SOURCE='"$(abs_top_srcdir)"'
+bench_trainer_LDADD = $(LIBIOBENCH_LIBS)
+endif
+EXTRA_DIST += bench/trainer_peer.py
