@@ -157,43 +157,55 @@ static int mpi_ready(void *state, uint64_t done)
     return code;
 }
 
-static int mpi_finish(void *state)
+/* All requests are done, or somebody is silent. Every call that waits for other ranks ends here. */
+static int wait_for(struct mpi_state *mpi, uint32_t count, MPI_Request *requests, const char *what)
 {
-    struct mpi_state *mpi = state;
     const uint64_t start_ns = clock_now_ns();
     int done = 0;
 
     while (!done) {
-        int code = check(MPI_Testall((int)mpi->started, mpi->requests, &done, MPI_STATUSES_IGNORE),
-                         "add up gradients");
+        int code = check(MPI_Testall((int)count, requests, &done, MPI_STATUSES_IGNORE), what);
         if (code)
             return code;
         if (!done && mpi->site.timeout_ns && clock_now_ns() - start_ns > mpi->site.timeout_ns)
-            return fail(ETIMEDOUT,
-                        "exchange mpi: rank %u waited %llu s for the gradients of another rank, "
-                        "which is silent",
-                        mpi->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000));
+            return fail(
+                ETIMEDOUT, "exchange mpi: rank %u waited %llu s to %s: another rank is silent",
+                mpi->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000), what);
         if (!done)
             sched_yield(); /* ranks may share CPUs */
     }
-    mpi->started = 0;
     return 0;
+}
+
+static int mpi_finish(void *state)
+{
+    struct mpi_state *mpi = state;
+    int code = wait_for(mpi, mpi->started, mpi->requests, "add up gradients");
+
+    mpi->started = 0;
+    return code;
 }
 
 static int mpi_sum(void *state, double *values, uint32_t count)
 {
     struct mpi_state *mpi = state;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = check(
+        MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_DOUBLE, MPI_SUM, mpi->ranks, &request),
+        "add up counts");
 
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_DOUBLE, MPI_SUM, mpi->ranks),
-                 "add up counts");
+    return code ? code : wait_for(mpi, 1, &request, "add up counts");
 }
 
 static int mpi_gather(void *state, double value, double *values)
 {
     struct mpi_state *mpi = state;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code =
+        check(MPI_Iallgather(&value, 1, MPI_DOUBLE, values, 1, MPI_DOUBLE, mpi->ranks, &request),
+              "gather times");
 
-    return check(MPI_Allgather(&value, 1, MPI_DOUBLE, values, 1, MPI_DOUBLE, mpi->ranks),
-                 "gather times");
+    return code ? code : wait_for(mpi, 1, &request, "gather times");
 }
 
 const struct exchange_ops exchange_mpi = {
