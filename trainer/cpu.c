@@ -261,7 +261,11 @@ static int cpu_step(void *state, const struct backend_batch *batch, double label
     struct cpu_plan *plan;
     int code = find_plan(state, batch->count, true, &plan);
 
-    return code ? code : cpu_plan_run(plan, &pass);
+    if (code)
+        return code;
+    code = cpu_plan_run(plan, &pass);
+    plan->model->parameter_version++; /* BN's running statistics are among what others look at */
+    return code;
 }
 
 static int cpu_infer(void *state, const struct backend_batch *batch, float *logits,

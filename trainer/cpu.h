@@ -57,6 +57,7 @@ enum cpu_step_kind {
     CPU_PRIMITIVE,
     CPU_NORMALISE,
     CPU_STATISTICS,
+    CPU_FOLD,
     CPU_DROPOUT,
     CPU_DROPOUT_BACKWARD,
     CPU_LOSS,
@@ -72,7 +73,8 @@ struct cpu_step {
     dnnl_primitive_t primitive;
     int argument_count;
     dnnl_exec_arg_t arguments[CPU_ARGUMENTS];
-    uint32_t source, target; /* buffers, of steps of ours */
+    uint32_t source, target, other; /* buffers, of steps of ours */
+    uint32_t norm;                  /* CPU_FOLD: the BN */
     uint64_t ready_floats;
 };
 
@@ -86,6 +88,8 @@ struct cpu_node {
     uint32_t consumers, consumer; /* how many, and the last one */
     bool absorbed;                /* a ReLU that the node before it computes */
     bool relu;                    /* computes the ReLU behind it, too */
+    uint32_t norm;                /* the BN whose scale and shift its weights take in, or 0 */
+    uint32_t summand;             /* the node whose output it adds its own to, in place, or 0 */
     bool needs_gradient;
     struct cpu_tensor source, output; /* source: the input as its primitive takes it */
     struct cpu_tensor mean, variance, workspace;
@@ -154,10 +158,13 @@ struct cpu_argument {
 /* A primitive and its step. */
 void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
-dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, bool relu, uint32_t node);
-/* The description of a primitive; relu: with a ReLU behind it. NULL after an error. */
+/* What a primitive does with its result: adds what lies there before, then the ReLU. */
+enum cpu_behind { CPU_RELU = 1, CPU_SUM = 2 };
+
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uint32_t node);
+/* The description of a primitive; behind: of enum cpu_behind. NULL after an error. */
 dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
-                                   dnnl_primitive_desc_t hint, bool relu, uint32_t node);
+                                   dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
 /* The layout a primitive wants or gives. */
 dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
                              dnnl_query_t what);

@@ -69,11 +69,11 @@ static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
              dnnl_eltwise_forward_desc_init(&operation, dnnl_forward_training, kind, &output->desc,
                                             0, 0),
              number);
-    dnnl_primitive_desc_t forward = cpu_describe(plan, &operation, NULL, false, number);
+    dnnl_primitive_desc_t forward = cpu_describe(plan, &operation, NULL, 0, number);
     cpu_keep(plan,
              dnnl_eltwise_backward_desc_init(&operation, kind, &output->desc, &output->desc, 0, 0),
              number);
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, forward, false, number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, forward, 0, number);
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_DST, output},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
@@ -105,14 +105,14 @@ static dnnl_primitive_desc_t describe_weights(struct cpu_plan *plan, uint32_t nu
                      &operation, dnnl_convolution_direct, &source, &weight, bias, &target,
                      window.strides, window.before, window.behind),
                  number);
-        return cpu_describe(plan, &operation, own->forward, false, number);
+        return cpu_describe(plan, &operation, own->forward, 0, number);
     }
     dnnl_inner_product_desc_t operation;
     cpu_keep(
         plan,
         dnnl_inner_product_backward_weights_desc_init(&operation, &source, &weight, bias, &target),
         number);
-    return cpu_describe(plan, &operation, own->forward, false, number);
+    return cpu_describe(plan, &operation, own->forward, 0, number);
 }
 
 static void build_weights(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
@@ -156,13 +156,13 @@ static dnnl_primitive_desc_t describe_input(struct cpu_plan *plan, uint32_t numb
                                                           &source, &weight, &target, window.strides,
                                                           window.before, window.behind),
                  number);
-        return cpu_describe(plan, &operation, own->forward, false, number);
+        return cpu_describe(plan, &operation, own->forward, 0, number);
     }
     dnnl_inner_product_desc_t operation;
     cpu_keep(plan,
              dnnl_inner_product_backward_data_desc_init(&operation, &source, &weight, &target),
              number);
-    return cpu_describe(plan, &operation, own->forward, false, number);
+    return cpu_describe(plan, &operation, own->forward, 0, number);
 }
 
 static void build_input(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
@@ -217,7 +217,7 @@ static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_
                                                          &own->source.desc, &own->source.desc,
                                                          (float)node->epsilon, flags),
              number);
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
     if (plan->code)
         return;
     const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
@@ -256,7 +256,7 @@ static void build_pool(struct cpu_plan *plan, uint32_t number, const struct cpu_
                                              &own->output.desc, window.strides, window.sides,
                                              window.before, window.behind),
              number);
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
     const struct cpu_tensor gradient = cpu_convert(plan, given, &own->output.desc, number);
     const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
     cpu_add_primitive(plan, desc, number,
@@ -280,7 +280,7 @@ static void build_lrn(struct cpu_plan *plan, uint32_t number, const struct cpu_t
                                          (float)node->lrn_alpha, (float)node->lrn_beta,
                                          (float)node->lrn_k),
              number);
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, false, number);
+    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
     const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
     const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
     cpu_add_primitive(plan, desc, number,

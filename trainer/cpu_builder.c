@@ -134,35 +134,37 @@ void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32
 }
 
 /* Scratch memory is ours, so that nothing is allocated while it runs. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, bool relu, uint32_t node)
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uint32_t node)
 {
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_post_ops_t behind = NULL;
+    dnnl_post_ops_t list = NULL;
 
     cpu_keep(plan, dnnl_primitive_attr_create(&attributes), node);
     if (!plan->code)
         cpu_keep(plan,
                  dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
                  node);
-    if (!plan->code && relu) {
-        cpu_keep(plan, dnnl_post_ops_create(&behind), node);
+    if (!plan->code && behind) {
+        cpu_keep(plan, dnnl_post_ops_create(&list), node);
+        if (!plan->code && behind & CPU_SUM)
+            cpu_keep(plan, dnnl_post_ops_append_sum(list, 1), node);
+        if (!plan->code && behind & CPU_RELU)
+            cpu_keep(plan, dnnl_post_ops_append_eltwise(list, 1, dnnl_eltwise_relu, 0, 0), node);
         if (!plan->code)
-            cpu_keep(plan, dnnl_post_ops_append_eltwise(behind, 1, dnnl_eltwise_relu, 0, 0), node);
-        if (!plan->code)
-            cpu_keep(plan, dnnl_primitive_attr_set_post_ops(attributes, behind), node);
-        dnnl_post_ops_destroy(behind);
+            cpu_keep(plan, dnnl_primitive_attr_set_post_ops(attributes, list), node);
+        dnnl_post_ops_destroy(list);
     }
     return attributes;
 }
 
 dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
-                                   dnnl_primitive_desc_t hint, bool relu, uint32_t node)
+                                   dnnl_primitive_desc_t hint, unsigned behind, uint32_t node)
 {
     dnnl_primitive_desc_t desc = NULL;
 
     if (plan->code)
         return NULL;
-    dnnl_primitive_attr_t attributes = cpu_attributes(plan, relu, node);
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, behind, node);
     if (!plan->code)
         cpu_keep(
             plan,
@@ -185,7 +187,7 @@ dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t 
 void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node)
 {
-    dnnl_primitive_attr_t attributes = cpu_attributes(plan, false, node);
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, 0, node);
     dnnl_primitive_desc_t desc = NULL;
 
     if (!plan->code)

@@ -53,10 +53,13 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t n
     const struct cpu_tensor *input = input_of(plan, number);
     const dnnl_memory_desc_t source = cpu_any(&input->desc);
     const dnnl_memory_desc_t weight = cpu_any(&model->canonical[node->weight]);
-    const dnnl_memory_desc_t *bias =
-        node->bias == UINT32_MAX ? NULL : &model->canonical[node->bias];
+    const struct cpu_node *own = &plan->nodes[number];
+    const dnnl_memory_desc_t vector = cpu_plain(1, (const dnnl_dims_t){node->shape.channels});
+    const dnnl_memory_desc_t *bias = node->bias == UINT32_MAX && !own->norm ? NULL : &vector;
+    const unsigned behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_SUM : 0u);
     const struct cpu_window window = cpu_window(node);
-    dnnl_memory_desc_t target = output_any(plan, node);
+    dnnl_memory_desc_t target =
+        own->summand ? plan->nodes[own->summand].output.desc : output_any(plan, node);
 
     if (node->kind == GRAPH_CONVOLUTION) {
         dnnl_convolution_desc_t operation;
@@ -65,7 +68,7 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t n
                      &operation, forward_kind(plan), dnnl_convolution_direct, &source, &weight,
                      bias, &target, window.strides, window.before, window.behind),
                  number);
-        return cpu_describe(plan, &operation, NULL, plan->nodes[number].relu, number);
+        return cpu_describe(plan, &operation, NULL, behind, number);
     }
     dnnl_inner_product_desc_t operation;
     const dnnl_dims_t dims = {plan->count, node->shape.channels};
@@ -75,7 +78,35 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t n
              dnnl_inner_product_forward_desc_init(&operation, forward_kind(plan), &source, &weight,
                                                   bias, &target),
              number);
-    return cpu_describe(plan, &operation, NULL, plan->nodes[number].relu, number);
+    return cpu_describe(plan, &operation, NULL, behind, number);
+}
+
+/* Weights and bias of a convolution with the BN behind it in them, made when parameters or running
+ * statistics have changed. The factor of a channel is easy to find in the canonical layout only. */
+static void build_fold(struct cpu_plan *plan, uint32_t number, const dnnl_memory_desc_t *wanted,
+                       struct cpu_tensor *weight, struct cpu_tensor *bias)
+{
+    struct cpu_model *model = plan->model;
+    const struct graph_node *node = &model->graph->nodes[number];
+    const dnnl_memory_desc_t *plain = &model->canonical[node->weight];
+    const dnnl_memory_desc_t vector = cpu_plain(1, (const dnnl_dims_t){node->shape.channels});
+    const uint32_t before = plan->step_count;
+
+    const struct cpu_tensor home =
+        cpu_foreign(plan, &model->home[node->weight],
+                    model->parameters + model->graph->parameters[node->weight].offset);
+    const struct cpu_tensor source = cpu_convert(plan, &home, plain, number);
+    const struct cpu_tensor folded = cpu_add_tensor(plan, plain);
+    *bias = cpu_add_tensor(plan, &vector);
+    struct cpu_step *step = cpu_add_step(plan, CPU_FOLD, number, source.buffer, folded.buffer);
+    step->other = bias->buffer;
+    step->norm = plan->nodes[number].norm;
+    *weight = cpu_convert(plan, &folded, wanted, number);
+    if (plan->code)
+        return;
+    plan->buffers[bias->buffer].place = plan->buffers[weight->buffer].place = CPU_KEPT;
+    for (uint32_t i = before; i < plan->step_count; i++)
+        plan->steps[i].of_parameters = true;
 }
 
 static void build_weighted(struct cpu_plan *plan, uint32_t number)
@@ -90,16 +121,20 @@ static void build_weighted(struct cpu_plan *plan, uint32_t number)
     const dnnl_memory_desc_t wanted = cpu_query(plan, desc, dnnl_query_weights_md);
     const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_dst_md);
     own->source = cpu_convert(plan, input_of(plan, number), &source, number);
-    own->output = cpu_add_tensor(plan, &target);
-    const struct cpu_tensor weight = cpu_parameter(plan, node->weight, &wanted, number);
-    struct cpu_tensor bias = {0};
-    if (node->bias != UINT32_MAX)
+    own->output = own->summand ? plan->nodes[own->summand].output : cpu_add_tensor(plan, &target);
+    struct cpu_tensor weight = {0}, bias = {0};
+    if (own->norm)
+        build_fold(plan, number, &wanted, &weight, &bias);
+    else
+        weight = cpu_parameter(plan, node->weight, &wanted, number);
+    if (!own->norm && node->bias != UINT32_MAX)
         bias = cpu_parameter(plan, node->bias, &plan->model->canonical[node->bias], number);
     const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
                                              {DNNL_ARG_WEIGHTS, &weight},
                                              {DNNL_ARG_DST, &own->output},
                                              {DNNL_ARG_BIAS, &bias}};
-    cpu_add_primitive(plan, desc, number, arguments, node->bias == UINT32_MAX ? 3 : 4);
+    bool has_bias = own->norm || node->bias != UINT32_MAX;
+    cpu_add_primitive(plan, desc, number, arguments, has_bias ? 4 : 3);
     if (node->kind == GRAPH_FULLY_CONNECTED && !plan->code) {
         /* Those behind it see planes of one pixel. */
         const dnnl_dims_t dims = {plan->count, node->shape.channels, 1, 1};
@@ -127,7 +162,7 @@ static void build_norm(struct cpu_plan *plan, uint32_t number)
              dnnl_batch_normalization_forward_desc_init(
                  &operation, forward_kind(plan), &own->source.desc, (float)node->epsilon, flags),
              number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, false, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
     if (plan->code)
         return;
     own->output = cpu_add_tensor(plan, &own->source.desc);
@@ -166,7 +201,7 @@ static void build_relu(struct cpu_plan *plan, uint32_t number)
              dnnl_eltwise_forward_desc_init(&operation, forward_kind(plan), dnnl_eltwise_relu,
                                             &own->source.desc, 0, 0),
              number);
-    own->forward = cpu_describe(plan, &operation, NULL, false, number);
+    own->forward = cpu_describe(plan, &operation, NULL, 0, number);
     own->output = cpu_add_tensor(plan, &own->source.desc);
     cpu_add_primitive(
         plan, own->forward, number,
@@ -188,7 +223,7 @@ static void build_pool(struct cpu_plan *plan, uint32_t number)
                                             &own->source.desc, &any, window.strides, window.sides,
                                             window.before, window.behind),
              number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, false, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
     if (plan->code)
         return;
     const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_dst_md);
@@ -218,7 +253,7 @@ static void build_lrn(struct cpu_plan *plan, uint32_t number)
                                         (float)node->lrn_alpha, (float)node->lrn_beta,
                                         (float)node->lrn_k),
              number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, false, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
     if (plan->code)
         return;
     own->output = cpu_add_tensor(plan, &own->source.desc);

@@ -6,6 +6,7 @@
 #include "kernels/kernels.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,74 @@ static bool takes_relu(const struct graph *graph, const struct cpu_node *own, ui
     return false;
 }
 
+/* By the running statistics, BN is a factor and a summand of each channel: the convolution before
+ * it computes it by other weights. */
+static void fold_norms(struct cpu_plan *plan)
+{
+    const struct graph *graph = plan->model->graph;
+
+    for (uint32_t i = 1; i < graph->node_count; i++) {
+        struct cpu_node *own = &plan->nodes[i], *norm = &plan->nodes[own->consumer];
+        if (graph->nodes[i].kind != GRAPH_CONVOLUTION || own->consumers != 1 ||
+            graph->nodes[own->consumer].kind != GRAPH_BATCH_NORM)
+            continue;
+        own->norm = own->consumer;
+        own->relu = norm->relu;
+        norm->absorbed = true;
+    }
+}
+
+/* The convolution whose output the node passes on without a ReLU, to one consumer; or 0. */
+static uint32_t sole_convolution(const struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_node *node = &plan->model->graph->nodes[number];
+    const struct cpu_node *own = &plan->nodes[number];
+
+    if (own->consumers != 1 || own->relu)
+        return 0;
+    if (node->kind == GRAPH_BATCH_NORM && own->absorbed)
+        return node->inputs[0];
+    return node->kind == GRAPH_CONVOLUTION && !own->norm ? number : 0;
+}
+
+/* Is the node's output of no use to anybody but `last` once node number `moment` is computed? */
+static bool is_spent(const struct cpu_plan *plan, uint32_t number, uint32_t moment, uint32_t last)
+{
+    const struct graph *graph = plan->model->graph;
+    enum graph_kind kind = graph->nodes[number].kind;
+
+    if (kind != GRAPH_RELU && kind != GRAPH_BATCH_NORM && kind != GRAPH_CONVOLUTION)
+        return false; /* others may be names for somebody else's output */
+    for (uint32_t i = moment; i < graph->node_count; i++)
+        for (uint32_t j = 0; i != last && j < graph->nodes[i].input_count; j++)
+            if (graph->nodes[i].inputs[j] == number)
+                return false;
+    return true;
+}
+
+/* The later of two convolutions adds its output to the other operand, in its place. */
+static void fold_additions(struct cpu_plan *plan)
+{
+    const struct graph *graph = plan->model->graph;
+
+    for (uint32_t i = 1; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        if (node->kind != GRAPH_ADD)
+            continue;
+        uint32_t first = node->inputs[0], second = node->inputs[1];
+        if (sole_convolution(plan, first) > sole_convolution(plan, second)) {
+            first = node->inputs[1];
+            second = node->inputs[0];
+        }
+        const uint32_t convolution = sole_convolution(plan, second);
+        if (convolution <= first || !is_spent(plan, first, convolution, i))
+            continue;
+        plan->nodes[convolution].summand = first;
+        plan->nodes[convolution].relu = plan->nodes[i].relu;
+        plan->nodes[i].absorbed = true;
+    }
+}
+
 static void look_at_graph(struct cpu_plan *plan)
 {
     const struct graph *graph = plan->model->graph;
@@ -55,6 +124,10 @@ static void look_at_graph(struct cpu_plan *plan)
         if (!own->gradients)
             plan->code = -ENOMEM;
     }
+    if (plan->code || plan->training)
+        return;
+    fold_norms(plan);
+    fold_additions(plan);
 }
 
 static void forget_nodes(struct cpu_plan *plan)
@@ -106,7 +179,7 @@ static void build(struct cpu_plan *plan)
         plan->code = -ENOMEM;
         return;
     }
-    plan->attributes = cpu_attributes(plan, false, 0);
+    plan->attributes = cpu_attributes(plan, 0, 0);
     plan->scratch = cpu_add_buffer(plan, CPU_ARENA, 0, NULL);
     look_at_graph(plan);
     if (plan->code)
@@ -196,6 +269,32 @@ static void keep_statistics(const struct cpu_plan *plan, const struct cpu_step *
         plan->buffers[step->target].address, running, running + node->shape.channels);
 }
 
+/* The weights of a convolution and what it adds to each channel, with the BN behind it in both. */
+static void fold(const struct cpu_plan *plan, const struct cpu_step *step)
+{
+    const struct cpu_model *model = plan->model;
+    const struct graph *graph = model->graph;
+    const struct graph_node *node = &graph->nodes[step->node];
+    const struct graph_node *norm = &graph->nodes[step->norm];
+    const uint32_t channels = node->shape.channels;
+    const float *mean = model->statistics + model->statistic_offsets[step->norm];
+    const float *gamma = model->parameters + graph->parameters[norm->gamma].offset;
+    const float *beta = model->parameters + graph->parameters[norm->beta].offset;
+    const float *bias =
+        node->bias == UINT32_MAX ? NULL : model->parameters + graph->parameters[node->bias].offset;
+    const float *weight = plan->buffers[step->source].address;
+    float *folded = plan->buffers[step->target].address;
+    float *shift = plan->buffers[step->other].address;
+    const uint64_t count = graph->parameters[node->weight].count / channels;
+
+    for (uint32_t i = 0; i < channels; i++) {
+        double scale = gamma[i] / sqrt((double)mean[channels + i] + norm->epsilon);
+        shift[i] = (float)(beta[i] + ((bias ? bias[i] : 0.0) - mean[i]) * scale);
+        for (uint64_t j = i * count; j < (i + 1) * count; j++)
+            folded[j] = (float)(weight[j] * scale);
+    }
+}
+
 static void drop(const struct cpu_plan *plan, const struct cpu_step *step,
                  const struct cpu_pass *pass)
 {
@@ -248,6 +347,9 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
         break;
     case CPU_STATISTICS:
         keep_statistics(plan, step);
+        break;
+    case CPU_FOLD:
+        fold(plan, step);
         break;
     case CPU_DROPOUT:
     case CPU_DROPOUT_BACKWARD:
