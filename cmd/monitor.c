@@ -54,8 +54,9 @@ static const struct option_spec monitor_options[] = {
 
 /* What was seen of a figure over the whole time. */
 struct summary {
-    double peak, sum;
-    uint64_t count;
+    double peak;
+    double area;    /* the figure times the time */
+    double seconds; /* in which it was known */
 };
 
 struct watch {
@@ -64,6 +65,7 @@ struct watch {
     FILE *json;
     uint64_t start_ns, last_ns, lines;
     double values[MONITOR_FIGURES];
+    double interval_s;             /* that they are of */
     bool columns[MONITOR_FIGURES]; /* of the table: what there are probes for */
     struct summary summaries[MONITOR_FIGURES];
 };
@@ -78,13 +80,16 @@ static void on_signal(int number)
 
 /* ---- a line ---- */
 
+/* From row to row, not from clock to clock: a row that is being written now has a time before now,
+ * and must be in the next line. */
 static void take(void *context, const struct series *series)
 {
     struct watch *watch = context;
-    uint64_t now_ns = clock_now_ns();
+    uint64_t row_ns = series_time_ns(series, series->row_count - 1);
 
-    monitor_take(series, watch->last_ns, now_ns, watch->values);
-    watch->last_ns = now_ns;
+    monitor_take(series, watch->last_ns, row_ns, watch->values);
+    watch->interval_s = (double)(row_ns - watch->last_ns) / 1e9;
+    watch->last_ns = row_ns;
 }
 
 static void add_to_summaries(struct watch *watch)
@@ -93,10 +98,10 @@ static void add_to_summaries(struct watch *watch)
         struct summary *summary = &watch->summaries[i];
         if (isnan(watch->values[i]))
             continue;
-        if (summary->count == 0 || watch->values[i] > summary->peak)
+        if (summary->seconds == 0 || watch->values[i] > summary->peak)
             summary->peak = watch->values[i];
-        summary->sum += watch->values[i];
-        summary->count++;
+        summary->area += watch->values[i] * watch->interval_s;
+        summary->seconds += watch->interval_s;
     }
 }
 
@@ -110,6 +115,7 @@ static void print_json(struct watch *watch)
                         json_real((double)now.tv_sec + (double)now.tv_nsec / 1e9));
     json_object_set_new(root, "elapsed_s",
                         json_real((double)(watch->last_ns - watch->start_ns) / 1e9));
+    json_object_set_new(root, "interval_s", json_real(watch->interval_s));
     for (int i = 0; i < MONITOR_FIGURES; i++)
         json_object_set_new(root, monitor_figures[i].key,
                             isnan(watch->values[i]) ? json_null() : json_real(watch->values[i]));
@@ -237,19 +243,25 @@ static void print_summary(const struct watch *watch, const struct child *child, 
 
     fprintf(stderr,
             "\n%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
-            "%.1f MB\n%-12s %12s %12s\n",
+            "%.1f MB\n%-12s %12s %12s       %12s\n",
             command, (double)(watch->last_ns - watch->start_ns) / 1e9, seconds_of(usage->ru_utime),
             seconds_of(usage->ru_stime), (double)usage->ru_inblock * 512 / 1e6,
-            (double)usage->ru_oublock * 512 / 1e6, "this machine", "mean", "peak");
+            (double)usage->ru_oublock * 512 / 1e6, "this machine", "mean", "peak", "in all");
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         const struct monitor_figure *figure = &monitor_figures[i];
         const struct summary *summary = &watch->summaries[i];
-        if (summary->count == 0)
+        if (summary->seconds == 0)
             continue;
-        double mean = summary->sum / (double)summary->count;
-        fprintf(stderr, "%-12s %12.2f %12.2f %-5s %s\n", figure->heading,
-                mean * figure->table_factor, summary->peak * figure->table_factor, figure->unit,
-                figure->key);
+        fprintf(stderr, "%-12s %12.2f %12.2f %-5s ", figure->heading,
+                summary->area / summary->seconds * figure->table_factor,
+                summary->peak * figure->table_factor, figure->unit);
+        const char *per_second = strstr(figure->unit, "/s"); /* only such have a sum */
+        if (per_second)
+            fprintf(stderr, "%12.2f %-2.*s ", summary->area * figure->table_factor,
+                    (int)(per_second - figure->unit), figure->unit);
+        else
+            fprintf(stderr, "%15s ", "");
+        fprintf(stderr, "%s\n", figure->key);
     }
 }
 
@@ -325,14 +337,15 @@ static int run_monitor(const struct invocation *invocation)
         code = -EINVAL;
     if (code == 0)
         tell_absent(watch.sampler);
+    if (code == 0)
+        code = sampler_start(watch.sampler); /* before the command: its first read counts */
     if (code == 0 && wraps)
         code = start_command(command, &child);
-    if (code == 0)
-        code = sampler_start(watch.sampler);
     if (code == 0) {
-        watch.start_ns = watch.last_ns = clock_now_ns();
+        const struct series *series = sampler_series(watch.sampler);
+        watch.start_ns = watch.last_ns = series_time_ns(series, 0);
         for (int i = 0; i < MONITOR_FIGURES; i++)
-            watch.columns[i] = monitor_counts(sampler_series(watch.sampler), &monitor_figures[i]);
+            watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
         watch_until_end(&watch, &child);
         if (wraps)
             print_summary(&watch, &child, command[0]);
@@ -354,8 +367,8 @@ const struct command command_monitor = {
     .description =
         "Reads the counters of the block devices and NFS mounts beneath PATH (the current folder "
         "when none is given), of network interfaces, InfiniBand ports, processors, memory and "
-        "GPUs, and prints a line an interval. With COMMAND it runs that, prints mean and peak of "
-        "each figure on the standard error when it has ended, and ends with its status.",
+        "GPUs, and prints a line an interval. With COMMAND it runs that, prints mean, peak and "
+        "sum of each figure on the standard error when it has ended, and ends with its status.",
     .examples = "iobench monitor /mnt/imagenet\ta line a second, until interrupted\n"
                 "iobench monitor --json=profile.jsonl /mnt/imagenet -- python train.py\tprofile a "
                 "training\n",

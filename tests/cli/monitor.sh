@@ -21,3 +21,12 @@ says out 'this machine' peak
 expect 1 "$IOBENCH" monitor . -- "$T/none"
 says 'cannot run it'
 expect 143 "$IOBENCH" monitor . -- sh -c 'kill -TERM $$'
+
+# What a command reads at once counts too; a line's rate times its interval is what was counted.
+head -c 8388608 /dev/urandom >"$T/read"
+sync "$T/read"
+expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=1s --probes=disk,cpu "$T" -- \
+    dd if="$T/read" iflag=direct bs=8M of=/dev/null
+awk -F'"(interval_s|storage_read_bytes_per_s)":' '{ total += $2 * $3; known += $3 !~ /^null/ }
+    END { if (known && total < 8388600) { print total; exit 1 } }' "$T/lines" ||
+    die "not all of 8 MiB: $(cat "$T/lines")"
