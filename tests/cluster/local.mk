@@ -9,3 +9,5 @@ check_PROGRAMS += tests/cluster/ranks
 tests_cluster_ranks_SOURCES = tests/cluster/ranks.c
 tests_cluster_ranks_LDADD = $(LIBIOBENCH_LIBS)
 endif
+
+include tests/cluster/bed/local.mk

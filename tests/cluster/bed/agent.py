@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs commands in a guest for the machine outside and for other guests, as ssh would.
+
+agent.py serve                     in the guest: wait for commands on PORT, for ever
+agent.py wait ADDRESS SECONDS      until a guest answers
+agent.py ADDRESS COMMAND...        run it there with `sh -c`; standard output, standard error and
+                                   the exit status come back. Options of ssh before ADDRESS are
+                                   taken and ignored, so that mpirun can start its daemons with it.
+
+There are no keys: a bed's network reaches nobody but its guests.
+Each message is one byte that says what it is, a length of 4 bytes and so many bytes.
+"""
+import os
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+PORT = 7000
+OUTPUT, ERRORS, STATUS, COMMAND = b"oexc"
+
+
+def send(channel, kind, data):
+    channel.sendall(struct.pack("!BI", kind, len(data)) + data)
+
+
+def receive(channel):
+    """(kind, bytes) of the next message; None at the end."""
+    head = channel.recv(5, socket.MSG_WAITALL)
+    if len(head) < 5:
+        return None
+    kind, length = struct.unpack("!BI", head)
+    return kind, channel.recv(length, socket.MSG_WAITALL) if length else b""
+
+
+def carry_out(channel):
+    message = receive(channel)
+    if not message:
+        return
+    child = subprocess.Popen(["sh", "-c", message[1].decode()], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=True)
+    pipes = selectors.DefaultSelector()
+    pipes.register(child.stdout, selectors.EVENT_READ, OUTPUT)
+    pipes.register(child.stderr, selectors.EVENT_READ, ERRORS)
+    while pipes.get_map():
+        for key, _ in pipes.select():
+            data = os.read(key.fd, 65536)
+            if data:
+                send(channel, key.data, data)
+            else:
+                pipes.unregister(key.fileobj)
+    send(channel, STATUS, struct.pack("!i", child.wait()))
+
+
+def serve():
+    listener = socket.create_server(("", PORT), backlog=32)
+    while True:
+        channel, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            if os.fork() == 0:  # nobody has to wait for it
+                try:
+                    carry_out(channel)
+                except OSError:
+                    pass  # the other side is gone
+            os._exit(0)
+        channel.close()
+        os.wait()
+
+
+def call(address, command):
+    with socket.create_connection((address, PORT), timeout=30) as channel:
+        channel.settimeout(None)
+        send(channel, COMMAND, command.encode())
+        while message := receive(channel):
+            kind, data = message
+            if kind == STATUS:
+                status = struct.unpack("!i", data)[0]
+                return status if status >= 0 else 128 - status
+            out = sys.stdout if kind == OUTPUT else sys.stderr
+            out.buffer.write(data)
+            out.flush()
+    sys.stderr.write(f"agent: {address} hung up\n")
+    return 255
+
+
+def wait(address, seconds):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            return call(address, "true")
+        except OSError:
+            time.sleep(0.1)
+    sys.stderr.write(f"agent: {address} does not answer\n")
+    return 255
+
+
+def main(words):
+    if words == ["serve"]:
+        return serve()
+    if len(words) == 3 and words[0] == "wait":
+        return wait(words[1], float(words[2]))
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] in ("-l", "-p", "-o") else 1:]
+    if len(words) < 2:
+        sys.stderr.write(__doc__)
+        return 2
+    return call(words[0], " ".join(words[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

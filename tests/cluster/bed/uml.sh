@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# Guests of user-mode Linux: a kernel that runs as a process, on this machine's files, which it can
+# read but not change. Fast (no processor is emulated); one CPU a guest; no RDMA.
+# shellcheck source=tests/cluster/bed/bed.sh
+. "$(dirname "$0")/bed/bed.sh"
+
+UML=$IOBENCH_GUESTS/uml
+[ -x "$UML/usr/bin/linux.uml" ] || skip "no user-mode Linux in $IOBENCH_GUESTS; './bootstrap cluster' fetches it"
+export TMPDIR="${BED_MEMORY:-/dev/shm}" # guests' memory: files that are mapped executable
+
+uml_guest() { # NAME MEMORY [IMAGE]: boot it; /dev/ubda is the image
+    bed_name=$1
+    bed_address=$(address_of "$bed_name")
+    bed_interface=$(bed_tap "${bed_address##*.}")
+    "$UML/usr/bin/linux.uml" mem="$2" rootfstype=hostfs rootflags=/ ro init="$BED/uml_init.sh" \
+        ${3:+"ubda=$3"} "vec0:transport=tap,ifname=$bed_interface,depth=128,gro=1" \
+        con=null con0=null,fd:1 quiet umid="$bed_name" uml_dir="$T/" \
+        BED_NAME="$bed_name" BED_ADDRESS="$bed_address" BED_MODULES="$IOBENCH_GUESTS/uml" BED="$BED" \
+        >"$T/$bed_name.console" 2>&1 </dev/null &
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A kernel NFS server and a kernel NFS client: what is told about bytes is what moved; cold is cold
+# on the server too; what is cached is not fetched again, what does not fit is.
+# shellcheck source=tests/cluster/bed/uml.sh
+. "$(dirname "$0")/bed/uml.sh"
+
+truncate -s 320M disk.img
+mke2fs -q -F -t ext4 disk.img
+uml_guest server 768M "$T/disk.img"
+uml_guest node1 512M
+uml_guest node2 160M # does not hold the set
+await server node1 node2
+must server "mount /dev/ubda /mnt/disk; $IOBENCH pack synthetic:count=1000,classes=10,mean=100k,seed=5 /mnt/disk/set"
+export_folder server /mnt/disk
+for node in node1 node2; do
+    must $node ". $BED/guest.sh; mount_nfs $(address_of server) /mnt/nfs"
+done
+file_bytes=$(on server "cat /mnt/disk/set/* | wc -c")
+
+server_disk() { on server "awk '{ print \$3 * 512 }' /sys/block/ubda/stat"; }
+fetched() { # NAME: bytes the server sent to a node's applications, as the kernel tells
+    on "$1" "awk '/^device .* \/mnt\/nfs / { on = 1 } on && \$1 == \"bytes:\" { print \$6; exit }' /proc/self/mountstats"
+}
+forget_server="python3 $AGENT $(address_of server) 'sync; echo 3 >/proc/sys/vm/drop_caches'"
+
+# run NODE JSON OPTION...: two epochs
+run() {
+    node=$1 json=$2
+    shift 2
+    disk=$(server_disk) before=$(fetched "$node")
+    must "$node" "$IOBENCH run --data /mnt/nfs/set --decode none --no-calibrate --runs 1 --epochs 2 --memory 32m $* --json /run/run.json"
+    on "$node" "cat /run/run.json" >"$json"
+    disk=$(($(server_disk) - disk)) before=$(($(fetched "$node") - before))
+}
+epoch() { value "$1" "jobs.0.runs.0.epochs.$2.device_read_bytes"; }
+
+must node1 "$IOBENCH run --data /mnt/nfs/set --dry-run" # looks for the records, once
+
+echo "== the server drops too"
+run node1 cold.json "--drop-caches=strict --server-drop-cmd \"$forget_server\""
+[ "$(value cold.json jobs.0.summary.cache_before)" = cold ] || die "the run was not cold"
+near "resident pages, percent" "$(value cold.json jobs.0.summary.cold_residue_percent)" 0 0
+near "epoch 1, bytes from the server" "$(epoch cold.json 0)" "$file_bytes" 1
+near "epoch 2, bytes from the server" "$(epoch cold.json 1)" 0 0
+near "the kernel's own count over both" "$before" "$file_bytes" 1
+near "the server's disk" "$disk" "$file_bytes" 2
+
+echo "== the client alone drops"
+run node1 client.json --drop-caches=strict
+near "epoch 1, bytes from the server" "$(epoch client.json 0)" "$file_bytes" 1
+at_most "the server's disk" "$disk" $((file_bytes / 100))
+
+echo "== nobody drops"
+run node1 warm.json
+near "epoch 1, bytes from the server" "$(epoch warm.json 0)" 0 0
+
+echo "== a node that cannot hold the set"
+run node2 small.json --drop-caches=strict
+near "epoch 1, bytes from the server" "$(epoch small.json 0)" "$file_bytes" 5
+again=$(epoch small.json 1)
+at_most "a quarter of the set" $((file_bytes / 4)) "$again"
+near "the kernel's own count over both" "$before" "$(($(epoch small.json 0) + again))" 1
+
+echo "== monitor, around a program that knows nothing of it"
+forget node1
+must node1 "cat /sys/class/net/vec0/statistics/rx_bytes >/run/net
+    $IOBENCH monitor --json=/run/lines --interval=200ms --sample=50ms /mnt/nfs -- sh -c 'cat /mnt/nfs/set/* >/dev/null'
+    echo \$((\$(cat /sys/class/net/vec0/statistics/rx_bytes) - \$(cat /run/net))) >/run/net"
+on node1 "cat /run/lines" >lines
+received=$(on node1 "cat /run/net")
+near "NFS, rate times time" "$(counted lines nfs_read_bytes_per_s)" "$file_bytes" 1
+near "the interface, rate times time" "$(counted lines net_receive_bytes_per_s)" "$received" 2
