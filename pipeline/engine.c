@@ -41,6 +41,14 @@ static uint64_t available_bytes(const struct job *job)
                                                                       : bytes;
 }
 
+/* What records may take of it. Under --memory-limit a read through the page cache is charged twice
+ * while it is in flight, in the record's memory and in the pages that are read, which the kernel
+ * cannot give up before they are filled: it ends the process instead. */
+static uint64_t records_share_bytes(const struct job *job)
+{
+    return available_bytes(job) / (job->memory_limit_bytes && !job->direct ? 4 : 2);
+}
+
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
 {
     const struct job *job = engine->site.job;
@@ -61,20 +69,21 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
              job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
         return 0;
     }
-    uint64_t half = available_bytes(job) / 2;
-    if (need.least_bytes > half) {
+    uint64_t share = records_share_bytes(job);
+    if (need.least_bytes > share) {
         bytes_text(need.least_bytes, least, sizeof least);
-        bytes_text(half, given, sizeof given);
+        bytes_text(share, given, sizeof given);
         fail(ENOMEM,
-             "shuffle %s holds %llu records, which needs at least %s; half of the free memory is "
-             "%s: use a smaller shuffle, or force it with --memory %llu",
+             "shuffle %s holds %llu records, which needs at least %s; their share of the free "
+             "memory is %s: use a smaller shuffle, or force it with --memory %llu",
              job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
-    uint64_t bytes = need.wanted_bytes < half ? need.wanted_bytes : half;
+    uint64_t bytes = need.wanted_bytes < share ? need.wanted_bytes : share;
     if (bytes < need.wanted_bytes)
-        result_notice(result, "record memory is limited to half of the free memory");
+        result_notice(result, "record memory is limited to a %s of the free memory",
+                      share < available_bytes(job) / 2 ? "quarter" : "half");
     return bytes;
 }
 
@@ -126,18 +135,20 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
 /* Beyond its limit the kernel would end the process without a word. */
 static int check_limit(const struct job *job, uint64_t batches_bytes, uint64_t records_bytes)
 {
+    const uint64_t pages_bytes = job->direct ? 0 : records_bytes; /* see records_share_bytes() */
     char limit[32], batches[32], records[32];
 
     if (!job->memory_limit_bytes ||
-        batches_bytes + records_bytes <= job->memory_limit_bytes / 4 * 3)
+        batches_bytes + records_bytes + pages_bytes <= job->memory_limit_bytes / 4 * 3)
         return 0;
     return fail(ENOMEM,
-                "--memory-limit %s: batches take %s and records in flight %s, which leaves too "
+                "--memory-limit %s: batches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
                 bytes_text(job->memory_limit_bytes, limit, sizeof limit),
                 bytes_text(batches_bytes, batches, sizeof batches),
-                bytes_text(records_bytes, records, sizeof records));
+                bytes_text(records_bytes, records, sizeof records),
+                job->direct ? "" : ", and as much in the page cache");
 }
 
 static int build(struct engine *engine, struct result *result)
