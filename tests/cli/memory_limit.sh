@@ -21,25 +21,42 @@ bytes = json.load(open("out.json"))["jobs"][0]["runs"][0]["epochs"][1]["device_r
 print("" if bytes is None else bytes >> 20)'
 }
 
-run 0 "$IOBENCH"
-bytes=$(second_epoch)
+# Somebody else on this machine may empty the page cache meanwhile; the kernel counts that.
+drops() {
+    sed -n 's/^drop_pagecache //p' /proc/vmstat
+}
+tries=0
+while
+    before=$(drops)
+    run 0 "$IOBENCH"
+    bytes=$(second_epoch)
+    [ "${bytes:-0}" -ge 26 ] && [ "$(drops)" != "$before" ] && [ $tries -lt 20 ]
+do
+    tries=$((tries + 1))
+done
 [ -n "$bytes" ] || skip "nobody counts what leaves the device beneath $T"
 [ "$bytes" -lt 26 ] || skip "the page cache of this machine does not hold 256 MiB"
 
+own=$(sed -n 's/^[0-9]*:memory://p; s/^0:://p' /proc/self/cgroup | head -n 1)
+groups() { # of processes that have ended, which nobody will remove
+    find "/sys/fs/cgroup/memory$own" "/sys/fs/cgroup$own" -maxdepth 1 -name 'iobench.*' 2>/dev/null |
+        sort -u | while read -r group; do
+        kill -0 "${group##*.}" 2>/dev/null || [ ! -d "$group" ] || echo "$group"
+    done
+}
+groups_before=$(groups)
 out=$("$IOBENCH" --data set --format files --memory-limit 64m --decode none --no-crc --runs 1 2>&1) ||
     case $out in
     *"a control group cannot be made"* | *"control groups"* | *"counts memory here"*)
         skip "${out##*--memory-limit}"
         ;;
+    *) die "the reader of choice at its depth does not fit into the limit" ;;
     esac
 run 0 "$IOBENCH" --memory-limit 64m
 bytes=$(second_epoch)
 [ "$bytes" -ge 230 ] || die "only $bytes of 256 MiB left the device in the second epoch"
 grep -q '"memory_limit_bytes": 67108864' out.json || die "the limit is not in the result"
-# Below our own group: another test may make one at the same time.
-own=$(sed -n 's/^[0-9]*:memory://p; s/^0:://p' /proc/self/cgroup | head -n 1)
-! find "/sys/fs/cgroup/memory$own" "/sys/fs/cgroup$own" -maxdepth 1 -name 'iobench.*' 2>/dev/null |
-    grep -q . || die "a control group was left behind"
+[ "$(groups)" = "$groups_before" ] || die "a control group was left behind"
 
 # More than fits is refused, where the kernel would end the program.
 expect 1 "$IOBENCH" --data set --format files --memory-limit 16m --memory 64m --runs 1

@@ -65,6 +65,49 @@ static void read_page(const char *path, unsigned page)
     close(fd);
 }
 
+/* How often the kernel was told to give the page cache up, or did so for want of memory. 0 where
+ * it does not count. */
+static uint64_t cache_losses(void)
+{
+    static const char *const names[] = {"drop_pagecache ", "pgsteal_kswapd ", "pgsteal_direct "};
+    char line[128];
+    uint64_t losses = 0;
+    FILE *file = fopen("/proc/vmstat", "re");
+
+    while (file && fgets(line, sizeof line, file))
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(line, names[i], strlen(names[i])) == 0)
+                losses += strtoull(line + strlen(names[i]), NULL, 10);
+    if (file)
+        fclose(file);
+    return losses;
+}
+
+/* Another process may empty the machine's page cache between warming a file and looking at it.
+ * Then, and only then, both are done again:
+ *     struct attempt attempt = attempt_first();
+ *     do
+ *         warm, look;
+ *     while (attempt_again(&attempt, it does not look as it must)); */
+struct attempt {
+    unsigned count;
+    uint64_t losses;
+};
+
+static struct attempt attempt_first(void)
+{
+    return (struct attempt){.losses = cache_losses()};
+}
+
+static bool attempt_again(struct attempt *attempt, bool wrong)
+{
+    const uint64_t losses = cache_losses();
+    const bool lost = losses != attempt->losses;
+
+    attempt->losses = losses;
+    return wrong && lost && ++attempt->count < 100;
+}
+
 /* Run body in a child, as nobody when asked; true when it returned true. */
 static bool in_child(bool unprivileged, bool (*body)(const char *path), const char *path)
 {
@@ -82,11 +125,15 @@ static bool in_child(bool unprivileged, bool (*body)(const char *path), const ch
 
 static void warm_partly_warm_and_cold(void **unused)
 {
-    const char *path = make_file("steps", FILE_PAGES);
+    const char *path;
     struct evict_figures figures;
+    struct residency written, one, warmed;
+    struct attempt attempt = attempt_first();
 
     (void)unused;
-    struct residency written = look(path);
+    do
+        written = look(path = make_file("steps", FILE_PAGES));
+    while (attempt_again(&attempt, written.resident_bytes != FILE_PAGES * PAGE));
     assert_true(written.state == RESIDENCY_WARM);
     assert_int_equal(written.resident_bytes, FILE_PAGES * PAGE);
     evict(path);
@@ -94,13 +141,20 @@ static void warm_partly_warm_and_cold(void **unused)
     assert_true(evicted.state == RESIDENCY_COLD);
     assert_int_equal(evicted.resident_bytes, 0);
     assert_int_equal(evicted.total_bytes, FILE_PAGES * PAGE);
-    read_page(path, 100);
-    struct residency one = look(path);
+    attempt = attempt_first();
+    do {
+        read_page(path, 100);
+        one = look(path);
+    } while (attempt_again(&attempt, one.resident_bytes == 0));
     assert_true(one.resident_bytes > 0 && one.resident_bytes < FILE_PAGES * PAGE / 4);
     assert_true(one.state == RESIDENCY_WARM);
     assert_true(one.percent > 0.19 && one.percent < 25);
-    assert_int_equal(warm_files(&path, 1, 0, NULL, &figures), 0);
-    assert_int_equal(look(path).resident_bytes, FILE_PAGES * PAGE);
+    attempt = attempt_first();
+    do {
+        assert_int_equal(warm_files(&path, 1, 0, NULL, &figures), 0);
+        warmed = look(path);
+    } while (attempt_again(&attempt, warmed.resident_bytes != FILE_PAGES * PAGE));
+    assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
 }
 
 /* The first look of a new probe reads a page to see whether it sees; no trace may stay. */
@@ -132,8 +186,12 @@ static void odd_files(void **unused)
     close(fd);
     struct residency hole = look(sparse);
     assert_true(hole.state == RESIDENCY_COLD && hole.total_bytes == UINT64_C(3) << 30);
-    folder_write("short", "abc", 3);
-    struct residency three = look(short_one);
+    struct residency three;
+    struct attempt attempt = attempt_first();
+    do {
+        folder_write("short", "abc", 3);
+        three = look(short_one);
+    } while (attempt_again(&attempt, three.resident_bytes != 3));
     assert_true(three.state == RESIDENCY_WARM && three.resident_bytes == 3);
     evict(short_one);
     assert_true(look(short_one).state == RESIDENCY_COLD);
@@ -150,10 +208,11 @@ static void odd_files(void **unused)
  */
 static bool overlay_shows(const char *folder)
 {
-    char options[512], path[256];
-    struct residency residency;
+    char options[512], path[256], lower[256];
+    struct residency residency, first;
     struct evict_figures figures;
-    const char *file = path;
+    const char *file = path, *below = lower;
+    struct attempt attempt = attempt_first();
 
     snprintf(options, sizeof options, "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", folder,
              folder, folder);
@@ -162,11 +221,17 @@ static bool overlay_shows(const char *folder)
         mount("overlay", path, "overlay", 0, options))
         _exit(77);
     snprintf(path, sizeof path, "%s/merged/file", folder);
-    residency_file(probe, path, &residency);
-    if (residency.state != RESIDENCY_WARM || residency.percent != 100)
-        return false;
-    residency_file(probe, path, &residency);
-    if (residency.state != RESIDENCY_WARM || residency.percent != 100)
+    snprintf(lower, sizeof lower, "%s/lower/file", folder);
+    do {
+        residency_probe_destroy(probe);
+        probe = residency_probe_create();
+        if (!probe || warm_files(&below, 1, 0, NULL, &figures))
+            return false;
+        residency_file(probe, path, &first);
+        residency_file(probe, path, &residency);
+    } while (attempt_again(&attempt, first.percent != 100 || residency.percent != 100));
+    if (first.state != RESIDENCY_WARM || first.percent != 100 ||
+        residency.state != RESIDENCY_WARM || residency.percent != 100)
         return false;
     if (evict_files(&file, 1, true, 0, NULL, &figures))
         return false;
@@ -205,18 +270,26 @@ static void many_files_are_added_up(void **unused)
     (void)unused;
     for (int i = 0; i < COUNT; i++) {
         snprintf(names[i], sizeof names[i], "many.%d", i);
-        paths[i] = strdup(make_file(names[i], 4));
+        paths[i] = strdup(folder_path(names[i]));
     }
-    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    struct attempt attempt = attempt_first();
+    do {
+        for (int i = 0; i < COUNT; i++)
+            make_file(names[i], 4);
+        assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    } while (attempt_again(&attempt, total.resident_bytes != COUNT * 4 * PAGE));
     assert_true(total.state == RESIDENCY_WARM && total.file_count == COUNT);
     assert_int_equal(total.resident_bytes, COUNT * 4 * PAGE);
     assert_int_equal(total.warm_count, COUNT);
     assert_int_equal(evict_files(paths, COUNT, true, 0, NULL, &figures), 0);
     assert_int_equal(figures.file_count, COUNT);
-    for (unsigned page = 0; page < 4; page++)
-        read_page(paths[7], page);
     assert_int_equal(unlink(paths[9]), 0);
-    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    attempt = attempt_first();
+    do {
+        for (unsigned page = 0; page < 4; page++)
+            read_page(paths[7], page);
+        assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    } while (attempt_again(&attempt, total.resident_bytes != 4 * PAGE));
     assert_true(total.resident_bytes == 4 * PAGE);
     assert_true(total.worst[0].resident_bytes == total.resident_bytes);
     assert_string_equal(total.worst[0].path, paths[7]);
@@ -447,14 +520,15 @@ static void server_command_is_not_waited_for(void **unused)
     uint64_t start_ns = clock_now_ns();
 
     (void)unused;
-    /* The shell's child must go too, and hold nobody up by keeping the pipe. */
+    /* The shell's child must go too, and hold nobody up by keeping the pipe. Whoever waits for one
+     * takes a minute; what is between is the dropping itself on a busy machine. */
     struct cold_result late = ask("sleep 60 & sleep 60", 200000000, false, 0);
     assert_int_equal(late.server_status, -ETIMEDOUT);
     assert_true(late.label == RESIDENCY_UNVERIFIED);
     assert_non_null(strstr(late.reason, "not done"));
     struct cold_result left = ask("sleep 60 & exit 0", 0, false, 0);
     assert_int_equal(left.server_status, 0);
-    assert_true(clock_now_ns() - start_ns < UINT64_C(5000000000));
+    assert_true(clock_now_ns() - start_ns < UINT64_C(60000000000));
 }
 
 static void maps_lines(void **unused)
@@ -501,8 +575,11 @@ static bool page_cache_shows(void)
     struct residency residency;
 
     if (setup(NULL) == 0) {
-        folder_write("x", "x", 1);
-        residency_file(probe, folder_path("x"), &residency);
+        struct attempt attempt = attempt_first();
+        do {
+            folder_write("x", "x", 1);
+            residency_file(probe, folder_path("x"), &residency);
+        } while (attempt_again(&attempt, residency.state != RESIDENCY_WARM));
         shows = residency.state == RESIDENCY_WARM && !residency.reason[0];
         teardown(NULL);
     }
