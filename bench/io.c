@@ -9,12 +9,14 @@
  * The page cache is emptied of the file before each run and proven to be so. Memory is touched
  * before: on a virtual machine the first use of it is slow.
  *
- *   bench/io [--long] [--reader NAME[:...]] [FOLDER]     makes FOLDER/io.bench and removes it
+ *   bench/io [--long] [--rounds N] [--case NAME] [--reader NAME[:...]] [FOLDER]
+ * makes FOLDER/io.bench and removes it
  */
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "cachectl/residency.h"
@@ -58,6 +60,7 @@ struct bench {
     uint64_t bytes;
     uint32_t rounds;
     const char *reader; /* NULL: uring */
+    const char *only;   /* the one case to run; NULL: all */
     struct catalog *catalog;
     struct residency_probe *probe;
 };
@@ -150,11 +153,10 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
              bench->reader && strchr(bench->reader, ':') ? "," : ":", way->direct ? "yes" : "no",
              way->random ? "no" : "yes");
     struct extent *extents = calloc(total / (32 * 1024) + 1, sizeof *extents);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (!extents || memory == MAP_FAILED)
+    struct arena *arena = arena_create(bytes, 4096); /* the memory that a loader reads into */
+    if (!extents || !arena)
         return fail(ENOMEM, "out of memory");
-    struct iovec region = {.iov_base = memory, .iov_len = bytes};
+    struct iovec region = {.iov_base = arena_base(arena), .iov_len = bytes};
     struct reader_site site = {.catalog = bench->catalog,
                                .regions = &region,
                                .region_count = 1,
@@ -167,10 +169,10 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
     uint32_t count = plan(bench, way, total, extents);
     code = reader_open(&reader, &choice, &site);
     if (code == 0)
-        code = read_all(&reader, extents, count, memory, outcome);
+        code = read_all(&reader, extents, count, arena_base(arena), outcome);
     reader_close(&reader);
     plugin_release(&choice);
-    munmap(memory, bytes);
+    arena_destroy(arena);
     free(extents);
     return code;
 }
@@ -213,6 +215,9 @@ static void exec_fio(const struct bench *bench, const struct io_case *way, uint6
         arguments[count++] = "--bs=1m";
     }
     arguments[count] = NULL;
+    /* Its buffers on huge pages, as ours: a disk takes so many segments a request, and 1 MiB in
+     * single pages may be cut in two. */
+    setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
     execvp("fio", (char *const *)(uintptr_t)arguments);
     _exit(127);
 }
@@ -406,7 +411,8 @@ static int run_all(struct bench *bench)
 
     touch_memory(2 * bench->bytes);
     for (size_t i = 0; code == 0 && i < sizeof cases / sizeof *cases; i++)
-        code = run_case(bench, &cases[i]);
+        if (!bench->only || strcmp(bench->only, cases[i].name) == 0)
+            code = run_case(bench, &cases[i]);
     unlink(bench->path);
     catalog_destroy(bench->catalog);
     return code;
@@ -423,6 +429,11 @@ int main(int argc, char **argv)
             bench.rounds = ROUNDS_MOST;
         } else if (strcmp(argv[i], "--reader") == 0 && i + 1 < argc) {
             bench.reader = argv[++i];
+        } else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
+            bench.only = argv[++i];
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            unsigned long rounds = strtoul(argv[++i], NULL, 10);
+            bench.rounds = rounds < 1 ? 1 : rounds < ROUNDS_MOST ? (uint32_t)rounds : ROUNDS_MOST;
         } else {
             folder = argv[i];
         }
