@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads files over NFS at random for some seconds and compares with the same files here.
- *   nfs_reads URL FOLDER FILES SECONDS TIMEOUT_MS [READER]
+ *   nfs_reads URL FOLDER FILES SECONDS TIMEOUT_MS [READER [LOADERS]]
  * Prints "reads N errors N" and the last reason. Status 1: bytes were wrong. */
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "readers/reader.h"
+#include "readers/lanes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,9 @@ static int compare(const struct read_request *request, const char *folder)
     return same ? 0 : -1;
 }
 
+/* Each request has a region of its own. */
 static void submit(struct reader *reader, struct read_request *request, struct random *random,
-                   char *buffer)
+                   uint32_t region)
 {
     const struct catalog *catalog = reader->site.catalog;
     uint32_t shard = (uint32_t)random_below(random, catalog->shard_count);
@@ -63,7 +64,8 @@ static void submit(struct reader *reader, struct read_request *request, struct r
                                      .offset = begin,
                                      .bytes = (uint32_t)bytes,
                                      .needed = (uint32_t)bytes,
-                                     .buffer = buffer};
+                                     .region = region,
+                                     .buffer = reader->site.regions[region].iov_base};
     if (reader_submit(reader, request)) {
         fprintf(stderr, "submit: %s\n", fail_reason());
         exit(1);
@@ -73,6 +75,10 @@ static void submit(struct reader *reader, struct read_request *request, struct r
 int main(int argc, char **argv)
 {
     struct plugin_choice choice;
+    struct numa numa;
+    struct lanes_settings several = {.reader = &choice, .count = 1, .numa = &numa};
+    const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &several};
+    struct iovec regions[DEPTH];
     struct read_request requests[DEPTH], *done[DEPTH];
     struct random random = random_start(7);
     struct reader reader;
@@ -83,19 +89,26 @@ int main(int argc, char **argv)
     struct catalog *catalog = make_catalog(argv[1], argv[2], (unsigned)atoi(argv[3]));
     char *memory = malloc((size_t)DEPTH * LARGEST);
     uint64_t end_ns = clock_now_ns() + strtoull(argv[4], NULL, 10) * 1000000000;
+    if (argc > 7)
+        several.count = (uint32_t)atoi(argv[7]);
+    for (uint32_t i = 0; i < DEPTH; i++)
+        regions[i] = (struct iovec){.iov_base = memory + (size_t)i * LARGEST, .iov_len = LARGEST};
+    numa_find(&numa, "/sys");
     struct reader_site site = {.catalog = catalog,
+                               .regions = regions,
+                               .region_count = DEPTH,
                                .depth = DEPTH,
                                .bytes_max = LARGEST,
                                .timeout_ns = strtoull(argv[5], NULL, 10) * 1000000};
     if (!catalog || !memory ||
         plugin_choose("reader", reader_registry, argc > 6 ? argv[6] : "nfs", &choice) ||
-        reader_open(&reader, &choice, &site)) {
+        reader_open(&reader, several.count > 1 ? &lanes : &choice, &site)) {
         fprintf(stderr, "%s\n", fail_reason());
         return 3;
     }
     printf("engine %s\n", reader.traits.engine);
     for (uint32_t i = 0; i < DEPTH; i++)
-        submit(&reader, &requests[i], &random, memory + (size_t)i * LARGEST);
+        submit(&reader, &requests[i], &random, i);
     while (clock_now_ns() < end_ns) {
         int count = reader_reap(&reader, done, DEPTH, 100000000);
         for (int i = 0; i < count; i++) {
@@ -103,7 +116,7 @@ int main(int argc, char **argv)
                 snprintf(reason, sizeof reason, "%s", fail_reason());
             else if (compare(done[i], argv[2]))
                 return 1;
-            submit(&reader, done[i], &random, memory + (done[i] - requests) * LARGEST);
+            submit(&reader, done[i], &random, (uint32_t)(done[i] - requests));
         }
     }
     reader_close(&reader);
