@@ -123,7 +123,7 @@ int handles_create(struct handles *handles, const struct catalog *catalog, uint3
     int code = learn_alignment(handles);
     if (code)
         return code;
-    uint64_t most = flags & HANDLES_MAP ? MAP_MOST : OPEN_MOST;
+    uint64_t most = flags & HANDLES_REMOTE ? busiest : flags & HANDLES_MAP ? MAP_MOST : OPEN_MOST;
     uint64_t wanted = busiest > most ? busiest : most;
     if (wanted > catalog->shard_count)
         wanted = catalog->shard_count;
@@ -215,6 +215,7 @@ struct handle *handles_take(struct handles *handles, uint32_t shard)
         handle->path = handles->catalog->shards[shard].path;
         handle->bytes = handles->catalog->shards[shard].bytes;
         handle->mtime_ns = handles->catalog->shards[shard].mtime_ns;
+        handle->shard_flags = handles->catalog->shards[shard].flags;
         handles->where[shard] = (uint32_t)(handle - handles->all) + 1;
     }
     handle->users++;
@@ -308,6 +309,8 @@ int handle_open(const struct handles *handles, struct handle *handle)
 {
     int code = 0;
 
+    if (handles->flags & HANDLES_REMOTE)
+        return 0;
     pthread_mutex_lock(&handle->lock);
     if (!handle->opened) {
         int fd = open(handle->path, handles_open_flags(handles));

@@ -23,6 +23,7 @@ struct handle {
     const char *path;
     uint64_t bytes;
     int64_t mtime_ns;
+    uint32_t shard_flags; /* enum shard_flags */
     bool opened;
     bool opening;       /* for who opens without waiting */
     int fd;             /* -1 until handle_open(), and when mapped */
@@ -40,7 +41,7 @@ enum handles_flags {
     HANDLES_DIRECT = 1, /* O_DIRECT */
     HANDLES_RANDOM = 2, /* tell the kernel not to read ahead */
     HANDLES_MAP = 4,    /* map each file */
-    HANDLES_REMOTE = 8, /* no files of this machine: remote is the caller's, opened by itself */
+    HANDLES_REMOTE = 8, /* no descriptors: remote is the caller's, opened by itself */
 };
 
 struct handles {
@@ -57,7 +58,8 @@ struct handles {
     uint32_t *where; /* shard -> 1 + index in all, 0 when it has none */
 };
 
-/* busiest: handles that may be taken at one time. 0, or a negative errno with a reason. */
+/* busiest: handles that may be taken at one time; of remote ones so many are kept, no more. 0, or a
+ * negative errno with a reason. */
 int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
                    uint32_t busiest);
 /* Maps still lent end here. Copes with a failed or missing create. */
@@ -68,9 +70,9 @@ void handles_destroy(struct handles *handles);
 struct handle *handles_take(struct handles *handles, uint32_t shard);
 void handles_give(struct handles *handles, struct handle *handle);
 
-/* Open it unless it is, and check that the file still is the one that was indexed. 0, -ESTALE
- * when it is not, or the errno of open(). No reason is recorded: reader_explain() words it on the
- * reader's thread. */
+/* Open it unless it is, or is remote, and check that the file still is the one that was indexed. 0,
+ * -ESTALE when it is not, or the errno of open(). No reason is recorded: reader_explain() words it
+ * on the reader's thread. */
 int handle_open(const struct handles *handles, struct handle *handle);
 
 /* A read at offset brought too little: got bytes, all in all. Where it goes on, from the offset: a

@@ -3,16 +3,14 @@
  * one thread that Caffe uses, so that what page faults cost can be compared with reading the
  * same extents by another reader.
  *
- * liblmdb trusts its file, and a fault on a page that cannot be read ends the program by SIGBUS.
- * So only a file that is just as it was when the walk over its pages checked it is opened, and
- * its size is looked at again before each request; a damaged device remains a danger that the
- * other readers do not have.
+ * liblmdb trusts its file. So only a file that is just as it was when the walk over its pages
+ * checked it is opened, and its size is looked at again before each request.
  */
-#include "readers/plugins.h"
-
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "readers/lend.h"
+#include "readers/plugins.h"
 
 #include <errno.h>
 #include <lmdb.h>
@@ -23,15 +21,18 @@
 #include <unistd.h>
 
 struct lmdb_settings {
-    bool touch, readahead;
+    uint64_t threads;
+    bool readahead;
 };
 
 static const struct option_spec lmdb_options[] = {
-    {.name = "touch",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct lmdb_settings, touch),
-     .fallback = "yes",
-     .summary = "take the page faults in the reader; no: whoever decodes takes them"},
+    {.name = "threads",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct lmdb_settings, threads),
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 4096,
+     .summary = "threads that take the page faults; Caffe's reader is one"},
     {.name = "readahead",
      .type = OPTION_FLAG,
      .offset = offsetof(struct lmdb_settings, readahead),
@@ -44,15 +45,12 @@ struct database {
     MDB_env *environment;
     MDB_txn *transaction; /* while it lives, no page of it is used again */
     const uint8_t *base;  /* of the map */
-    int fd;               /* liblmdb's */
 };
 
 struct lmdb_state {
     const struct catalog *catalog;
     struct database *databases; /* one a shard */
-    struct read_request **done;
-    uint32_t head, count, depth;
-    bool touch;
+    struct pool *pool;
 };
 
 static int fail_lmdb(const struct shard *shard, const char *what, int code)
@@ -127,14 +125,26 @@ static int open_database(struct database *database, const struct catalog *catalo
         return fail_lmdb(shard, "cannot open", code);
     if ((now.me_last_pgno + 1) * pages.ms_psize > shard->bytes)
         return fail(EBADMSG, "%s: the file is shorter than its meta page says", shard->path);
-    code = mdb_env_get_fd(database->environment, &database->fd);
-    if (code == 0)
-        code = mdb_txn_begin(database->environment, NULL, MDB_RDONLY, &database->transaction);
+    code = mdb_txn_begin(database->environment, NULL, MDB_RDONLY, &database->transaction);
     if (code)
         return fail_lmdb(shard, "cannot begin to read", code);
     return shard->record_count
                ? find_base(database, shard, catalog_extent(catalog, shard->first_record))
                : 0;
+}
+
+/* The file is open a second time for this: liblmdb keeps its own to itself. */
+static void lmdb_job(struct pool_job *job)
+{
+    struct stat now;
+
+    if (fstat(job->handle->fd, &now)) {
+        job->result = -errno;
+        return;
+    }
+    uint64_t size = (uint64_t)now.st_size;
+    uint64_t left = job->offset < size ? size - job->offset : 0;
+    lend_pages(job, job->buffer, left < job->bytes ? (uint32_t)left : job->bytes);
 }
 
 static int lmdb_open(void *state, const void *chosen, const struct reader_site *site,
@@ -143,33 +153,36 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_site *
     const struct lmdb_settings *settings = chosen;
     const struct catalog *catalog = site->catalog;
     struct lmdb_state *lmdb = state;
+    struct pool_settings pool_settings = {
+        .site = site, .threads = (uint32_t)settings->threads, .work = lmdb_job};
     int code = 0;
 
     if (strcmp(catalog->format, "lmdb") != 0)
         return fail(EINVAL, "%s: the lmdb reader reads format lmdb, not %s; choose another reader",
                     catalog->root, catalog->format);
     lmdb->catalog = catalog;
-    lmdb->depth = site->depth;
-    lmdb->touch = settings->touch;
-    lmdb->done = memory_array(site->depth, sizeof(struct read_request *));
     lmdb->databases = memory_array(catalog->shard_count, sizeof *lmdb->databases);
-    if (!lmdb->done || !lmdb->databases)
+    if (!lmdb->databases)
         return -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
         code = open_database(&lmdb->databases[i], catalog, &catalog->shards[i],
                              settings->readahead ? 0 : MDB_NORDAHEAD);
+    if (code == 0)
+        code = pool_create(&lmdb->pool, &pool_settings, &traits->alignment);
+    if (code)
+        return code;
     traits->lends = true;
-    snprintf(traits->engine, sizeof traits->engine, "liblmdb %d.%d.%d, %s", MDB_VERSION_MAJOR,
-             MDB_VERSION_MINOR, MDB_VERSION_PATCH,
-             settings->touch ? "pages faulted in by one thread"
-                             : "pages faulted in by whoever decodes");
-    return code;
+    snprintf(traits->engine, sizeof traits->engine, "liblmdb %d.%d.%d, pages faulted in by %u %s",
+             MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, pool_threads(lmdb->pool),
+             pool_threads(lmdb->pool) == 1 ? "thread" : "threads");
+    return 0;
 }
 
 static void lmdb_close(void *state)
 {
     struct lmdb_state *lmdb = state;
 
+    pool_destroy(lmdb->pool);
     for (uint32_t i = 0; lmdb->databases && i < lmdb->catalog->shard_count; i++) {
         if (lmdb->databases[i].transaction)
             mdb_txn_abort(lmdb->databases[i].transaction);
@@ -177,61 +190,24 @@ static void lmdb_close(void *state)
             mdb_env_close(lmdb->databases[i].environment);
     }
     free(lmdb->databases);
-    free(lmdb->done);
-}
-
-static void touch_pages(const uint8_t *first, size_t bytes)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    volatile uint8_t seen = *first;
-
-    for (const uint8_t *at = first - (uintptr_t)first % page + page; at < first + bytes; at += page)
-        seen = *at;
-    (void)seen;
 }
 
 static int lmdb_submit(void *state, struct read_request *request)
 {
     struct lmdb_state *lmdb = state;
-    const struct database *database = &lmdb->databases[request->shard];
-    struct stat now;
 
-    lmdb->done[(lmdb->head + lmdb->count++) % lmdb->depth] = request;
-    if (fstat(database->fd, &now)) {
-        request->result = -errno;
-        return 0;
-    }
-    uint64_t size = (uint64_t)now.st_size;
-    uint64_t left = request->offset < size ? size - request->offset : 0;
-    uint32_t bytes = left < request->bytes ? (uint32_t)left : request->bytes;
-    if (bytes < request->needed || bytes == 0) {
-        request->result = -ESTALE;
-        return 0;
-    }
-    request->data = database->base + request->offset;
-    request->result = (int)bytes;
-    if (lmdb->touch)
-        touch_pages(request->data, bytes);
-    return 0;
+    request->buffer = (void *)(uintptr_t)(lmdb->databases[request->shard].base + request->offset);
+    return pool_submit(lmdb->pool, request);
 }
 
 static int lmdb_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    struct lmdb_state *lmdb = state;
-    uint32_t count = lmdb->count < max ? lmdb->count : max;
-
-    (void)wait_ns;
-    for (uint32_t i = 0; i < count; i++)
-        done[i] = lmdb->done[(lmdb->head + i) % lmdb->depth];
-    lmdb->head = (lmdb->head + count) % lmdb->depth;
-    lmdb->count -= count;
-    return (int)count;
+    return pool_reap(((struct lmdb_state *)state)->pool, done, max, wait_ns);
 }
 
-/* The loan lasts as long as the transaction. */
 static void lmdb_release(void *state, struct read_request *request)
 {
-    (void)state, (void)request;
+    pool_release(((struct lmdb_state *)state)->pool, request);
 }
 
 const struct reader_ops reader_lmdb = {

@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
 	readers/lanes.c readers/lanes.h \
+	readers/lend.c readers/lend.h \
 	readers/pool.c readers/pool.h \
 	readers/rate.c readers/rate.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c

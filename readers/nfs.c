@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MOST = 64, LOOKS_PER_TIMEOUT = 8 };
+enum { CONNECTIONS_MOST = 64, FILES_MOST = 4096, LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t RETRY_NS = 200000000, TICK_NS = 100000000, OPEN_NS = 10000000000;
 
 struct nfs_settings {
@@ -497,7 +497,8 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
-        code = handles_create(&connection->handles, site->catalog, HANDLES_REMOTE, site->depth);
+        code = handles_create(&connection->handles, site->catalog, HANDLES_REMOTE,
+                              site->depth > FILES_MOST ? site->depth : FILES_MOST);
         if (code)
             return code;
         connection->handles.forget = forget_file;

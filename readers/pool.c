@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job is in one of four places: free, waiting, with a thread, or done. The lock guards the
- * lists, and who holds which open shard. A job whose time is over while a thread has it is given
- * back to the caller as held; the thread, and with it all the pool's memory, is then left behind: a
- * read that never ends cannot be taken from the kernel. */
+ * A job is in one of four places: free, waiting in an inbox, with a thread, or done. The lock
+ * guards the lists, and who holds which open shard. All threads share one inbox; in_order, each has
+ * its own, and an open shard belongs to one of them. A job whose time is over while a thread has it
+ * is given back to the caller as held; the thread, and with it all the pool's memory, is then left
+ * behind: a read that never ends cannot be taken from the kernel. */
 #include "readers/pool.h"
 
 #include "base/clock.h"
@@ -20,20 +21,32 @@ struct job_list {
     struct pool_job *first, *last;
 };
 
+struct inbox {
+    struct job_list waiting;
+    pthread_cond_t more;
+};
+
+struct worker {
+    struct pool *pool;
+    struct inbox *inbox;
+    struct thread thread;
+};
+
 struct pool {
     struct handles handles;
     void (*work)(struct pool_job *job);
     uint64_t timeout_ns;
-    uint32_t thread_count;
-    struct thread *threads;
+    uint32_t thread_count, inbox_count;
+    struct worker *workers;
+    struct inbox *inboxes;
     uint32_t job_count;
     struct pool_job *jobs;
     struct pool_job *free_jobs;
     uint32_t abandoned;
 
     pthread_mutex_t lock;
-    pthread_cond_t more, finished; /* for the threads, for reap */
-    struct job_list waiting, done;
+    pthread_cond_t finished; /* for reap */
+    struct job_list done;
     bool reaper_waits, ended;
     struct pool *left_behind; /* the next one */
     uint64_t look_ns;         /* when to look for late jobs next */
@@ -63,15 +76,16 @@ static struct pool_job *list_pop(struct job_list *list)
 
 static int pool_thread(void *argument)
 {
-    struct pool *pool = argument;
+    struct worker *worker = argument;
+    struct pool *pool = worker->pool;
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        struct pool_job *job = list_pop(&pool->waiting);
+        struct pool_job *job = list_pop(&worker->inbox->waiting);
         if (!job && pool->ended)
             break;
         if (!job) {
-            pthread_cond_wait(&pool->more, &pool->lock);
+            pthread_cond_wait(&worker->inbox->more, &pool->lock);
             continue;
         }
         job->running = true;
@@ -95,21 +109,25 @@ static int prepare(struct pool *pool, const struct pool_settings *settings)
     pthread_condattr_t monotonic;
 
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->more, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&pool->finished, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int code = handles_create(&pool->handles, site->catalog, settings->flags, site->depth);
+    int code = handles_create(&pool->handles, site->catalog, settings->flags,
+                              settings->handles_most ? settings->handles_most : site->depth);
     if (code)
         return code;
+    pool->handles.forget = settings->forget;
     pool->work = settings->work;
     pool->timeout_ns = site->timeout_ns;
     pool->job_count = site->depth;
     pool->jobs = memory_array(site->depth, sizeof *pool->jobs);
-    pool->threads = memory_array(pool->thread_count, sizeof *pool->threads);
-    if (!pool->jobs || !pool->threads)
+    pool->workers = memory_array(pool->thread_count, sizeof *pool->workers);
+    pool->inboxes = memory_array(pool->inbox_count, sizeof *pool->inboxes);
+    if (!pool->jobs || !pool->workers || !pool->inboxes)
         return -ENOMEM;
+    for (uint32_t i = 0; i < pool->inbox_count; i++)
+        pthread_cond_init(&pool->inboxes[i].more, NULL);
     for (uint32_t i = site->depth; i-- > 0;) {
         pool->jobs[i].next = pool->free_jobs;
         pool->free_jobs = &pool->jobs[i];
@@ -126,9 +144,14 @@ int pool_create(struct pool **created, const struct pool_settings *settings, uin
     if (!pool)
         return -ENOMEM;
     pool->thread_count = settings->threads && settings->threads < depth ? settings->threads : depth;
+    pool->inbox_count = settings->in_order ? pool->thread_count : 1;
     int code = prepare(pool, settings);
-    for (uint32_t i = 0; code == 0 && i < pool->thread_count; i++)
-        code = thread_start(&pool->threads[i], "read", pool_thread, pool);
+    for (uint32_t i = 0; code == 0 && i < pool->thread_count; i++) {
+        struct worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->inbox = &pool->inboxes[i % pool->inbox_count];
+        code = thread_start(&worker->thread, "read", pool_thread, worker);
+    }
     *alignment = pool->handles.alignment;
     return code;
 }
@@ -156,20 +179,23 @@ void pool_destroy(struct pool *pool)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->ended = true;
-    pthread_cond_broadcast(&pool->more);
+    for (uint32_t i = 0; pool->inboxes && i < pool->inbox_count; i++)
+        pthread_cond_broadcast(&pool->inboxes[i].more);
     uint32_t abandoned = pool->abandoned;
     pthread_mutex_unlock(&pool->lock);
     if (abandoned) {
         leave_behind(pool);
         return;
     }
-    for (uint32_t i = 0; pool->threads && i < pool->thread_count; i++)
-        thread_join(&pool->threads[i]);
+    for (uint32_t i = 0; pool->workers && i < pool->thread_count; i++)
+        thread_join(&pool->workers[i].thread);
+    for (uint32_t i = 0; pool->inboxes && i < pool->inbox_count; i++)
+        pthread_cond_destroy(&pool->inboxes[i].more);
     handles_destroy(&pool->handles);
-    pthread_cond_destroy(&pool->more);
     pthread_cond_destroy(&pool->finished);
     pthread_mutex_destroy(&pool->lock);
-    free(pool->threads);
+    free(pool->workers);
+    free(pool->inboxes);
     free(pool->jobs);
     free(pool);
 }
@@ -197,9 +223,10 @@ int pool_submit(struct pool *pool, struct read_request *request)
         .request = request,
         .submit_ns = request->submit_ns,
     };
-    list_push(&pool->waiting, job);
+    struct inbox *inbox = &pool->inboxes[(handle - pool->handles.all) % pool->inbox_count];
+    list_push(&inbox->waiting, job);
     pthread_mutex_unlock(&pool->lock);
-    pthread_cond_signal(&pool->more);
+    pthread_cond_signal(&inbox->more);
     return 0;
 }
 
@@ -236,7 +263,23 @@ static uint32_t take_done(struct pool *pool, struct read_request **done, uint32_
     return count;
 }
 
-/* Under the lock. What waits for a thread is simply taken back; what a thread has is held. */
+/* Under the lock. What waits for a thread is simply taken back. */
+static uint32_t take_back(struct pool *pool, struct job_list *waiting, uint64_t now_ns,
+                          struct read_request **done, uint32_t max)
+{
+    uint32_t count = 0;
+
+    while (count < max && waiting->first && now_ns - waiting->first->submit_ns > pool->timeout_ns) {
+        struct pool_job *job = list_pop(waiting);
+        job->request->result = -ETIMEDOUT;
+        done[count++] = job->request;
+        handles_give(&pool->handles, job->handle);
+        free_job(pool, job);
+    }
+    return count;
+}
+
+/* Under the lock. What a thread has is held. */
 static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_t max)
 {
     uint64_t now_ns = clock_now_ns();
@@ -245,14 +288,8 @@ static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_
     if (!pool->timeout_ns || now_ns < pool->look_ns)
         return 0;
     pool->look_ns = now_ns + pool->timeout_ns / LOOKS_PER_TIMEOUT;
-    while (count < max && pool->waiting.first &&
-           now_ns - pool->waiting.first->submit_ns > pool->timeout_ns) {
-        struct pool_job *job = list_pop(&pool->waiting);
-        job->request->result = -ETIMEDOUT;
-        done[count++] = job->request;
-        handles_give(&pool->handles, job->handle);
-        free_job(pool, job);
-    }
+    for (uint32_t i = 0; i < pool->inbox_count; i++)
+        count += take_back(pool, &pool->inboxes[i].waiting, now_ns, done + count, max - count);
     for (uint32_t i = 0; i < pool->job_count && count < max; i++) {
         struct pool_job *job = &pool->jobs[i];
         if (!job->running || job->abandoned || now_ns - job->submit_ns <= pool->timeout_ns)

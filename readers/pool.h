@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pool: threads that do blocking reads for one reader, so that several are in flight. It holds
- * the open shards and the time-outs; how bytes are read is the caller's function.
+ * the open shards and the time-outs; how bytes are read is the caller's function. Any thread does
+ * any job, or, in_order, a shard keeps to one thread, which does its jobs in the order they came.
  *
  * All calls but pool_release() belong to the reader's thread; only the work function runs on the
  * pool's threads.
@@ -36,7 +37,12 @@ struct pool_settings {
     const struct reader_site *site;
     uint32_t threads; /* 0: as many as the depth */
     uint32_t flags;   /* enum handles_flags */
+    bool in_order;
     void (*work)(struct pool_job *job);
+    /* With HANDLES_REMOTE: so many handles are kept, and the end of handle->remote, which the work
+     * function begins. */
+    uint32_t handles_most;
+    void (*forget)(void *unused, struct handle *handle);
 };
 
 /* 0 or a negative errno with a reason. *alignment is what the shards ask for. */

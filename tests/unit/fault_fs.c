@@ -39,6 +39,7 @@ struct fault_fs {
     char folder[256];
     uint32_t file_count;
     uint64_t file_bytes;
+    const uint8_t *image; /* the server has a copy, as of everything */
     bool is_async;
     pid_t server;
     pthread_mutex_t lock; /* of knobs and reads */
@@ -109,9 +110,9 @@ static void answer_read(struct fault_fs *fs, const struct pending *read)
     }
     if (knobs->short_every && fs->reads % knobs->short_every == 0 && bytes > 1)
         bytes /= 2;
-    for (uint32_t i = 0; i < bytes; i++)
+    for (uint32_t i = 0; i < bytes && !fs->image; i++)
         fs->content[i] = fault_fs_byte((uint32_t)(read->node - FIRST_FILE), read->offset + i);
-    reply(fs, read->unique, 0, fs->content, bytes);
+    reply(fs, read->unique, 0, fs->image ? fs->image + read->offset : fs->content, bytes);
 }
 
 static void do_read(struct fault_fs *fs, const struct fuse_in_header *in,
@@ -251,7 +252,7 @@ static int start_server(struct fault_fs *fs)
 }
 
 int fault_fs_mount(struct fault_fs **mounted, const char *folder, uint32_t file_count,
-                   uint64_t file_bytes, bool is_async)
+                   uint64_t file_bytes, const void *image, bool is_async)
 {
     struct fault_fs *fs =
         mmap(NULL, sizeof *fs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -262,6 +263,7 @@ int fault_fs_mount(struct fault_fs **mounted, const char *folder, uint32_t file_
         return fail(errno, "out of memory");
     fs->file_count = file_count;
     fs->file_bytes = file_bytes;
+    fs->image = image;
     fs->is_async = is_async;
     snprintf(fs->folder, sizeof fs->folder, "%s", folder);
     fs->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);

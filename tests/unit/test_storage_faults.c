@@ -193,6 +193,8 @@ static void no_answer_is_no_hang(void **unused)
     give_up("uring:fuse=yes", false);
     give_up("pread", true);
     give_up("pread", false);
+    give_up("mmap", true);
+    give_up("mmap", false);
     usleep(100000); /* what was left behind ends now */
 }
 
@@ -224,7 +226,7 @@ static int mount_set(bool is_async)
 
     if (!mkdtemp(strcpy(folder, "test_storage_faults.XXXXXX")))
         return -1;
-    if (fault_fs_mount(&fs, folder, FILES, FILE_BYTES, is_async))
+    if (fault_fs_mount(&fs, folder, FILES, FILE_BYTES, NULL, is_async))
         return -1;
     set.catalog = catalog_create(folder, "test");
     for (int i = 0; i < FILES; i++) {

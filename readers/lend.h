@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lend: what readers that lend mapped pages do on the threads of a pool.
+ */
+#ifndef IOBENCH_READERS_LEND_H
+#define IOBENCH_READERS_LEND_H
+
+#include "readers/pool.h"
+
+/* Take the page faults of [first, first + bytes), and lend it as the job's data. A page that cannot
+ * be read is an error of the job, where touching it would end the program by SIGBUS: -ESTALE when
+ * the file has become shorter than it was indexed, else -EIO. */
+void lend_pages(struct pool_job *job, const uint8_t *first, uint32_t bytes);
+
+#endif
