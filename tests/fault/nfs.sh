@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The nfs reader against nfs-ganesha in a network namespace of its own: right bytes by NFS 3 and
-# 4; a server that stops for a while is waited for, one that stays away ends in a sentence.
+# 4; a server that stops or is silent for a while is waited for, one that stays so ends in a
+# sentence.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 
@@ -32,6 +33,18 @@ start
 wait $reader || fault "bytes were wrong after the server came back"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "an outage of a second was not survived"
 cat "$tmp/out"
+
+# Silent for a second, as a server that is overloaded: nobody sees an error.
+(sleep 0.5; kill -STOP $server; sleep 1; kill -CONT $server) &
+tests/fault/nfs_reads "$url" "$tmp/export/set" 3 3 20000 >"$tmp/out" 2>&1 || fault "silence"
+grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "a silence of a second was not survived"
+
+# Silent for longer than is waited: a sentence.
+(sleep 0.5; kill -STOP $server; sleep 2; kill -CONT $server) &
+tests/fault/nfs_reads "$url" "$tmp/export/set" 3 2 500 >"$tmp/out" 2>&1
+grep -q 'errors [1-9].*no answer for 0.5 s\|answers none of the last' "$tmp/out" ||
+    fault "no sentence about the silence"
+wait $!
 
 # Away for good.
 (sleep 1; kill -9 $server) &
