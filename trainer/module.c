@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A module finds each library that it needs by its soname among those that are loaded already; so
+ * they are loaded first, by the paths where they lie.
+ */
+#include "trainer/module.h"
+
+#include "base/fail.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PLACE_BYTES = 2 * PATH_MAX };
+
+/* The first file that matches FOLDER/PATTERN/NAME and can be loaded. */
+static bool load_from(const char *folder, const char *pattern, const char *name)
+{
+    char path[PLACE_BYTES];
+    glob_t found = {0};
+    bool loaded = false;
+
+    if (!folder || snprintf(path, sizeof path, "%s/%s/%s", folder, pattern, name) >= PLACE_BYTES)
+        return false;
+    if (glob(path, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && !loaded; i++)
+            loaded = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL) != NULL;
+    globfree(&found);
+    return loaded;
+}
+
+/* PyTorch's wheels put NVIDIA's libraries beside themselves. */
+static bool load_from_python(const char *prefix, const char *name)
+{
+    static const char *const patterns[] = {"lib/python3*/site-packages/nvidia/*/lib",
+                                           "lib/python3*/dist-packages/nvidia/*/lib",
+                                           "lib/python3/dist-packages/nvidia/*/lib"};
+    bool loaded = false;
+
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !loaded; i++)
+        loaded = load_from(prefix, patterns[i], name);
+    return loaded;
+}
+
+/* Of the Python that PATH finds, and of each folder of PATH. */
+static bool load_from_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    char folder[PATH_MAX];
+    bool loaded = false;
+
+    while (path && *path && !loaded) {
+        size_t length = strcspn(path, ":");
+        if (length > 0 && length < sizeof folder - sizeof "/..") {
+            snprintf(folder, sizeof folder, "%.*s/..", (int)length, path);
+            loaded = load_from_python(folder, name);
+        }
+        path += length + (path[length] == ':');
+    }
+    return loaded;
+}
+
+/* Best effort: what is still missing is named when the module is loaded. */
+static void load_library(const char *name, const char *own_folder)
+{
+    static const char *const toolkits[] = {"/usr/local/cuda", "/opt/cuda"};
+    static const char *const prefixes[] = {"/usr", "/usr/local"};
+    char local[PATH_MAX];
+    const char *home = getenv("HOME");
+    bool loaded = dlopen(name, RTLD_NOW | RTLD_GLOBAL) != NULL || load_from(own_folder, ".", name);
+
+    if (!loaded)
+        loaded = load_from(getenv("CUDA_HOME"), "lib*", name) ||
+                 load_from_python(getenv("VIRTUAL_ENV"), name) ||
+                 load_from_python(getenv("CONDA_PREFIX"), name) || load_from_path(name);
+    for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits && !loaded; i++)
+        loaded = load_from(toolkits[i], "lib*", name);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !loaded; i++)
+        loaded = load_from_python(prefixes[i], name);
+    if (!loaded && home && snprintf(local, sizeof local, "%s/.local", home) < PATH_MAX)
+        load_from_python(local, name);
+}
+
+/* Beside the program, in its ../lib/iobench, or where it was installed. */
+static bool find_file(const char *name, char *path, size_t bytes)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    program[length > 0 ? length : 0] = '\0';
+    const char *folder = dirname(program);
+    snprintf(path, bytes, "%s/%s", folder, name);
+    if (access(path, R_OK) == 0)
+        return true;
+    snprintf(path, bytes, "%s/../lib/iobench/%s", folder, name);
+    if (access(path, R_OK) == 0)
+        return true;
+    snprintf(path, bytes, "%s/%s", IOBENCH_MODULES, name);
+    return access(path, R_OK) == 0;
+}
+
+const void *module_find(const struct module *module)
+{
+    const char *named = getenv(module->variable);
+    char path[PLACE_BYTES], folder[PLACE_BYTES];
+
+    if (named && *named)
+        snprintf(path, sizeof path, "%s", named);
+    else if (!find_file(module->file, path, sizeof path)) {
+        fail(ENOENT, "%s is neither beside the program nor in %s: install it, or name it in %s",
+             module->file, IOBENCH_MODULES, module->variable);
+        return NULL;
+    }
+    snprintf(folder, sizeof folder, "%s", path);
+    for (const char *const *library = module->libraries; *library; library++)
+        load_library(*library, dirname(folder));
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        fail(ENOENT,
+             "%s cannot be loaded: %s; install it (PyTorch's wheels bring it), or add its folder "
+             "to LD_LIBRARY_PATH",
+             module->file, dlerror());
+        return NULL;
+    }
+    const char *version = dlsym(handle, "iobench_module_version");
+    if (!version || strcmp(version, PACKAGE_VERSION) != 0) {
+        fail(EINVAL, "%s is of version %s, the program is %s: install both together", path,
+             version ? version : "none", PACKAGE_VERSION);
+        return NULL;
+    }
+    const void *found = dlsym(handle, module->symbol);
+    if (!found)
+        fail(EINVAL, "%s lacks %s", path, module->symbol);
+    return found;
+}
