@@ -6,3 +6,25 @@ KERNELS = \
 	kernels/kernels.h
 libiobench_a_SOURCES += $(KERNELS) \
 	kernels/resize.c kernels/resize.h
+
+# The same on a device. Each source is built twice: by nvcc for the module, and for the host by the
+# C++ compiler, for the tests (kernels/launch.cuh).
+CUDA_KERNELS = \
+	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
+	kernels/device_pool.cu
+CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/norm.cuh
+EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_INCLUDED)
+if HAVE_CUDA
+CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)
+EMULATED_OBJECTS = $(CUDA_KERNELS:.cu=.emulated.o)
+CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS)
+NVCC_FLAGS = -std=c++17 -O3 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
+EMULATED_FLAGS = -std=gnu++17 -O2 -g -Wall -Wextra -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
+	-DKERNELS_EMULATED
+
+kernels/%.nvcc.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)
+	$(AM_V_GEN)$(NVCC) $(NVCC_FLAGS) -I$(srcdir) -c $< -o $@
+kernels/%.emulated.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)
+	$(AM_V_GEN)$(CUDA_CXX) $(EMULATED_FLAGS) -I$(srcdir) -x c++ -c $< -o $@
+endif

@@ -19,6 +19,7 @@ check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
 
+include tests/cuda/local.mk
 include tests/golden/local.mk
 include tests/fuzz/local.mk
 include tests/cli/local.mk

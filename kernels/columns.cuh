@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * columns: two sums a channel over all pixels of a tensor, in two steps of fixed order. For
+ * the device kernels alone.
+ *
+ * A block takes a slab of up to 32 vectors of channels and every splits-th group of pixels; its
+ * threads are `groups` rows of `lanes` columns. It leaves [split][2][channels] partial sums, which
+ * one more kernel adds up and hands on.
+ */
+#ifndef IOBENCH_KERNELS_COLUMNS_CUH
+#define IOBENCH_KERNELS_COLUMNS_CUH
+
+#include "kernels/launch.cuh"
+
+enum { COLUMN_LANES = 32, COLUMN_BLOCKS = 512, COLUMN_UNROLL = 4, COLUMN_PIXELS_MIN = 8 };
+
+struct column_shape {
+    uint64_t pixels;
+    uint32_t channels, vectors, lanes, groups, slabs, splits;
+};
+
+/* width: channels a vector. */
+static inline column_shape columns_of(const struct device_pixels *pixels, uint32_t width)
+{
+    column_shape shape = {};
+
+    shape.pixels = pixels->count;
+    shape.channels = pixels->channels;
+    shape.vectors = pixels->channels / width;
+    shape.lanes = shape.vectors < COLUMN_LANES ? shape.vectors : (uint32_t)COLUMN_LANES;
+    shape.groups = KERNEL_THREADS / shape.lanes;
+    shape.slabs = (shape.vectors + shape.lanes - 1) / shape.lanes;
+    uint64_t most = pixels->count / ((uint64_t)shape.groups * COLUMN_PIXELS_MIN);
+    uint32_t splits = (uint32_t)COLUMN_BLOCKS / shape.slabs;
+    if (splits > most)
+        splits = (uint32_t)most;
+    shape.splits = splits > 0 ? splits : 1;
+    return shape;
+}
+
+/* Source: row_t read(pixel, vector); use(row, pixel, vector, a, b) sets W terms of both sums. */
+template <class Source, int W> struct column_sums {
+    enum { phases = 2 };
+    struct shared_t {
+        float sums[2][KERNEL_THREADS * W];
+    };
+    struct local_t {};
+    column_shape shape;
+    Source source;
+    float *partial;
+
+    KERNEL_CODE void walk(shared_t &shared, const place &at) const
+    {
+        const uint32_t lane = at.thread % shape.lanes, group = at.thread / shape.lanes;
+        const uint32_t vector = at.block % shape.slabs * shape.lanes + lane;
+        const uint32_t split = at.block / shape.slabs;
+        const uint64_t step = (uint64_t)shape.splits * shape.groups;
+        float a[W] = {}, b[W] = {};
+
+        if (group >= shape.groups)
+            return;
+        if (vector < shape.vectors)
+            for (uint64_t first = (uint64_t)split * shape.groups + group; first < shape.pixels;
+                 first += COLUMN_UNROLL * step) {
+                typename Source::row_t rows[COLUMN_UNROLL];
+KERNEL_UNROLL
+                for (int i = 0; i < COLUMN_UNROLL; i++)
+                    if (first + (uint64_t)i * step < shape.pixels)
+                        rows[i] = source.read(first + (uint64_t)i * step, vector);
+KERNEL_UNROLL
+                for (int i = 0; i < COLUMN_UNROLL; i++)
+                    if (first + (uint64_t)i * step < shape.pixels)
+                        source.use(rows[i], first + (uint64_t)i * step, vector, a, b);
+            }
+        for (int i = 0; i < W; i++) {
+            shared.sums[0][(group * shape.lanes + lane) * W + (uint32_t)i] = a[i];
+            shared.sums[1][(group * shape.lanes + lane) * W + (uint32_t)i] = b[i];
+        }
+    }
+
+    KERNEL_CODE void leave(const shared_t &shared, const place &at) const
+    {
+        const uint32_t columns = shape.lanes * W, split = at.block / shape.slabs;
+
+        for (uint32_t column = at.thread; column < columns; column += KERNEL_THREADS) {
+            const uint32_t channel = at.block % shape.slabs * columns + column;
+            if (channel >= shape.channels)
+                continue;
+            for (uint32_t which = 0; which < 2; which++) {
+                float total = 0;
+                for (uint32_t group = 0; group < shape.groups; group++)
+                    total += shared.sums[which][group * columns + column];
+                partial[((uint64_t)split * 2 + which) * shape.channels + channel] = total;
+            }
+        }
+    }
+
+    KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
+    {
+        if (phase == 0)
+            walk(shared, at);
+        else
+            leave(shared, at);
+    }
+};
+
+/* Adds the partial sums up in double; finish.take(channel, a, b) has them. */
+template <class Finish> struct column_totals {
+    enum { phases = 2, columns = 32, rows = KERNEL_THREADS / columns };
+    struct shared_t {
+        double sums[2][rows][columns];
+    };
+    struct local_t {};
+    uint32_t channels, splits;
+    const float *partial;
+    Finish finish;
+
+    KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
+    {
+        const uint32_t column = at.thread % columns, row = at.thread / columns;
+        const uint32_t channel = at.block * columns + column;
+        double a = 0, b = 0;
+
+        if (channel >= channels || (phase == 1 && row > 0))
+            return;
+        if (phase == 0) {
+            for (uint32_t split = row; split < splits; split += rows) {
+                a += partial[(uint64_t)split * 2 * channels + channel];
+                b += partial[((uint64_t)split * 2 + 1) * channels + channel];
+            }
+            shared.sums[0][row][column] = a;
+            shared.sums[1][row][column] = b;
+            return;
+        }
+        for (uint32_t i = 0; i < rows; i++) {
+            a += shared.sums[0][i][column];
+            b += shared.sums[1][i][column];
+        }
+        finish.take(channel, a, b);
+    }
+};
+
+template <int W, class Source, class Finish>
+int launch_columns(const char *name, const struct device_pixels *pixels, const Source &source,
+                   const Finish &finish, float *partial, void *stream)
+{
+    const column_shape shape = columns_of(pixels, W);
+    const column_sums<Source, W> sums = {shape, source, partial};
+    int code = launch_phases(name, sums, shape.slabs * shape.splits, stream);
+
+    if (code)
+        return code;
+    const column_totals<Finish> totals = {pixels->channels, shape.splits, partial, finish};
+    return launch_phases(name, totals, (pixels->channels + 31) / 32, stream);
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/norm.cuh"
+
+namespace {
+
+/* ---- statistics ---- */
+
+/* About the first pixel, so that a large mean costs no digits. */
+template <class T, int W> struct moment_source {
+    using row_t = lanes<T, W>;
+    const T *x;
+    uint32_t vectors;
+
+    KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
+    {
+        return row_t::read(x, pixel * vectors + vector);
+    }
+    KERNEL_CODE void use(const row_t &row, uint64_t, uint32_t vector, float *a, float *b) const
+    {
+        const row_t first = row_t::read(x, vector);
+        for (int i = 0; i < W; i++) {
+            const float off = row.get(i) - first.get(i);
+            a[i] += off;
+            b[i] += off * off;
+        }
+    }
+};
+
+template <class T> struct moment_finish {
+    device_norm norm;
+    const T *x;
+    double count;
+
+    KERNEL_CODE void take(uint32_t c, double sum, double squares) const
+    {
+        const double off = sum / count, mean = as_float(x[c]) + off;
+        const double spread = squares / count - off * off, variance = spread > 0 ? spread : 0;
+        const double inverse = 1 / sqrt(variance + norm.epsilon);
+        const double unbiased = count > 1 ? count / (count - 1) : 1;
+
+        norm.mean[c] = (float)mean;
+        norm.inverse[c] = (float)inverse;
+        norm.scale[c] = (float)(norm.gamma[c] * inverse);
+        norm.bias[c] = (float)(norm.beta[c] - norm.gamma[c] * inverse * mean);
+        norm.running_mean[c] =
+            (float)((1 - norm.momentum) * norm.running_mean[c] + norm.momentum * mean);
+        norm.running_variance[c] = (float)((1 - norm.momentum) * norm.running_variance[c] +
+                                           norm.momentum * unbiased * variance);
+    }
+};
+
+struct infer_coefficients {
+    device_norm norm;
+
+    KERNEL_CODE void each(uint32_t c) const
+    {
+        const double scale = norm.gamma[c] / sqrt(norm.running_variance[c] + norm.epsilon);
+        norm.scale[c] = (float)scale;
+        norm.bias[c] = (float)(norm.beta[c] - scale * norm.running_mean[c]);
+    }
+};
+
+/* ---- applying ---- */
+
+template <int W> KERNEL_CODE void read_floats(const float *from, uint32_t vector, float *to)
+{
+    for (int i = 0; i < W; i++)
+        to[i] = from[vector * W + (uint32_t)i];
+}
+
+template <class T, int W> struct affine {
+    struct device_affine with;
+    divide vectors;
+    const T *x;
+    T *y;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t vector = vectors.rest(index);
+        lanes<T, W> in = lanes<T, W>::read(x, index);
+        float scale[W], bias[W], out[W];
+
+        for (int i = 0; i < W; i++)
+            out[i] = in.get(i);
+        if (with.scale) {
+            read_floats<W>(with.scale, vector, scale);
+            for (int i = 0; i < W; i++)
+                out[i] *= scale[i];
+        }
+        if (with.bias) {
+            read_floats<W>(with.bias, vector, bias);
+            for (int i = 0; i < W; i++)
+                out[i] += bias[i];
+        }
+        if (with.other) {
+            const lanes<T, W> other = lanes<T, W>::read((const T *)with.other, index);
+            if (with.other_scale) {
+                read_floats<W>(with.other_scale, vector, scale);
+                read_floats<W>(with.other_bias, vector, bias);
+                for (int i = 0; i < W; i++)
+                    out[i] += other.get(i) * scale[i] + bias[i];
+            } else
+                for (int i = 0; i < W; i++)
+                    out[i] += other.get(i);
+        }
+        for (int i = 0; i < W; i++)
+            in.set(i, with.relu && out[i] < 0 ? 0.0f : out[i]);
+        in.write(y, index);
+    }
+};
+
+/* ---- backward ---- */
+
+template <class T, int W> struct gradient_source {
+    struct row_t {
+        lanes<T, W> x, d, other, mask;
+    };
+    device_norm_gradient from;
+    const T *x;
+    const float *mean;
+    uint32_t vectors;
+
+    KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
+    {
+        const uint64_t at = pixel * vectors + vector;
+        row_t row;
+
+        row.x = lanes<T, W>::read(x, at);
+        row.d = lanes<T, W>::read((const T *)from.d_output, at);
+        if (from.d_other)
+            row.other = lanes<T, W>::read((const T *)from.d_other, at);
+        if (from.mask)
+            row.mask = lanes<T, W>::read((const T *)from.mask, at);
+        return row;
+    }
+    KERNEL_CODE void use(row_t &row, uint64_t pixel, uint32_t vector, float *a, float *b) const
+    {
+        for (int i = 0; i < W; i++) {
+            float d = row.d.get(i);
+            if (from.d_other)
+                d += row.other.get(i);
+            if (from.mask && row.mask.get(i) <= 0)
+                d = 0;
+            row.d.set(i, d);
+            d = row.d.get(i); /* as it will be read again */
+            a[i] += d;
+            b[i] += d * (row.x.get(i) - mean[vector * W + (uint32_t)i]);
+        }
+        if (from.dz)
+            row.d.write((T *)from.dz, pixel * vectors + vector);
+    }
+};
+
+template <class T, int W> struct backward_apply {
+    divide vectors;
+    uint32_t channels;
+    const float *abc;
+    const T *dz, *x;
+    T *d_input;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t vector = vectors.rest(index);
+        lanes<T, W> d = lanes<T, W>::read(dz, index);
+        const lanes<T, W> in = lanes<T, W>::read(x, index);
+        float a[W], b[W], c[W];
+
+        read_floats<W>(abc, vector, a);
+        read_floats<W>(abc + channels, vector, b);
+        read_floats<W>(abc + 2 * channels, vector, c);
+        for (int i = 0; i < W; i++)
+            d.set(i, a[i] * d.get(i) + b[i] * in.get(i) + c[i]);
+        d.write(d_input, index);
+    }
+};
+
+/* ---- the gradient of a bias ---- */
+
+template <class T, int W> struct bias_source {
+    using row_t = lanes<T, W>;
+    const T *d_output;
+    uint32_t vectors;
+
+    KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
+    {
+        return row_t::read(d_output, pixel * vectors + vector);
+    }
+    KERNEL_CODE void use(const row_t &row, uint64_t, uint32_t, float *a, float *) const
+    {
+        for (int i = 0; i < W; i++)
+            a[i] += row.get(i);
+    }
+};
+
+struct bias_finish {
+    const float *unscale;
+    float *d_bias;
+
+    KERNEL_CODE void take(uint32_t c, double sum, double) const
+    {
+        d_bias[c] = (float)(sum * (unscale ? *unscale : 1));
+    }
+};
+
+} // namespace
+
+size_t device_partial_floats(const struct device_pixels *pixels)
+{
+    const column_shape narrow = columns_of(pixels, 1);
+    uint32_t splits = narrow.splits;
+
+    for (uint32_t width = 2; width <= 8; width *= 2)
+        if (pixels->channels % width == 0) {
+            const column_shape shape = columns_of(pixels, width);
+            splits = shape.splits > splits ? shape.splits : splits;
+        }
+    return (size_t)splits * 2 * pixels->channels;
+}
+
+int device_norm_statistics(const struct device_pixels *pixels, const struct device_norm *norm,
+                           const void *x, float *partial, void *stream)
+{
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const moment_source<T, W> source = {(const T *)x, pixels->channels / W};
+        const moment_finish<T> finish = {*norm, (const T *)x, (double)pixels->count};
+        return launch_columns<W>("norm_statistics", pixels, source, finish, partial, stream);
+    });
+}
+
+int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *stream)
+{
+    return launch_each("norm_infer", infer_coefficients{*norm}, channels, stream);
+}
+
+int device_affine(const struct device_pixels *pixels, const struct device_affine *with,
+                  const void *x, void *y, void *stream)
+{
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const affine<T, W> kernel = {*with, divide::make(pixels->channels / W), (const T *)x, (T *)y};
+        return launch_each("affine", kernel, pixels->count * (pixels->channels / W), stream);
+    });
+}
+
+int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
+                         const struct device_norm_gradient *gradient, const void *x,
+                         const float *unscale, float *d_gamma, float *d_beta, float *abc,
+                         float *partial, void *stream)
+{
+    const norm_backward_finish finish = {*norm,  (double)pixels->count, unscale,
+                                         d_gamma, d_beta, abc, pixels->channels};
+
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const gradient_source<T, W> source = {*gradient, (const T *)x, norm->mean,
+                                              pixels->channels / W};
+        return launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
+    });
+}
+
+int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
+                               const void *x, void *d_input, void *stream)
+{
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const backward_apply<T, W> kernel = {divide::make(pixels->channels / W), pixels->channels, abc,
+                                             (const T *)dz, (const T *)x, (T *)d_input};
+        return launch_each("norm_backward_apply", kernel,
+                           pixels->count * (pixels->channels / W), stream);
+    });
+}
+
+int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,
+                         const float *unscale, float *d_bias, float *partial, void *stream)
+{
+    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const bias_source<T, W> source = {(const T *)d_output, pixels->channels / W};
+        return launch_columns<W>("bias_gradient", pixels, source, bias_finish{unscale, d_bias},
+                                 partial, stream);
+    });
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All parameters at once: the arenas are cut into chunks of DEVICE_CHUNK_FLOATS, one a block, none
+ * of which crosses a parameter. LARS takes three launches: squares of each chunk, the rate of each
+ * parameter, the update.
+ */
+#include "kernels/launch.cuh"
+
+namespace {
+
+KERNEL_CODE void store(const device_parameter &parameter, uint64_t index, float value)
+{
+    if (!parameter.compute)
+        return;
+    if (parameter.padded != parameter.channels)
+        index = index / parameter.channels * parameter.padded + index % parameter.channels;
+    if (parameter.type == DEVICE_FP32)
+        ((float *)parameter.compute)[index] = value;
+    else if (parameter.type == DEVICE_FP16)
+        ((__half *)parameter.compute)[index] = number<__half>::from(value);
+    else
+        ((__nv_bfloat16 *)parameter.compute)[index] = number<__nv_bfloat16>::from(value);
+}
+
+/* norms[chunk]: |weight|^2, norms[chunks + chunk]: |gradient|^2. */
+struct squares {
+    enum { phases = 2 };
+    struct shared_t {
+        double weights[KERNEL_THREADS], gradients[KERNEL_THREADS];
+    };
+    struct local_t {};
+    device_parameters all;
+
+    KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
+    {
+        const device_chunk chunk = all.chunks[at.block];
+        double weights = 0, gradients = 0;
+
+        if (phase == 0) {
+            for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
+                const double w = all.weights[chunk.start + i], g = all.gradients[chunk.start + i];
+                weights += w * w;
+                gradients += g * g;
+            }
+            shared.weights[at.thread] = weights;
+            shared.gradients[at.thread] = gradients;
+        } else if (at.thread == 0) {
+            for (int i = 0; i < KERNEL_THREADS; i++) {
+                weights += shared.weights[i];
+                gradients += shared.gradients[i];
+            }
+            all.norms[at.block] = (float)weights;
+            all.norms[all.chunk_count + at.block] = (float)gradients;
+        }
+    }
+};
+
+/* norms[2 * chunks + parameter]: what the rate is multiplied by. */
+struct local_rates {
+    device_parameters all;
+    device_update update;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const device_parameter parameter = all.parameters[index];
+        double weights = 0, gradients = 0, local = 1;
+
+        for (uint32_t i = 0; i < parameter.chunk_count; i++) {
+            weights += all.norms[parameter.first_chunk + i];
+            gradients += all.norms[all.chunk_count + parameter.first_chunk + i];
+        }
+        weights = sqrt(weights);
+        gradients = update.gradient_scale * sqrt(gradients);
+        if (parameter.decays && update.eta > 0 && weights > 0 && gradients > 0)
+            local = update.eta * weights / (gradients + update.decay * weights);
+        all.norms[2 * all.chunk_count + index] = (float)local;
+    }
+};
+
+struct optimise {
+    enum { phases = 1 };
+    struct shared_t {};
+    struct local_t {};
+    device_parameters all;
+    device_update update;
+
+    KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
+    {
+        const device_chunk chunk = all.chunks[at.block];
+        const device_parameter parameter = all.parameters[chunk.parameter];
+        const float decay = parameter.decays ? (float)update.decay : 0;
+        const float scale = (float)update.gradient_scale;
+        const bool rescales = update.adapts && update.rate_before > 0;
+        const float momentum = (float)(rescales ? update.momentum * update.rate / update.rate_before
+                                                : update.momentum);
+        const float local =
+            update.adapts ? all.norms[2 * all.chunk_count + chunk.parameter] : 1.0f;
+        const float rate = (float)update.rate * local;
+
+        for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS) {
+            const uint64_t index = chunk.start + i;
+            const float weight = all.weights[index];
+            const float step = scale * all.gradients[index] + decay * weight;
+            const float kept = momentum * all.momenta[index] + (update.adapts ? rate * step : step);
+            const float renewed = weight - (update.adapts ? kept : rate * kept);
+            all.momenta[index] = kept;
+            all.weights[index] = renewed;
+            store(parameter, index - parameter.offset, renewed);
+        }
+    }
+};
+
+struct renew {
+    enum { phases = 1 };
+    struct shared_t {};
+    struct local_t {};
+    device_parameters all;
+
+    KERNEL_CODE void run(int, shared_t &, local_t &, const place &at) const
+    {
+        const device_chunk chunk = all.chunks[at.block];
+        const device_parameter parameter = all.parameters[chunk.parameter];
+
+        for (uint32_t i = at.thread; i < chunk.count; i += KERNEL_THREADS)
+            store(parameter, chunk.start + i - parameter.offset, all.weights[chunk.start + i]);
+    }
+};
+
+template <class T> struct gradient {
+    uint32_t channels, padded;
+    const T *from;
+    const float *unscale;
+    float *to;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint64_t place =
+            padded == channels ? index : index / channels * padded + index % channels;
+        to[index] = as_float(from[place]) * (unscale ? *unscale : 1);
+    }
+};
+
+} // namespace
+
+int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
+                    void *stream)
+{
+    int code = 0;
+
+    if (update->adapts) {
+        code = launch_phases("squares", squares{*parameters}, parameters->chunk_count, stream);
+        if (code == 0)
+            code = launch_each("local_rates", local_rates{*parameters, *update},
+                               parameters->parameter_count, stream);
+    }
+    return code ? code
+                : launch_phases("optimise", optimise{*parameters, *update},
+                                parameters->chunk_count, stream);
+}
+
+int device_renew(const struct device_parameters *parameters, void *stream)
+{
+    return launch_phases("renew", renew{*parameters}, parameters->chunk_count, stream);
+}
+
+int device_gradient(enum device_type type, uint64_t count, uint32_t channels, uint32_t padded,
+                    const void *from, const float *unscale, float *to, void *stream)
+{
+    return with_type(type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const gradient<T> kernel = {channels, padded, (const T *)from, unscale, to};
+        return launch_each("gradient", kernel, count, stream);
+    });
+}

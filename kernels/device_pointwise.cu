@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/launch.cuh"
+
+namespace {
+
+KERNEL_CODE float relu_of(float value)
+{
+    return value < 0 ? 0 : value; /* what is no number stays none */
+}
+
+template <class T, int W> struct sum {
+    const T *a, *b;
+    bool relu;
+    T *out;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        lanes<T, W> x = lanes<T, W>::read(a, index);
+        if (b) {
+            const lanes<T, W> y = lanes<T, W>::read(b, index);
+            for (int i = 0; i < W; i++)
+                x.set(i, relu ? relu_of(x.get(i) + y.get(i)) : x.get(i) + y.get(i));
+        } else if (relu)
+            for (int i = 0; i < W; i++)
+                x.set(i, relu_of(x.get(i)));
+        x.write(out, index);
+    }
+};
+
+template <class T, int W> struct relu_backward {
+    const T *output, *d_output;
+    T *d_input;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const lanes<T, W> y = lanes<T, W>::read(output, index);
+        lanes<T, W> d = lanes<T, W>::read(d_output, index);
+        for (int i = 0; i < W; i++)
+            d.set(i, y.get(i) <= 0 ? 0 : d.get(i));
+        d.write(d_input, index);
+    }
+};
+
+template <class T, int W> struct copy_part {
+    device_part part;
+    divide vectors;
+    const T *from;
+    T *to;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint64_t pixel = vectors.quotient(index), lane = vectors.rest(index);
+        const uint64_t in = (pixel * part.from_channels + part.from_offset) / W + lane;
+        const uint64_t out = (pixel * part.to_channels + part.to_offset) / W + lane;
+        lanes<T, W>::read(from, in).write(to, out);
+    }
+};
+
+/* base/random.h's random_mix(), and kernel_dropout_keeps(). */
+KERNEL_CODE uint64_t mixed(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+template <class T> struct dropout {
+    divide channels, plane;
+    const uint64_t *key;
+    double rate;
+    float scale;
+    const T *input;
+    T *output;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t pixel = channels.quotient(index), channel = channels.rest(index);
+        const uint64_t image = plane.quotient(pixel), place = plane.rest(pixel);
+        const uint64_t canonical = (image * channels.by + channel) * plane.by + place;
+        const uint64_t bits = mixed(*key + canonical * 0x9e3779b97f4a7c15u) >> 11;
+        const bool keeps = (double)bits * 0x1p-53 >= rate;
+        output[index] = number<T>::from(keeps ? as_float(input[index]) * scale : 0.0f);
+    }
+};
+
+struct lrn_shape {
+    uint32_t channels, half;
+    float share, beta, k; /* share: alpha / size */
+
+    /* k + share * sum of squares around channel c. */
+    template <class T> KERNEL_CODE float base(const T *pixel, uint32_t c) const
+    {
+        float squares = 0;
+        for (uint32_t j = c > half ? c - half : 0; j <= c + half && j < channels; j++)
+            squares += as_float(pixel[j]) * as_float(pixel[j]);
+        return k + share * squares;
+    }
+};
+
+template <class T> struct lrn_forward {
+    lrn_shape shape;
+    const T *input;
+    T *output;
+
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t c = (uint32_t)(index % shape.channels);
+        const float base = shape.base(input + (index - c), c);
+        output[index] = number<T>::from(as_float(input[index]) * powf(base, -shape.beta));
+    }
+};
+
+template <class T> struct lrn_backward {
+    lrn_shape shape;
+    const T *input, *d_output;
+    T *d_input;
+
+    /* What channel c gave to all around it comes back; see kernels/lrn.c. */
+    KERNEL_CODE void each(uint32_t index) const
+    {
+        const uint32_t c = (uint32_t)(index % shape.channels);
+        const T *x = input + (index - c), *d = d_output + (index - c);
+        float own = 0, shared = 0;
+        for (uint32_t j = c > shape.half ? c - shape.half : 0;
+             j <= c + shape.half && j < shape.channels; j++) {
+            const float base = shape.base(x, j);
+            const float passed = as_float(d[j]) * powf(base, -shape.beta);
+            shared += passed * as_float(x[j]) / base;
+            if (j == c)
+                own = passed;
+        }
+        d_input[index] =
+            number<T>::from(own - 2 * shape.share * shape.beta * as_float(x[c]) * shared);
+    }
+};
+
+lrn_shape shape_of(const struct kernel_lrn *lrn)
+{
+    return lrn_shape{lrn->channels, lrn->size / 2, (float)(lrn->alpha / lrn->size),
+                     (float)lrn->beta, (float)lrn->k};
+}
+
+uint64_t lrn_count(const struct kernel_lrn *lrn)
+{
+    return (uint64_t)lrn->images * lrn->channels * lrn->plane;
+}
+
+} // namespace
+
+int device_sum(enum device_type type, uint64_t count, const void *a, const void *b, bool relu,
+               void *sum_of, void *stream)
+{
+    return with_width(type, count, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const sum<T, W> kernel = {(const T *)a, (const T *)b, relu, (T *)sum_of};
+        return launch_each("sum", kernel, count / W, stream);
+    });
+}
+
+int device_relu_backward(enum device_type type, uint64_t count, const void *output,
+                         const void *d_output, void *d_input, void *stream)
+{
+    return with_width(type, count, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const relu_backward<T, W> kernel = {(const T *)output, (const T *)d_output, (T *)d_input};
+        return launch_each("relu_backward", kernel, count / W, stream);
+    });
+}
+
+int device_copy_part(const struct device_part *part, const void *from, void *to, void *stream)
+{
+    /* Vectors, where every length and offset is a multiple of them. */
+    const uint32_t all = part->channels | part->from_channels | part->from_offset |
+                         part->to_channels | part->to_offset;
+
+    return with_width(part->type, all, [&](auto *null, auto width) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const int W = decltype(width)::value;
+        const copy_part<T, W> kernel = {*part, divide::make(part->channels / W), (const T *)from, (T *)to};
+        return launch_each("copy_part", kernel, part->pixels * (part->channels / W), stream);
+    });
+}
+
+int device_dropout(const struct device_pixels *pixels, uint32_t plane, const uint64_t *key,
+                   double rate, const void *input, void *output, void *stream)
+{
+    return with_type(pixels->type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const dropout<T> kernel = {divide::make(pixels->channels), divide::make(plane), key, rate,
+                                   (float)(1 / (1 - rate)), (const T *)input, (T *)output};
+        return launch_each("dropout", kernel, pixels->count * pixels->channels, stream);
+    });
+}
+
+int device_lrn(const struct kernel_lrn *lrn, enum device_type type, const void *input, void *output,
+               void *stream)
+{
+    return with_type(type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const lrn_forward<T> kernel = {shape_of(lrn), (const T *)input, (T *)output};
+        return launch_each("lrn", kernel, lrn_count(lrn), stream);
+    });
+}
+
+int device_lrn_backward(const struct kernel_lrn *lrn, enum device_type type, const void *input,
+                        const void *d_output, void *d_input, void *stream)
+{
+    return with_type(type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const lrn_backward<T> kernel = {shape_of(lrn), (const T *)input, (const T *)d_output,
+                                        (T *)d_input};
+        return launch_each("lrn_backward", kernel, lrn_count(lrn), stream);
+    });
+}

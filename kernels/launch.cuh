@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch: how the device kernels are written, and how they start. For the device kernels alone.
+ *
+ * A kernel is a struct. Either each() computes one index of a count below 2^31, independent of all others;
+ * or block-wide work is cut into phases with a barrier between: shared is the block's memory, local
+ * what a thread keeps from one phase to the next.
+ *
+ * So the same source also compiles for the host, with KERNELS_EMULATED: there each phase is run for
+ * one thread of a block after the other. All logic of the kernels and of what is built on them is
+ * tested that way on machines without a device; what is left for the device to show are races, rates
+ * and rounding.
+ */
+#ifndef IOBENCH_KERNELS_LAUNCH_CUH
+#define IOBENCH_KERNELS_LAUNCH_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+extern "C" {
+#include "base/fail.h"
+#include "kernels/device.h"
+}
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <type_traits>
+
+#ifdef KERNELS_EMULATED
+#define KERNEL_CODE inline
+#define KERNEL_UNROLL
+#define KERNEL_ROLLED
+#else
+#define KERNEL_CODE __host__ __device__ __forceinline__
+#ifdef __CUDA_ARCH__
+#define KERNEL_UNROLL _Pragma("unroll")
+#define KERNEL_ROLLED _Pragma("unroll 1")
+#else
+#define KERNEL_UNROLL
+#define KERNEL_ROLLED
+#endif
+#endif
+
+enum { KERNEL_THREADS = 256 };
+
+struct place {
+    uint32_t thread, block, blocks;
+};
+
+/* ---- numbers: storage types, and vectors of 16 bytes of them ---- */
+
+KERNEL_CODE float as_float(float value)
+{
+    return value;
+}
+KERNEL_CODE float as_float(__half value)
+{
+    return __half2float(value);
+}
+KERNEL_CODE float as_float(__nv_bfloat16 value)
+{
+    return __bfloat162float(value);
+}
+
+template <class T> struct number;
+template <> struct number<float> {
+    static KERNEL_CODE float from(float value)
+    {
+        return value;
+    }
+};
+template <> struct number<__half> {
+    static KERNEL_CODE __half from(float value)
+    {
+        return __float2half_rn(value);
+    }
+};
+template <> struct number<__nv_bfloat16> {
+    static KERNEL_CODE __nv_bfloat16 from(float value)
+    {
+        return __float2bfloat16_rn(value);
+    }
+};
+
+/* WIDTH numbers that are read and written at once. */
+template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
+    T at[WIDTH];
+
+    static KERNEL_CODE lanes read(const T *from, uint64_t index)
+    {
+        return reinterpret_cast<const lanes *>(from)[index];
+    }
+    KERNEL_CODE void write(T *to, uint64_t index) const
+    {
+        reinterpret_cast<lanes *>(to)[index] = *this;
+    }
+    KERNEL_CODE float get(int i) const
+    {
+        return as_float(at[i]);
+    }
+    KERNEL_CODE void set(int i, float value)
+    {
+        at[i] = number<T>::from(value);
+    }
+};
+
+/* Division by a number known before the kernel starts, as a multiplication (Granlund and Montgomery
+ * 1994, figure 4.1): of numbers below 2^31, which all counts of launch_each() are. */
+struct divide {
+    uint32_t by, factor, shift;
+
+    static inline divide make(uint32_t by)
+    {
+        uint32_t shift = 0;
+        while (((uint64_t)1 << shift) < by)
+            shift++;
+        return divide{by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1),
+                      shift};
+    }
+    KERNEL_CODE uint32_t quotient(uint32_t value) const
+    {
+        return ((uint32_t)(((uint64_t)value * factor) >> 32) + value) >> shift;
+    }
+    KERNEL_CODE uint32_t rest(uint32_t value) const
+    {
+        return value - quotient(value) * by;
+    }
+};
+
+template <class T> struct wide {
+    static const int width = 16 / (int)sizeof(T);
+};
+
+/* ---- starting ---- */
+
+#ifdef KERNELS_EMULATED
+
+template <class Kernel> int launch_each(const char *, const Kernel &kernel, uint64_t count, void *)
+{
+    for (uint32_t i = 0; i < count; i++)
+        kernel.each(i);
+    return 0;
+}
+
+template <class Kernel> int launch_phases(const char *, const Kernel &kernel, uint32_t blocks, void *)
+{
+    static typename Kernel::shared_t shared;
+    static typename Kernel::local_t locals[KERNEL_THREADS];
+
+    for (uint32_t block = 0; block < blocks; block++)
+        for (int phase = 0; phase < Kernel::phases; phase++)
+            for (uint32_t thread = 0; thread < KERNEL_THREADS; thread++)
+                kernel.run(phase, shared, locals[thread], place{thread, block, blocks});
+    return 0;
+}
+
+#else
+
+static inline int launched(const char *name)
+{
+    cudaError_t status = cudaGetLastError();
+
+    return status == cudaSuccess
+               ? 0
+               : fail(EIO, "the device kernel %s did not start: %s", name, cudaGetErrorString(status));
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(KERNEL_THREADS) run_each(const Kernel kernel, uint32_t count)
+{
+    const uint32_t i = blockIdx.x * KERNEL_THREADS + threadIdx.x;
+
+    if (i < count)
+        kernel.each(i);
+}
+
+template <class Kernel>
+int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *stream)
+{
+    const uint64_t blocks = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
+
+    if (blocks == 0)
+        return 0;
+    if (count > INT32_MAX)
+        return fail(EINVAL, "the device kernel %s takes no tensor of %llu numbers: use a smaller batch",
+                    name, (unsigned long long)count);
+    run_each<<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
+    return launched(name);
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(KERNEL_THREADS) run_phases(const Kernel kernel)
+{
+    __shared__ typename Kernel::shared_t shared;
+    typename Kernel::local_t local;
+    const place at = {threadIdx.x, blockIdx.x, gridDim.x};
+
+KERNEL_UNROLL
+    for (int phase = 0; phase < Kernel::phases; phase++) {
+        if (phase > 0)
+            __syncthreads();
+        kernel.run(phase, shared, local, at);
+    }
+}
+
+template <class Kernel>
+int launch_phases(const char *name, const Kernel &kernel, uint32_t blocks, void *stream)
+{
+    if (blocks == 0)
+        return 0;
+    run_phases<<<blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel);
+    return launched(name);
+}
+
+#endif
+
+/* Calls f with a null pointer of the storage type. */
+template <class F> int with_type(enum device_type type, const F &f)
+{
+    switch (type) {
+    case DEVICE_FP32:
+        return f((float *)nullptr);
+    case DEVICE_FP16:
+        return f((__half *)nullptr);
+    case DEVICE_BF16:
+        return f((__nv_bfloat16 *)nullptr);
+    }
+    return fail(EINVAL, "no such device type: %d", (int)type);
+}
+
+/* The same, and with the width of vectors that `channels` allow: f(T *, width). */
+template <int N> struct width_t {
+    static const int value = N;
+};
+template <class F> int with_width(enum device_type type, uint64_t channels, const F &f)
+{
+    return with_type(type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        if (channels % wide<T>::width == 0)
+            return f(null, width_t<wide<T>::width>());
+        return f(null, width_t<1>());
+    });
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * norm: the backward pass of BN, whatever its gradient comes from. For the device kernels alone.
+ */
+#ifndef IOBENCH_KERNELS_NORM_CUH
+#define IOBENCH_KERNELS_NORM_CUH
+
+#include "kernels/columns.cuh"
+
+/* From sum(dz) and sum(dz * (x - mean)): both parameters' gradients, and a, b, c of
+ * d_input = a * dz + b * x + c (kernels/batch_norm.c, with the terms in x put together). */
+struct norm_backward_finish {
+    device_norm norm;
+    double count;
+    const float *unscale;
+    float *d_gamma, *d_beta, *abc;
+    uint32_t channels;
+
+    KERNEL_CODE void take(uint32_t c, double sum, double dot) const
+    {
+        const double inverse = norm.inverse[c], factor = unscale ? *unscale : 1;
+        const double a = norm.gamma[c] * inverse;
+        const double b = -a * inverse * inverse * dot / count;
+
+        d_gamma[c] = (float)(dot * inverse * factor);
+        d_beta[c] = (float)(sum * factor);
+        abc[c] = (float)a;
+        abc[channels + c] = (float)b;
+        abc[2 * channels + c] = (float)(-a * sum / count - b * norm.mean[c]);
+    }
+};
+
+#endif

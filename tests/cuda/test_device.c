@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every device kernel against its reference in kernels/kernels.h, in each number type and with
+ * channels that make vectors, that do not, and that fill more than one block. Relative L2 distance
+ * at most 1e-5 in FP32, 2e-3 in FP16, 1.5e-2 in BF16. Built twice: for the host, where
+ * threads run one after the other, and for a device.
+ */
+#include "tests/cuda/place.h"
+
+#define STREAM place_runtime.stream
+
+static const enum device_type types[] = {DEVICE_FP32, DEVICE_FP16, DEVICE_BF16};
+static const uint32_t channel_counts[] = {8, 20, 7, 64, 600};
+
+static void check(double distance, enum device_type type, uint32_t channels, const char *what)
+{
+    const double most = type == DEVICE_FP32 ? 1e-5 : type == DEVICE_FP16 ? 2e-3 : 1.5e-2;
+
+    if (!(distance <= most))
+        fail_msg("%s, type %d, %u channels: off by %g", what, (int)type, channels, distance);
+}
+
+static void each(void (*body)(enum device_type type, uint32_t channels))
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (size_t j = 0; j < sizeof channel_counts / sizeof *channel_counts; j++)
+            body(types[i], channel_counts[j]);
+}
+
+/* ---- input ---- */
+
+static void normalised(enum device_type type, uint32_t channels)
+{
+    enum { IMAGES = 2, SOURCE = 9, SIDE = 5 };
+    static const struct device_view views[IMAGES] = {{1, 2, 1}, {4, 0, 0}};
+    struct device_input input = {.type = type,
+                                 .images = IMAGES,
+                                 .height = SIDE,
+                                 .width = SIDE,
+                                 .source_height = SOURCE,
+                                 .source_width = SOURCE,
+                                 .channels = channels == 8 ? 8 : 4,
+                                 .mean = {100, 110, 120},
+                                 .deviation = {50, 60, 70}};
+    uint8_t rows[IMAGES * SOURCE * SOURCE * 3];
+    struct place out = place_empty(type, IMAGES, input.channels, SIDE * SIDE);
+
+    for (size_t i = 0; i < sizeof rows; i++)
+        rows[i] = (uint8_t)(random_mix(i) >> 56);
+    for (uint32_t i = 0; i < IMAGES; i++)
+        for (uint32_t y = 0; y < SIDE; y++)
+            for (uint32_t x = 0; x < SIDE; x++)
+                for (uint32_t c = 0; c < 3; c++) {
+                    const uint32_t column = views[i].left + (views[i].mirror ? SIDE - 1 - x : x);
+                    const uint32_t row = views[i].top + y;
+                    const uint8_t byte = rows[((i * SOURCE + row) * SOURCE + column) * 3 + c];
+                    out.host[((i * input.channels + c) * SIDE + y) * SIDE + x] =
+                        ((float)byte - input.mean[c]) / input.deviation[c];
+                }
+    uint8_t *given = place_bytes(rows, sizeof rows);
+    void *given_views = place_bytes(views, sizeof views);
+    input.views = given_views;
+    must(device_normalise(&input, given, out.device, STREAM));
+    check(place_distance(&out, out.host), type, input.channels, "normalise");
+    runtime_release(given);
+    runtime_release(given_views);
+    place_free(&out);
+}
+
+static void images_are_normalised_cut_and_mirrored(void **unused)
+{
+    (void)unused;
+    each(normalised);
+}
+
+/* ---- pointwise ---- */
+
+static void pointwise(enum device_type type, uint32_t channels)
+{
+    enum { IMAGES = 2, PLANE = 15 };
+    struct place a = place_random(type, IMAGES, channels, PLANE, 1);
+    struct place b = place_random(type, IMAGES, channels, PLANE, 2);
+    struct place out = place_empty(type, IMAGES, channels, PLANE);
+    const size_t count = place_count(&a);
+    const struct device_pixels pixels = {type, channels, IMAGES * PLANE};
+    const uint64_t key = kernel_dropout_key(3, 4, 5);
+    uint64_t *given_key = place_bytes(&key, sizeof key);
+
+    kernel_add(count, a.host, b.host, out.host);
+    must(device_sum(type, count, a.device, b.device, false, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "sum");
+    kernel_relu(count, out.host, out.host);
+    must(device_sum(type, count, a.device, b.device, true, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "sum and ReLU");
+    memset(out.host, 0, count * sizeof(float));
+    kernel_relu_backward(count, a.host, b.host, out.host);
+    must(device_relu_backward(type, count, a.device, b.device, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "ReLU backward");
+    kernel_dropout(count, key, 0.3, a.host, out.host);
+    must(device_dropout(&pixels, PLANE, given_key, 0.3, a.device, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "dropout");
+    runtime_release(given_key);
+    place_free(&a);
+    place_free(&b);
+    place_free(&out);
+}
+
+static void numbers_one_by_one(void **unused)
+{
+    (void)unused;
+    each(pointwise);
+}
+
+static void joined(enum device_type type, uint32_t channels)
+{
+    enum { IMAGES = 2, PLANE = 6 };
+    struct place first = place_random(type, IMAGES, 24, PLANE, 1);
+    struct place second = place_random(type, IMAGES, channels, PLANE, 2);
+    struct place whole = place_empty(type, IMAGES, 24 + channels, PLANE);
+    struct place back = place_empty(type, IMAGES, channels, PLANE);
+    struct device_part part = {type, IMAGES * PLANE, 24, 24, 0, 24 + channels, 0};
+
+    kernel_concat(IMAGES, 24 * PLANE, 0, (24 + channels) * PLANE, first.host, whole.host);
+    kernel_concat(IMAGES, channels * PLANE, 24 * PLANE, (24 + channels) * PLANE, second.host,
+                  whole.host);
+    must(device_copy_part(&part, first.device, whole.device, STREAM));
+    part = (struct device_part){type, IMAGES * PLANE, channels, channels, 0, 24 + channels, 24};
+    must(device_copy_part(&part, second.device, whole.device, STREAM));
+    assert_true(place_distance(&whole, whole.host) == 0);
+    part = (struct device_part){type, IMAGES * PLANE, channels, 24 + channels, 24, channels, 0};
+    must(device_copy_part(&part, whole.device, back.device, STREAM));
+    assert_true(place_distance(&back, second.host) == 0);
+    place_free(&first);
+    place_free(&second);
+    place_free(&whole);
+    place_free(&back);
+}
+
+static void parts_are_joined_and_split(void **unused)
+{
+    (void)unused;
+    each(joined);
+}
+
+static void local_response(enum device_type type, uint32_t channels)
+{
+    const struct kernel_lrn lrn = {2, channels, 6, 5, 0.02, 0.75, 1};
+    struct place x = place_random(type, lrn.images, channels, lrn.plane, 1);
+    struct place d = place_random(type, lrn.images, channels, lrn.plane, 2);
+    struct place out = place_empty(type, lrn.images, channels, lrn.plane);
+
+    kernel_lrn(&lrn, x.host, out.host);
+    must(device_lrn(&lrn, type, x.device, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "LRN");
+    memset(out.host, 0, place_count(&out) * sizeof(float));
+    kernel_lrn_backward(&lrn, x.host, d.host, out.host);
+    must(device_lrn_backward(&lrn, type, x.device, d.device, out.device, STREAM));
+    check(place_distance(&out, out.host), type, channels, "LRN backward");
+    place_free(&x);
+    place_free(&d);
+    place_free(&out);
+}
+
+static void local_responses_are_normalised(void **unused)
+{
+    (void)unused;
+    each(local_response);
+}
+
+/* ---- BN ---- */
+
+enum { NORM_VECTORS = 11 };
+
+/* Of `channels` floats, on the device; those of the host are only where they start. */
+struct norm_place {
+    uint32_t channels;
+    float *host; /* gamma, beta, running mean, running variance */
+    float *device;
+    struct device_norm norm;
+    float *abc, *d_gamma, *d_beta, *partial;
+};
+
+static struct norm_place norm_make(const struct device_pixels *pixels)
+{
+    const uint32_t channels = pixels->channels;
+    struct norm_place place = {.channels = channels,
+                               .host = host_floats((size_t)NORM_VECTORS * channels)};
+
+    for (uint32_t c = 0; c < channels; c++) {
+        place.host[c] = 0.5f + (float)(c % 7) * 0.2f;
+        place.host[channels + c] = (float)(c % 5) * 0.3f - 0.5f;
+        place.host[2 * channels + c] = (float)(c % 3);
+        place.host[3 * channels + c] = 1 + (float)(c % 4);
+    }
+    place.device = place_bytes(place.host, (size_t)NORM_VECTORS * channels * sizeof(float));
+    float *next = place.device;
+    place.norm = (struct device_norm){.epsilon = 1e-5,
+                                      .momentum = 0.1,
+                                      .gamma = next,
+                                      .beta = next + channels,
+                                      .running_mean = next + 2 * channels,
+                                      .running_variance = next + 3 * channels,
+                                      .mean = next + 4 * channels,
+                                      .inverse = next + 5 * channels,
+                                      .scale = next + 6 * channels,
+                                      .bias = next + 7 * channels};
+    place.abc = place_bytes(NULL, 3 * channels * sizeof(float));
+    place.d_gamma = next + 8 * channels;
+    place.d_beta = next + 9 * channels;
+    place.partial = place_bytes(NULL, device_partial_floats(pixels) * sizeof(float));
+    return place;
+}
+
+static void norm_unmake(struct norm_place *place)
+{
+    free(place->host);
+    runtime_release(place->device);
+    runtime_release(place->abc);
+    runtime_release(place->partial);
+}
+
+static void norm_forward(enum device_type type, uint32_t channels)
+{
+    enum { IMAGES = 3, PLANE = 77 };
+    const struct device_pixels pixels = {type, channels, IMAGES * PLANE};
+    struct norm_place place = norm_make(&pixels);
+    struct place x = place_random(type, IMAGES, channels, PLANE, 1);
+    struct place other = place_random(type, IMAGES, channels, PLANE, 2);
+    struct place y = place_empty(type, IMAGES, channels, PLANE);
+    float *mean = host_floats(channels), *variance = host_floats(channels);
+    float *gamma = place.host, *beta = gamma + channels;
+
+    for (size_t i = 0; i < place_count(&x); i++)
+        x.host[i] = x.host[i] * 0.5f + 30; /* a large mean */
+    put(&x);
+    kernel_batch_norm(IMAGES, channels, PLANE, 1e-5, x.host, gamma, beta, y.host, mean, variance);
+    kernel_batch_norm_statistics(channels, IMAGES * PLANE, 0.1, mean, variance, beta + channels,
+                                 beta + 2 * channels);
+    must(device_norm_statistics(&pixels, &place.norm, x.device, place.partial, STREAM));
+    check(floats_distance(place.norm.mean, mean, channels), DEVICE_FP32, channels, "mean");
+    check(floats_distance(place.norm.running_mean, beta + channels, 2 * channels), DEVICE_FP32,
+          channels, "running statistics");
+
+    struct device_affine affine = {.scale = place.norm.scale, .bias = place.norm.bias};
+    must(device_affine(&pixels, &affine, x.device, y.device, STREAM));
+    /* x * scale and bias nearly cancel out, here where the mean is large. */
+    check(place_distance(&y, y.host) / 10, type, channels, "BN");
+    affine.other = other.device;
+    affine.relu = true;
+    kernel_add(place_count(&y), y.host, other.host, y.host);
+    kernel_relu(place_count(&y), y.host, y.host);
+    must(device_affine(&pixels, &affine, x.device, y.device, STREAM));
+    check(place_distance(&y, y.host) / 10, type, channels, "BN, sum and ReLU");
+
+    kernel_batch_norm_infer(IMAGES, channels, PLANE, 1e-5, other.host, gamma, beta, beta + channels,
+                            beta + 2 * channels, y.host);
+    must(device_norm_infer(channels, &place.norm, STREAM));
+    affine = (struct device_affine){.scale = place.norm.scale, .bias = place.norm.bias};
+    must(device_affine(&pixels, &affine, other.device, y.device, STREAM));
+    check(place_distance(&y, y.host), type, channels, "BN by running statistics");
+    free(mean);
+    free(variance);
+    norm_unmake(&place);
+    place_free(&x);
+    place_free(&other);
+    place_free(&y);
+}
+
+static void batches_are_normalised(void **unused)
+{
+    (void)unused;
+    each(norm_forward);
+}
+
+/* dz = (d + d_other) where the ReLU let through, then BN's own backward pass. */
+static void norm_backward(enum device_type type, uint32_t channels)
+{
+    enum { IMAGES = 3, PLANE = 77 };
+    const struct device_pixels pixels = {type, channels, IMAGES * PLANE};
+    struct norm_place place = norm_make(&pixels);
+    struct place x = place_random(type, IMAGES, channels, PLANE, 1);
+    struct place d = place_random(type, IMAGES, channels, PLANE, 2);
+    struct place d_other = place_random(type, IMAGES, channels, PLANE, 3);
+    struct place mask = place_random(type, IMAGES, channels, PLANE, 4);
+    struct place dz = place_empty(type, IMAGES, channels, PLANE);
+    struct place d_x = place_empty(type, IMAGES, channels, PLANE);
+    const size_t count = place_count(&x);
+    float *mean = host_floats(channels), *variance = host_floats(channels);
+    float *d_gamma = host_floats(channels), *d_beta = host_floats(channels);
+    float *sum = host_floats(count);
+    const float unscale = 0.25f;
+    float *given_unscale = place_bytes(&unscale, sizeof unscale);
+
+    kernel_batch_norm(IMAGES, channels, PLANE, 1e-5, x.host, place.host, place.host + channels, sum,
+                      mean, variance);
+    kernel_add(count, d.host, d_other.host, sum);
+    kernel_relu_backward(count, mask.host, sum, dz.host);
+    for (size_t i = 0; i < count; i++)
+        dz.host[i] = place_round(type, dz.host[i]);
+    kernel_batch_norm_backward(IMAGES, channels, PLANE, 1e-5, x.host, place.host, mean, variance,
+                               dz.host, d_x.host, d_gamma, d_beta);
+    for (uint32_t c = 0; c < channels; c++) {
+        d_gamma[c] *= unscale;
+        d_beta[c] *= unscale;
+    }
+    const struct device_norm_gradient gradient = {d.device, d_other.device, mask.device, dz.device};
+    must(device_norm_statistics(&pixels, &place.norm, x.device, place.partial, STREAM));
+    must(device_norm_backward(&pixels, &place.norm, &gradient, x.device, given_unscale,
+                              place.d_gamma, place.d_beta, place.abc, place.partial, STREAM));
+    must(device_norm_backward_apply(&pixels, place.abc, dz.device, x.device, d_x.device, STREAM));
+    check(place_distance(&dz, dz.host), type, channels, "dz");
+    check(floats_distance(place.d_gamma, d_gamma, channels), DEVICE_FP32, channels, "d_gamma");
+    check(floats_distance(place.d_beta, d_beta, channels), DEVICE_FP32, channels, "d_beta");
+    check(place_distance(&d_x, d_x.host), type, channels, "BN backward");
+
+    memset(d_beta, 0, channels * sizeof *d_beta);
+    for (size_t i = 0; i < count; i++)
+        d_beta[i / PLANE % channels] += unscale * d.host[i];
+    must(device_bias_gradient(&pixels, d.device, given_unscale, place.d_beta, place.partial,
+                              STREAM));
+    check(floats_distance(place.d_beta, d_beta, channels), DEVICE_FP32, channels, "d_bias");
+    free(mean);
+    free(variance);
+    free(d_gamma);
+    free(d_beta);
+    free(sum);
+    runtime_release(given_unscale);
+    norm_unmake(&place);
+    place_free(&x);
+    place_free(&d);
+    place_free(&d_other);
+    place_free(&mask);
+    place_free(&dz);
+    place_free(&d_x);
+}
+
+static void gradients_pass_through_bn(void **unused)
+{
+    (void)unused;
+    each(norm_backward);
+}
+
+/* ---- pools ---- */
+
+static const struct kernel_window pool_windows[] = {
+    {.images = 2,
+     .in_height = 9,
+     .in_width = 7,
+     .out_height = 5,
+     .out_width = 4,
+     .height = 3,
+     .width = 3,
+     .stride = 2,
+     .pad_top = 1,
+     .pad_left = 1},
+    {.images = 2,
+     .in_height = 6,
+     .in_width = 8,
+     .out_height = 3,
+     .out_width = 4,
+     .height = 2,
+     .width = 2,
+     .stride = 2},
+    {.images = 1,
+     .in_height = 7,
+     .in_width = 7,
+     .out_height = 1,
+     .out_width = 1,
+     .height = 7,
+     .width = 7,
+     .stride = 1,
+     .count_padding = true},
+    {.images = 1,
+     .in_height = 5,
+     .in_width = 5,
+     .out_height = 5,
+     .out_width = 5,
+     .height = 3,
+     .width = 3,
+     .stride = 1,
+     .pad_top = 1,
+     .pad_left = 1,
+     .count_padding = true},
+};
+
+static void pool(enum device_type type, uint32_t channels, struct kernel_window window)
+{
+    const size_t in = (size_t)window.in_height * window.in_width;
+    const size_t out = (size_t)window.out_height * window.out_width;
+
+    window.in_channels = window.out_channels = channels;
+    struct place x = place_random(type, window.images, channels, in, 1);
+    struct place d = place_random(type, window.images, channels, out, 2);
+    struct place y = place_empty(type, window.images, channels, out);
+    struct place d_x = place_empty(type, window.images, channels, in);
+    uint8_t *which = place_bytes(NULL, place_count(&y));
+
+    kernel_max_pool(&window, x.host, y.host);
+    must(device_max_pool(&window, type, x.device, y.device, which, STREAM));
+    assert_true(place_distance(&y, y.host) == 0);
+    kernel_max_pool_backward(&window, x.host, d.host, d_x.host);
+    must(device_max_pool_backward(&window, type, which, d.device, d_x.device, STREAM));
+    check(place_distance(&d_x, d_x.host), type, channels, "max-pool backward");
+    kernel_average_pool(&window, x.host, y.host);
+    must(device_average_pool(&window, type, x.device, y.device, STREAM));
+    check(place_distance(&y, y.host), type, channels, "average-pool");
+    memset(d_x.host, 0, place_count(&d_x) * sizeof(float));
+    kernel_average_pool_backward(&window, d.host, d_x.host);
+    must(device_average_pool_backward(&window, type, d.device, d_x.device, STREAM));
+    check(place_distance(&d_x, d_x.host), type, channels, "average-pool backward");
+    runtime_release(which);
+    place_free(&x);
+    place_free(&d);
+    place_free(&y);
+    place_free(&d_x);
+}
+
+static void pool_all(enum device_type type, uint32_t channels)
+{
+    for (size_t i = 0; i < sizeof pool_windows / sizeof *pool_windows; i++)
+        pool(type, channels, pool_windows[i]);
+}
+
+static void pools_both_ways(void **unused)
+{
+    (void)unused;
+    each(pool_all);
+}
+
+/* BN, ReLU and max-pool at once against one after the other. */
+static void stem(enum device_type type, uint32_t channels)
+{
+    struct kernel_window window = pool_windows[0];
+    const size_t in = (size_t)window.in_height * window.in_width;
+    const size_t out = (size_t)window.out_height * window.out_width;
+    const struct device_pixels pixels = {type, channels, window.images * in};
+
+    window.in_channels = window.out_channels = channels;
+    struct norm_place place = norm_make(&pixels);
+    struct place x = place_random(type, window.images, channels, in, 1);
+    struct place d = place_random(type, window.images, channels, out, 2);
+    struct place y = place_empty(type, window.images, channels, out);
+    struct place dz = place_empty(type, window.images, channels, in);
+    struct place d_x = place_empty(type, window.images, channels, in);
+    const size_t count = place_count(&x);
+    float *mean = host_floats(channels), *variance = host_floats(channels);
+    float *d_gamma = host_floats(channels), *d_beta = host_floats(channels);
+    float *hidden = host_floats(count), *d_hidden = host_floats(count);
+    uint8_t *which = place_bytes(NULL, place_count(&y));
+
+    kernel_batch_norm(window.images, channels, in, 1e-5, x.host, place.host, place.host + channels,
+                      hidden, mean, variance);
+    kernel_relu(count, hidden, hidden);
+    kernel_max_pool(&window, hidden, y.host);
+    kernel_max_pool_backward(&window, hidden, d.host, d_hidden);
+    kernel_relu_backward(count, hidden, d_hidden, dz.host);
+    kernel_batch_norm_backward(window.images, channels, in, 1e-5, x.host, place.host, mean,
+                               variance, dz.host, d_x.host, d_gamma, d_beta);
+    must(device_norm_statistics(&pixels, &place.norm, x.device, place.partial, STREAM));
+    must(device_stem(&window, type, place.norm.scale, place.norm.bias, x.device, y.device, which,
+                     STREAM));
+    check(place_distance(&y, y.host), type, channels, "stem");
+    must(device_stem_backward(&window, type, &place.norm, which, x.device, d.device, NULL,
+                              dz.device, NULL, place.d_gamma, place.d_beta, place.abc,
+                              place.partial, STREAM));
+    must(device_norm_backward_apply(&pixels, place.abc, dz.device, x.device, d_x.device, STREAM));
+    check(place_distance(&dz, dz.host), type, channels, "stem backward");
+    check(place_distance(&d_x, d_x.host), type, channels, "stem backward, to the input");
+    check(floats_distance(place.d_gamma, d_gamma, channels), type, channels, "stem's d_gamma");
+    check(floats_distance(place.d_beta, d_beta, channels), type, channels, "stem's d_beta");
+    free(mean);
+    free(variance);
+    free(d_gamma);
+    free(d_beta);
+    free(hidden);
+    free(d_hidden);
+    runtime_release(which);
+    norm_unmake(&place);
+    place_free(&x);
+    place_free(&d);
+    place_free(&y);
+    place_free(&dz);
+    place_free(&d_x);
+}
+
+static void stems_both_ways(void **unused)
+{
+    (void)unused;
+    each(stem);
+}
+
+/* ---- the head ---- */
+
+static void head(enum device_type type, uint32_t classes)
+{
+    enum { IMAGES = 9 };
+    struct place logits = place_random(type, IMAGES, classes, 1, 1);
+    struct place d = place_empty(type, IMAGES, classes, 1);
+    int32_t labels[IMAGES];
+    const float scale = 1.0f / (IMAGES - 1);
+
+    for (int i = 0; i < IMAGES; i++)
+        labels[i] = (int32_t)(random_mix((uint64_t)i) % classes);
+    labels[4] = -1;
+    for (uint32_t c = 0; c < classes; c++)
+        logits.host[c] = 1; /* all are equal: the lowest number is right */
+    put(&logits);
+    labels[0] = 0;
+    for (int smooth = 0; smooth < 2; smooth++) {
+        const double smoothing = smooth * 0.1;
+        const struct kernel_loss wanted =
+            kernel_cross_entropy(IMAGES, classes, logits.host, labels, smoothing, d.host);
+        int32_t *given = place_bytes(labels, sizeof labels);
+        float *given_scale = place_bytes(&scale, sizeof scale);
+        struct device_loss *per_image = place_bytes(NULL, IMAGES * sizeof *per_image), found;
+        struct device_loss *total = place_bytes(NULL, sizeof *total);
+        must(device_cross_entropy(type, IMAGES, classes, logits.device, given, smoothing,
+                                  given_scale, d.device, per_image, total, STREAM));
+        fetch_bytes(&found, total, sizeof found);
+        assert_int_equal(found.counted, wanted.counted);
+        assert_int_equal(found.correct, wanted.correct);
+        assert_int_equal(found.correct_top5, wanted.correct_top5);
+        assert_true(fabs(found.loss / found.counted - wanted.loss) < 1e-5 * wanted.loss);
+        check(place_distance(&d, d.host), type, classes, "gradient of the logits");
+        runtime_release(given);
+        runtime_release(given_scale);
+        runtime_release(per_image);
+        runtime_release(total);
+    }
+    place_free(&logits);
+    place_free(&d);
+}
+
+static void losses_and_their_gradients(void **unused)
+{
+    (void)unused;
+    each(head);
+}
+
+/* ---- the optimiser ---- */
+
+/* Two parameters: a weight of the first layer, whose rows of 3 are padded, and one that does not
+ * decay. */
+static void optimised(enum device_type type, const struct device_update *update)
+{
+    enum { ROWS = 6000, COUNT = 3 * ROWS, REST = 37, ALL = COUNT + REST, PADDED = 8 };
+    struct device_parameter rows[] = {{.count = COUNT,
+                                       .type = type,
+                                       .channels = 3,
+                                       .padded = PADDED,
+                                       .decays = 1,
+                                       .chunk_count = 3},
+                                      {.offset = COUNT,
+                                       .count = REST,
+                                       .type = type,
+                                       .channels = 1,
+                                       .padded = 1,
+                                       .first_chunk = 3,
+                                       .chunk_count = 1}};
+    const struct device_chunk chunks[] = {
+        {0, DEVICE_CHUNK_FLOATS, 0},
+        {0, DEVICE_CHUNK_FLOATS, DEVICE_CHUNK_FLOATS},
+        {0, COUNT - 2 * DEVICE_CHUNK_FLOATS, 2 * DEVICE_CHUNK_FLOATS},
+        {1, REST, COUNT}};
+    struct place w = place_random(DEVICE_FP32, 1, ALL, 1, 1),
+                 g = place_random(DEVICE_FP32, 1, ALL, 1, 2);
+    struct place m = place_random(DEVICE_FP32, 1, ALL, 1, 3);
+    struct place copy = place_empty(type, 1, ROWS * PADDED, 1);
+
+    put(&copy); /* zero, as the padding stays */
+    rows[0].compute = copy.device;
+    struct device_parameters all = {.parameters = place_bytes(rows, sizeof rows),
+                                    .chunks = place_bytes(chunks, sizeof chunks),
+                                    .parameter_count = 2,
+                                    .chunk_count = 4,
+                                    .weights = w.device,
+                                    .gradients = g.device,
+                                    .momenta = m.device,
+                                    .norms = place_bytes(NULL, 10 * sizeof(float))};
+    must(device_optimise(&all, update, STREAM));
+    for (int i = 0; i < 2; i++) {
+        const uint64_t at = rows[i].offset;
+        const double decay = i == 0 ? update->decay : 0, eta = i == 0 ? update->eta : 0;
+        if (update->adapts)
+            kernel_lars(rows[i].count, update->rate, update->rate_before, update->momentum, decay,
+                        eta, update->gradient_scale, g.host + at, w.host + at, m.host + at);
+        else
+            kernel_sgd(rows[i].count, update->rate, update->momentum, decay, update->gradient_scale,
+                       g.host + at, w.host + at, m.host + at);
+    }
+    check(place_distance(&w, w.host), DEVICE_FP32, 0, "weights");
+    check(place_distance(&m, m.host), DEVICE_FP32, 0, "momenta");
+    for (uint32_t i = 0; i < COUNT; i++)
+        copy.host[i / 3 * PADDED + i % 3] = w.host[i];
+    check(place_distance(&copy, copy.host), type, 0, "copy");
+    float *home = place_bytes(NULL, COUNT * sizeof(float));
+    must(device_gradient(type, COUNT, 3, PADDED, copy.device, NULL, home, STREAM));
+    check(floats_distance(home, w.host, COUNT), type, 0, "back from the layer's type");
+    runtime_release(home);
+    runtime_release((void *)(uintptr_t)all.parameters);
+    runtime_release((void *)(uintptr_t)all.chunks);
+    runtime_release(all.norms);
+    place_free(&w);
+    place_free(&g);
+    place_free(&m);
+    place_free(&copy);
+}
+
+static void parameters_are_updated_all_at_once(void **unused)
+{
+    const struct device_update updates[] = {{false, 0.5, 0.25, 0.8, 0.3, 0, 0.5},
+                                            {true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5},
+                                            {true, 0.5, 0, 0.8, 0.3, 0.2, 0.5}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (int j = 0; j < 3; j++)
+            optimised(types[i], &updates[j]);
+}
+
+/* ---- convolutions ---- */
+
+static void convolved(enum device_type type, uint32_t channels)
+{
+    const struct kernel_window window = {.images = 2,
+                                         .in_channels = channels % 2 ? 3 : 4,
+                                         .in_height = 7,
+                                         .in_width = 6,
+                                         .out_channels = 6,
+                                         .out_height = 4,
+                                         .out_width = 3,
+                                         .height = 3,
+                                         .width = 2,
+                                         .stride = 2,
+                                         .pad_top = 1,
+                                         .pad_left = 1,
+                                         .groups = channels % 2 ? 1 : 2};
+    const uint32_t ins = window.in_channels / window.groups;
+    struct place x = place_random(type, 2, window.in_channels, 42, 1);
+    struct place w = place_random(type, 6, ins, 6, 2), d = place_random(type, 2, 6, 12, 3);
+    struct place y = place_empty(type, 2, 6, 12),
+                 d_x = place_empty(type, 2, window.in_channels, 42);
+    struct place d_w = place_empty(type, 6, ins, 6);
+    float *workspace = host_floats(kernel_convolution_workspace(&window));
+
+    kernel_convolution(&window, x.host, w.host, NULL, y.host, workspace);
+    must(device_convolution(&window, type, x.device, w.device, y.device, STREAM));
+    check(place_distance(&y, y.host), type, channels, "convolution");
+    kernel_convolution_backward(&window, x.host, w.host, d.host, d_x.host, d_w.host, NULL,
+                                workspace);
+    must(device_convolution_data(&window, type, d.device, w.device, d_x.device, STREAM));
+    check(place_distance(&d_x, d_x.host), type, channels, "convolution, to the input");
+    must(device_convolution_weight(&window, type, x.device, d.device, d_w.device, STREAM));
+    check(place_distance(&d_w, d_w.host), type, channels, "convolution, to the weight");
+    free(workspace);
+    place_free(&x);
+    place_free(&w);
+    place_free(&d);
+    place_free(&y);
+    place_free(&d_x);
+    place_free(&d_w);
+}
+
+static void plain_convolutions(void **unused)
+{
+    (void)unused;
+    each(convolved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_are_normalised_cut_and_mirrored),
+        cmocka_unit_test(numbers_one_by_one),
+        cmocka_unit_test(parts_are_joined_and_split),
+        cmocka_unit_test(local_responses_are_normalised),
+        cmocka_unit_test(batches_are_normalised),
+        cmocka_unit_test(gradients_pass_through_bn),
+        cmocka_unit_test(pools_both_ways),
+        cmocka_unit_test(stems_both_ways),
+        cmocka_unit_test(losses_and_their_gradients),
+        cmocka_unit_test(parameters_are_updated_all_at_once),
+        cmocka_unit_test(plain_convolutions),
+    };
+
+    if (runtime_usable()) {
+        printf("skipped: %s\n", fail_reason());
+        return 77;
+    }
+    must(runtime_open(&place_runtime, 0));
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    runtime_close(&place_runtime);
+    return failed;
+}

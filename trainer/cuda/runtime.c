@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/runtime.h"
+
+#include "base/fail.h"
+
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <nvtx3/nvToolsExt.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { CAPABILITY_LEAST = 80 };
+
+/* CUDA's codes as ours. */
+static int check(cudaError_t status, const char *what)
+{
+    if (status == cudaSuccess)
+        return 0;
+    cudaGetLastError(); /* it would be found again by the next look */
+    return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "backend cuda: %s: %s", what,
+                cudaGetErrorString(status));
+}
+
+int runtime_usable(void)
+{
+    int count = 0, driver = 0;
+
+    /* 0 where there is no libcuda.so.1. */
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        return fail(ENODEV, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded");
+    cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess) {
+        cudaGetLastError();
+        return fail(ENODEV, "CUDA finds no GPU: %s", cudaGetErrorString(status));
+    }
+    return count > 0 ? 0 : fail(ENODEV, "CUDA finds no GPU");
+}
+
+int runtime_open(struct runtime *runtime, uint32_t device)
+{
+    struct cudaDeviceProp properties;
+    int code = check(cudaSetDevice((int)device), "take the GPU");
+
+    if (code == 0)
+        code = check(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
+    if (code)
+        return code;
+    *runtime = (struct runtime){
+        .device = device,
+        .capability = (uint32_t)(properties.major * 10 + properties.minor),
+        .multiprocessors = (uint32_t)properties.multiProcessorCount,
+        .memory_bytes = properties.totalGlobalMem,
+        .captures = true,
+    };
+    snprintf(runtime->name, sizeof runtime->name, "%.63s", properties.name);
+    if (runtime->capability < CAPABILITY_LEAST)
+        return fail(ENODEV, "the %s has compute capability %d.%d; the cuda backend needs 8.0",
+                    runtime->name, properties.major, properties.minor);
+    code = check(cudaStreamCreateWithFlags((cudaStream_t *)&runtime->stream, cudaStreamNonBlocking),
+                 "make a stream");
+    return code ? code
+                : check(cudaStreamCreateWithFlags((cudaStream_t *)&runtime->upload,
+                                                  cudaStreamNonBlocking),
+                        "make a stream");
+}
+
+void runtime_close(struct runtime *runtime)
+{
+    if (runtime->stream)
+        cudaStreamDestroy(runtime->stream);
+    if (runtime->upload)
+        cudaStreamDestroy(runtime->upload);
+}
+
+void *runtime_allocate(uint64_t bytes)
+{
+    void *memory = NULL;
+    char what[64];
+
+    snprintf(what, sizeof what, "%llu bytes of GPU memory", (unsigned long long)bytes);
+    return check(cudaMalloc(&memory, bytes ? bytes : 1), what) ? NULL : memory;
+}
+
+void runtime_release(void *memory)
+{
+    if (memory)
+        cudaFree(memory);
+}
+
+void *runtime_pin(uint64_t bytes)
+{
+    void *memory = NULL;
+    char what[64];
+
+    snprintf(what, sizeof what, "%llu bytes of pinned memory", (unsigned long long)bytes);
+    return check(cudaMallocHost(&memory, bytes ? bytes : 1), what) ? NULL : memory;
+}
+
+void runtime_unpin(void *memory)
+{
+    if (memory)
+        cudaFreeHost(memory);
+}
+
+int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream)
+{
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
+}
+
+int runtime_zero(void *memory, uint64_t bytes, void *stream)
+{
+    return check(cudaMemsetAsync(memory, 0, bytes, stream), "clear memory");
+}
+
+int runtime_wait(void *stream)
+{
+    return check(cudaStreamSynchronize(stream), "compute");
+}
+
+int runtime_event_create(void **event)
+{
+    return check(cudaEventCreate((cudaEvent_t *)event), "make an event");
+}
+
+void runtime_event_destroy(void *event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
+int runtime_event_record(void *event, void *stream)
+{
+    return check(cudaEventRecord(event, stream), "mark a moment");
+}
+
+int runtime_event_synchronise(void *event)
+{
+    return check(cudaEventSynchronize(event), "compute");
+}
+
+int runtime_event_elapsed(void *first, void *last, double *milliseconds)
+{
+    float elapsed = 0;
+    int code = check(cudaEventElapsedTime(&elapsed, first, last), "read the time");
+
+    *milliseconds = elapsed;
+    return code;
+}
+
+int runtime_capture_begin(void *stream)
+{
+    return check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                 "begin a CUDA graph");
+}
+
+int runtime_capture_end(void *stream, void **graph)
+{
+    cudaGraph_t captured = NULL;
+    int code = check(cudaStreamEndCapture(stream, &captured), "end a CUDA graph");
+
+    if (code == 0)
+        code = check(cudaGraphInstantiate((cudaGraphExec_t *)graph, captured, 0),
+                     "prepare a CUDA graph");
+    if (captured)
+        cudaGraphDestroy(captured);
+    return code;
+}
+
+int runtime_graph_launch(void *graph, void *stream)
+{
+    return check(cudaGraphLaunch(graph, stream), "start a CUDA graph");
+}
+
+void runtime_graph_destroy(void *graph)
+{
+    if (graph)
+        cudaGraphExecDestroy(graph);
+}
+
+void runtime_range_push(const char *name)
+{
+    nvtxRangePushA(name);
+}
+
+void runtime_range_pop(void)
+{
+    nvtxRangePop();
+}

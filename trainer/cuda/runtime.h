@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime: what the cuda backend takes of the CUDA runtime, and no more; so that tests can put the
+ * host's memory in its place (tests/cuda/emulated_runtime.c). Streams, events and graphs are
+ * pointers that only it looks into. 0 or a negative errno with a reason. One thread.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_RUNTIME_H
+#define IOBENCH_TRAINER_CUDA_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct runtime {
+    uint32_t device;
+    uint32_t capability; /* 90 for sm_90 */
+    uint32_t multiprocessors;
+    uint64_t memory_bytes;
+    bool captures; /* CUDA graphs can be made */
+    char name[64];
+    void *stream; /* all work but uploads */
+    void *upload;
+};
+
+int runtime_usable(void);
+int runtime_open(struct runtime *runtime, uint32_t device);
+void runtime_close(struct runtime *runtime);
+
+/* Device memory, aligned to 256 bytes. NULL with a reason. */
+void *runtime_allocate(uint64_t bytes);
+void runtime_release(void *memory);
+/* Host memory that uploads go from at full speed. */
+void *runtime_pin(uint64_t bytes);
+void runtime_unpin(void *memory);
+
+/* Between host and device, either way; in the stream's order. */
+int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream);
+int runtime_zero(void *memory, uint64_t bytes, void *stream);
+/* Until all that was started on the stream is done. */
+int runtime_wait(void *stream);
+
+int runtime_event_create(void **event);
+void runtime_event_destroy(void *event);
+int runtime_event_record(void *event, void *stream);
+int runtime_event_synchronise(void *event);
+int runtime_event_elapsed(void *first, void *last, double *milliseconds);
+
+/* What is started on the stream between the two becomes a graph, which does not run yet. */
+int runtime_capture_begin(void *stream);
+int runtime_capture_end(void *stream, void **graph);
+int runtime_graph_launch(void *graph, void *stream);
+void runtime_graph_destroy(void *graph);
+
+/* A named span in the profiler's time line. */
+void runtime_range_push(const char *name);
+void runtime_range_pop(void);
+
+#endif
