@@ -7,6 +7,7 @@
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"
+#include "trainer/backend.h"
 #include "trainer/trainer.h"
 
 const struct family family_table[] = {
@@ -14,6 +15,7 @@ const struct family family_table[] = {
     {"reader", "reader", "what brings bytes from storage", reader_registry},
     {"shuffle", "shuffle", "the order of the samples of an epoch", shuffle_registry},
     {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
+    {"backend", "backend", "what computes a network", backend_registry},
     {"trainer", "trainer", "what takes the batches", trainer_registry},
     {"probe", "probes", "what iobench monitor watches", probe_registry},
     {"source", "from", "what iobench pack makes a data set out of", origin_registry},

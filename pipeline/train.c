@@ -289,6 +289,9 @@ static int open_training(struct course *course)
         return code;
     struct backend_memory memory;
     backend_memory(&course->training.backend, &memory);
+    if (memory.on_device && ranks > 1)
+        return fail(ENOTSUP, "backend %s: no exchange reaches gradients on a device: use one rank",
+                    course->training.choice.plugin->name);
     const struct exchange_site where = {.gradients = memory.gradients,
                                         .floats = course->training.graph->parameter_floats,
                                         .layout = memory.layout,

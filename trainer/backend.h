@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * backend: computes a graph on some device: `reference` (the C kernels, the oracle), `cpu`
- * (oneDNN), later `cuda`. It knows neither data sets nor ranks nor recipes.
+ * (oneDNN), `cuda` (GPUs). It knows neither data sets nor ranks nor recipes.
  *
  * One state, one thread. Parameters, gradients and momenta lie in three arenas of the graph's
  * parameter_floats, in the backend's own layout inside each parameter; ranks with the same backend
@@ -53,6 +53,7 @@ struct backend_update {
 struct backend_memory {
     float *parameters, *gradients, *momenta, *statistics;
     uint64_t workspace_bytes, activation_bytes;
+    bool on_device;  /* the arenas are no memory of the host */
     uint64_t layout; /* arenas may be added up where this is equal; 0: the canonical layout */
 };
 

@@ -3,6 +3,9 @@
 #include "trainer/plugins.h"
 
 const struct plugin *const backend_registry[] = {
+#ifdef HAVE_CUDA
+    &backend_cuda.plugin,
+#endif
 #ifdef HAVE_DNNL
     &backend_cpu.plugin,
 #endif

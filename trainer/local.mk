@@ -31,3 +31,17 @@ if HAVE_DNNL
 libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
 	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c
 endif
+
+if HAVE_CUDA
+libiobench_a_SOURCES += trainer/backend_cuda.c trainer/cuda/settings.h
+CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/build.c trainer/cuda/cuda.c \
+	trainer/cuda/cuda.h trainer/cuda/forward.c trainer/cuda/model.c trainer/cuda/plan.c
+module_PROGRAMS += iobench-cuda.so
+iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
+	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_graph.c trainer/cuda/dnn_graph.h
+iobench_cuda_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared
+iobench_cuda_so_LDADD = $(CUDA_OBJECTS) $(JANSSON_LIBS) $(CUDA_LIBS)
+iobench_cuda_so_DEPENDENCIES = $(CUDA_OBJECTS)
+endif

@@ -12,6 +12,7 @@ extern const struct trainer_ops trainer_replay;
 extern const struct trainer_ops trainer_network;
 
 extern const struct backend_ops backend_cpu;
+extern const struct backend_ops backend_cuda;
 extern const struct backend_ops backend_reference;
 
 extern const struct exchange_ops exchange_mpi;

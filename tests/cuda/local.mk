@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# Device kernels without a device: built for the host, whose memory stands in for the device's
-# (tests/cuda/emulated_runtime.c).
+# The cuda backend without a device: its kernels built for the host, the host's memory in place of
+# the device's (tests/cuda/emulated_runtime.c).
+EXTRA_DIST += tests/cuda/emulated.sh
 if HAVE_CUDA
+check_PROGRAMS += tests/cuda/emulated.so
+tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) tests/cuda/emulated_runtime.c \
+	tests/cuda/emulated_dnn.c
+tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
+tests_cuda_emulated_so_LDADD = $(EMULATED_OBJECTS) -lstdc++ -lm
+tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
+
 if HAVE_CMOCKA
+# The tests of the cpu backend, of this one.
+check_PROGRAMS += tests/cuda/test_cuda
+tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
+tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none"'
+tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
+TESTS += tests/cuda/emulated.sh
+
 # Kernels against kernels/kernels.h: on the host always, on a device where there is one.
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
@@ -14,5 +30,14 @@ tests_cuda_test_device_kernels_SOURCES = $(CUDA_KERNEL_TEST) trainer/cuda/runtim
 tests_cuda_test_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_device_kernels_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
+# Plans of all networks for devices that are only described.
+check_PROGRAMS += tests/cuda/test_plans
+TESTS += tests/cuda/test_plans
+tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
+	trainer/cuda/dnn_graph.c tests/cuda/emulated_runtime.c tests/unit/folder.h tests/unit/unit.h
+tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_plans_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_plans_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 endif
 endif

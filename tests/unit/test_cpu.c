@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef BACKEND
+#define BACKEND "cpu" /* tests/cuda/local.mk has another */
+#endif
+
 enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
 
 /* Everything of a backend in the canonical layout, after some steps. */
@@ -190,7 +194,7 @@ static void compare_gradients(const struct graph *graph, const struct outcome *w
 static void compare(struct graph *graph, int steps, enum backend_recipe recipe, double tolerance)
 {
     struct outcome wanted = train("reference", graph, steps, recipe, 1);
-    struct outcome found = train("cpu", graph, steps, recipe, 1);
+    struct outcome found = train(BACKEND, graph, steps, recipe, 1);
 
     for (int i = 0; i < steps; i++)
         assert_true(fabs(wanted.losses[i] - found.losses[i]) < tolerance * wanted.losses[i]);
@@ -230,8 +234,8 @@ static void networks_are_those_of_the_reference(void **unused)
 static void the_same_bits_come_twice(void **unused)
 {
     struct graph *graph = branches();
-    struct outcome first = train("cpu", graph, 4, BACKEND_SGD, 2);
-    struct outcome second = train("cpu", graph, 4, BACKEND_SGD, 2);
+    struct outcome first = train(BACKEND, graph, 4, BACKEND_SGD, 2);
+    struct outcome second = train(BACKEND, graph, 4, BACKEND_SGD, 2);
 
     (void)unused;
     assert_memory_equal(first.parameters, second.parameters, 4 * graph->parameter_floats);
@@ -256,7 +260,7 @@ static void saving_and_loading_change_no_bit(void **unused)
     (void)unused;
     for (uint64_t i = 0; i < count; i++)
         given[i] = (float)i;
-    require(plugin_choose("backend", backend_registry, "cpu", &choice));
+    require(plugin_choose("backend", backend_registry, BACKEND, &choice));
     require(backend_open(&backend, &choice, &site));
     require(backend_load(&backend, given, given, NULL));
     require(backend_save(&backend, saved, momenta, statistics, NULL));

@@ -94,6 +94,16 @@ static inline void training_load(struct training *training)
     free(values);
 }
 
+/* A backend as tests compare it with the reference: in FP32, if nothing else is wanted. */
+static inline const char *training_text(const char *backend)
+{
+    const char *wanted = getenv("IOBENCH_CUDA");
+
+    if (strcmp(backend, "cuda") != 0)
+        return backend;
+    return wanted ? wanted : "cuda:fp32,plans=none";
+}
+
 /* threads: 0 is all CPUs; tests that compute for long take 1, since threads that wait for each
  * other on a busy machine take far longer. */
 static inline void training_start(struct training *training, const char *backend,
@@ -108,7 +118,7 @@ static inline void training_start(struct training *training, const char *backend
                                       .threads = threads};
 
     *training = (struct training){.graph = graph, .batch.count = batch_size};
-    if (plugin_choose("backend", backend_registry, backend, &training->choice) ||
+    if (plugin_choose("backend", backend_registry, training_text(backend), &training->choice) ||
         backend_open(&training->backend, &training->choice, &site))
         fail_msg("%s: %s", backend, fail_reason());
     training->rows = calloc((size_t)batch_size * shape->height * shape->width, 3);

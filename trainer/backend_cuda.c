@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda backend as the program has it: its options, and a way to the module iobench-cuda.so,
+ * which holds all else. So a program built with CUDA starts where nothing of it is installed.
+ */
+#include "trainer/plugins.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "kernels/kernels.h"
+#include "trainer/cuda/settings.h"
+#include "trainer/lifetimes.h"
+#include "trainer/module.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char *const precisions[] = {
+    [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};
+
+static const struct option_spec cuda_options[] = {
+    {"precision", 0, OPTION_CHOICE, offsetof(struct cuda_settings, precision), .fallback = "fp16",
+     .choices = precisions, .summary = "of the layers; weights are kept and updated in FP32"},
+    {"device", 0, OPTION_COUNT, offsetof(struct cuda_settings, device), .fallback = "0",
+     .maximum = 63, .summary = "which GPU, as CUDA numbers them"},
+    {"graph", 0, OPTION_FLAG, offsetof(struct cuda_settings, graph), .fallback = "yes",
+     .summary = "start a whole step at once, as a CUDA graph"},
+    {"deterministic", 0, OPTION_FLAG, offsetof(struct cuda_settings, deterministic),
+     .fallback = "yes", .summary = "only algorithms that give the same bits again"},
+    {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
+     .summary = "where chosen cuDNN plans are kept, or none; else in the user's cache folder"},
+    {0},
+};
+
+/* What the module uses of the program, so that every program that can load it has it. */
+typedef void (*any_function)(void);
+__attribute__((used)) static const any_function for_the_module[] = {
+    (any_function)fail,         (any_function)fail_reason,    (any_function)memory_zeroed,
+    (any_function)memory_array, (any_function)lifetimes_plan, (any_function)kernel_dropout_key,
+    (any_function)random_mix,
+};
+
+static const struct backend_ops *module_ops(void)
+{
+    static const char *const libraries[] = {"libcudnn.so.9", NULL};
+    static const struct module module = {.file = "iobench-cuda.so",
+                                         .variable = "IOBENCH_CUDA_MODULE",
+                                         .symbol = "iobench_backend_cuda",
+                                         .libraries = libraries};
+
+    return module_find(&module);
+}
+
+struct remote {
+    const struct backend_ops *ops;
+    void *state;
+};
+
+static int remote_usable(void)
+{
+    const struct backend_ops *ops = module_ops();
+
+    return ops ? plugin_usable(&ops->plugin) : -ENODEV;
+}
+
+static int remote_open(void *state, const void *settings, const struct backend_site *site)
+{
+    struct remote *remote = state;
+
+    remote->ops = module_ops();
+    if (!remote->ops)
+        return -ENODEV;
+    if (remote->ops->plugin.settings_size != sizeof(struct cuda_settings))
+        return fail(EINVAL, "iobench-cuda.so is of another build: install both together");
+    remote->state = memory_zeroed(remote->ops->plugin.state_size);
+    return remote->state ? remote->ops->open(remote->state, settings, site) : -ENOMEM;
+}
+
+static void remote_close(void *state)
+{
+    struct remote *remote = state;
+
+    if (remote->state)
+        remote->ops->close(remote->state);
+    free(remote->state);
+}
+
+static int remote_load(void *state, const float *parameters, const float *momenta,
+                       const float *statistics)
+{
+    struct remote *remote = state;
+
+    return remote->ops->load(remote->state, parameters, momenta, statistics);
+}
+
+static int remote_save(void *state, float *parameters, float *momenta, float *statistics,
+                       float *gradients)
+{
+    struct remote *remote = state;
+
+    return remote->ops->save(remote->state, parameters, momenta, statistics, gradients);
+}
+
+static int remote_step(void *state, const struct backend_batch *batch, double label_smoothing,
+                       backend_gradients_ready ready, void *context, struct backend_loss *loss)
+{
+    struct remote *remote = state;
+
+    return remote->ops->step(remote->state, batch, label_smoothing, ready, context, loss);
+}
+
+static int remote_update(void *state, const struct backend_update *update)
+{
+    struct remote *remote = state;
+
+    return remote->ops->update(remote->state, update);
+}
+
+static int remote_infer(void *state, const struct backend_batch *batch, float *logits,
+                        struct backend_loss *loss)
+{
+    struct remote *remote = state;
+
+    return remote->ops->infer(remote->state, batch, logits, loss);
+}
+
+static void remote_memory(void *state, struct backend_memory *memory)
+{
+    struct remote *remote = state;
+
+    remote->ops->memory(remote->state, memory);
+}
+
+const struct backend_ops backend_cuda = {
+    .plugin = {.name = "cuda",
+               .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32",
+               .options = cuda_options,
+               .settings_size = sizeof(struct cuda_settings),
+               .state_size = sizeof(struct remote),
+               .usable = remote_usable},
+    .open = remote_open,
+    .close = remote_close,
+    .load = remote_load,
+    .save = remote_save,
+    .step = remote_step,
+    .update = remote_update,
+    .infer = remote_infer,
+    .memory = remote_memory,
+};

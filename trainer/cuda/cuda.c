@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda backend's contract, and the memory that plans run in. In a module of its own;
+ * trainer/backend_cuda.c is what the program has of it.
+ */
+#include "trainer/cuda/cuda.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct cuda_state {
+    struct cuda_model model;
+    struct cuda_plan *plans;
+    void *arena;
+    uint64_t arena_bytes;
+};
+
+enum { LAYOUT = 0x4b525343 }; /* "KRSC" */
+
+extern const char iobench_module_version[];
+extern const struct backend_ops iobench_backend_cuda;
+const char iobench_module_version[] = PACKAGE_VERSION;
+
+/* ---- memory ---- */
+
+static int grow(void **memory, uint64_t *bytes, uint64_t wanted, bool *moved)
+{
+    if (wanted <= *bytes)
+        return 0;
+    runtime_release(*memory);
+    *bytes = 0;
+    *memory = runtime_allocate(wanted);
+    if (!*memory)
+        return -ENOMEM; /* the reason says how much was asked for */
+    *bytes = wanted;
+    *moved = true;
+    return 0;
+}
+
+static int make_room(struct cuda_state *cuda, const struct cuda_plan *plan)
+{
+    bool moved = false;
+    int code = grow(&cuda->arena, &cuda->arena_bytes, plan->arena_bytes, &moved);
+
+    if (code == 0)
+        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, plan->workspace_bytes,
+                    &moved);
+    for (struct cuda_plan *other = cuda->plans; moved && other; other = other->next) {
+        cuda_plan_forget(other);
+        other->bound = NULL;
+    }
+    return code;
+}
+
+/* The plan for so many images: made when it is first asked for. */
+static int find_plan(struct cuda_state *cuda, uint32_t count, bool training,
+                     struct cuda_plan **found)
+{
+    struct cuda_plan *plan = cuda->plans;
+
+    while (plan && (plan->count != count || plan->training != training))
+        plan = plan->next;
+    if (!plan) {
+        plan = cuda_plan_create(&cuda->model, count, training);
+        if (!plan)
+            return -EIO;
+        plan->next = cuda->plans;
+        cuda->plans = plan;
+        int kept = cuda->model.dnn ? dnn_keep(cuda->model.dnn) : 0;
+        if (kept)
+            return kept;
+    }
+    *found = plan;
+    int code = make_room(cuda, plan);
+    if (code == 0)
+        cuda_plan_bind(plan, cuda->arena);
+    return code;
+}
+
+/* ---- opening ---- */
+
+/* Below the user's cache folder; "" when there is none, or none is wanted. */
+static void plans_path(const struct cuda_settings *settings, char *path, size_t bytes)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char folder[1024] = "";
+
+    path[0] = '\0';
+    if (settings->plans) {
+        if (strcmp(settings->plans, "none") != 0)
+            snprintf(path, bytes, "%s", settings->plans);
+        return;
+    }
+    if (cache && *cache)
+        snprintf(folder, sizeof folder, "%s", cache);
+    else if (home && *home)
+        snprintf(folder, sizeof folder, "%s/.cache", home);
+    if (!folder[0])
+        return;
+    mkdir(folder, 0755); /* what is wrong with it shows when the file is written */
+    snprintf(path, bytes, "%s/iobench", folder);
+    mkdir(path, 0755);
+    snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
+}
+
+static int cuda_open(void *state, const void *settings_given, const struct backend_site *site)
+{
+    const struct cuda_settings *settings = settings_given;
+    struct cuda_state *cuda = state;
+    char path[1100];
+
+    int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device);
+    plans_path(settings, path, sizeof path);
+    if (code == 0)
+        code =
+            dnn_open(&cuda->model.dnn, &(struct dnn_site){.runtime = &cuda->model.runtime,
+                                                          .deterministic = settings->deterministic,
+                                                          .plans = path[0] ? path : NULL});
+    if (code == 0)
+        code = cuda_model_open(&cuda->model, settings, site);
+    if (code)
+        return code;
+    /* Running variances start at 1. */
+    float *statistics = memory_array(site->graph->statistic_floats + 1, sizeof *statistics);
+    if (!statistics)
+        return -ENOMEM;
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < site->graph->node_count; i++) {
+        const uint32_t channels = site->graph->nodes[i].shape.channels;
+        if (site->graph->nodes[i].kind != GRAPH_BATCH_NORM)
+            continue;
+        for (uint32_t j = 0; j < channels; j++)
+            statistics[offset + channels + j] = 1;
+        offset += 2 * (uint64_t)channels;
+    }
+    code = cuda_model_load(&cuda->model, NULL, NULL, statistics);
+    free(statistics);
+    struct cuda_plan *plan;
+    return code ? code : find_plan(cuda, site->batch_size, site->training, &plan);
+}
+
+static void cuda_close(void *state)
+{
+    struct cuda_state *cuda = state;
+
+    while (cuda->plans) {
+        struct cuda_plan *next = cuda->plans->next;
+        cuda_plan_destroy(cuda->plans);
+        cuda->plans = next;
+    }
+    dnn_close(cuda->model.dnn);
+    cuda_model_close(&cuda->model);
+    runtime_release(cuda->arena);
+    runtime_close(&cuda->model.runtime);
+}
+
+/* ---- the contract ---- */
+
+static int cuda_load(void *state, const float *parameters, const float *momenta,
+                     const float *statistics)
+{
+    struct cuda_state *cuda = state;
+
+    return cuda_model_load(&cuda->model, parameters, momenta, statistics);
+}
+
+static int cuda_save(void *state, float *parameters, float *momenta, float *statistics,
+                     float *gradients)
+{
+    struct cuda_state *cuda = state;
+
+    return cuda_model_save(&cuda->model, parameters, momenta, statistics, gradients);
+}
+
+static int cuda_step(void *state, const struct backend_batch *batch, double label_smoothing,
+                     backend_gradients_ready ready, void *context, struct backend_loss *loss)
+{
+    const struct cuda_pass pass = {.batch = batch,
+                                   .label_smoothing = label_smoothing,
+                                   .ready = ready,
+                                   .context = context,
+                                   .loss = loss};
+    struct cuda_plan *plan;
+    int code = find_plan(state, batch->count, true, &plan);
+
+    return code ? code : cuda_plan_run(plan, &pass);
+}
+
+static int cuda_infer(void *state, const struct backend_batch *batch, float *logits,
+                      struct backend_loss *loss)
+{
+    const struct cuda_pass pass = {.batch = batch, .logits = logits, .loss = loss};
+    struct cuda_plan *plan;
+    int code = find_plan(state, batch->count, false, &plan);
+
+    return code ? code : cuda_plan_run(plan, &pass);
+}
+
+static int cuda_update(void *state, const struct backend_update *update)
+{
+    struct cuda_state *cuda = state;
+    const struct device_update wanted = {.adapts = update->recipe == BACKEND_LARS,
+                                         .rate = update->rate,
+                                         .rate_before = update->rate_before,
+                                         .momentum = update->momentum,
+                                         .decay = update->decay,
+                                         .eta = update->eta,
+                                         .gradient_scale = update->gradient_scale};
+
+    return device_optimise(&cuda->model.table, &wanted, cuda->model.runtime.stream);
+}
+
+static void cuda_memory(void *state, struct backend_memory *memory)
+{
+    const struct cuda_state *cuda = state;
+    const struct cuda_model *model = &cuda->model;
+
+    *memory = (struct backend_memory){.parameters = model->parameters,
+                                      .gradients = model->gradients,
+                                      .momenta = model->momenta,
+                                      .statistics = model->statistics,
+                                      .on_device = true,
+                                      .layout = LAYOUT,
+                                      .activation_bytes = cuda->arena_bytes,
+                                      .workspace_bytes = model->workspace_bytes};
+}
+
+const struct backend_ops iobench_backend_cuda = {
+    .plugin = {.name = "cuda",
+               .summary = "the module behind the cuda backend",
+               .settings_size = sizeof(struct cuda_settings),
+               .state_size = sizeof(struct cuda_state),
+               .usable = runtime_usable},
+    .open = cuda_open,
+    .close = cuda_close,
+    .load = cuda_load,
+    .save = cuda_save,
+    .step = cuda_step,
+    .update = cuda_update,
+    .infer = cuda_infer,
+    .memory = cuda_memory,
+};

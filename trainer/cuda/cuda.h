@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda backend's own parts, for trainer/cuda alone.
+ *
+ * As on the CPU, a plan is the graph compiled for one number of images, to train or to infer: a
+ * list of steps, each one kernel or a few. Convolutions and fully connected layers are cuDNN's
+ * (trainer/cuda/dnn.h), everything else is ours (kernels/device.h). Its second run is captured as
+ * one CUDA graph, which all later runs start at once.
+ *
+ * Tensors are NHWC in the backend's number type; images have 4 or 8 channels, of which 3 are used.
+ * Parameters, gradients and momenta are FP32 in arenas of parameter_floats, weights of convolutions
+ * as output x height x width x input. Layers compute with copies in their own type, which each
+ * update renews.
+ *
+ * BN is fused with what stands behind it: ReLU; a sum with another tensor or another BN, and ReLU;
+ * ReLU and max-pool. What lies between is never stored.
+ *
+ * In FP16 the gradient of the summed loss goes back, not that of the mean, so that small numbers
+ * do not vanish; it is divided where it becomes FP32.
+ *
+ * While a plan is built the first error is kept in it, so that building reads as a list.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_CUDA_H
+#define IOBENCH_TRAINER_CUDA_CUDA_H
+
+#include "kernels/device.h"
+#include "trainer/backend.h"
+#include "trainer/cuda/dnn.h"
+#include "trainer/cuda/runtime.h"
+#include "trainer/cuda/settings.h"
+#include "trainer/lifetimes.h"
+
+enum { CUDA_NONE = UINT32_MAX };
+
+/* What goes to the device before each batch, beside the rows; in one piece of pinned memory and
+ * one of the device's. */
+struct cuda_header {
+    float gradient_scale; /* of d_logits */
+    float unscale;        /* of FP32 gradients; FP16 alone */
+    uint64_t unused;
+    /* then: a dropout key for each node, 8 bytes; a label for each image, 4 bytes */
+};
+
+/* What all plans of one state share. */
+struct cuda_model {
+    const struct graph *graph;
+    const struct cuda_settings *settings;
+    struct backend_site site;
+    struct runtime runtime;
+    struct dnn *dnn;
+    enum device_type type;
+    uint32_t image_channels;
+    float *parameters, *gradients, *momenta, *statistics;
+    void **compute; /* of each parameter: what layers take */
+    void *compute_memory;
+    struct device_parameters table;
+    uint64_t *statistic_offsets; /* of each BN node's running mean; its variance follows */
+    float *norms;                /* of each BN node: CUDA_NORM_ROWS rows of its channels */
+    float *partial;
+    uint64_t partial_floats;
+    void *workspace;
+    uint64_t workspace_bytes;
+    uint8_t *rows;
+    struct cuda_header *header, *staged; /* on the device; pinned */
+    uint64_t header_bytes;
+    struct device_loss *per_image, *total; /* on the device */
+    struct device_loss *result;            /* pinned */
+    float *logits, *logits_result;         /* FP32, on the device; pinned */
+};
+
+enum cuda_norm_row {
+    CUDA_MEAN,
+    CUDA_INVERSE,
+    CUDA_SCALE,
+    CUDA_BIAS,
+    CUDA_ABC, /* three of them */
+    CUDA_NORM_ROWS = CUDA_ABC + 3,
+};
+
+/* A tensor's place: in the arena that all plans share, or somewhere fixed. */
+struct cuda_buffer {
+    struct lifetime life; /* in steps */
+    void *address;        /* set when the plan is bound, or fixed */
+    bool fixed;
+};
+
+struct cuda_plan;
+
+struct cuda_step {
+    int (*run)(const struct cuda_plan *plan, const struct cuda_step *step);
+    uint32_t node;
+    /* Buffers; CUDA_NONE where there is none. What each is, the step's function says. */
+    uint32_t in, other, mask, out, extra;
+    bool relu;
+    uint32_t norm, norm_other;           /* BN nodes of a sum or a stem */
+    uint32_t part_offset, part_channels; /* of a concatenation */
+    struct dnn_shape shape;
+    const struct dnn_plan *dnn; /* NULL: the plain kernel */
+    uint64_t ready_floats;
+};
+
+/* What the plan knows of a node while it is built. */
+struct cuda_node {
+    uint32_t consumers, consumer; /* how many, and the last one */
+    bool needs_gradient;
+    bool absorbed;       /* computed by a node before it, or (BN) by the sum behind it */
+    uint32_t relu;       /* the ReLU behind that this node computes, too */
+    uint32_t pool;       /* of a BN: the max-pool behind its ReLU */
+    uint32_t norm;       /* of a sum: the BN that it applies to its input... */
+    uint32_t norm_other; /* ...and to its other input */
+    uint32_t value;      /* buffer of the output */
+    uint32_t which;      /* buffer of a max-pool's winners */
+    uint32_t gradient_count;
+    uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be added up */
+};
+
+/* One batch on its way through a plan. */
+struct cuda_pass {
+    const struct backend_batch *batch;
+    double label_smoothing;
+    backend_gradients_ready ready;
+    void *context;
+    float *logits; /* where they are copied, or NULL */
+    struct backend_loss *loss;
+};
+
+struct cuda_plan {
+    struct cuda_plan *next;
+    struct cuda_model *model;
+    uint32_t count; /* images */
+    bool training;
+    int code; /* first error while building; its reason is the thread's */
+    struct cuda_step *steps;
+    uint32_t step_count, step_capacity;
+    struct cuda_buffer *buffers;
+    uint32_t buffer_count, buffer_capacity;
+    struct cuda_node *nodes; /* only while building */
+    uint64_t arena_bytes, workspace_bytes;
+    void *bound; /* the arena it is bound to */
+    void *graph; /* captured for this label smoothing, with labels or without */
+    double label_smoothing;
+    bool labelled;
+    bool has_run;
+    const struct cuda_pass *pass; /* while it runs */
+};
+
+/* ---- build.c: the calls that a plan is built with ---- */
+
+uint32_t cuda_add_buffer(struct cuda_plan *plan, uint64_t bytes);
+uint32_t cuda_add_fixed(struct cuda_plan *plan, void *address);
+/* A tensor of a node's shape. */
+uint32_t cuda_add_tensor(struct cuda_plan *plan, uint32_t node);
+/* Buffers that the step names live at least until it. */
+void cuda_add_step(struct cuda_plan *plan, const struct cuda_step *step);
+/* An empty one: all buffers CUDA_NONE. */
+struct cuda_step cuda_step_of(int (*run)(const struct cuda_plan *, const struct cuda_step *),
+                              uint32_t node);
+void cuda_keep_code(struct cuda_plan *plan, int code);
+struct dnn_shape cuda_shape(const struct cuda_plan *plan, uint32_t node, enum dnn_kind kind);
+/* Looks for a plan for the step's shape; none is no error. */
+void cuda_find_dnn(struct cuda_plan *plan, struct cuda_step *step);
+
+/* ---- what steps and their building need to know of nodes ---- */
+
+static inline void *cuda_at(const struct cuda_plan *plan, uint32_t buffer)
+{
+    return buffer == CUDA_NONE ? NULL : plan->buffers[buffer].address;
+}
+uint32_t cuda_channels(const struct cuda_model *model, uint32_t node); /* padding included */
+uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node);  /* of one image */
+struct device_pixels cuda_pixels(const struct cuda_plan *plan, uint32_t node);
+struct kernel_window cuda_window(const struct cuda_plan *plan, uint32_t node);
+float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row);
+struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
+float *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
+const float *cuda_unscale(const struct cuda_model *model); /* NULL: 1 */
+const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
+int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header);
+
+void cuda_build_forward(struct cuda_plan *plan);  /* forward.c */
+void cuda_build_backward(struct cuda_plan *plan); /* backward.c */
+
+/* Steps that both passes have. */
+int cuda_run_sum(const struct cuda_plan *plan, const struct cuda_step *step);
+int cuda_run_dropout(const struct cuda_plan *plan, const struct cuda_step *step);
+struct kernel_lrn cuda_lrn(const struct cuda_plan *plan, uint32_t node);
+
+/* ---- plan.c ---- */
+
+struct cuda_plan *cuda_plan_create(struct cuda_model *model, uint32_t count, bool training);
+void cuda_plan_destroy(struct cuda_plan *plan);
+/* Points the plan's tensors into the arena, of at least plan->arena_bytes. */
+void cuda_plan_bind(struct cuda_plan *plan, void *arena);
+/* Its graph is no longer right: memory it names has moved. */
+void cuda_plan_forget(struct cuda_plan *plan);
+int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass);
+
+/* ---- model.c ---- */
+
+int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
+                    const struct backend_site *site);
+void cuda_model_close(struct cuda_model *model);
+int cuda_model_load(struct cuda_model *model, const float *parameters, const float *momenta,
+                    const float *statistics);
+int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
+                    float *statistics, float *gradients);
+
+#endif

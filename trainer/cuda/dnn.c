@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tournament: every engine that takes a shape runs on data of its size, and the fastest is
+ * kept. Which one that is depends on cuDNN's version, the GPU and the shape alone, which is what
+ * the file of plans is keyed by.
+ */
+#include "trainer/cuda/dnn.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "trainer/cuda/dnn_graph.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CANDIDATES_MAX = 16, /* timed, of cuDNN's favourites */
+    ROUNDS = 5,
+    KEY_BYTES = 320,
+    NOISE_BYTES = 1 << 20,
+};
+
+static const uint64_t workspace_limit_bytes = 4ull << 30;
+
+struct dnn_plan {
+    struct dnn_plan *next;
+    char key[KEY_BYTES];
+    cudnnBackendDescriptor_t plan; /* NULL: no engine takes the shape */
+    uint64_t workspace_bytes;
+    uint32_t candidates;
+    double milliseconds;
+};
+
+struct dnn {
+    struct dnn_site site;
+    cudnnHandle_t handle;
+    cudnnBackendDescriptor_t described;
+    struct dnn_plan *plans;
+    json_t *kept; /* by key; of the file and new ones */
+    bool changed;
+    uint16_t *noise; /* what tournaments compute with */
+};
+
+/* ---- opening ---- */
+
+/* A file that is not there or is damaged only costs the tournament again. */
+static void read_file(struct dnn *dnn)
+{
+    dnn->kept = dnn->site.plans ? json_load_file(dnn->site.plans, 0, NULL) : NULL;
+    if (!json_is_object(dnn->kept)) {
+        json_decref(dnn->kept);
+        dnn->kept = json_object();
+    }
+}
+
+int dnn_open(struct dnn **made, const struct dnn_site *site)
+{
+    struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
+
+    if (!dnn)
+        return -ENOMEM;
+    dnn->site = *site;
+    read_file(dnn);
+    if (!site->runtime)
+        return dnn_describe_device(site->described, &dnn->described);
+    int code = dnn_check(cudnnCreate(&dnn->handle), "start");
+    return code ? code
+                : dnn_check(cudnnSetStream(dnn->handle, site->runtime->stream), "take a stream");
+}
+
+void dnn_close(struct dnn *dnn)
+{
+    if (!dnn)
+        return;
+    while (dnn->plans) {
+        struct dnn_plan *next = dnn->plans->next;
+        if (dnn->plans->plan)
+            cudnnBackendDestroyDescriptor(dnn->plans->plan);
+        free(dnn->plans);
+        dnn->plans = next;
+    }
+    if (dnn->described)
+        cudnnBackendDestroyDescriptor(dnn->described);
+    if (dnn->handle)
+        cudnnDestroy(dnn->handle);
+    json_decref(dnn->kept);
+    free(dnn->noise);
+    free(dnn);
+}
+
+/* ---- names ---- */
+
+static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, char key[KEY_BYTES])
+{
+    static const char *const kinds[] = {"forward", "data", "weight"};
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    const struct kernel_window *w = &shape->window;
+    const struct runtime *runtime = dnn->site.runtime;
+
+    snprintf(key, KEY_BYTES,
+             "cudnn %zu, %s sm_%u x %u%s; %s %s batch %u, %u x %u x %u by %u x %u / %u + %u,%u in "
+             "%u to %u x %u x %u",
+             cudnnGetVersion(), runtime ? runtime->name : "described",
+             runtime ? runtime->capability : dnn->site.described,
+             runtime ? runtime->multiprocessors : 0, dnn->site.deterministic ? "" : " any",
+             kinds[shape->kind], shape->tf32 ? "tf32" : types[shape->type], w->images,
+             w->in_channels, w->in_height, w->in_width, w->height, w->width, w->stride, w->pad_top,
+             w->pad_left, w->groups, w->out_channels, w->out_height, w->out_width);
+}
+
+/* ---- running ---- */
+
+static int execute(const struct dnn *dnn, cudnnBackendDescriptor_t plan,
+                   const struct dnn_tensors *tensors)
+{
+    const int64_t ids[] = {DNN_INPUT, DNN_WEIGHTS, DNN_OUTPUT};
+    void *const places[] = {tensors->input, tensors->weight, tensors->output};
+    cudnnBackendDescriptor_t pack = NULL;
+    cudnnStatus_t status =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+
+    if (!status)
+        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                                          CUDNN_TYPE_INT64, 3, ids);
+    if (!status)
+        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                          CUDNN_TYPE_VOID_PTR, 3, places);
+    if (!status)
+        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                                          CUDNN_TYPE_VOID_PTR, 1, &tensors->workspace);
+    if (!status)
+        status = cudnnBackendFinalize(pack);
+    if (!status)
+        status = cudnnBackendExecute(dnn->handle, plan, pack);
+    if (pack)
+        cudnnBackendDestroyDescriptor(pack);
+    return dnn_check(status, "compute a convolution");
+}
+
+int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
+{
+    return execute(dnn, plan->plan, tensors);
+}
+
+/* ---- the tournament ---- */
+
+struct trial {
+    const struct dnn *dnn;
+    struct dnn_tensors tensors;
+    uint64_t bytes[3];
+    void *first, *last; /* events */
+};
+
+/* Numbers between 1/2 and 1 in FP16, of either sign: what zeros cost says little. */
+static int fill(const struct trial *trial, void *memory, uint64_t bytes)
+{
+    const struct dnn *dnn = trial->dnn;
+    int code = 0;
+
+    for (uint64_t done = 0; done < bytes && code == 0; done += NOISE_BYTES)
+        code = runtime_copy((char *)memory + done, dnn->noise,
+                            bytes - done < NOISE_BYTES ? bytes - done : NOISE_BYTES,
+                            dnn->site.runtime->stream);
+    return code;
+}
+
+static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_shape *shape,
+                      uint64_t workspace_bytes)
+{
+    const struct kernel_window *w = &shape->window;
+    const uint64_t size = device_type_bytes(shape->type);
+    void **const places[] = {&trial->tensors.input, &trial->tensors.weight, &trial->tensors.output};
+    int code = 0;
+
+    *trial = (struct trial){
+        .dnn = dnn,
+        .bytes = {size * w->images * w->in_channels * w->in_height * w->in_width,
+                  size * w->out_channels * w->height * w->width * (w->in_channels / w->groups),
+                  size * w->images * w->out_channels * w->out_height * w->out_width}};
+    if (!dnn->noise) {
+        dnn->noise = memory_zeroed(NOISE_BYTES);
+        for (uint32_t i = 0; dnn->noise && i < NOISE_BYTES / sizeof *dnn->noise; i++)
+            dnn->noise[i] = (uint16_t)((random_mix(i) & 0x83ff) | 0x3800);
+    }
+    for (int i = 0; i < 3 && code == 0; i++) {
+        *places[i] = dnn->noise ? runtime_allocate(trial->bytes[i]) : NULL;
+        code = *places[i] ? fill(trial, *places[i], trial->bytes[i]) : -ENOMEM;
+    }
+    if (code == 0) {
+        trial->tensors.workspace = runtime_allocate(workspace_bytes);
+        code = trial->tensors.workspace ? 0 : -ENOMEM;
+    }
+    if (code == 0)
+        code = runtime_event_create(&trial->first);
+    return code ? code : runtime_event_create(&trial->last);
+}
+
+static void trial_close(struct trial *trial)
+{
+    runtime_release(trial->tensors.input);
+    runtime_release(trial->tensors.weight);
+    runtime_release(trial->tensors.output);
+    runtime_release(trial->tensors.workspace);
+    runtime_event_destroy(trial->first);
+    runtime_event_destroy(trial->last);
+}
+
+/* The best of some rounds. */
+static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
+{
+    void *stream = trial->dnn->site.runtime->stream;
+    int code = execute(trial->dnn, plan, &trial->tensors); /* warm */
+
+    *milliseconds = 0;
+    for (int i = 0; i < ROUNDS && code == 0; i++) {
+        double elapsed = 0;
+        code = runtime_event_record(trial->first, stream);
+        if (code == 0)
+            code = execute(trial->dnn, plan, &trial->tensors);
+        if (code == 0)
+            code = runtime_event_record(trial->last, stream);
+        if (code == 0)
+            code = runtime_event_synchronise(trial->last);
+        if (code == 0)
+            code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
+        if (i == 0 || elapsed < *milliseconds)
+            *milliseconds = elapsed;
+    }
+    return code;
+}
+
+/* Plans of the first configurations that make one with a bearable workspace. */
+static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
+                                const struct dnn_shape *shape, bool favourites,
+                                cudnnBackendDescriptor_t plans[CANDIDATES_MAX], int *code)
+{
+    cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
+    /* Where nothing can be timed, the first one is as good as any. */
+    const uint32_t most = dnn->handle ? CANDIDATES_MAX : 1;
+    uint32_t config_count = 0, count = 0;
+
+    *code = dnn_graph_configs(graph, shape, dnn->described, dnn->site.deterministic, favourites,
+                              configs, &config_count);
+    for (uint32_t i = 0; i < config_count; i++) {
+        uint64_t bytes = 0;
+        cudnnBackendDescriptor_t plan = NULL;
+        if (count < most)
+            dnn_plan_make(dnn->handle, dnn->described, configs[i], &plan);
+        if (plan && (dnn_plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
+            cudnnBackendDestroyDescriptor(plan);
+            plan = NULL;
+        }
+        if (plan)
+            plans[count++] = plan;
+        cudnnBackendDestroyDescriptor(configs[i]);
+    }
+    return count;
+}
+
+/* The fastest of the plans comes to the front. A plan that fails while it runs has lost. */
+static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
+                   uint32_t count, struct dnn_plan *winner)
+{
+    struct trial trial;
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = 0;
+        dnn_plan_workspace(plans[i], &bytes);
+        most = bytes > most ? bytes : most;
+    }
+    int code = trial_open(&trial, dnn, shape, most), taken = code;
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        double milliseconds;
+        int failed = take_time(&trial, plans[i], &milliseconds);
+        if (failed)
+            taken = winner->milliseconds > 0 ? 0 : failed;
+        else if (winner->milliseconds == 0 || milliseconds < winner->milliseconds) {
+            cudnnBackendDescriptor_t best = plans[i];
+            plans[i] = plans[0];
+            plans[0] = best;
+            winner->milliseconds = milliseconds;
+            taken = 0;
+        }
+    }
+    trial_close(&trial);
+    return code ? code : taken;
+}
+
+static int choose(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_plan *plan)
+{
+    cudnnBackendDescriptor_t plans[CANDIDATES_MAX];
+    struct dnn_graph graph;
+    uint32_t count = 0;
+
+    int code = dnn_graph_make(&graph, dnn->handle, shape);
+    if (code == 0)
+        count = make_candidates(dnn, &graph, shape, true, plans, &code);
+    if (count == 0 && (code == 0 || code == -ENOTSUP))
+        count = make_candidates(dnn, &graph, shape, false, plans, &code);
+    dnn_graph_destroy(&graph);
+    if (code || count == 0)
+        return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
+    if (dnn->site.runtime)
+        code = compete(dnn, shape, plans, count, plan);
+    plan->plan = plans[0];
+    plan->candidates = count;
+    for (uint32_t i = 1; i < count; i++)
+        cudnnBackendDestroyDescriptor(plans[i]);
+    return code;
+}
+
+/* ---- plans on disk ---- */
+
+static bool recall(const struct dnn *dnn, struct dnn_plan *plan)
+{
+    const json_t *row = json_object_get(dnn->kept, plan->key);
+    const char *text = json_string_value(json_object_get(row, "plan"));
+
+    if (!text || dnn_plan_read(dnn->handle, dnn->described, text, &plan->plan))
+        return false;
+    plan->candidates = (uint32_t)json_integer_value(json_object_get(row, "candidates"));
+    plan->milliseconds = json_real_value(json_object_get(row, "milliseconds"));
+    return true;
+}
+
+static int remember(struct dnn *dnn, const struct dnn_plan *plan)
+{
+    char *text = dnn_plan_text(plan->plan);
+
+    if (!text)
+        return -EIO;
+    json_t *row = json_pack("{s:s, s:i, s:f}", "plan", text, "candidates", (int)plan->candidates,
+                            "milliseconds", plan->milliseconds);
+    free(text);
+    if (json_object_set_new(dnn->kept, plan->key, row))
+        return fail(ENOMEM, "out of memory for plans");
+    dnn->changed = true;
+    return 0;
+}
+
+int dnn_keep(struct dnn *dnn)
+{
+    char path[1200];
+
+    if (!dnn->changed || !dnn->site.plans)
+        return 0;
+    /* Others may write it, too: the last one wins, and nobody sees half a file. */
+    snprintf(path, sizeof path, "%s.%ld", dnn->site.plans, (long)getpid());
+    if (json_dump_file(dnn->kept, path, JSON_INDENT(1) | JSON_SORT_KEYS) ||
+        rename(path, dnn->site.plans)) {
+        unlink(path);
+        return fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none",
+                    dnn->site.plans);
+    }
+    dnn->changed = false;
+    return 0;
+}
+
+/* ---- finding ---- */
+
+const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
+{
+    char key[KEY_BYTES];
+    struct dnn_plan *plan;
+
+    name_shape(dnn, shape, key);
+    for (plan = dnn->plans; plan; plan = plan->next)
+        if (strcmp(plan->key, key) == 0)
+            break;
+    *code = 0;
+    if (!plan) {
+        plan = memory_zeroed(sizeof *plan);
+        *code = plan ? 0 : -ENOMEM;
+        if (*code)
+            return NULL;
+        memcpy(plan->key, key, sizeof key);
+        plan->next = dnn->plans;
+        dnn->plans = plan;
+        if (!recall(dnn, plan)) {
+            *code = choose(dnn, shape, plan);
+            if (*code == 0)
+                *code = remember(dnn, plan);
+        }
+        if (*code == 0)
+            *code = dnn_plan_workspace(plan->plan, &plan->workspace_bytes);
+    }
+    if (*code == 0 && !plan->plan)
+        *code = fail(ENOTSUP, "backend cuda: cuDNN has no engine");
+    return *code ? NULL : plan;
+}
+
+uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
+{
+    return plan->workspace_bytes;
+}
+
+uint32_t dnn_candidates(const struct dnn_plan *plan)
+{
+    return plan->candidates;
+}
+
+double dnn_milliseconds(const struct dnn_plan *plan)
+{
+    return plan->milliseconds;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dnn_graph: a convolution in the words of cuDNN's graph interface, and the engines that take it.
+ * For trainer/cuda/dnn*.c alone.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_DNN_GRAPH_H
+#define IOBENCH_TRAINER_CUDA_DNN_GRAPH_H
+
+#include "trainer/cuda/dnn.h"
+
+#include <cudnn.h>
+
+/* What a plan's tensors are called in its graph. */
+enum dnn_uid { DNN_INPUT = 1, DNN_WEIGHTS, DNN_OUTPUT };
+
+/* cuDNN's codes as ours; -ENOTSUP where it says that it does not support something. */
+int dnn_check(cudnnStatus_t status, const char *what);
+
+/* A device that need not be there, as cuDNN wants it described. capability: 80 (A100) or 90
+ * (H200). Destroy it with cudnnBackendDestroyDescriptor(). */
+int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
+
+struct dnn_graph {
+    cudnnBackendDescriptor_t operations; /* the finished graph */
+    cudnnBackendDescriptor_t parts[8];
+    uint32_t part_count;
+    int code; /* first error */
+};
+
+/* handle may be NULL where a device is described. */
+int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct dnn_shape *shape);
+void dnn_graph_destroy(struct dnn_graph *graph);
+
+enum { DNN_CONFIGS_MAX = 64 };
+
+/* Engine configurations that compute as the shape asks for: no other precision, and the same bits
+ * again if wanted; the likely fastest first, or those that take almost anything. Destroy each of
+ * the `count`. -ENOTSUP when there is none. */
+int dnn_graph_configs(const struct dnn_graph *graph, const struct dnn_shape *shape,
+                      cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
+                      cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count);
+
+/* A plan of a configuration, or from a saved text. device: NULL where there is a handle. */
+int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                  cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan);
+int dnn_plan_read(cudnnHandle_t handle, cudnnBackendDescriptor_t device, const char *text,
+                  cudnnBackendDescriptor_t *plan);
+/* To be freed; NULL with a reason. */
+char *dnn_plan_text(cudnnBackendDescriptor_t plan);
+int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes);
+
+#endif

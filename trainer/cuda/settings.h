@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options of the cuda backend: parsed by the program, used by its module. */
+#ifndef IOBENCH_TRAINER_CUDA_SETTINGS_H
+#define IOBENCH_TRAINER_CUDA_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_FP16, CUDA_BF16 };
+
+struct cuda_settings {
+    int precision;      /* enum cuda_precision */
+    uint64_t device;    /* of those CUDA_VISIBLE_DEVICES leaves */
+    bool graph;         /* a whole step is one CUDA graph */
+    bool deterministic; /* only algorithms that give the same bits again */
+    char *plans;        /* where chosen plans are kept; "none" */
+};
+
+#endif
