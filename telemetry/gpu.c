@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,22 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
-enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_PCIE_TX = 0, NVML_PCIE_RX = 1 };
+/* What newer questions are asked by. scope: which link; UINT_MAX: all of them together. */
+struct nvml_field {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    int type, code;
+    union {
+        double real;
+        unsigned number;
+        unsigned long long long_number;
+    } value;
+};
+
+enum { NVML_TEMPERATURE_GPU = 0, NVML_PCIE_TX = 0, NVML_PCIE_RX = 1 };
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
+enum { NVML_NVLINK_TRANSMIT_KIB = 138, NVML_NVLINK_RECEIVE_KIB = 139 };
+enum { NVML_TYPE_UNSIGNED_LONG_LONG = 3 };
 enum { GPUS_MAX = 64 };
 
 /* Only the first four must be there: older drivers lack some. */
@@ -44,6 +60,7 @@ struct nvml {
     int (*temperature)(nvml_handle, int sensor, unsigned *celsius);
     int (*clock)(nvml_handle, int which, unsigned *megahertz);
     int (*pcie)(nvml_handle, int which, unsigned *kilobytes_per_s);
+    int (*fields)(nvml_handle, int count, struct nvml_field *fields);
 };
 
 static const struct {
@@ -62,6 +79,7 @@ static const struct {
     {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature)},
     {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock)},
     {"nvmlDeviceGetPcieThroughput", offsetof(struct nvml, pcie)},
+    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields)},
 };
 
 struct gpu_settings {
@@ -78,7 +96,7 @@ struct gpu_probe {
 
 struct gpu_levels {
     uint64_t utilization, memory_utilization, memory_used, power, energy, temperature, clock;
-    uint64_t pcie_receive, pcie_transmit;
+    uint64_t memory_clock, pcie_receive, pcie_transmit, nvlink_receive, nvlink_transmit;
 };
 
 static const struct option_spec gpu_options[] = {
@@ -99,8 +117,11 @@ static const struct metric_row rows[] = {
     {"energy_millijoules", offsetof(struct gpu_levels, energy), METRIC_COUNTER, 1},
     {"temperature_celsius", offsetof(struct gpu_levels, temperature), METRIC_LEVEL, 1},
     {"sm_clock_megahertz", offsetof(struct gpu_levels, clock), METRIC_LEVEL, 1},
+    {"memory_clock_megahertz", offsetof(struct gpu_levels, memory_clock), METRIC_LEVEL, 1},
     {"pcie_receive_kb_per_s", offsetof(struct gpu_levels, pcie_receive), METRIC_LEVEL, 1},
     {"pcie_transmit_kb_per_s", offsetof(struct gpu_levels, pcie_transmit), METRIC_LEVEL, 1},
+    {"nvlink_receive_bytes", offsetof(struct gpu_levels, nvlink_receive), METRIC_COUNTER, 1024},
+    {"nvlink_transmit_bytes", offsetof(struct gpu_levels, nvlink_transmit), METRIC_COUNTER, 1024},
     {0},
 };
 
@@ -183,6 +204,21 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
 
 #define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
 
+/* Payload over all links since the driver was loaded; GPUs without NVLink do not know the fields.
+ */
+static void ask_nvlink(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
+{
+    struct nvml_field fields[] = {{.id = NVML_NVLINK_RECEIVE_KIB, .scope = UINT_MAX},
+                                  {.id = NVML_NVLINK_TRANSMIT_KIB, .scope = UINT_MAX}};
+    uint64_t *const kib[] = {&levels->nvlink_receive, &levels->nvlink_transmit};
+
+    if (!ANSWERS(nvml->fields, device, 2, fields))
+        return;
+    for (int i = 0; i < 2; i++)
+        if (fields[i].code == 0 && fields[i].type == NVML_TYPE_UNSIGNED_LONG_LONG)
+            *kib[i] = fields[i].value.long_number;
+}
+
 static void ask(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
 {
     struct nvml_utilization utilization;
@@ -205,10 +241,13 @@ static void ask(const struct nvml *nvml, nvml_handle device, struct gpu_levels *
         levels->temperature = number;
     if (ANSWERS(nvml->clock, device, NVML_CLOCK_SM, &number))
         levels->clock = number;
+    if (ANSWERS(nvml->clock, device, NVML_CLOCK_MEMORY, &number))
+        levels->memory_clock = number;
     if (ANSWERS(nvml->pcie, device, NVML_PCIE_RX, &number))
         levels->pcie_receive = number;
     if (ANSWERS(nvml->pcie, device, NVML_PCIE_TX, &number))
         levels->pcie_transmit = number;
+    ask_nvlink(nvml, device, levels);
 }
 
 static void gpu_sample(void *state, uint64_t *values)
@@ -224,7 +263,8 @@ static void gpu_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_gpu = {
     .plugin = {.name = "gpu",
-               .summary = "NVIDIA GPUs: utilisation, memory, power, energy, temperature, PCIe",
+               .summary =
+                   "NVIDIA GPUs: utilisation, memory, power, temperature, clocks, PCIe, NVLink",
                .options = gpu_options,
                .settings_size = sizeof(struct gpu_settings),
                .state_size = sizeof(struct gpu_probe),

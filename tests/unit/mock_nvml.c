@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that answers as NVML does: two GPUs, of which the second knows neither power nor PCIe.
+ * A library that answers as NVML does: two GPUs, of which the second knows neither power, PCIe nor
+ * NVLink.
  */
 #include <string.h>
 
@@ -15,6 +16,15 @@ int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *bytes);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetPcieThroughput(void *device, int which, unsigned *kilobytes);
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *megahertz);
+
+struct field {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    int type, code;
+    unsigned long long value;
+};
+int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields);
 
 static int gpus[2];
 
@@ -78,4 +88,23 @@ int nvmlDeviceGetPcieThroughput(void *device, int which, unsigned *kilobytes)
 {
     *kilobytes = which ? 9100000 : 120000;
     return device == &gpus[1] ? NOT_SUPPORTED : 0;
+}
+
+int nvmlDeviceGetClockInfo(void *device, int which, unsigned *megahertz)
+{
+    (void)device;
+    *megahertz = which == 1 ? 1980 : which == 2 ? 3201 : 0;
+    return 0;
+}
+
+/* 138 and 139 of all links: what went out and what came in, in KiB. */
+int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields)
+{
+    for (int i = 0; i < count; i++) {
+        const int known = device == &gpus[0] && fields[i].scope == 0xffffffff;
+        fields[i].type = 3;
+        fields[i].code = known && (fields[i].id == 138 || fields[i].id == 139) ? 0 : NOT_SUPPORTED;
+        fields[i].value = fields[i].id == 138 ? 5000 : 7000;
+    }
+    return 0;
 }

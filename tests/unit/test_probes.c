@@ -265,11 +265,16 @@ static void gpus_by_a_library(void **unused)
 
     (void)unused;
     assert_int_equal(look_open(&look, "gpu:" MOCK_NVML), 0);
-    assert_int_equal(look.probe.traits.metrics.count, 2 * 9);
+    assert_int_equal(look.probe.traits.metrics.count, 2 * 12);
     assert_true(look.probe.traits.slow_interval_ns > 0);
     assert_int_equal(value_of(&look, "0", "utilization_percent"), 87);
     assert_int_equal(value_of(&look, "0", "power_milliwatts"), 312500);
     assert_int_equal(value_of(&look, "0", "pcie_receive_kb_per_s"), 9100000);
+    assert_int_equal(value_of(&look, "0", "sm_clock_megahertz"), 1980);
+    assert_int_equal(value_of(&look, "0", "memory_clock_megahertz"), 3201);
+    assert_int_equal(value_of(&look, "0", "nvlink_transmit_bytes"), 5000 * 1024);
+    assert_int_equal(value_of(&look, "0", "nvlink_receive_bytes"), 7000 * 1024);
+    assert_true(value_of(&look, "1", "nvlink_receive_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "1", "utilization_percent"), 12);
     assert_true(value_of(&look, "1", "power_milliwatts") == PROBE_MISSING);   /* not supported */
     assert_true(value_of(&look, "0", "energy_millijoules") == PROBE_MISSING); /* no symbol */
