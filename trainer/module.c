@@ -94,14 +94,16 @@ static bool find_file(const char *name, char *path, size_t bytes)
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
-    program[length > 0 ? length : 0] = '\0';
-    const char *folder = dirname(program);
-    snprintf(path, bytes, "%s/%s", folder, name);
-    if (access(path, R_OK) == 0)
-        return true;
-    snprintf(path, bytes, "%s/../lib/iobench/%s", folder, name);
-    if (access(path, R_OK) == 0)
-        return true;
+    if (length > 0) { /* without /proc nobody knows; the working folder is no place to look in */
+        program[length] = '\0';
+        const char *folder = dirname(program);
+        snprintf(path, bytes, "%s/%s", folder, name);
+        if (access(path, R_OK) == 0)
+            return true;
+        snprintf(path, bytes, "%s/../lib/iobench/%s", folder, name);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
     snprintf(path, bytes, "%s/%s", IOBENCH_MODULES, name);
     return access(path, R_OK) == 0;
 }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What portable.sh packs runs where there is nothing but a shell: in a root folder of its own.
+. "$(dirname "$0")/cli.sh"
+
+BUILD=${IOBENCH%/*}
+
+# bare COMMAND...: in the folder `root` as the whole file system, with /proc.
+bare() {
+    unshare --mount ${other_user:+"$other_user"} sh -c \
+        'mount --rbind /proc root/proc && exec chroot root "$@"' sh "$@"
+}
+
+mkdir -p root/bin root/proc root/store
+cp /bin/sh root/bin/sh
+ldd /bin/sh | sed -n 's/^[^/]*\(\/[^ ]*\).*/\1/p' | while read -r path; do
+    mkdir -p "root/${path%/*}"
+    cp -L "$path" "root/$path"
+done
+other_user=
+[ "$(id -u)" = 0 ] || other_user=--map-root-user
+bare /bin/sh -c : 2>/dev/null || skip "no root folder of its own can be had here"
+
+modules=
+[ ! -f "$BUILD/iobench-cuda.so" ] || modules=$BUILD/iobench-cuda.so
+# shellcheck disable=SC2086 # none, or one
+expect 0 sh "$SRCDIR/portable.sh" portable "$IOBENCH" "$BUILD/cachectl/cachectl" $modules \
+    "$SRCDIR/README.md"
+says "portable.tar.gz"
+tar -C root -xzf portable.tar.gz
+
+# ---- the program, by its name and through a link ----
+expect 0 bare /portable/iobench --version
+says "iobench 0"
+expect 0 bare /portable/cachectl --help
+expect 0 bare /portable/iobench pack synthetic:count=20,classes=3,mean=4k /store/set --format recordio
+expect 0 bare /portable/iobench --data /store/set --batch-size 10 --runs 1 --no-calibrate
+says "samples/s"
+ln -s root/portable/iobench link
+expect 0 ./link --version
+# ---- a module is found, and says what is missing ----
+if [ -n "$modules" ]; then
+    expect 0 bare /portable/iobench list backend
+    says "not on this machine: iobench-cuda.so cannot be loaded: libcudnn.so.9"
+fi
+# ---- nothing of the machine was used: without its library it does not start ----
+mv root/portable/lib/libjansson.so* root/store
+expect 127 bare /portable/iobench --version
