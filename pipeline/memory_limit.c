@@ -11,13 +11,17 @@
 #include "base/fail.h"
 #include "telemetry/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define GROUP_NAME "iobench.%d" /* of the process's id */
 
 /* 0 or a negative errno without a reason. */
 static int put(const char *group, const char *name, const char *text)
@@ -51,6 +55,22 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+/* A run that was killed could not take its group away: an empty one whose process is gone. */
+static void remove_orphans(const char *parent)
+{
+    DIR *folder = opendir(parent);
+    char path[800];
+    int pid;
+
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (sscanf(entry->d_name, GROUP_NAME, &pid) == 1 && kill(pid, 0) && errno == ESRCH) {
+            snprintf(path, sizeof path, "%.500s/%s", parent, entry->d_name);
+            rmdir(path);
+        }
+    if (folder)
+        closedir(folder);
+}
+
 /* A child of parent with the limit, and this process in it. 0 or a negative errno without a
  * reason; then nothing is left behind. */
 static int make_below(struct memory_limit *limit, const char *parent, bool version1, uint64_t bytes)
@@ -63,7 +83,8 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
         code = put(parent, "cgroup.subtree_control", "+memory");
     if (code)
         return code;
-    snprintf(limit->group, sizeof limit->group, "%.480s/iobench.%d", parent, (int)getpid());
+    remove_orphans(parent);
+    snprintf(limit->group, sizeof limit->group, "%.480s/" GROUP_NAME, parent, (int)getpid());
     if (mkdir(limit->group, 0755))
         return -errno;
     snprintf(number, sizeof number, "%" PRIu64, bytes);
