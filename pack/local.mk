@@ -11,6 +11,7 @@ libiobench_a_SOURCES += \
 	pack/picture.c pack/picture.h \
 	pack/plugins.h pack/registry.c \
 	pack/target.c pack/target.h \
+	pack/team.c pack/team.h \
 	pack/verify.c pack/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pack/origin_archive.c

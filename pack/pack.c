@@ -11,6 +11,7 @@
 #include "pack/lane.h"
 #include "pack/manifest.h"
 #include "pack/target.h"
+#include "pack/team.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACK_TICK_NS = 100000000, RECORD_OVERHEAD_BYTES = 1024 };
+enum { RECORD_OVERHEAD_BYTES = 1024 };
 
 static const char *const on_error_choices[] = {"stop", "skip", NULL};
 
@@ -72,10 +73,8 @@ struct pack {
     uint64_t count, kept, threads, start_ns, plan;
     uint32_t pending;
     pthread_mutex_t lock; /* of all below and of the manifest */
-    pthread_cond_t changed;
-    uint32_t next; /* shard to look at for the next lane */
-    uint32_t running;
-    uint32_t written; /* shards */
+    uint32_t next;        /* shard to look at for the next lane */
+    uint32_t written;     /* shards */
 };
 
 static void tell(struct pack *pack, struct pack_progress progress)
@@ -248,11 +247,12 @@ static uint32_t take_shard(struct pack *pack)
     return shard;
 }
 
-static int run_lane(void *argument)
+static int run_lane(void *context, struct team *team)
 {
-    struct pack *pack = argument;
+    struct pack *pack = context;
     int code = 0;
 
+    (void)team;
     while (code == 0 && !flag_get(&pack->site.stop)) {
         uint32_t shard = take_shard(pack);
         if (shard == pack->target.shards)
@@ -266,13 +266,14 @@ static int run_lane(void *argument)
         pack->written += code == 0;
         pthread_mutex_unlock(&pack->lock);
     }
-    if (code)
-        flag_set(&pack->site.stop);
-    pthread_mutex_lock(&pack->lock);
-    pack->running--;
-    pthread_cond_signal(&pack->changed);
-    pthread_mutex_unlock(&pack->lock);
     return code == -ECANCELED ? 0 : code;
+}
+
+static void stop_lanes(void *context)
+{
+    struct pack *pack = context;
+
+    flag_set(&pack->site.stop);
 }
 
 static void tell_write(struct pack *pack, enum pack_phase phase)
@@ -284,25 +285,13 @@ static void tell_write(struct pack *pack, enum pack_phase phase)
                                       .kept = pack->kept});
 }
 
-/* Until all lanes are done, tell how far they are. */
-static void watch(struct pack *pack)
+static void watch(void *context)
 {
-    struct timespec until;
+    struct pack *pack = context;
 
-    pthread_mutex_lock(&pack->lock);
-    while (pack->running > 0) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        uint64_t ns = (uint64_t)until.tv_nsec + PACK_TICK_NS;
-        until.tv_sec += (time_t)(ns / 1000000000);
-        until.tv_nsec = (long)(ns % 1000000000);
-        pthread_cond_timedwait(&pack->changed, &pack->lock, &until);
-        pthread_mutex_unlock(&pack->lock);
-        if (flag_get(&interrupted))
-            flag_set(&pack->site.stop);
-        tell_write(pack, PACK_WRITE);
-        pthread_mutex_lock(&pack->lock);
-    }
-    pthread_mutex_unlock(&pack->lock);
+    if (flag_get(&interrupted))
+        stop_lanes(pack);
+    tell_write(pack, PACK_WRITE);
 }
 
 static int run_lanes(struct pack *pack)
@@ -310,12 +299,8 @@ static int run_lanes(struct pack *pack)
     uint64_t lanes = pack->origin.traits.in_order    ? 1
                      : pack->pending < pack->threads ? pack->pending
                                                      : pack->threads;
-    struct thread *threads = memory_array((size_t)lanes + 1, sizeof *threads);
-    char reason[FAIL_REASON_BYTES] = "";
-    int code = 0;
+    const struct team_job lane = {"lane", run_lane, stop_lanes, watch, pack};
 
-    if (!threads)
-        return -ENOMEM;
     pack->site.origin = &pack->origin;
     pack->site.format = &pack->format;
     pack->site.order = pack->job->shuffle ? &pack->order : NULL;
@@ -324,27 +309,7 @@ static int run_lanes(struct pack *pack)
     pack->site.producers =
         pack->origin.traits.in_order || lanes == 0 ? 1 : (uint32_t)(pack->threads / lanes);
     pack->order = permutation_start(pack->job->shuffle, pack->count);
-    for (uint64_t i = 0; i < lanes && code == 0; i++) {
-        pthread_mutex_lock(&pack->lock);
-        pack->running++;
-        pthread_mutex_unlock(&pack->lock);
-        code = thread_start(&threads[i], "lane", run_lane, pack);
-        if (code) {
-            flag_set(&pack->site.stop);
-            pack->running--;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    watch(pack);
-    for (uint64_t i = 0; i < lanes; i++) {
-        int joined = thread_join(&threads[i]);
-        if (joined && code == 0) {
-            code = joined;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    free(threads);
-    return code ? fail(code, "%s", reason) : 0;
+    return team_run(&lane, lanes);
 }
 
 static void count_up(struct pack *pack)
@@ -381,7 +346,6 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->site.lock, NULL);
-    pthread_cond_init(&pack->changed, NULL);
     int code = prepare(pack);
     if (code == 0) {
         pack->start_ns = clock_now_ns();
@@ -399,7 +363,6 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     target_release(&pack->target);
     origin_close(&pack->origin);
     plugin_release(&pack->format);
-    pthread_cond_destroy(&pack->changed);
     pthread_mutex_destroy(&pack->site.lock);
     pthread_mutex_destroy(&pack->lock);
     free(pack);

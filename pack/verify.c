@@ -15,6 +15,7 @@
 #include "formats/format.h"
 #include "pack/cursor.h"
 #include "pack/picture.h"
+#include "pack/team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192, TICK_NS = 100000000 };
+enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192 };
 
 const struct option_spec verify_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
@@ -68,7 +69,6 @@ struct verify {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     uint64_t taken, told, next_record;
-    uint32_t running;
     bool stop;
     struct piece ring[PIECES];
 };
@@ -234,9 +234,19 @@ static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t
     return piece;
 }
 
-static int run_checker(void *argument)
+static void stop_checkers(void *context)
 {
-    struct verify *verify = argument;
+    struct verify *verify = context;
+
+    pthread_mutex_lock(&verify->lock);
+    verify->stop = true;
+    pthread_cond_broadcast(&verify->changed);
+    pthread_mutex_unlock(&verify->lock);
+}
+
+static int run_checker(void *context, struct team *team)
+{
+    struct verify *verify = context;
     struct checker checker = {.cursor = cursor_create(verify->catalog),
                               .record = memory_zeroed(verify->catalog->record_bytes_max),
                               .scratch = {.bytes = memory_zeroed(verify->catalog->record_bytes_max),
@@ -249,74 +259,32 @@ static int run_checker(void *argument)
         code = check_piece(verify, &checker, piece, begin, end);
         pthread_mutex_lock(&verify->lock);
         piece->done = true;
-        pthread_cond_broadcast(&verify->changed);
         pthread_mutex_unlock(&verify->lock);
+        team_wake(team);
     }
-    pthread_mutex_lock(&verify->lock);
-    verify->stop |= code != 0;
-    verify->running--;
-    pthread_cond_broadcast(&verify->changed);
-    pthread_mutex_unlock(&verify->lock);
     cursor_destroy(checker.cursor);
     free(checker.record);
     free(checker.scratch.bytes);
     return code;
 }
 
-static void watch(struct verify *verify)
+static void watch(void *context)
 {
-    struct timespec until;
+    struct verify *verify = context;
 
     pthread_mutex_lock(&verify->lock);
-    while (verify->running > 0) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        uint64_t ns = (uint64_t)until.tv_nsec + TICK_NS;
-        until.tv_sec += (time_t)(ns / 1000000000);
-        until.tv_nsec = (long)(ns % 1000000000);
-        pthread_cond_timedwait(&verify->changed, &verify->lock, &until);
-        tell_done(verify);
-        pthread_mutex_unlock(&verify->lock);
-        tell_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
-                                                       .total = verify->catalog->record_count,
-                                                       .bytes = counter_get(&verify->bytes)});
-        pthread_mutex_lock(&verify->lock);
-    }
     tell_done(verify);
     pthread_mutex_unlock(&verify->lock);
+    tell_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
+                                                   .total = verify->catalog->record_count,
+                                                   .bytes = counter_get(&verify->bytes)});
 }
 
 static int check_all(struct verify *verify)
 {
-    uint64_t count = verify->job->threads ? verify->job->threads : thread_cpu_count();
-    struct thread *threads = memory_array(count, sizeof *threads);
-    char reason[FAIL_REASON_BYTES] = "";
-    int code = 0;
+    const struct team_job checker = {"checker", run_checker, stop_checkers, watch, verify};
 
-    if (!threads)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < count && code == 0; i++) {
-        pthread_mutex_lock(&verify->lock);
-        verify->running++;
-        pthread_mutex_unlock(&verify->lock);
-        code = thread_start(&threads[i], "checker", run_checker, verify);
-        if (code) {
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-            pthread_mutex_lock(&verify->lock);
-            verify->running--;
-            verify->stop = true;
-            pthread_mutex_unlock(&verify->lock);
-        }
-    }
-    watch(verify);
-    for (uint64_t i = 0; i < count; i++) {
-        int joined = thread_join(&threads[i]);
-        if (joined && code == 0) {
-            code = joined;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    free(threads);
-    return code ? fail(code, "%s", reason) : 0;
+    return team_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
 }
 
 static int open_catalog(struct verify *verify)
