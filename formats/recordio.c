@@ -258,6 +258,8 @@ static int refuse_2015(struct scanner *scanner)
     return code;
 }
 
+static const struct scan_steps steps = {measure_record, find_record};
+
 static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
     int code = refuse_2015(scanner);
@@ -268,19 +270,7 @@ static int recordio_walk(const void *settings, struct scanner *scanner, struct c
         code = index_by_idx(scanner, catalog);
     if (code)
         return code < 0 ? code : 0;
-    for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
-        const char *what = NULL;
-        code = measure_record(scanner, offset, &end, &what);
-        if (code == 0) {
-            code = catalog_add(catalog, offset, end - offset);
-        } else if (code > 0) {
-            code = scanner_fault(scanner, EBADMSG, offset, what);
-            end = offset;
-            if (code == 0)
-                code = find_record(scanner, &end);
-        }
-    }
-    return code;
+    return scanner_add_all(scanner, &steps, catalog);
 }
 
 static int recordio_index(const void *settings, const char *root, const struct format_scan *scan,

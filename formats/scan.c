@@ -72,6 +72,26 @@ int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
     return scanner_fault(scanner, code, offset, what);
 }
 
+int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,
+                    struct catalog *catalog)
+{
+    int code = 0;
+
+    for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
+        const char *what = NULL;
+        code = steps->measure(scanner, offset, &end, &what);
+        if (code == 0) {
+            code = catalog_add(catalog, offset, end - offset);
+        } else if (code > 0) {
+            code = scanner_fault(scanner, EBADMSG, offset, what);
+            end = offset;
+            if (code == 0)
+                code = steps->find(scanner, &end);
+        }
+    }
+    return code;
+}
+
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code)
 {
     uint64_t window_end = scanner->window_start + scanner->window_count;

@@ -46,6 +46,18 @@ static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offs
 /* The same for a fault whose reason, file and place included, is already recorded. */
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset);
 
+/* How records that lie one behind the other are found. */
+struct scan_steps {
+    /* 0 and the *end of the record at offset, or 1 and *what is wrong with it, or an error. */
+    int (*measure)(struct scanner *scanner, uint64_t offset, uint64_t *end, const char **what);
+    /* Moves *offset to the next place behind it where a record may begin, or the file's end. */
+    int (*find)(struct scanner *scanner, uint64_t *offset);
+};
+
+/* Adds all records of the file; a damaged one is a fault, and the scan goes on behind it. */
+int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,
+                    struct catalog *catalog);
+
 /* The scan has come to offset of the file. -ECANCELED when another thread's shard has failed. */
 int scanner_report(struct scanner *scanner, uint64_t offset);
 

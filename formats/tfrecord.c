@@ -200,24 +200,7 @@ static int find_record(struct scanner *scanner, uint64_t *offset)
     return 0;
 }
 
-static int walk_plain(struct scanner *scanner, struct catalog *catalog)
-{
-    int code = 0;
-
-    for (uint64_t offset = 0, end = 0; code == 0 && offset < scanner->file_bytes; offset = end) {
-        const char *what = NULL;
-        code = measure_record(scanner, offset, &end, &what);
-        if (code == 0) {
-            code = catalog_add(catalog, offset, end - offset);
-        } else if (code > 0) {
-            code = scanner_fault(scanner, EBADMSG, offset, what);
-            end = offset;
-            if (code == 0)
-                code = find_record(scanner, &end);
-        }
-    }
-    return code;
-}
+static const struct scan_steps steps = {measure_record, find_record};
 
 /* One record of the stream. 1, 0 at its end, or an error; *what when the frame is damaged. */
 static int take_from_stream(struct inflate *stream, struct catalog *catalog, const char **what)
@@ -299,7 +282,7 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
         code = index_by_idx(scanner, catalog);
     if (code)
         return code < 0 ? code : 0;
-    return walk_plain(scanner, catalog);
+    return scanner_add_all(scanner, &steps, catalog);
 }
 
 static int tfrecord_index(const void *settings, const char *root, const struct format_scan *scan,
