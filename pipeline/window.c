@@ -236,8 +236,9 @@ static int submit_run(struct loader *loader, bool single)
         fetch->next = block->fetches;
         block->fetches = fetch;
     }
+    /* Not by the request's own clock: a lane may be writing to it. */
     if (loader->figures.requests++ == 0 && loader->reads_end_ns && loader->reader.in_flight == 1)
-        loader->figures.idle_ns = block->request.submit_ns - loader->reads_end_ns;
+        loader->figures.idle_ns = clock_now_ns() - loader->reads_end_ns;
     loader->figures.request_bytes += block->request.bytes;
     rate_spend(&loader->rate, block->request.bytes);
     return 1;
