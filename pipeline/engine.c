@@ -19,7 +19,7 @@
 
 struct engine {
     struct engine_site site;
-    struct plan plan;
+    struct plan plan, next_plan; /* the second of overlapping epochs, which take turns */
     struct trainer trainer;
     struct batcher *batcher;
     struct loader *loader;
@@ -98,10 +98,13 @@ static int open_plan(struct engine *engine)
         .partition = (enum plan_partition)job->partition,
         .remainder = (enum plan_remainder)job->remainder,
         .batch_size = (uint32_t)job->batch_size,
-        .memory_bytes = available_bytes(job),
+        .memory_bytes = available_bytes(job) / (job->overlap_epochs ? 2 : 1),
     };
+    int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
 
-    return plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
+    if (code == 0 && job->overlap_epochs)
+        code = plan_open(&engine->next_plan, &engine->site.plugins->shuffle, &scope);
+    return code;
 }
 
 static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
@@ -186,6 +189,7 @@ static int build(struct engine *engine, struct result *result)
         .catalog = engine->site.catalog,
         .reader = &plugins->reader,
         .plan = &engine->plan,
+        .next_plan = job->overlap_epochs ? &engine->next_plan : NULL,
         .batcher = engine->batcher,
         .loaders = job_loaders(job),
         .depth = (uint32_t)job->iodepth,
@@ -247,6 +251,7 @@ void engine_destroy(struct engine *engine)
     if (!engine->site.trainer)
         trainer_close(&engine->trainer);
     plan_close(&engine->plan);
+    plan_close(&engine->next_plan);
     free(engine);
 }
 

@@ -85,7 +85,7 @@ const struct option_spec job_options[] = {
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1, .maximum = 10000,
      .summary = "repetitions of the whole; the median and its 95% interval are reported"},
     {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
-     .summary = "begin to read the next epoch before this one is used up"},
+     .summary = "make the next order and begin to read it before this epoch is used up"},
 
     {"drop-caches", 'c', OPTION_CHOICE, FIELD(drop_caches), .fallback = "no",
      .choices = drop_choices, .implied = "yes", .section = "Cold or warm",

@@ -273,11 +273,19 @@ static bool epoch_is_over(const struct loader *loader)
            loader->draw_head == loader->draw_tail;
 }
 
+/* All is on its way, and the next order is made: its reads can begin. A plan that was cut short
+ * holds records that no draw will use; they are waited for. */
+static bool may_go_on(const struct loader *loader)
+{
+    return loader->next_epoch && window_empty(loader) && !loader->plan_is_cut &&
+           orders_ready(loader->orders);
+}
+
 static int run_epoch(struct loader *loader, uint64_t epoch)
 {
     int code = window_begin(loader, epoch);
 
-    while (code >= 0 && !epoch_is_over(loader)) {
+    while (code >= 0 && !epoch_is_over(loader) && !may_go_on(loader)) {
         bool blocked;
         code = collect_returned(loader, false);
         if (code < 0)
@@ -291,11 +299,14 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
         bool progress = submitted > 0 || code > 0;
         uint64_t head = loader->draw_head;
         code = deliver(loader);
-        if (code == 0 && !progress && head == loader->draw_head && !epoch_is_over(loader))
+        if (code == 0 && !progress && head == loader->draw_head && !epoch_is_over(loader) &&
+            !may_go_on(loader))
             code = wait_for_something(loader, blocked);
     }
-    if (code >= 0)
+    if (code >= 0 && !may_go_on(loader)) {
         window_drop_slots(loader);
+        loader->figures.read_end_ns = loader->reads_end_ns;
+    }
     return code < 0 ? code : 0;
 }
 
@@ -305,9 +316,20 @@ static void publish_figures(struct loader *loader)
     struct loader_figures *figures = &loader->epoch_figures[loader->epochs_run++];
 
     *figures = loader->figures;
-    figures->read_end_ns = loader->reads_end_ns;
     loader->figures = (struct loader_figures){0};
     queue_push(loader->ended, figures);
+}
+
+/* False when no more come. */
+static bool next_epoch(struct loader *loader, uint64_t *epoch)
+{
+    void *entry = (void *)(uintptr_t)loader->next_epoch;
+
+    loader->next_epoch = 0;
+    if (!entry && queue_pop_many(loader->epochs, &entry, 1, true) != 1)
+        return false;
+    *epoch = (uint64_t)(uintptr_t)entry - 1;
+    return true;
 }
 
 static int loader_body(void *argument)
@@ -327,6 +349,7 @@ static int loader_body(void *argument)
         .timeout_ns = loader->site.io_timeout_ns,
     };
     const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &loader->lanes};
+    uint64_t epoch;
     void *entry;
 
     int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
@@ -334,9 +357,11 @@ static int loader_body(void *argument)
     if (code == 0 && loader->reader.traits.alignment > loader->site.alignment)
         code = fail(EINVAL, "the %s reader wants memory aligned to %u bytes: give --direct",
                     loader->site.reader->plugin->name, loader->reader.traits.alignment);
+    if (code == 0 && loader->orders)
+        code = orders_start(loader->orders);
     queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
-    while (code == 0 && queue_pop_many(loader->epochs, &entry, 1, true) == 1) {
-        code = run_epoch(loader, (uint64_t)(uintptr_t)entry - 1);
+    while (code == 0 && next_epoch(loader, &epoch)) {
+        code = run_epoch(loader, epoch);
         if (code == 0)
             publish_figures(loader);
     }
@@ -346,6 +371,8 @@ static int loader_body(void *argument)
     } else {
         queue_close(loader->ready);
     }
+    if (loader->orders)
+        orders_stop(loader->orders);
     queue_pop_many(loader->closing, &entry, 1, true);
     if (code == 0)
         code = collect_returned(loader, false); /* ends the last loans */
@@ -421,7 +448,11 @@ static int create_pools(struct loader *loader)
         !loader->epochs || !loader->opened || !loader->closing || !loader->ended ||
         !loader->epoch_figures)
         return -ENOMEM;
-    return 0;
+    if (!loader->site.next_plan)
+        return 0;
+    loader->orders =
+        orders_create(loader->site.plan, loader->site.next_plan, loader->site.recorder);
+    return loader->orders ? 0 : -ENOMEM;
 }
 
 struct loader *loader_create(const struct loader_site *site)
@@ -466,6 +497,7 @@ void loader_destroy(struct loader *loader)
     free(loader->slots);
     free(loader->blocks);
     free(loader->free_blocks);
+    orders_destroy(loader->orders);
     queue_destroy(loader->ready);
     queue_destroy(loader->returned);
     queue_destroy(loader->epochs);
@@ -497,7 +529,7 @@ static void reset(struct loader *loader)
     queue_reset(loader->opened);
     queue_reset(loader->closing);
     queue_reset(loader->ended);
-    loader->epochs_run = loader->reads_end_ns = 0;
+    loader->epochs_run = loader->reads_end_ns = loader->next_epoch = 0;
 }
 
 int loader_start(struct loader *loader)
@@ -531,6 +563,8 @@ void loader_finish(struct loader *loader)
 
 void loader_cancel(struct loader *loader)
 {
+    if (loader->orders)
+        orders_cancel(loader->orders);
     queue_cancel(loader->epochs);
     queue_cancel(loader->ready);
     queue_cancel(loader->returned);

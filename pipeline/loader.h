@@ -29,7 +29,10 @@ enum { LOADER_DEPTH_MOST = 256 }; /* of depth 0 */
 struct loader_site {
     const struct catalog *catalog;
     const struct plugin_choice *reader;
-    struct plan *plan; /* open; used by the loader's thread while it runs */
+    struct plan *plan;      /* open; used by the loader's thread while it runs */
+    struct plan *next_plan; /* a second one of the same scope: the next order is made, and its first
+                               fetches are issued, before an epoch is delivered. NULL: one epoch is
+                               drained before the next one begins */
     struct batcher *batcher;
     uint32_t loaders;          /* threads that read; 1 (or 0): the loader's own */
     uint32_t depth;            /* reads in flight at most; 0: find the storage's knee */
@@ -68,7 +71,7 @@ struct loader_figures {
     uint64_t storage_wait_ns, memory_wait_ns;
     uint64_t plan_ns;     /* making the epoch's order */
     uint64_t idle_ns;     /* storage had nothing to do since the epoch before */
-    uint64_t read_end_ns; /* when its last read ended, on the monotonic clock */
+    uint64_t read_end_ns; /* when its last read ended, on the monotonic clock; 0: reads went on */
 };
 
 /* Memory a plan, a depth and so many loaders need at least, and what is comfortable. */

@@ -7,6 +7,7 @@
 #include "base/queue.h"
 #include "base/thread.h"
 #include "pipeline/loader.h"
+#include "pipeline/orders.h"
 #include "readers/lanes.h"
 #include "readers/rate.h"
 
@@ -71,9 +72,13 @@ struct loader {
     uint32_t block_count, free_block_count;
 
     /* plan */
+    struct orders *orders; /* of overlapping epochs, else NULL */
+    uint64_t next_epoch;   /* + 1: already taken from `epochs`, its order is being made; 0: none */
+    struct plan *plan;     /* of the epoch that is read */
     struct plan_op ops[PLAN_OPS];
     uint32_t op_at, op_count;
     bool plan_ended;
+    bool plan_is_cut; /* the epoch ends before its plan does */
     uint64_t epoch, drawn, draws, first_address;
     struct fetch **slots; /* plan slot -> the fetch it holds */
     uint64_t slot_count;

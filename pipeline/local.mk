@@ -7,6 +7,7 @@ libiobench_a_SOURCES += \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/memory_limit.c pipeline/memory_limit.h \
 	pipeline/meter.c pipeline/meter.h \
+	pipeline/orders.c pipeline/orders.h \
 	pipeline/recorder.c pipeline/recorder.h \
 	pipeline/result.c pipeline/result.h \
 	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \

@@ -16,23 +16,46 @@
 #include <errno.h>
 #include <string.h>
 
-int window_begin(struct loader *loader, uint64_t epoch)
+static int make_order(struct loader *loader, uint64_t epoch)
 {
     const uint64_t start_ns = clock_now_ns();
-    int code = plan_begin(loader->site.plan, epoch);
+
+    loader->plan = loader->site.plan;
+    int code = plan_begin(loader->plan, epoch);
+    if (code == 0)
+        recorder_mark(loader->site.recorder, "shuffle", epoch, start_ns);
+    return code;
+}
+
+/* The order that was made meanwhile. That of the next epoch is begun, when there is to be one. */
+static int take_order(struct loader *loader, uint64_t epoch)
+{
+    void *entry;
+    int code = orders_take(loader->orders, epoch, &loader->plan);
+
+    if (code == 0 && queue_pop_many(loader->epochs, &entry, 1, false) == 1) {
+        loader->next_epoch = (uint64_t)(uintptr_t)entry;
+        orders_ask(loader->orders, loader->next_epoch - 1);
+    }
+    return code;
+}
+
+int window_begin(struct loader *loader, uint64_t epoch)
+{
+    int code = loader->orders ? take_order(loader, epoch) : make_order(loader, epoch);
 
     if (code)
         return code;
-    recorder_mark(loader->site.recorder, "shuffle", epoch, start_ns);
-    loader->figures.plan_ns = loader->site.plan->begin_ns;
-    loader->draws = plan_draws(loader->site.plan);
+    loader->figures.plan_ns = loader->plan->begin_ns;
+    loader->draws = plan_draws(loader->plan);
     if (epoch == loader->site.resume_epoch && loader->site.resume_draw) {
-        code = plan_seek(loader->site.plan, loader->site.resume_draw);
+        code = plan_seek(loader->plan, loader->site.resume_draw);
         if (code)
             return code;
         loader->draws -= loader->site.resume_draw;
     }
-    if (loader->site.limit_samples && loader->draws > loader->site.limit_samples)
+    loader->plan_is_cut = loader->site.limit_samples && loader->draws > loader->site.limit_samples;
+    if (loader->plan_is_cut)
         loader->draws = loader->site.limit_samples;
     loader->epoch = epoch;
     loader->drawn = 0;
@@ -113,7 +136,7 @@ static int fill_window(struct loader *loader)
     loader->window_at = loader->window_count = 0;
     while (!loader->plan_ended) {
         if (loader->op_at == loader->op_count) {
-            int count = plan_next(loader->site.plan, loader->ops, PLAN_OPS);
+            int count = plan_next(loader->plan, loader->ops, PLAN_OPS);
             if (count < 0)
                 return count;
             assert(count > 0);

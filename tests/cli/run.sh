@@ -49,6 +49,13 @@ for phase in index calibrate drop epoch shuffle drain; do
 done
 grep -q '^time_s,phases,read_bytes_per_s,' "$tmp/series.csv" || fault "no series"
 [ "$(awk -F, 'NR == 1 { n = NF } NF != n' "$tmp/series.csv")" = "" ] || fault "uneven rows"
+# Each epoch's end stops storage, until the next one begins; but not when epochs overlap.
+drains() {
+    try 0 "$@" --runs 1 --epochs 4 --limit-rate 8M --json "$tmp/a.json"
+    grep -c '"phase": "drain"' "$tmp/a.json"
+}
+[ "$(drains "$@")" = 4 ] || fault "not a drain an epoch"
+[ "$(drains "$@" --overlap-epochs)" = 1 ] || fault "overlapping epochs were drained"
 try 0 "$@" --sample-interval none --json -
 out '"series": null'
 out '"series_reason": "--sample-interval none was given"'

@@ -28,13 +28,15 @@ static struct {
     uint32_t alignment;
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
+    uint64_t patience; /* read number so much is answered when one behind it is there; 0: none */
+    bool gave_up;      /* ... or after two seconds */
 } storage;
 
 struct test_reader {
     struct random random;
     struct read_request *held[64];
     uint32_t count, depth;
-    uint64_t reads;
+    uint64_t reads, submitted, naps;
     const struct catalog *catalog;
 };
 
@@ -70,7 +72,18 @@ static int test_submit(void *state, struct read_request *request)
     if (storage.lends)
         request->buffer = NULL;
     reader->held[reader->count++] = request;
+    reader->submitted++;
     return 0;
+}
+
+/* The last read that it knows of waits for the next one. */
+static bool is_patient(struct test_reader *reader)
+{
+    if (!storage.patience || reader->submitted != storage.patience || storage.gave_up)
+        return false;
+    usleep(1000);
+    storage.gave_up = ++reader->naps == 2000;
+    return true;
 }
 
 static void answer(struct test_reader *reader, struct read_request *request)
@@ -100,7 +113,9 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
         return -EIO;
     if (storage.late && wait_ns == 0)
         return 0;
-    while (count < max && reader->count > 0 && (count == 0 || random_next(&reader->random) % 2)) {
+    const uint32_t kept = is_patient(reader);
+    while (count < max && reader->count > kept &&
+           (count == 0 || random_next(&reader->random) % 2)) {
         uint64_t pick = storage.late ? random_below(&reader->random, reader->count) : 0;
         done[count] = reader->held[pick];
         reader->held[pick] = reader->held[--reader->count];
@@ -129,6 +144,7 @@ static const struct reader_ops test_reader = {
 static struct {
     uint64_t slots;
     bool in_order;
+    uint64_t fails_at; /* this epoch's order cannot be made; 0: all can */
 } strategy;
 
 struct test_plan {
@@ -161,6 +177,8 @@ static int plan_test_begin(void *state, uint64_t epoch)
 {
     struct test_plan *plan = state;
 
+    if (epoch && epoch == strategy.fails_at)
+        return fail(ENOMEM, "no order for this epoch");
     plan->random = random_start(random_hash(plan->scope->seed, epoch, 0));
     for (uint32_t i = 0; i < plan->records; i++)
         plan->order[i] = i;
@@ -241,13 +259,16 @@ static struct catalog *make_catalog(uint32_t bytes_max)
 
 struct bench {
     struct catalog *catalog;
-    struct plan plan;
+    struct plan plan, next_plan;
     struct batcher *batcher;
     struct loader *loader;
     struct plugin_choice reader, shuffle;
 };
 
 static uint32_t loaders = 1;
+static bool overlap;
+static uint64_t limit_samples;
+static uint32_t drawn[4][RECORDS]; /* the records of each epoch, in draw order */
 
 static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes,
                        uint64_t memory_bytes, bool skip_errors)
@@ -257,6 +278,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     bench->shuffle = (struct plugin_choice){.plugin = &test_shuffle.plugin};
     struct plan_scope scope = {.catalog = bench->catalog, .seed = 3, .ranks = 1};
     assert_int_equal(plan_open(&bench->plan, &bench->shuffle, &scope), 0);
+    assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
     bench->batcher = batcher_create(
         &(struct batcher_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
     if (memory_bytes == 0)
@@ -267,6 +289,8 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
         .catalog = bench->catalog,
         .reader = &bench->reader,
         .plan = &bench->plan,
+        .next_plan = overlap ? &bench->next_plan : NULL,
+        .limit_samples = limit_samples,
         .batcher = bench->batcher,
         .loaders = loaders,
         .depth = depth,
@@ -284,6 +308,7 @@ static void bench_close(struct bench *bench)
     loader_destroy(bench->loader);
     batcher_destroy(bench->batcher);
     plan_close(&bench->plan);
+    plan_close(&bench->next_plan);
     catalog_destroy(bench->catalog);
 }
 
@@ -306,9 +331,13 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
     uint64_t first = 0, count = 0, waited_ns = 0;
     struct fetch *fetches[7];
 
-    loader_begin(bench->loader, epoch);
-    while (count < RECORDS) {
-        int taken = loader_take(bench->loader, fetches, 7);
+    const uint32_t draws = limit_samples ? (uint32_t)limit_samples : RECORDS;
+
+    if (!overlap)
+        loader_begin(bench->loader, epoch);
+    while (count < draws) {
+        int taken =
+            loader_take(bench->loader, fetches, draws - count < 7 ? draws - (uint32_t)count : 7);
         assert_true(taken > 0);
         for (int i = 0; i < taken; i++, count++) {
             struct fetch *fetch = fetches[i];
@@ -317,6 +346,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
             assert_int_equal(fetch->address, first + count); /* draw order */
             assert_int_equal(fetch->epoch, epoch);
             seen[fetch->record]++;
+            drawn[epoch][count] = (uint32_t)fetch->record;
             if (fetch->code)
                 errors++;
             else
@@ -326,7 +356,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
             uint64_t address = fetch->address;
             loader_return(bench->loader, &fetch, 1);
             batcher_done(bench->batcher, address / BATCH, 1);
-            if (address % BATCH == BATCH - 1 || count + 1 == RECORDS) {
+            if (address % BATCH == BATCH - 1 || count + 1 == draws) {
                 struct batcher_batch batch;
                 assert_int_equal(batcher_take(bench->batcher, &batch), 1);
                 assert_int_equal(batch.count, address % BATCH + 1);
@@ -335,7 +365,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
         }
     }
     for (uint32_t i = 0; i < RECORDS; i++)
-        assert_int_equal(seen[i], 1);
+        assert_true(seen[i] == 1 || (limit_samples && seen[i] == 0));
     free(seen);
     return errors;
 }
@@ -346,6 +376,8 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
 
     batcher_reset(bench->batcher);
     assert_int_equal(loader_start(bench->loader), 0);
+    for (uint64_t epoch = 0; overlap && epoch < epochs; epoch++)
+        loader_begin(bench->loader, epoch);
     for (uint64_t epoch = 0; epoch < epochs; epoch++) {
         struct loader_figures figures;
         errors += drain_epoch(bench, epoch);
@@ -381,6 +413,92 @@ static void every_record_comes_once_in_draw_order(void **unused)
             assert_int_equal(run_epochs(&bench, 1), 0); /* a second run of the same job */
             bench_close(&bench);
         }
+}
+
+/* Overlapping epochs are drawn in the same order, whatever the plan holds and storage does. */
+static void overlapping_epochs_keep_the_order(void **unused)
+{
+    static const uint64_t slots[] = {1, 37, 512};
+    static uint32_t apart[4][RECORDS];
+    struct bench bench;
+
+    (void)unused;
+    storage.bad_shard = UINT32_MAX;
+    for (uint32_t variant = 0; variant < 6; variant++) {
+        storage.late = variant % 2;
+        storage.lends = variant == 4;
+        storage.alignment = 512;
+        strategy.slots = slots[variant / 2];
+        strategy.in_order = false;
+        limit_samples = variant == 3 ? 1000 : 0; /* a plan that is cut short */
+        overlap = false;
+        bench_open(&bench, 8, 65536, 0, false);
+        assert_int_equal(run_epochs(&bench, 4), 0);
+        bench_close(&bench);
+        memcpy(apart, drawn, sizeof apart);
+        memset(drawn, 0xff, sizeof drawn);
+        overlap = true;
+        bench_open(&bench, 8, 65536, 0, false);
+        for (int run = 0; run < 2; run++) {
+            assert_int_equal(run_epochs(&bench, 4), 0);
+            for (int epoch = 0; epoch < 4; epoch++)
+                assert_memory_equal(drawn[epoch], apart[epoch],
+                                    (limit_samples ? limit_samples : RECORDS) * sizeof **drawn);
+        }
+        bench_close(&bench);
+    }
+    overlap = false;
+    limit_samples = 0;
+}
+
+/* The next epoch's first read goes out while the last one of this epoch is still on its way: a
+ * storage that waits for it is served. */
+static void reads_go_on_over_the_border(void **unused)
+{
+    struct bench bench;
+
+    (void)unused;
+    storage.late = storage.lends = false;
+    storage.alignment = 1;
+    strategy.slots = 37;
+    strategy.in_order = false;
+    for (int i = 0; i < 2; i++) {
+        overlap = i == 1;
+        storage.patience = RECORDS; /* a read a record */
+        storage.gave_up = false;
+        bench_open(&bench, 8, 1, 64 << 20, false);
+        assert_int_equal(run_epochs(&bench, 2), 0);
+        bench_close(&bench);
+        assert_int_equal(storage.gave_up, !overlap);
+    }
+    storage.patience = 0;
+    overlap = false;
+}
+
+static void an_order_that_cannot_be_made_ends_the_run(void **unused)
+{
+    struct bench bench;
+    struct fetch *fetches[16];
+    int count;
+
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        overlap = i == 1;
+        strategy.fails_at = 2;
+        bench_open(&bench, 8, 65536, 0, false);
+        batcher_reset(bench.batcher);
+        assert_int_equal(loader_start(bench.loader), 0);
+        for (uint64_t epoch = 0; epoch < 4; epoch++)
+            loader_begin(bench.loader, epoch);
+        while ((count = loader_take(bench.loader, fetches, 16)) > 0)
+            loader_return(bench.loader, fetches, (uint32_t)count);
+        assert_int_equal(count, -ECANCELED);
+        assert_int_equal(loader_join(bench.loader), -ENOMEM);
+        assert_string_equal(fail_reason(), "no order for this epoch");
+        bench_close(&bench);
+    }
+    strategy.fails_at = 0;
+    overlap = false;
 }
 
 static void neighbours_are_read_together(void **unused)
@@ -525,6 +643,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_record_comes_once_in_draw_order),
+        cmocka_unit_test(overlapping_epochs_keep_the_order),
+        cmocka_unit_test(reads_go_on_over_the_border),
+        cmocka_unit_test(an_order_that_cannot_be_made_ends_the_run),
         cmocka_unit_test(neighbours_are_read_together),
         cmocka_unit_test(only_the_bad_record_is_skipped),
         cmocka_unit_test(a_read_error_stops_with_file_and_offset),
