@@ -281,12 +281,25 @@ static bool may_go_on(const struct loader *loader)
            orders_ready(loader->orders);
 }
 
+/* The order of the next epoch is made from now on, as soon as one is begun. */
+static void ask_ahead(struct loader *loader)
+{
+    void *entry;
+
+    if (!loader->orders || loader->next_epoch ||
+        queue_pop_many(loader->epochs, &entry, 1, false) != 1)
+        return;
+    loader->next_epoch = (uint64_t)(uintptr_t)entry;
+    orders_ask(loader->orders, loader->next_epoch - 1);
+}
+
 static int run_epoch(struct loader *loader, uint64_t epoch)
 {
     int code = window_begin(loader, epoch);
 
     while (code >= 0 && !epoch_is_over(loader) && !may_go_on(loader)) {
         bool blocked;
+        ask_ahead(loader);
         code = collect_returned(loader, false);
         if (code < 0)
             break;

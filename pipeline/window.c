@@ -27,22 +27,10 @@ static int make_order(struct loader *loader, uint64_t epoch)
     return code;
 }
 
-/* The order that was made meanwhile. That of the next epoch is begun, when there is to be one. */
-static int take_order(struct loader *loader, uint64_t epoch)
-{
-    void *entry;
-    int code = orders_take(loader->orders, epoch, &loader->plan);
-
-    if (code == 0 && queue_pop_many(loader->epochs, &entry, 1, false) == 1) {
-        loader->next_epoch = (uint64_t)(uintptr_t)entry;
-        orders_ask(loader->orders, loader->next_epoch - 1);
-    }
-    return code;
-}
-
 int window_begin(struct loader *loader, uint64_t epoch)
 {
-    int code = loader->orders ? take_order(loader, epoch) : make_order(loader, epoch);
+    int code = loader->orders ? orders_take(loader->orders, epoch, &loader->plan)
+                              : make_order(loader, epoch);
 
     if (code)
         return code;
