@@ -40,3 +40,4 @@ bench_trainer_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_SOURCE='"$(abs_top_srcdir)"'
 bench_trainer_LDADD = $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/trainer_peer.py
+EXTRA_DIST += bench/shuffle-learning.py
