@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# gnuplot -e "folder='FOLDER'" pictures.gp: the tables of the experiments as pictures beside them.
+set datafile separator ','
+set datafile missing ''
+set grid ytics lc rgb '#dddddd'
+set border 3 lc rgb '#666666'
+set tics nomirror
+set key outside right top
+set style data lines
+blue = '#1f5fa8'; orange = '#d97b12'; grey = '#888888'; green = '#2a8a4a'
+table(name) = folder.'/'.name.'.csv'
+# One node's rows, and the epoch's number where it grows.
+of(node, column) = strcol(1) eq node ? column : NaN
+
+set terminal svg size 900,560 font 'sans,11' background 'white'
+pipelines = 'mxnet tensorflow caffe2'
+
+# Storage read throughput over time: a picture a memory size, a panel a pipeline, 1 and 2 nodes.
+do for [size in 'large small'] {
+    set output folder.'/storage-'.size.'.svg'
+    set multiplot layout 3,1 title size eq 'large' ? \
+        'Read from the NFS server; page cache of a node larger than the set' : \
+        'Read from the NFS server; page cache of a node smaller than the set'
+    set ylabel 'MB/s'
+    set yrange [0:*]
+    do for [pipeline in pipelines] {
+        set title pipeline offset 0,-0.8
+        if (pipeline eq 'caffe2') { set xlabel 'seconds since the first epoch began' } else { unset xlabel }
+        plot table(size.'-1-'.pipeline) using 2:(of('node1', $5)) title '1 node' lc rgb blue lw 1.5, \
+            table(size.'-2-'.pipeline) using 2:(of('node1', $5)) title '2 nodes, node 1' lc rgb orange lw 1.5, \
+            table(size.'-2-'.pipeline) using 2:(of('node2', $5)) title '2 nodes, node 2' lc rgb green lw 1.5
+    }
+    unset multiplot
+}
+
+# LMDB and page cache: samples a second and waiting processors.
+set output folder.'/lmdb.svg'
+set multiplot layout 2,1 title 'LMDB through its map on a disk of 20 MB/s, 3 epochs'
+unset xlabel
+set ylabel 'samples/s'
+set title 'samples a second' offset 0,-0.8
+plot table('lmdb-large') using 2:4 title 'cache holds it' lc rgb blue lw 1.5, \
+    table('lmdb-small') using 2:4 title 'cache does not' lc rgb orange lw 1.5
+set xlabel 'seconds since the first epoch began'
+set ylabel 'percent'
+set title 'processors waiting for I/O' offset 0,-0.8
+plot table('lmdb-large') using 2:9 title 'cache holds it' lc rgb blue lw 1.5, \
+    table('lmdb-small') using 2:9 title 'cache does not' lc rgb orange lw 1.5
+unset multiplot

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# The data sets of experiments and the server that has them; sourced, never run, after uml.sh or
+# qemu.sh.
+
+# Samples of 100 KB on $T/disk.img, the same in all formats; made out here, where it is fast.
+make_sets() { # SAMPLES FORMAT:SHARDS...
+    set_source="synthetic:count=$1,classes=10,mean=100k,seed=5"
+    shift
+    for set; do
+        "$IOBENCH" pack "$set_source" "$T/disk/${set%:*}" -f "${set%:*}" -s "${set#*:}" \
+            >"$T/pack" 2>&1 || die "$(cat "$T/pack")"
+        set_source=$T/disk/${set%:*}
+    done
+    truncate -s 640M disk.img
+    mke2fs -q -F -t ext4 -d disk disk.img
+    rm -rf disk
+}
+
+boot_server() { # of user-mode Linux
+    uml_guest server 1024M "$T/disk.img"
+    await server
+    must server "mount /dev/ubda /mnt/disk"
+    export_folder server /mnt/disk
+}
+
+# One table of epochs for all cases: what an earlier run said of this one goes.
+begin_case() { # NAME
+    [ -e "$OUT/epochs.csv" ] || echo case,node,epoch,cache_before_run,seconds,samples_per_s,delivered_MB,from_storage_MB,io_wait_percent >"$OUT/epochs.csv"
+    sed -i "/^$1-/d" "$OUT/epochs.csv"
+}
+
+end_case() { # NAME NODE=RESULT...
+    case_name=$1
+    shift
+    python3 "$BED/over_time.py" "$OUT/$case_name" "$@" >"$T/epochs" || die "$case_name"
+    tee -a "$OUT/epochs.csv" <"$T/epochs"
+}
