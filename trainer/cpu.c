@@ -278,25 +278,46 @@ static int cpu_infer(void *state, const struct backend_batch *batch, float *logi
     return code ? code : cpu_plan_run(plan, &pass);
 }
 
+struct update_work {
+    const struct cpu_model *model;
+    const struct backend_update *update;
+};
+
+/* The floats [first, end) of the arena; LARS, which looks at whole parameters: those that begin
+ * there. */
+static void update_part(const void *context, uint64_t first, uint64_t end)
+{
+    const struct update_work *work = context;
+    const struct cpu_model *model = work->model;
+    const struct backend_update *update = work->update;
+
+    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
+        const struct graph_parameter *parameter = &model->graph->parameters[i];
+        uint64_t from = parameter->offset, to = from + parameter->count;
+        double decay = parameter->decays ? update->decay : 0;
+        if (update->recipe == BACKEND_SGD) {
+            from = from > first ? from : first;
+            to = to < end ? to : end;
+            if (from < to)
+                kernel_sgd(to - from, update->rate, update->momentum, decay, update->gradient_scale,
+                           model->gradients + from, model->parameters + from,
+                           model->momenta + from);
+        } else if (from >= first && from < end) {
+            kernel_lars(to - from, update->rate, update->rate_before, update->momentum, decay,
+                        parameter->decays ? update->eta : 0, update->gradient_scale,
+                        model->gradients + from, model->parameters + from, model->momenta + from);
+        }
+    }
+}
+
 static int cpu_update(void *state, const struct backend_update *update)
 {
     struct cpu_state *cpu = state;
     struct cpu_model *model = &cpu->model;
 
-    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
-        const struct graph_parameter *parameter = &model->graph->parameters[i];
-        const float *gradient = model->gradients + parameter->offset;
-        float *weight = model->parameters + parameter->offset;
-        float *momenta = model->momenta + parameter->offset;
-        double decay = parameter->decays ? update->decay : 0;
-        if (update->recipe == BACKEND_SGD)
-            kernel_sgd(parameter->count, update->rate, update->momentum, decay,
-                       update->gradient_scale, gradient, weight, momenta);
-        else
-            kernel_lars(parameter->count, update->rate, update->rate_before, update->momentum,
-                        decay, parameter->decays ? update->eta : 0, update->gradient_scale,
-                        gradient, weight, momenta);
-    }
+    omp_set_num_threads((int)cpu->site.threads);
+    cpu_share(model->graph->parameter_floats, LINE_FLOATS, update_part,
+              &(struct update_work){model, update});
     model->parameter_version++;
     return 0;
 }

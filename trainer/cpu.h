@@ -58,6 +58,7 @@ enum cpu_step_kind {
     CPU_NORMALISE,
     CPU_STATISTICS,
     CPU_FOLD,
+    CPU_SUM_RELU_BACKWARD,
     CPU_DROPOUT,
     CPU_DROPOUT_BACKWARD,
     CPU_LOSS,
@@ -75,6 +76,8 @@ struct cpu_step {
     dnnl_exec_arg_t arguments[CPU_ARGUMENTS];
     uint32_t source, target, other; /* buffers, of steps of ours */
     uint32_t norm;                  /* CPU_FOLD: the BN */
+    uint32_t mask;                  /* CPU_SUM_RELU_BACKWARD: the buffer of the ReLU's output */
+    uint64_t floats;                /* of each buffer */
     uint64_t ready_floats;
 };
 
@@ -141,6 +144,13 @@ dnnl_memory_desc_t cpu_plain(int ndims, const dnnl_dim_t *dims);
 /* The same dimensions in whatever layout. */
 dnnl_memory_desc_t cpu_any(const dnnl_memory_desc_t *desc);
 
+/* ---- cpu_threads.c ---- */
+
+/* One thread's part, [first, end), of some work. */
+typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
+/* Shares out `count` things to all threads in multiples of `unit`; returns when all are done. */
+void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
+
 /* ---- cpu_builder.c: the calls that a plan is built with ---- */
 
 uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address);
@@ -149,6 +159,10 @@ struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const dnnl_memory_desc_t *d
 /* A step of ours. The result is valid until the next one is added. */
 struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target);
+
+/* sum = where output > 0, the sum of the two terms. All have one layout. */
+void cpu_add_sum_relu(struct cpu_plan *plan, uint32_t node, const struct cpu_tensor terms[2],
+                      const struct cpu_tensor *output, const struct cpu_tensor *sum);
 
 struct cpu_argument {
     int name; /* DNNL_ARG_ */

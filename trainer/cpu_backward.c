@@ -84,6 +84,19 @@ static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
     return result;
 }
 
+/* Two gradients, added up and through the ReLU behind the node in one step. */
+static struct cpu_tensor sum_through_relu(struct cpu_plan *plan, uint32_t number)
+{
+    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_tensor terms[] = {
+        cpu_convert(plan, &own->gradients[0], &own->output.desc, number),
+        cpu_convert(plan, &own->gradients[1], &own->output.desc, number)};
+    struct cpu_tensor sum = cpu_add_tensor(plan, &own->output.desc);
+
+    cpu_add_sum_relu(plan, number, terms, &own->output, &sum);
+    return sum;
+}
+
 /* ---- convolution and fully connected ---- */
 
 static dnnl_primitive_desc_t describe_weights(struct cpu_plan *plan, uint32_t number,
@@ -343,17 +356,38 @@ static void build_ready(struct cpu_plan *plan, uint32_t number)
         parameter->offset + parameter->count;
 }
 
+/* The node before an absorbed ReLU computes its backward pass, and adds up two gradients in it. */
+static void pass_on(struct cpu_plan *plan, uint32_t number)
+{
+    const struct cpu_node *own = &plan->nodes[number];
+    const uint32_t before = node_of(plan, number)->inputs[0];
+
+    if (own->gradient_count == 2 && node_of(plan, before)->kind != GRAPH_BATCH_NORM) {
+        give(plan, before, &own->gradients[0]);
+        give(plan, before, &own->gradients[1]);
+        return;
+    }
+    const struct cpu_tensor gradient = add_up(plan, number);
+    give(plan, before, &gradient);
+}
+
 static void build_node(struct cpu_plan *plan, uint32_t number)
 {
     const struct graph_node *node = node_of(plan, number);
     const struct cpu_node *own = &plan->nodes[number];
-    struct cpu_tensor gradient = add_up(plan, number);
+    const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
 
-    if (own->relu && node->kind != GRAPH_BATCH_NORM)
-        gradient = through_relu(plan, number, &gradient);
     if (own->absorbed) {
-        give(plan, node->inputs[0], &gradient);
+        pass_on(plan, number);
         return;
+    }
+    struct cpu_tensor gradient;
+    if (relu && own->gradient_count == 2) {
+        gradient = sum_through_relu(plan, number);
+    } else {
+        gradient = add_up(plan, number);
+        if (relu)
+            gradient = through_relu(plan, number, &gradient);
     }
     switch (node->kind) {
     case GRAPH_CONVOLUTION:

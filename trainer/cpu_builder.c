@@ -88,6 +88,18 @@ struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, ui
     return step;
 }
 
+void cpu_add_sum_relu(struct cpu_plan *plan, uint32_t node, const struct cpu_tensor terms[2],
+                      const struct cpu_tensor *output, const struct cpu_tensor *sum)
+{
+    touch(plan, terms[1].buffer);
+    touch(plan, output->buffer);
+    struct cpu_step *step =
+        cpu_add_step(plan, CPU_SUM_RELU_BACKWARD, node, terms[0].buffer, sum->buffer);
+    step->other = terms[1].buffer;
+    step->mask = output->buffer;
+    step->floats = dnnl_memory_desc_get_size(&sum->desc) / sizeof(float);
+}
+
 static dnnl_memory_t add_memory(struct cpu_plan *plan, const dnnl_memory_desc_t *desc,
                                 uint32_t buffer, uint32_t node)
 {

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
+enum { LINE_FLOATS = 16 };
+
 /* ---- building ---- */
 
 /* Can the node's own primitive compute the ReLU behind it, too? */
@@ -249,13 +253,56 @@ int cpu_plan_bind(struct cpu_plan *plan, void *arena)
 
 /* ---- running ---- */
 
+struct pixels {
+    size_t plane;
+    const uint8_t *rows;
+    float *values;
+};
+
+static void normalise_images(const void *context, uint64_t first, uint64_t end)
+{
+    const struct pixels *pixels = context;
+    const size_t offset = first * 3 * pixels->plane;
+
+    kernel_normalise((uint32_t)(end - first), pixels->plane, pixels->rows + offset, backend_mean,
+                     backend_deviation, pixels->values + offset);
+}
+
 static void normalise(const struct cpu_plan *plan, const struct cpu_step *step,
                       const struct cpu_pass *pass)
 {
     const struct graph_shape *shape = &plan->model->graph->nodes[0].shape;
 
-    kernel_normalise(plan->count, (size_t)shape->height * shape->width, pass->batch->rows,
-                     backend_mean, backend_deviation, plan->buffers[step->target].address);
+    cpu_share(plan->count, 1, normalise_images,
+              &(struct pixels){(size_t)shape->height * shape->width, pass->batch->rows,
+                               plan->buffers[step->target].address});
+}
+
+struct relu_sum {
+    const float *a, *b, *output;
+    float *sum;
+};
+
+VECTOR_CLONES
+static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
+{
+    const struct relu_sum *work = context;
+    const float *a = work->a, *b = work->b, *output = work->output;
+    float *sum = work->sum;
+
+    for (uint64_t i = first; i < end; i++)
+        sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
+}
+
+/* What two consumers of a ReLU give back, added up and through it: one pass through memory, where
+ * oneDNN's sum and eltwise are two. */
+static void sum_through_relu(const struct cpu_plan *plan, const struct cpu_step *step)
+{
+    const struct cpu_buffer *buffers = plan->buffers;
+
+    cpu_share(step->floats, LINE_FLOATS, sum_relu_part,
+              &(struct relu_sum){buffers[step->source].address, buffers[step->other].address,
+                                 buffers[step->mask].address, buffers[step->target].address});
 }
 
 static void keep_statistics(const struct cpu_plan *plan, const struct cpu_step *step)
@@ -350,6 +397,9 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
         break;
     case CPU_FOLD:
         fold(plan, step);
+        break;
+    case CPU_SUM_RELU_BACKWARD:
+        sum_through_relu(plan, step);
         break;
     case CPU_DROPOUT:
     case CPU_DROPOUT_BACKWARD:

@@ -29,7 +29,7 @@ endif
 
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
-	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c
+	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c trainer/cpu_threads.c
 endif
 
 if HAVE_CUDA
