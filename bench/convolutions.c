@@ -4,13 +4,12 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "trainer/cpu_dnnl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <oneapi/dnnl/dnnl.h>
 
 enum { ROLES = 4, SCRATCH = 3, PASSES = 3, PAGE_ALIGNMENT = 2 << 20 };
 
@@ -18,103 +17,61 @@ enum { ROLES = 4, SCRATCH = 3, PASSES = 3, PAGE_ALIGNMENT = 2 << 20 };
 struct work {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t arguments[ROLES];
-    dnnl_memory_desc_t descs[ROLES];
+    const struct cpu_layout *layouts[ROLES];
 };
 
 struct convolutions {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
+    struct cpu_dnnl dnnl;
     struct work *works;
     uint32_t count;
     void *slabs[ROLES]; /* the tensors of all works, one work at a time */
     size_t bytes[ROLES];
 };
 
-struct layer {
-    dnnl_memory_desc_t source, weight, target;
-    dnnl_dims_t strides, before, behind;
-    bool convolves;
-};
-
-static dnnl_memory_desc_t any(int ndims, const dnnl_dims_t dims)
+static const struct cpu_layout *any(struct convolutions *all, int ndims, const dnnl_dims_t dims)
 {
-    dnnl_memory_desc_t desc;
-
-    dnnl_memory_desc_init_by_tag(&desc, ndims, dims, dnnl_f32, dnnl_format_tag_any);
-    return desc;
+    return cpu_any(&all->dnnl, cpu_plain(&all->dnnl, ndims, dims));
 }
 
-static struct layer describe(const struct graph *graph, uint32_t number, uint32_t images)
+static struct cpu_operation describe(struct convolutions *all, const struct graph *graph,
+                                     uint32_t number, uint32_t images)
 {
     const struct graph_node *node = &graph->nodes[number];
     const struct graph_window *window = &node->window;
     const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
-    const dnnl_dims_t source = {images, in->channels, in->height, in->width};
-    struct layer layer = {.source = any(4, source),
-                          .strides = {window->stride, window->stride},
-                          .before = {window->pad_top, window->pad_left},
-                          .behind = {window->pad_bottom, window->pad_right},
-                          .convolves = node->kind == GRAPH_CONVOLUTION};
+    const dnnl_dim_t groups = node->groups, height = window->height, width = window->width;
+    const dnnl_dim_t inputs = (dnnl_dim_t)in->channels * in->height * in->width;
 
-    if (!layer.convolves) {
-        layer.weight =
-            any(4, (const dnnl_dims_t){out->channels, in->channels, in->height, in->width});
-        layer.target = any(2, (const dnnl_dims_t){images, out->channels});
-        return layer;
-    }
-    const uint32_t groups = node->groups;
-    layer.target = any(4, (const dnnl_dims_t){images, out->channels, out->height, out->width});
-    layer.weight =
-        groups > 1
-            ? any(5, (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups,
-                                         window->height, window->width})
-            : any(4,
-                  (const dnnl_dims_t){out->channels, in->channels, window->height, window->width});
-    return layer;
+    if (node->kind != GRAPH_CONVOLUTION)
+        return (struct cpu_operation){
+            .kind = CPU_INNER_PRODUCT,
+            .source = any(all, 2, (const dnnl_dims_t){images, inputs}),
+            .weight = any(all, 2, (const dnnl_dims_t){out->channels, inputs}),
+            .target = any(all, 2, (const dnnl_dims_t){images, out->channels})};
+    return (struct cpu_operation){
+        .kind = CPU_CONVOLUTION,
+        .source = any(all, 4, (const dnnl_dims_t){images, in->channels, in->height, in->width}),
+        .weight = groups > 1 ? any(all, 5,
+                                   (const dnnl_dims_t){groups, out->channels / groups,
+                                                       in->channels / groups, height, width})
+                             : any(all, 4,
+                                   (const dnnl_dims_t){out->channels, in->channels, height, width}),
+        .target = any(all, 4, (const dnnl_dims_t){images, out->channels, out->height, out->width}),
+        .window = {.strides = {window->stride, window->stride},
+                   .before = {window->pad_top, window->pad_left},
+                   .behind = {window->pad_bottom, window->pad_right}}};
 }
 
-/* The operation of a pass: 0 forward, 1 the weights' gradient, 2 the input's. */
-static dnnl_status_t choose(const struct convolutions *all, const struct layer *layer, int pass,
-                            bool training, dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *desc)
+static dnnl_status_t choose(const struct convolutions *all, const struct cpu_operation *operation,
+                            dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *desc)
 {
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-    const dnnl_prop_kind_t forward = training ? dnnl_forward_training : dnnl_forward_inference;
-    const dnnl_memory_desc_t *source = &layer->source, *weight = &layer->weight;
-    const dnnl_memory_desc_t *target = &layer->target;
-    union {
-        dnnl_convolution_desc_t convolution;
-        dnnl_inner_product_desc_t product;
-    } operation;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status;
+    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
 
-    if (layer->convolves && pass == 0)
-        status = dnnl_convolution_forward_desc_init(&operation.convolution, forward, direct, source,
-                                                    weight, NULL, target, layer->strides,
-                                                    layer->before, layer->behind);
-    else if (layer->convolves && pass == 1)
-        status = dnnl_convolution_backward_weights_desc_init(&operation.convolution, direct, source,
-                                                             weight, NULL, target, layer->strides,
-                                                             layer->before, layer->behind);
-    else if (layer->convolves)
-        status = dnnl_convolution_backward_data_desc_init(&operation.convolution, direct, source,
-                                                          weight, target, layer->strides,
-                                                          layer->before, layer->behind);
-    else if (pass == 0)
-        status = dnnl_inner_product_forward_desc_init(&operation.product, forward, source, weight,
-                                                      NULL, target);
-    else if (pass == 1)
-        status = dnnl_inner_product_backward_weights_desc_init(&operation.product, source, weight,
-                                                               NULL, target);
-    else
-        status =
-            dnnl_inner_product_backward_data_desc_init(&operation.product, source, weight, target);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_create(&attributes);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
     if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(desc, &operation, attributes, all->engine, hint);
+        status = cpu_dnnl_describe(&all->dnnl, operation, attributes, hint, desc);
     dnnl_primitive_attr_destroy(attributes);
     return status;
 }
@@ -135,24 +92,29 @@ static dnnl_status_t add_work(struct convolutions *all, dnnl_primitive_desc_t de
     dnnl_status_t status = dnnl_primitive_create(&work->primitive, desc);
 
     for (int i = 0; i < ROLES; i++) {
-        work->descs[i] = *dnnl_primitive_desc_query_md(desc, queries[pass][i], 0);
+        work->layouts[i] = cpu_layout_of(&all->dnnl, desc, queries[pass][i]);
         work->arguments[i].arg = names[pass][i];
-        size_t bytes = dnnl_memory_desc_get_size(&work->descs[i]);
+        size_t bytes = work->layouts[i]->bytes;
         all->bytes[i] = bytes > all->bytes[i] ? bytes : all->bytes[i];
     }
     return status;
 }
 
-static dnnl_status_t add_layer(struct convolutions *all, const struct layer *layer, bool training,
-                               bool first)
+/* Forward, the weights' gradient, the input's. */
+static dnnl_status_t add_layer(struct convolutions *all, struct cpu_operation operation,
+                               bool training, bool first)
 {
-    dnnl_primitive_desc_t forward = NULL;
+    const dnnl_prop_kind_t kinds[PASSES] = {training ? dnnl_forward_training
+                                                     : dnnl_forward_inference,
+                                            dnnl_backward_weights, dnnl_backward_data};
     const int passes = !training ? 1 : first ? 2 : PASSES;
+    dnnl_primitive_desc_t forward = NULL;
     dnnl_status_t status = dnnl_success;
 
     for (int pass = 0; pass < passes && status == dnnl_success; pass++) {
         dnnl_primitive_desc_t desc = NULL;
-        status = choose(all, layer, pass, training, forward, &desc);
+        operation.pass = kinds[pass];
+        status = choose(all, &operation, forward, &desc);
         if (status == dnnl_success)
             status = add_work(all, desc, pass);
         if (pass == 0)
@@ -178,8 +140,9 @@ static dnnl_status_t give_memory(struct convolutions *all)
     }
     for (uint32_t i = 0; i < all->count; i++)
         for (int j = 0; j < ROLES && status == dnnl_success; j++)
-            status = dnnl_memory_create(&all->works[i].arguments[j].memory, &all->works[i].descs[j],
-                                        all->engine, all->slabs[j]);
+            status =
+                dnnl_memory_create(&all->works[i].arguments[j].memory,
+                                   all->works[i].layouts[j]->raw, all->dnnl.engine, all->slabs[j]);
     return status;
 }
 
@@ -192,14 +155,11 @@ struct convolutions *convolutions_create(const struct graph *graph, uint32_t bat
         return NULL;
     all->works = memory_array((size_t)graph->node_count * PASSES, sizeof *all->works);
     dnnl_status_t status =
-        all->works ? dnnl_engine_create(&all->engine, dnnl_cpu, 0) : dnnl_out_of_memory;
-    if (status == dnnl_success)
-        status = dnnl_stream_create(&all->stream, all->engine, dnnl_stream_default_flags);
-    for (uint32_t i = 1; i < graph->node_count && status == dnnl_success; i++) {
-        const struct layer layer = describe(graph, i, batch_size);
+        all->works && cpu_dnnl_open(&all->dnnl) == 0 ? dnnl_success : dnnl_out_of_memory;
+    for (uint32_t i = 1; i < graph->node_count && status == dnnl_success; i++)
         if (graph->nodes[i].weight != UINT32_MAX)
-            status = add_layer(all, &layer, training, graph->nodes[i].inputs[0] == 0);
-    }
+            status = add_layer(all, describe(all, graph, i, batch_size), training,
+                               graph->nodes[i].inputs[0] == 0);
     if (status == dnnl_success)
         status = give_memory(all);
     if (status == dnnl_success)
@@ -218,8 +178,7 @@ void convolutions_destroy(struct convolutions *all)
     }
     for (int i = 0; i < ROLES; i++)
         free(all->slabs[i]);
-    dnnl_stream_destroy(all->stream);
-    dnnl_engine_destroy(all->engine);
+    cpu_dnnl_close(&all->dnnl);
     free(all->works);
     free(all);
 }
@@ -234,7 +193,7 @@ double convolutions_time(struct convolutions *all, int repeats)
         for (int j = 0; j <= repeats; j++) {
             if (j == 1)
                 start_ns = clock_now_ns();
-            if (dnnl_primitive_execute(work->primitive, all->stream, ROLES, work->arguments))
+            if (dnnl_primitive_execute(work->primitive, all->dnnl.stream, ROLES, work->arguments))
                 return -1;
         }
         total_ns += clock_now_ns() - start_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: oneDNN 2.x, FP32. Here are its memory and the contract; cpu.h says how a batch
+ * The cpu backend: oneDNN, FP32. Here are its memory and the contract; cpu.h says how a batch
  * is computed.
  *
  * oneDNN computes on OpenMP threads; how many is a property of the calling thread, and its
@@ -10,7 +10,6 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/thread.h"
 #include "kernels/kernels.h"
 #include "trainer/plugins.h"
@@ -66,23 +65,25 @@ static float *parameter_block(const struct graph *graph, float **block)
     return *block + best_shift(graph);
 }
 
-static dnnl_memory_desc_t canonical_layout(const struct graph *graph, uint32_t number)
+/* Of a fully connected layer: a row of weights an output. */
+static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const struct graph *graph,
+                                                 uint32_t number)
 {
     const struct graph_parameter *parameter = &graph->parameters[number];
     const struct graph_node *node = &graph->nodes[parameter->node];
     const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
+    const dnnl_dim_t count = (dnnl_dim_t)parameter->count, height = node->window.height;
+    const dnnl_dim_t width = node->window.width, groups = node->groups;
 
     if (parameter->kind != GRAPH_WEIGHT)
-        return cpu_plain(1, (const dnnl_dims_t){(dnnl_dim_t)parameter->count});
+        return cpu_plain(dnnl, 1, &count);
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        return cpu_plain(4,
-                         (const dnnl_dims_t){out->channels, in->channels, in->height, in->width});
-    const uint32_t groups = node->groups;
+        return cpu_plain(dnnl, 2, (const dnnl_dims_t){out->channels, count / out->channels});
     if (groups == 1)
-        return cpu_plain(4, (const dnnl_dims_t){out->channels, in->channels, node->window.height,
-                                                node->window.width});
-    return cpu_plain(5, (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups,
-                                            node->window.height, node->window.width});
+        return cpu_plain(dnnl, 4, (const dnnl_dims_t){out->channels, in->channels, height, width});
+    return cpu_plain(
+        dnnl, 5,
+        (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups, height, width});
 }
 
 static int open_model(struct cpu_state *cpu)
@@ -105,8 +106,11 @@ static int open_model(struct cpu_state *cpu)
     if (!model->parameters || (cpu->site.training && (!model->gradients || !model->momenta)) ||
         !model->statistics || !model->statistic_offsets || !model->canonical || !model->home)
         return -ENOMEM;
+    int code = cpu_dnnl_open(&model->dnnl);
+    if (code)
+        return code;
     for (uint32_t i = 0; i < graph->parameter_count; i++)
-        model->home[i] = model->canonical[i] = canonical_layout(graph, i);
+        model->home[i] = model->canonical[i] = canonical_layout(&model->dnnl, graph, i);
     uint64_t offset = 0;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const uint32_t channels = graph->nodes[i].shape.channels;
@@ -117,11 +121,7 @@ static int open_model(struct cpu_state *cpu)
             model->statistics[offset + channels + j] = 1;
         offset += 2 * (uint64_t)channels;
     }
-    int code = cpu_check(dnnl_engine_create(&model->engine, dnnl_cpu, 0), "engine");
-    return code ? code
-                : cpu_check(
-                      dnnl_stream_create(&model->stream, model->engine, dnnl_stream_default_flags),
-                      "stream");
+    return 0;
 }
 
 /* ---- plans ---- */
@@ -188,8 +188,7 @@ static void cpu_close(void *state)
         cpu_plan_destroy(cpu->plans);
         cpu->plans = next;
     }
-    dnnl_stream_destroy(model->stream);
-    dnnl_engine_destroy(model->engine);
+    cpu_dnnl_close(&model->dnnl);
     free(model->home);
     free(model->canonical);
     free(model->statistic_offsets);
@@ -208,8 +207,8 @@ static int translate(const struct cpu_model *model, const float *from, float *to
 
     for (uint32_t i = 0; from && to && i < model->graph->parameter_count && code == 0; i++) {
         const uint64_t offset = model->graph->parameters[i].offset;
-        const dnnl_memory_desc_t *home = &model->home[i], *plain = &model->canonical[i];
-        code = cpu_reorder(model, home_first ? home : plain, from + offset,
+        const struct cpu_layout *home = model->home[i], *plain = model->canonical[i];
+        code = cpu_reorder(&model->dnnl, home_first ? home : plain, from + offset,
                            home_first ? plain : home, to + offset);
     }
     return code;
@@ -327,15 +326,8 @@ static uint64_t layout_of(const struct cpu_model *model)
 {
     uint64_t layout = 0;
 
-    for (uint32_t i = 0; i < model->graph->parameter_count; i++) {
-        const dnnl_memory_desc_t *home = &model->home[i];
-        const dnnl_blocking_desc_t *blocks = &home->format_desc.blocking;
-        for (int j = 0; j < home->ndims; j++)
-            layout = random_hash(layout, (uint64_t)blocks->strides[j], (uint64_t)j);
-        for (int j = 0; j < blocks->inner_nblks; j++)
-            layout = random_hash(layout, (uint64_t)blocks->inner_blks[j],
-                                 (uint64_t)blocks->inner_idxs[j]);
-    }
+    for (uint32_t i = 0; i < model->graph->parameter_count; i++)
+        layout = cpu_layout_hash(layout, model->home[i]);
     return layout;
 }
 

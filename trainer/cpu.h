@@ -21,17 +21,15 @@
 #define IOBENCH_TRAINER_CPU_H
 
 #include "trainer/backend.h"
+#include "trainer/cpu_dnnl.h"
 #include "trainer/lifetimes.h"
-
-#include <oneapi/dnnl/dnnl.h>
 
 /* What all plans of one state share. */
 struct cpu_model {
     const struct graph *graph;
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
+    struct cpu_dnnl dnnl;
     float *parameters, *gradients, *momenta, *statistics; /* gradients, momenta: NULL to infer */
-    dnnl_memory_desc_t *canonical, *home;                 /* of each parameter */
+    const struct cpu_layout **canonical, **home;          /* of each parameter */
     bool homes_known;
     uint64_t *statistic_offsets; /* of each BN node's running mean; its variance follows */
     uint64_t parameter_version;  /* rises whenever parameters change */
@@ -49,7 +47,7 @@ struct cpu_buffer {
 
 /* A buffer seen through a layout. Several tensors may be of one buffer. */
 struct cpu_tensor {
-    dnnl_memory_desc_t desc;
+    const struct cpu_layout *layout; /* NULL: no tensor */
     uint32_t buffer;
 };
 
@@ -132,18 +130,6 @@ struct cpu_pass {
     struct backend_loss *loss;
 };
 
-/* ---- cpu_dnnl.c: oneDNN's codes as ours ---- */
-
-/* 0, or a negative errno whose reason says what oneDNN could not do. */
-int cpu_check(dnnl_status_t status, const char *what);
-/* Copies between layouts, at once; for load() and save(). */
-int cpu_reorder(const struct cpu_model *model, const dnnl_memory_desc_t *from_desc,
-                const float *from, const dnnl_memory_desc_t *to_desc, float *to);
-/* Dense, in the order of its dimensions. */
-dnnl_memory_desc_t cpu_plain(int ndims, const dnnl_dim_t *dims);
-/* The same dimensions in whatever layout. */
-dnnl_memory_desc_t cpu_any(const dnnl_memory_desc_t *desc);
-
 /* ---- cpu_threads.c ---- */
 
 /* One thread's part, [first, end), of some work. */
@@ -154,8 +140,9 @@ void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context
 /* ---- cpu_builder.c: the calls that a plan is built with ---- */
 
 uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address);
-struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const dnnl_memory_desc_t *desc);
-struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const dnnl_memory_desc_t *desc, void *address);
+struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const struct cpu_layout *layout);
+struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const struct cpu_layout *layout,
+                              void *address);
 /* A step of ours. The result is valid until the next one is added. */
 struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target);
@@ -172,26 +159,24 @@ struct cpu_argument {
 /* A primitive and its step. */
 void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
-/* What a primitive does with its result: adds what lies there before, then the ReLU. */
-enum cpu_behind { CPU_RELU = 1, CPU_SUM = 2 };
-
+/* behind: of enum cpu_behind. */
 dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uint32_t node);
-/* The description of a primitive; behind: of enum cpu_behind. NULL after an error. */
-dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
+/* The description of a primitive. NULL after an error. */
+dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
-/* The layout a primitive wants or gives. */
-dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
-                             dnnl_query_t what);
+/* The layout a primitive wants or gives; of a plan with an error: an empty one. */
+const struct cpu_layout *cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
+                                   dnnl_query_t what);
 /* The same tensor in that layout; itself when it has it already. */
 struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
-                              const dnnl_memory_desc_t *wanted, uint32_t node);
+                              const struct cpu_layout *wanted, uint32_t node);
 /* A parameter as a primitive wants it. */
 struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
-                                const dnnl_memory_desc_t *wanted, uint32_t node);
+                                const struct cpu_layout *wanted, uint32_t node);
 /* Where a primitive that gives this layout writes a parameter's gradient, and what brings it home
  * from there. */
 struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,
-                               const dnnl_memory_desc_t *given);
+                               const struct cpu_layout *given);
 void cpu_gradient_done(struct cpu_plan *plan, uint32_t parameter, const struct cpu_tensor *gradient,
                        uint32_t node);
 void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
@@ -202,12 +187,16 @@ void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node);
 
 void cpu_build_forward(struct cpu_plan *plan);  /* cpu_forward.c */
 void cpu_build_backward(struct cpu_plan *plan); /* cpu_backward.c */
+/* The node's output, to a fully connected layer rows, to the others planes. */
+struct cpu_tensor cpu_images_as_rows(struct cpu_plan *plan, const struct cpu_tensor *images,
+                                     uint32_t number);
+struct cpu_tensor cpu_rows_as_images(struct cpu_plan *plan, const struct cpu_tensor *rows,
+                                     uint32_t number);
 /* The geometry of a window, in oneDNN's words. */
-struct cpu_window {
-    dnnl_dims_t strides, sides, before, behind;
-};
 struct cpu_window cpu_window(const struct graph_node *node);
 dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
+struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
+                             const struct cpu_layout *layout);
 enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
 /* ---- cpu_plan.c ---- */

@@ -29,9 +29,8 @@ static void give(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor
 static struct cpu_tensor add_up(struct cpu_plan *plan, uint32_t number)
 {
     struct cpu_node *node = &plan->nodes[number];
+    const struct cpu_layout *layout = node->output.layout;
     struct cpu_tensor terms[CPU_ARGUMENTS - 2];
-    dnnl_memory_desc_t descs[CPU_ARGUMENTS - 2];
-    float scales[CPU_ARGUMENTS - 2];
     struct cpu_argument arguments[CPU_ARGUMENTS - 1];
     int count = (int)node->gradient_count;
     dnnl_primitive_desc_t desc = NULL;
@@ -39,16 +38,13 @@ static struct cpu_tensor add_up(struct cpu_plan *plan, uint32_t number)
     if (count == 1 || plan->code)
         return node->gradients[0];
     for (int i = 0; i < count; i++) {
-        terms[i] = cpu_convert(plan, &node->gradients[i], &node->output.desc, number);
-        descs[i] = node->output.desc;
-        scales[i] = 1;
+        terms[i] = cpu_convert(plan, &node->gradients[i], layout, number);
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + i, &terms[i]};
     }
     cpu_keep(plan,
-             dnnl_sum_primitive_desc_create(&desc, &node->output.desc, count, scales, descs,
-                                            plan->attributes, plan->model->engine),
+             cpu_dnnl_describe_sum(&plan->model->dnnl, layout, count, plan->attributes, &desc),
              number);
-    struct cpu_tensor sum = cpu_add_tensor(plan, &node->output.desc);
+    struct cpu_tensor sum = cpu_add_tensor(plan, layout);
     arguments[count] = (struct cpu_argument){DNNL_ARG_DST, &sum};
     cpu_add_primitive(plan, desc, number, arguments, count + 1);
     dnnl_primitive_desc_destroy(desc);
@@ -60,19 +56,15 @@ static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
                                       const struct cpu_tensor *given)
 {
     const struct cpu_tensor *output = &plan->nodes[number].output;
-    const dnnl_alg_kind_t kind = dnnl_eltwise_relu_use_dst_for_bwd;
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &output->desc, number);
-    struct cpu_tensor result = cpu_add_tensor(plan, &output->desc);
-    dnnl_eltwise_desc_t operation;
+    const struct cpu_tensor gradient = cpu_convert(plan, given, output->layout, number);
+    struct cpu_tensor result = cpu_add_tensor(plan, output->layout);
+    struct cpu_operation operation = {.kind = CPU_ELTWISE,
+                                      .pass = dnnl_forward_training,
+                                      .algorithm = dnnl_eltwise_relu_use_dst_for_bwd,
+                                      .source = output->layout};
 
-    cpu_keep(plan,
-             dnnl_eltwise_forward_desc_init(&operation, dnnl_forward_training, kind, &output->desc,
-                                            0, 0),
-             number);
     dnnl_primitive_desc_t forward = cpu_describe(plan, &operation, NULL, 0, number);
-    cpu_keep(plan,
-             dnnl_eltwise_backward_desc_init(&operation, kind, &output->desc, &output->desc, 0, 0),
-             number);
+    operation.pass = dnnl_backward_data;
     dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, forward, 0, number);
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_DST, output},
@@ -89,9 +81,9 @@ static struct cpu_tensor sum_through_relu(struct cpu_plan *plan, uint32_t number
 {
     const struct cpu_node *own = &plan->nodes[number];
     const struct cpu_tensor terms[] = {
-        cpu_convert(plan, &own->gradients[0], &own->output.desc, number),
-        cpu_convert(plan, &own->gradients[1], &own->output.desc, number)};
-    struct cpu_tensor sum = cpu_add_tensor(plan, &own->output.desc);
+        cpu_convert(plan, &own->gradients[0], own->output.layout, number),
+        cpu_convert(plan, &own->gradients[1], own->output.layout, number)};
+    struct cpu_tensor sum = cpu_add_tensor(plan, own->output.layout);
 
     cpu_add_sum_relu(plan, number, terms, &own->output, &sum);
     return sum;
@@ -99,51 +91,47 @@ static struct cpu_tensor sum_through_relu(struct cpu_plan *plan, uint32_t number
 
 /* ---- convolution and fully connected ---- */
 
-static dnnl_primitive_desc_t describe_weights(struct cpu_plan *plan, uint32_t number,
-                                              const dnnl_memory_desc_t *gradient)
+/* A backward pass of it, in what layouts oneDNN likes; but weights that lie in the canonical layout
+ * stay in it. */
+static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t number,
+                                               dnnl_prop_kind_t pass,
+                                               const struct cpu_layout *gradient)
 {
-    const struct cpu_model *model = plan->model;
+    struct cpu_model *model = plan->model;
     const struct graph_node *node = node_of(plan, number);
     const struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_window window = cpu_window(node);
-    const dnnl_memory_desc_t source = cpu_any(&own->source.desc), target = cpu_any(gradient);
-    const dnnl_memory_desc_t weight = cpu_any(&model->canonical[node->weight]);
-    const dnnl_memory_desc_t *bias =
-        node->bias == UINT32_MAX ? NULL : &model->canonical[node->bias];
+    const struct cpu_layout *plain = model->canonical[node->weight];
+    const bool convolves = node->kind == GRAPH_CONVOLUTION;
+    const struct cpu_operation operation = {
+        .kind = convolves ? CPU_CONVOLUTION : CPU_INNER_PRODUCT,
+        .pass = pass,
+        .source = cpu_any(&model->dnnl, own->source.layout),
+        .weight =
+            !convolves && model->home[node->weight] == plain ? plain : cpu_any(&model->dnnl, plain),
+        .bias = node->bias == UINT32_MAX ? NULL : model->canonical[node->bias],
+        .target = cpu_any(&model->dnnl, gradient),
+        .window = cpu_window(node)};
 
-    if (node->kind == GRAPH_CONVOLUTION) {
-        dnnl_convolution_desc_t operation;
-        cpu_keep(plan,
-                 dnnl_convolution_backward_weights_desc_init(
-                     &operation, dnnl_convolution_direct, &source, &weight, bias, &target,
-                     window.strides, window.before, window.behind),
-                 number);
-        return cpu_describe(plan, &operation, own->forward, 0, number);
-    }
-    dnnl_inner_product_desc_t operation;
-    cpu_keep(
-        plan,
-        dnnl_inner_product_backward_weights_desc_init(&operation, &source, &weight, bias, &target),
-        number);
     return cpu_describe(plan, &operation, own->forward, 0, number);
 }
 
 static void build_weights(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
 {
     const struct graph_node *node = node_of(plan, number);
-    dnnl_primitive_desc_t desc = describe_weights(plan, number, &given->desc);
+    dnnl_primitive_desc_t desc =
+        describe_weighted(plan, number, dnnl_backward_weights, given->layout);
 
     if (plan->code)
         return;
-    const dnnl_memory_desc_t source = cpu_query(plan, desc, dnnl_query_src_md);
-    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
-    const dnnl_memory_desc_t result = cpu_query(plan, desc, dnnl_query_diff_weights_md);
-    const struct cpu_tensor input = cpu_convert(plan, &plan->nodes[number].source, &source, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &target, number);
-    const struct cpu_tensor weight = cpu_gradient(plan, node->weight, &result);
+    const struct cpu_layout *source = cpu_query(plan, desc, dnnl_query_src_md);
+    const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
+    const struct cpu_layout *result = cpu_query(plan, desc, dnnl_query_diff_weights_md);
+    const struct cpu_tensor input = cpu_convert(plan, &plan->nodes[number].source, source, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, target, number);
+    const struct cpu_tensor weight = cpu_gradient(plan, node->weight, result);
     struct cpu_tensor bias = {0};
     if (node->bias != UINT32_MAX)
-        bias = cpu_gradient(plan, node->bias, &plan->model->canonical[node->bias]);
+        bias = cpu_gradient(plan, node->bias, plan->model->canonical[node->bias]);
     const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &input},
                                              {DNNL_ARG_DIFF_DST, &gradient},
                                              {DNNL_ARG_DIFF_WEIGHTS, &weight},
@@ -153,63 +141,35 @@ static void build_weights(struct cpu_plan *plan, uint32_t number, const struct c
     dnnl_primitive_desc_destroy(desc);
 }
 
-static dnnl_primitive_desc_t describe_input(struct cpu_plan *plan, uint32_t number,
-                                            const dnnl_memory_desc_t *gradient)
-{
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_window window = cpu_window(node);
-    const dnnl_memory_desc_t source = cpu_any(&own->source.desc), target = cpu_any(gradient);
-    const dnnl_memory_desc_t weight = cpu_any(&plan->model->canonical[node->weight]);
-
-    if (node->kind == GRAPH_CONVOLUTION) {
-        dnnl_convolution_desc_t operation;
-        cpu_keep(plan,
-                 dnnl_convolution_backward_data_desc_init(&operation, dnnl_convolution_direct,
-                                                          &source, &weight, &target, window.strides,
-                                                          window.before, window.behind),
-                 number);
-        return cpu_describe(plan, &operation, own->forward, 0, number);
-    }
-    dnnl_inner_product_desc_t operation;
-    cpu_keep(plan,
-             dnnl_inner_product_backward_data_desc_init(&operation, &source, &weight, &target),
-             number);
-    return cpu_describe(plan, &operation, own->forward, 0, number);
-}
-
 static void build_input(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
 {
     const struct graph_node *node = node_of(plan, number);
-    dnnl_primitive_desc_t desc = describe_input(plan, number, &given->desc);
+    dnnl_primitive_desc_t desc = describe_weighted(plan, number, dnnl_backward_data, given->layout);
 
     if (plan->code)
         return;
-    const dnnl_memory_desc_t wanted = cpu_query(plan, desc, dnnl_query_weights_md);
-    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
-    const dnnl_memory_desc_t result = cpu_query(plan, desc, dnnl_query_diff_src_md);
-    const struct cpu_tensor weight = cpu_parameter(plan, node->weight, &wanted, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &target, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, &result);
+    const struct cpu_layout *wanted = cpu_query(plan, desc, dnnl_query_weights_md);
+    const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
+    const struct cpu_tensor weight = cpu_parameter(plan, node->weight, wanted, number);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, target, number);
+    struct cpu_tensor d_input = cpu_add_tensor(plan, cpu_query(plan, desc, dnnl_query_diff_src_md));
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_WEIGHTS, &weight},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input}},
                       3);
-    give(plan, node->inputs[0], &d_input);
     dnnl_primitive_desc_destroy(desc);
+    if (node->kind == GRAPH_FULLY_CONNECTED)
+        d_input = cpu_rows_as_images(plan, &d_input, node->inputs[0]);
+    give(plan, node->inputs[0], &d_input);
 }
 
 static void build_weighted(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
 {
-    struct cpu_tensor gradient = *given;
+    const struct cpu_tensor gradient = node_of(plan, number)->kind == GRAPH_FULLY_CONNECTED
+                                           ? cpu_images_as_rows(plan, given, number)
+                                           : *given;
 
-    if (node_of(plan, number)->kind == GRAPH_FULLY_CONNECTED) {
-        /* oneDNN wants rows, not planes of one pixel. */
-        const dnnl_memory_desc_t planes = cpu_plain(4, given->desc.dims);
-        gradient = cpu_convert(plan, given, &planes, number);
-        gradient.desc = cpu_plain(2, given->desc.dims);
-    }
     build_weights(plan, number, &gradient);
     if (wants_gradient(plan, number) && !plan->code)
         build_input(plan, number, &gradient);
@@ -221,35 +181,37 @@ static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_
 {
     const struct graph_node *node = node_of(plan, number);
     const struct cpu_node *own = &plan->nodes[number];
-    const dnnl_memory_desc_t *vector = &own->mean.desc;
-    const unsigned flags = CPU_NORM_FLAGS | (own->relu ? dnnl_fuse_norm_relu : 0u);
-    dnnl_batch_normalization_desc_t operation;
+    const struct cpu_layout *vector = own->mean.layout;
+    const struct cpu_operation operation = {.kind = CPU_NORM,
+                                            .pass = dnnl_backward,
+                                            .source = own->source.layout,
+                                            .epsilon = (float)node->epsilon,
+                                            .flags = CPU_NORM_FLAGS |
+                                                     (own->relu ? dnnl_fuse_norm_relu : 0u)};
 
-    cpu_keep(plan,
-             dnnl_batch_normalization_backward_desc_init(&operation, dnnl_backward,
-                                                         &own->source.desc, &own->source.desc,
-                                                         (float)node->epsilon, flags),
-             number);
     dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
     if (plan->code)
         return;
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, own->source.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
     const struct cpu_tensor gamma = cpu_parameter(plan, node->gamma, vector, number);
     const struct cpu_tensor beta = cpu_parameter(plan, node->beta, vector, number);
     const struct cpu_tensor d_gamma = cpu_gradient(plan, node->gamma, vector);
     const struct cpu_tensor d_beta = cpu_gradient(plan, node->beta, vector);
-    const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
-                                             {DNNL_ARG_MEAN, &own->mean},
-                                             {DNNL_ARG_VARIANCE, &own->variance},
-                                             {DNNL_ARG_DIFF_DST, &gradient},
-                                             {DNNL_ARG_SCALE, &gamma},
-                                             {DNNL_ARG_SHIFT, &beta},
-                                             {DNNL_ARG_DIFF_SRC, &d_input},
-                                             {DNNL_ARG_DIFF_SCALE, &d_gamma},
-                                             {DNNL_ARG_DIFF_SHIFT, &d_beta},
-                                             {DNNL_ARG_WORKSPACE, &own->workspace}};
-    cpu_add_primitive(plan, desc, number, arguments, own->relu ? 10 : 9);
+    struct cpu_argument arguments[CPU_ARGUMENTS - 1] = {{DNNL_ARG_SRC, &own->source},
+                                                        {DNNL_ARG_MEAN, &own->mean},
+                                                        {DNNL_ARG_VARIANCE, &own->variance},
+                                                        {DNNL_ARG_DIFF_DST, &gradient},
+                                                        {DNNL_ARG_SCALE, &gamma},
+                                                        {DNNL_ARG_DIFF_SRC, &d_input},
+                                                        {DNNL_ARG_DIFF_SCALE, &d_gamma},
+                                                        {DNNL_ARG_DIFF_SHIFT, &d_beta}};
+    int count = 8;
+    if (CPU_NORM_BACKWARD_TAKES_SHIFT)
+        arguments[count++] = (struct cpu_argument){DNNL_ARG_SHIFT, &beta};
+    if (own->relu)
+        arguments[count++] = (struct cpu_argument){DNNL_ARG_WORKSPACE, &own->workspace};
+    cpu_add_primitive(plan, desc, number, arguments, count);
     dnnl_primitive_desc_destroy(desc);
     if (wants_gradient(plan, number))
         give(plan, node->inputs[0], &d_input);
@@ -261,22 +223,21 @@ static void build_pool(struct cpu_plan *plan, uint32_t number, const struct cpu_
 {
     const struct graph_node *node = node_of(plan, number);
     const struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_window window = cpu_window(node);
-    dnnl_pooling_desc_t operation;
+    const struct cpu_operation operation = {.kind = CPU_POOL,
+                                            .pass = dnnl_backward_data,
+                                            .algorithm = cpu_pool_kind(node),
+                                            .source = own->source.layout,
+                                            .target = own->output.layout,
+                                            .window = cpu_window(node)};
 
-    cpu_keep(plan,
-             dnnl_pooling_backward_desc_init(&operation, cpu_pool_kind(node), &own->source.desc,
-                                             &own->output.desc, window.strides, window.sides,
-                                             window.before, window.behind),
-             number);
     dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->output.desc, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, own->output.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input},
                                                     {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      node->kind == GRAPH_MAX_POOL ? 3 : 2);
+                      own->workspace.layout ? 3 : 2);
     dnnl_primitive_desc_destroy(desc);
     give(plan, node->inputs[0], &d_input);
 }
@@ -285,23 +246,17 @@ static void build_lrn(struct cpu_plan *plan, uint32_t number, const struct cpu_t
 {
     const struct graph_node *node = node_of(plan, number);
     const struct cpu_node *own = &plan->nodes[number];
-    dnnl_lrn_desc_t operation;
+    const struct cpu_operation operation = cpu_lrn(node, dnnl_backward_data, own->source.layout);
 
-    cpu_keep(plan,
-             dnnl_lrn_backward_desc_init(&operation, dnnl_lrn_across_channels, &own->source.desc,
-                                         &own->source.desc, node->window.height,
-                                         (float)node->lrn_alpha, (float)node->lrn_beta,
-                                         (float)node->lrn_k),
-             number);
     dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->source.desc, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->source.desc);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, own->source.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input},
                                                     {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      own->workspace.desc.ndims ? 4 : 3);
+                      own->workspace.layout ? 4 : 3);
     dnnl_primitive_desc_destroy(desc);
     give(plan, node->inputs[0], &d_input);
 }
@@ -309,22 +264,22 @@ static void build_lrn(struct cpu_plan *plan, uint32_t number, const struct cpu_t
 /* Each input takes its own channels out of the gradient. */
 static void build_concat(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
 {
+    struct cpu_dnnl *dnnl = &plan->model->dnnl;
     const struct graph_node *node = node_of(plan, number);
-    struct cpu_tensor whole = cpu_convert(plan, given, &plan->nodes[number].output.desc, number);
+    struct cpu_tensor whole = cpu_convert(plan, given, plan->nodes[number].output.layout, number);
     dnnl_dims_t offset = {0};
 
     for (uint32_t i = 0; i < node->input_count && !plan->code; i++) {
-        const dnnl_memory_desc_t *input = &plan->nodes[node->inputs[i]].output.desc;
-        struct cpu_tensor part = {.buffer = whole.buffer};
-        if (dnnl_memory_desc_init_submemory(&part.desc, &whole.desc, input->dims, offset)) {
+        const struct cpu_layout *input = plan->nodes[node->inputs[i]].output.layout;
+        struct cpu_tensor part = {.layout = cpu_cut(dnnl, whole.layout, input->dims, offset)};
+        if (!part.layout) {
             /* A block of channels cannot be cut; the canonical layout can. */
-            const dnnl_memory_desc_t plain = cpu_plain(4, whole.desc.dims);
-            whole = cpu_convert(plan, &whole, &plain, number);
-            part.buffer = whole.buffer;
-            cpu_keep(plan,
-                     dnnl_memory_desc_init_submemory(&part.desc, &whole.desc, input->dims, offset),
-                     number);
+            whole = cpu_convert(plan, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
+            part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
+            if (!part.layout)
+                cpu_keep(plan, dnnl_unimplemented, number);
         }
+        part.buffer = whole.buffer;
         const struct cpu_tensor own = cpu_convert(plan, &part, input, number);
         give(plan, node->inputs[i], &own);
         offset[1] += input->dims[1];
@@ -334,8 +289,8 @@ static void build_concat(struct cpu_plan *plan, uint32_t number, const struct cp
 static void build_dropout(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
 {
     const struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_tensor gradient = cpu_convert(plan, given, &own->output.desc, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, &own->output.desc);
+    const struct cpu_tensor gradient = cpu_convert(plan, given, own->output.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->output.layout);
 
     cpu_add_step(plan, CPU_DROPOUT_BACKWARD, number, gradient.buffer, d_input.buffer);
     give(plan, node_of(plan, number)->inputs[0], &d_input);

@@ -47,16 +47,15 @@ uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t by
     return plan->buffer_count++;
 }
 
-struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const dnnl_memory_desc_t *desc)
+struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const struct cpu_layout *layout)
 {
-    return (struct cpu_tensor){
-        .desc = *desc,
-        .buffer = cpu_add_buffer(plan, CPU_ARENA, dnnl_memory_desc_get_size(desc), NULL)};
+    return (struct cpu_tensor){.layout = layout,
+                               .buffer = cpu_add_buffer(plan, CPU_ARENA, layout->bytes, NULL)};
 }
 
-struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const dnnl_memory_desc_t *desc, void *address)
+struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const struct cpu_layout *layout, void *address)
 {
-    return (struct cpu_tensor){.desc = *desc,
+    return (struct cpu_tensor){.layout = layout,
                                .buffer = cpu_add_buffer(plan, CPU_FOREIGN, 0, address)};
 }
 
@@ -97,21 +96,24 @@ void cpu_add_sum_relu(struct cpu_plan *plan, uint32_t node, const struct cpu_ten
         cpu_add_step(plan, CPU_SUM_RELU_BACKWARD, node, terms[0].buffer, sum->buffer);
     step->other = terms[1].buffer;
     step->mask = output->buffer;
-    step->floats = dnnl_memory_desc_get_size(&sum->desc) / sizeof(float);
+    step->floats = sum->layout->bytes / sizeof(float);
 }
 
-static dnnl_memory_t add_memory(struct cpu_plan *plan, const dnnl_memory_desc_t *desc,
-                                uint32_t buffer, uint32_t node)
+static dnnl_memory_t add_memory(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+                                uint32_t node)
 {
     dnnl_memory_t memory = NULL;
 
     if (!grow(plan, (void **)&plan->memories, plan->memory_count, &plan->memory_capacity,
               sizeof *plan->memories))
         return NULL;
-    cpu_keep(plan, dnnl_memory_create(&memory, desc, plan->model->engine, DNNL_MEMORY_NONE), node);
+    cpu_keep(plan,
+             dnnl_memory_create(&memory, tensor->layout->raw, plan->model->dnnl.engine,
+                                DNNL_MEMORY_NONE),
+             node);
     if (memory)
         plan->memories[plan->memory_count++] =
-            (struct cpu_memory){.memory = memory, .buffer = buffer};
+            (struct cpu_memory){.memory = memory, .buffer = tensor->buffer};
     return memory;
 }
 
@@ -127,16 +129,15 @@ void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32
     for (int i = 0; i < count; i++) {
         touch(plan, arguments[i].tensor->buffer);
         step.arguments[step.argument_count++] =
-            (dnnl_exec_arg_t){arguments[i].name, add_memory(plan, &arguments[i].tensor->desc,
-                                                            arguments[i].tensor->buffer, node)};
+            (dnnl_exec_arg_t){arguments[i].name, add_memory(plan, arguments[i].tensor, node)};
     }
-    const dnnl_memory_desc_t scratch = cpu_query(plan, desc, dnnl_query_scratchpad_md);
-    size_t bytes = dnnl_memory_desc_get_size(&scratch);
-    if (bytes > 0) {
+    const struct cpu_tensor scratch = {cpu_query(plan, desc, dnnl_query_scratchpad_md),
+                                       plan->scratch};
+    if (scratch.layout->bytes > 0) {
         struct lifetime *life = &plan->buffers[plan->scratch].life;
-        life->bytes = bytes > life->bytes ? bytes : life->bytes;
+        life->bytes = scratch.layout->bytes > life->bytes ? scratch.layout->bytes : life->bytes;
         step.arguments[step.argument_count++] =
-            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, add_memory(plan, &scratch, plan->scratch, node)};
+            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, add_memory(plan, &scratch, node)};
     }
     struct cpu_step *added = cpu_add_step(plan, CPU_PRIMITIVE, node, UINT32_MAX, UINT32_MAX);
     if (plan->code)
@@ -158,10 +159,8 @@ dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uin
                  node);
     if (!plan->code && behind) {
         cpu_keep(plan, dnnl_post_ops_create(&list), node);
-        if (!plan->code && behind & CPU_SUM)
-            cpu_keep(plan, dnnl_post_ops_append_sum(list, 1), node);
-        if (!plan->code && behind & CPU_RELU)
-            cpu_keep(plan, dnnl_post_ops_append_eltwise(list, 1, dnnl_eltwise_relu, 0, 0), node);
+        if (!plan->code)
+            cpu_keep(plan, cpu_dnnl_append(list, behind), node);
         if (!plan->code)
             cpu_keep(plan, dnnl_primitive_attr_set_post_ops(attributes, list), node);
         dnnl_post_ops_destroy(list);
@@ -169,7 +168,7 @@ dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uin
     return attributes;
 }
 
-dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
+dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node)
 {
     dnnl_primitive_desc_t desc = NULL;
@@ -178,20 +177,18 @@ dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const void *operation,
         return NULL;
     dnnl_primitive_attr_t attributes = cpu_attributes(plan, behind, node);
     if (!plan->code)
-        cpu_keep(
-            plan,
-            dnnl_primitive_desc_create(&desc, operation, attributes, plan->model->engine, hint),
-            node);
+        cpu_keep(plan, cpu_dnnl_describe(&plan->model->dnnl, operation, attributes, hint, &desc),
+                 node);
     dnnl_primitive_attr_destroy(attributes);
     return desc;
 }
 
-dnnl_memory_desc_t cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
-                             dnnl_query_t what)
+const struct cpu_layout *cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
+                                   dnnl_query_t what)
 {
-    if (plan->code)
-        return (dnnl_memory_desc_t){0};
-    return *dnnl_primitive_desc_query_md(desc, what, 0);
+    static const struct cpu_layout empty;
+
+    return plan->code ? &empty : cpu_layout_of(&plan->model->dnnl, desc, what);
 }
 
 /* ---- layouts ---- */
@@ -200,12 +197,13 @@ void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node)
 {
     dnnl_primitive_attr_t attributes = cpu_attributes(plan, 0, node);
+    const dnnl_engine_t engine = plan->model->dnnl.engine;
     dnnl_primitive_desc_t desc = NULL;
 
     if (!plan->code)
         cpu_keep(plan,
-                 dnnl_reorder_primitive_desc_create(&desc, &from->desc, plan->model->engine,
-                                                    &to->desc, plan->model->engine, attributes),
+                 dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine,
+                                                    to->layout->raw, engine, attributes),
                  node);
     cpu_add_primitive(plan, desc, node,
                       (const struct cpu_argument[]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, 2);
@@ -214,9 +212,9 @@ void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
 }
 
 struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
-                              const dnnl_memory_desc_t *wanted, uint32_t node)
+                              const struct cpu_layout *wanted, uint32_t node)
 {
-    if (plan->code || dnnl_memory_desc_equal(&tensor->desc, wanted))
+    if (plan->code || tensor->layout == wanted)
         return *tensor;
     struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
     cpu_add_reorder(plan, tensor, &converted, node);
@@ -226,18 +224,18 @@ struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *te
 /* ---- parameters ---- */
 
 struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
-                                const dnnl_memory_desc_t *wanted, uint32_t node)
+                                const struct cpu_layout *wanted, uint32_t node)
 {
     struct cpu_model *model = plan->model;
 
     if (plan->code)
         return (struct cpu_tensor){0};
     const struct graph_parameter *row = &model->graph->parameters[parameter];
-    if (!model->homes_known && dnnl_memory_desc_get_size(wanted) == row->count * sizeof(float))
-        model->home[parameter] = *wanted;
+    if (!model->homes_known && wanted->bytes == row->count * sizeof(float))
+        model->home[parameter] = wanted;
     struct cpu_tensor home =
-        cpu_foreign(plan, &model->home[parameter], model->parameters + row->offset);
-    if (plan->code || dnnl_memory_desc_equal(&home.desc, wanted))
+        cpu_foreign(plan, model->home[parameter], model->parameters + row->offset);
+    if (plan->code || home.layout == wanted)
         return home;
     struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
     if (!plan->code && !plan->training)
@@ -249,11 +247,11 @@ struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
 }
 
 struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,
-                               const dnnl_memory_desc_t *given)
+                               const struct cpu_layout *given)
 {
     const struct cpu_model *model = plan->model;
 
-    if (dnnl_memory_desc_equal(&model->home[parameter], given))
+    if (model->home[parameter] == given)
         return cpu_foreign(plan, given,
                            model->gradients + model->graph->parameters[parameter].offset);
     return cpu_add_tensor(plan, given);
@@ -267,7 +265,7 @@ void cpu_gradient_done(struct cpu_plan *plan, uint32_t parameter, const struct c
     if (plan->code || plan->buffers[gradient->buffer].place == CPU_FOREIGN)
         return;
     struct cpu_tensor home =
-        cpu_foreign(plan, &model->home[parameter],
+        cpu_foreign(plan, model->home[parameter],
                     model->gradients + model->graph->parameters[parameter].offset);
     cpu_add_reorder(plan, gradient, &home, node);
 }

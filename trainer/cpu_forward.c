@@ -9,13 +9,51 @@ static dnnl_prop_kind_t forward_kind(const struct cpu_plan *plan)
     return plan->training ? dnnl_forward_training : dnnl_forward_inference;
 }
 
-static dnnl_memory_desc_t output_any(const struct cpu_plan *plan, const struct graph_node *node)
+static const struct cpu_layout *plain_images(const struct cpu_plan *plan, uint32_t number)
 {
-    const dnnl_dims_t dims = {plan->count, node->shape.channels, node->shape.height,
-                              node->shape.width};
-    const dnnl_memory_desc_t plain = cpu_plain(4, dims);
+    const struct graph_shape *shape = &plan->model->graph->nodes[number].shape;
 
-    return cpu_any(&plain);
+    return cpu_plain(
+        &plan->model->dnnl, 4,
+        (const dnnl_dims_t){plan->count, shape->channels, shape->height, shape->width});
+}
+
+static const struct cpu_layout *plain_rows(const struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_shape *shape = &plan->model->graph->nodes[number].shape;
+
+    return cpu_plain(&plan->model->dnnl, 2,
+                     (const dnnl_dims_t){plan->count, (dnnl_dim_t)shape->channels * shape->height *
+                                                          shape->width});
+}
+
+struct cpu_tensor cpu_images_as_rows(struct cpu_plan *plan, const struct cpu_tensor *images,
+                                     uint32_t number)
+{
+    struct cpu_tensor rows = cpu_convert(plan, images, plain_images(plan, number), number);
+
+    rows.layout = plain_rows(plan, number);
+    return rows;
+}
+
+struct cpu_tensor cpu_rows_as_images(struct cpu_plan *plan, const struct cpu_tensor *rows,
+                                     uint32_t number)
+{
+    struct cpu_tensor images = cpu_convert(plan, rows, plain_rows(plan, number), number);
+
+    images.layout = plain_images(plan, number);
+    return images;
+}
+
+static const struct cpu_layout *output_any(const struct cpu_plan *plan, uint32_t number)
+{
+    return cpu_any(&plan->model->dnnl, plain_images(plan, number));
+}
+
+static const struct cpu_layout *vector_of(const struct cpu_plan *plan,
+                                          const struct graph_node *node)
+{
+    return cpu_plain(&plan->model->dnnl, 1, (const dnnl_dims_t){node->shape.channels});
 }
 
 /* The output of the node's first input. */
@@ -36,6 +74,18 @@ struct cpu_window cpu_window(const struct graph_node *node)
     };
 }
 
+struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
+                             const struct cpu_layout *layout)
+{
+    return (struct cpu_operation){.kind = CPU_LRN,
+                                  .pass = pass,
+                                  .source = layout,
+                                  .size = node->window.height,
+                                  .alpha = (float)node->lrn_alpha,
+                                  .beta = (float)node->lrn_beta,
+                                  .k = (float)node->lrn_k};
+}
+
 dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node)
 {
     if (node->kind == GRAPH_MAX_POOL)
@@ -46,58 +96,64 @@ dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node)
 
 /* ---- convolution and fully connected ---- */
 
-static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t number)
+static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t number,
+                                               const struct cpu_layout *weight)
 {
-    const struct cpu_model *model = plan->model;
-    const struct graph_node *node = &model->graph->nodes[number];
-    const struct cpu_tensor *input = input_of(plan, number);
-    const dnnl_memory_desc_t source = cpu_any(&input->desc);
-    const dnnl_memory_desc_t weight = cpu_any(&model->canonical[node->weight]);
+    struct cpu_dnnl *dnnl = &plan->model->dnnl;
+    const struct graph_node *node = &plan->model->graph->nodes[number];
     const struct cpu_node *own = &plan->nodes[number];
-    const dnnl_memory_desc_t vector = cpu_plain(1, (const dnnl_dims_t){node->shape.channels});
-    const dnnl_memory_desc_t *bias = node->bias == UINT32_MAX && !own->norm ? NULL : &vector;
     const unsigned behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_SUM : 0u);
-    const struct cpu_window window = cpu_window(node);
-    dnnl_memory_desc_t target =
-        own->summand ? plan->nodes[own->summand].output.desc : output_any(plan, node);
+    struct cpu_operation operation = {.kind = CPU_CONVOLUTION,
+                                      .pass = forward_kind(plan),
+                                      .source = cpu_any(dnnl, own->source.layout),
+                                      .weight = weight,
+                                      .target = output_any(plan, number),
+                                      .window = cpu_window(node)};
 
-    if (node->kind == GRAPH_CONVOLUTION) {
-        dnnl_convolution_desc_t operation;
-        cpu_keep(plan,
-                 dnnl_convolution_forward_desc_init(
-                     &operation, forward_kind(plan), dnnl_convolution_direct, &source, &weight,
-                     bias, &target, window.strides, window.before, window.behind),
-                 number);
-        return cpu_describe(plan, &operation, NULL, behind, number);
+    if (node->bias != UINT32_MAX || own->norm)
+        operation.bias = vector_of(plan, node);
+    if (own->summand)
+        operation.target = plan->nodes[own->summand].output.layout;
+    if (node->kind == GRAPH_FULLY_CONNECTED) {
+        operation.kind = CPU_INNER_PRODUCT;
+        operation.target = plain_rows(plan, number);
     }
-    dnnl_inner_product_desc_t operation;
-    const dnnl_dims_t dims = {plan->count, node->shape.channels};
-    const dnnl_memory_desc_t rows = cpu_plain(2, dims);
-    target = cpu_any(&rows);
-    cpu_keep(plan,
-             dnnl_inner_product_forward_desc_init(&operation, forward_kind(plan), &source, &weight,
-                                                  bias, &target),
-             number);
     return cpu_describe(plan, &operation, NULL, behind, number);
+}
+
+/* With the weights in the layout that oneDNN likes. Where that has gaps in it, nobody else could
+ * read them, and each step would copy them to and fro: the canonical layout then. */
+static dnnl_primitive_desc_t choose_weighted(struct cpu_plan *plan, uint32_t number)
+{
+    struct cpu_model *model = plan->model;
+    const struct graph_node *node = &model->graph->nodes[number];
+    const struct cpu_layout *plain = model->canonical[node->weight];
+    dnnl_primitive_desc_t desc = describe_weighted(plan, number, cpu_any(&model->dnnl, plain));
+
+    if (plan->training && node->kind == GRAPH_FULLY_CONNECTED &&
+        cpu_query(plan, desc, dnnl_query_weights_md)->bytes > plain->bytes) {
+        dnnl_primitive_desc_destroy(desc);
+        desc = describe_weighted(plan, number, plain);
+    }
+    return desc;
 }
 
 /* Weights and bias of a convolution with the BN behind it in them, made when parameters or running
  * statistics have changed. The factor of a channel is easy to find in the canonical layout only. */
-static void build_fold(struct cpu_plan *plan, uint32_t number, const dnnl_memory_desc_t *wanted,
+static void build_fold(struct cpu_plan *plan, uint32_t number, const struct cpu_layout *wanted,
                        struct cpu_tensor *weight, struct cpu_tensor *bias)
 {
     struct cpu_model *model = plan->model;
     const struct graph_node *node = &model->graph->nodes[number];
-    const dnnl_memory_desc_t *plain = &model->canonical[node->weight];
-    const dnnl_memory_desc_t vector = cpu_plain(1, (const dnnl_dims_t){node->shape.channels});
+    const struct cpu_layout *plain = model->canonical[node->weight];
     const uint32_t before = plan->step_count;
 
     const struct cpu_tensor home =
-        cpu_foreign(plan, &model->home[node->weight],
+        cpu_foreign(plan, model->home[node->weight],
                     model->parameters + model->graph->parameters[node->weight].offset);
     const struct cpu_tensor source = cpu_convert(plan, &home, plain, number);
     const struct cpu_tensor folded = cpu_add_tensor(plan, plain);
-    *bias = cpu_add_tensor(plan, &vector);
+    *bias = cpu_add_tensor(plan, vector_of(plan, node));
     struct cpu_step *step = cpu_add_step(plan, CPU_FOLD, number, source.buffer, folded.buffer);
     step->other = bias->buffer;
     step->norm = plan->nodes[number].norm;
@@ -113,34 +169,33 @@ static void build_weighted(struct cpu_plan *plan, uint32_t number)
 {
     const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
-    dnnl_primitive_desc_t desc = own->forward = describe_weighted(plan, number);
 
+    own->source = *input_of(plan, number);
+    if (node->kind == GRAPH_FULLY_CONNECTED)
+        own->source = cpu_images_as_rows(plan, &own->source, node->inputs[0]);
+    dnnl_primitive_desc_t desc = own->forward = choose_weighted(plan, number);
     if (plan->code)
         return;
-    const dnnl_memory_desc_t source = cpu_query(plan, desc, dnnl_query_src_md);
-    const dnnl_memory_desc_t wanted = cpu_query(plan, desc, dnnl_query_weights_md);
-    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_dst_md);
-    own->source = cpu_convert(plan, input_of(plan, number), &source, number);
-    own->output = own->summand ? plan->nodes[own->summand].output : cpu_add_tensor(plan, &target);
+    const struct cpu_layout *source = cpu_query(plan, desc, dnnl_query_src_md);
+    const struct cpu_layout *wanted = cpu_query(plan, desc, dnnl_query_weights_md);
+    const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_dst_md);
+    own->source = cpu_convert(plan, &own->source, source, number);
+    own->output = own->summand ? plan->nodes[own->summand].output : cpu_add_tensor(plan, target);
     struct cpu_tensor weight = {0}, bias = {0};
     if (own->norm)
-        build_fold(plan, number, &wanted, &weight, &bias);
+        build_fold(plan, number, wanted, &weight, &bias);
     else
-        weight = cpu_parameter(plan, node->weight, &wanted, number);
+        weight = cpu_parameter(plan, node->weight, wanted, number);
     if (!own->norm && node->bias != UINT32_MAX)
-        bias = cpu_parameter(plan, node->bias, &plan->model->canonical[node->bias], number);
+        bias = cpu_parameter(plan, node->bias, plan->model->canonical[node->bias], number);
     const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
                                              {DNNL_ARG_WEIGHTS, &weight},
                                              {DNNL_ARG_DST, &own->output},
                                              {DNNL_ARG_BIAS, &bias}};
     bool has_bias = own->norm || node->bias != UINT32_MAX;
     cpu_add_primitive(plan, desc, number, arguments, has_bias ? 4 : 3);
-    if (node->kind == GRAPH_FULLY_CONNECTED && !plan->code) {
-        /* Those behind it see planes of one pixel. */
-        const dnnl_dims_t dims = {plan->count, node->shape.channels, 1, 1};
-        dnnl_memory_desc_t flat = own->output.desc;
-        cpu_keep(plan, dnnl_memory_desc_reshape(&own->output.desc, &flat, 4, dims), number);
-    }
+    if (node->kind == GRAPH_FULLY_CONNECTED)
+        own->output = cpu_rows_as_images(plan, &own->output, number);
 }
 
 /* ---- batch norm ---- */
@@ -150,28 +205,26 @@ static void build_norm(struct cpu_plan *plan, uint32_t number)
     const struct cpu_model *model = plan->model;
     const struct graph_node *node = &model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
-    const unsigned flags = CPU_NORM_FLAGS | (own->relu ? dnnl_fuse_norm_relu : 0u) |
-                           (plan->training ? 0u : dnnl_use_global_stats);
-    const dnnl_dims_t channels = {node->shape.channels};
-    const dnnl_memory_desc_t vector = cpu_plain(1, channels);
+    const struct cpu_layout *vector = vector_of(plan, node);
     float *running = model->statistics + model->statistic_offsets[number];
-    dnnl_batch_normalization_desc_t operation;
 
     own->source = *input_of(plan, number);
-    cpu_keep(plan,
-             dnnl_batch_normalization_forward_desc_init(
-                 &operation, forward_kind(plan), &own->source.desc, (float)node->epsilon, flags),
-             number);
+    const struct cpu_operation operation = {.kind = CPU_NORM,
+                                            .pass = forward_kind(plan),
+                                            .source = own->source.layout,
+                                            .epsilon = (float)node->epsilon,
+                                            .flags = CPU_NORM_FLAGS |
+                                                     (own->relu ? dnnl_fuse_norm_relu : 0u) |
+                                                     (plan->training ? 0u : dnnl_use_global_stats)};
     dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
     if (plan->code)
         return;
-    own->output = cpu_add_tensor(plan, &own->source.desc);
-    own->mean =
-        plan->training ? cpu_add_tensor(plan, &vector) : cpu_foreign(plan, &vector, running);
-    own->variance = plan->training ? cpu_add_tensor(plan, &vector)
-                                   : cpu_foreign(plan, &vector, running + node->shape.channels);
-    const struct cpu_tensor gamma = cpu_parameter(plan, node->gamma, &vector, number);
-    const struct cpu_tensor beta = cpu_parameter(plan, node->beta, &vector, number);
+    own->output = cpu_add_tensor(plan, own->source.layout);
+    own->mean = plan->training ? cpu_add_tensor(plan, vector) : cpu_foreign(plan, vector, running);
+    own->variance = plan->training ? cpu_add_tensor(plan, vector)
+                                   : cpu_foreign(plan, vector, running + node->shape.channels);
+    const struct cpu_tensor gamma = cpu_parameter(plan, node->gamma, vector, number);
+    const struct cpu_tensor beta = cpu_parameter(plan, node->beta, vector, number);
     struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &own->source},
                                        {DNNL_ARG_DST, &own->output},
                                        {DNNL_ARG_MEAN, &own->mean},
@@ -180,10 +233,8 @@ static void build_norm(struct cpu_plan *plan, uint32_t number)
                                        {DNNL_ARG_SHIFT, &beta},
                                        {DNNL_ARG_WORKSPACE, &own->workspace}};
     bool keeps_mask = plan->training && own->relu;
-    if (keeps_mask) {
-        const dnnl_memory_desc_t mask = cpu_query(plan, desc, dnnl_query_workspace_md);
-        own->workspace = cpu_add_tensor(plan, &mask);
-    }
+    if (keeps_mask)
+        own->workspace = cpu_add_tensor(plan, cpu_query(plan, desc, dnnl_query_workspace_md));
     cpu_add_primitive(plan, desc, number, arguments, keeps_mask ? 7 : 6);
     if (plan->training)
         cpu_add_step(plan, CPU_STATISTICS, number, own->mean.buffer, own->variance.buffer);
@@ -194,73 +245,36 @@ static void build_norm(struct cpu_plan *plan, uint32_t number)
 static void build_relu(struct cpu_plan *plan, uint32_t number)
 {
     struct cpu_node *own = &plan->nodes[number];
-    dnnl_eltwise_desc_t operation;
 
     own->source = *input_of(plan, number);
-    cpu_keep(plan,
-             dnnl_eltwise_forward_desc_init(&operation, forward_kind(plan), dnnl_eltwise_relu,
-                                            &own->source.desc, 0, 0),
-             number);
-    own->forward = cpu_describe(plan, &operation, NULL, 0, number);
-    own->output = cpu_add_tensor(plan, &own->source.desc);
+    own->forward = cpu_describe(plan,
+                                &(struct cpu_operation){.kind = CPU_ELTWISE,
+                                                        .pass = forward_kind(plan),
+                                                        .algorithm = dnnl_eltwise_relu,
+                                                        .source = own->source.layout},
+                                NULL, 0, number);
+    own->output = cpu_add_tensor(plan, own->source.layout);
     cpu_add_primitive(
         plan, own->forward, number,
         (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source}, {DNNL_ARG_DST, &own->output}},
         2);
 }
 
-static void build_pool(struct cpu_plan *plan, uint32_t number)
+/* A primitive of one input; what its backward pass will want to know lies in a workspace. */
+static void build_windowed(struct cpu_plan *plan, uint32_t number,
+                           const struct cpu_operation *operation)
 {
-    const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_window window = cpu_window(node);
-    const dnnl_memory_desc_t any = output_any(plan, node);
-    dnnl_pooling_desc_t operation;
 
     own->source = *input_of(plan, number);
-    cpu_keep(plan,
-             dnnl_pooling_forward_desc_init(&operation, forward_kind(plan), cpu_pool_kind(node),
-                                            &own->source.desc, &any, window.strides, window.sides,
-                                            window.before, window.behind),
-             number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
+    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, operation, NULL, 0, number);
     if (plan->code)
         return;
-    const dnnl_memory_desc_t target = cpu_query(plan, desc, dnnl_query_dst_md);
-    own->output = cpu_add_tensor(plan, &target);
-    bool keeps_place = plan->training && node->kind == GRAPH_MAX_POOL;
-    if (keeps_place) {
-        const dnnl_memory_desc_t place = cpu_query(plan, desc, dnnl_query_workspace_md);
-        own->workspace = cpu_add_tensor(plan, &place);
-    }
-    cpu_add_primitive(plan, desc, number,
-                      (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
-                                                    {DNNL_ARG_DST, &own->output},
-                                                    {DNNL_ARG_WORKSPACE, &own->workspace}},
-                      keeps_place ? 3 : 2);
-}
-
-static void build_lrn(struct cpu_plan *plan, uint32_t number)
-{
-    const struct graph_node *node = &plan->model->graph->nodes[number];
-    struct cpu_node *own = &plan->nodes[number];
-    dnnl_lrn_desc_t operation;
-
-    own->source = *input_of(plan, number);
-    cpu_keep(plan,
-             dnnl_lrn_forward_desc_init(&operation, forward_kind(plan), dnnl_lrn_across_channels,
-                                        &own->source.desc, node->window.height,
-                                        (float)node->lrn_alpha, (float)node->lrn_beta,
-                                        (float)node->lrn_k),
-             number);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, &operation, NULL, 0, number);
-    if (plan->code)
-        return;
-    own->output = cpu_add_tensor(plan, &own->source.desc);
-    const dnnl_memory_desc_t kept = cpu_query(plan, desc, dnnl_query_workspace_md);
-    bool keeps = plan->training && dnnl_memory_desc_get_size(&kept) > 0;
+    const struct cpu_layout *kept = cpu_query(plan, desc, dnnl_query_workspace_md);
+    bool keeps = plan->training && kept->bytes > 0;
+    own->output = cpu_add_tensor(plan, cpu_query(plan, desc, dnnl_query_dst_md));
     if (keeps)
-        own->workspace = cpu_add_tensor(plan, &kept);
+        own->workspace = cpu_add_tensor(plan, kept);
     cpu_add_primitive(plan, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
                                                     {DNNL_ARG_DST, &own->output},
@@ -268,21 +282,39 @@ static void build_lrn(struct cpu_plan *plan, uint32_t number)
                       keeps ? 3 : 2);
 }
 
+static void build_pool(struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_node *node = &plan->model->graph->nodes[number];
+
+    build_windowed(plan, number,
+                   &(struct cpu_operation){.kind = CPU_POOL,
+                                           .pass = forward_kind(plan),
+                                           .algorithm = cpu_pool_kind(node),
+                                           .source = input_of(plan, number)->layout,
+                                           .target = output_any(plan, number),
+                                           .window = cpu_window(node)});
+}
+
+static void build_lrn(struct cpu_plan *plan, uint32_t number)
+{
+    const struct cpu_operation operation = cpu_lrn(
+        &plan->model->graph->nodes[number], forward_kind(plan), input_of(plan, number)->layout);
+
+    build_windowed(plan, number, &operation);
+}
+
 static void build_add(struct cpu_plan *plan, uint32_t number)
 {
     const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
     const struct cpu_tensor *other = &plan->nodes[node->inputs[1]].output;
-    dnnl_binary_desc_t operation;
 
     own->source = *input_of(plan, number);
-    const struct cpu_tensor second = cpu_convert(plan, other, &own->source.desc, number);
-    cpu_keep(plan,
-             dnnl_binary_desc_init(&operation, dnnl_binary_add, &own->source.desc,
-                                   &own->source.desc, &own->source.desc),
-             number);
-    own->forward = cpu_describe(plan, &operation, NULL, own->relu, number);
-    own->output = cpu_add_tensor(plan, &own->source.desc);
+    const struct cpu_tensor second = cpu_convert(plan, other, own->source.layout, number);
+    own->forward =
+        cpu_describe(plan, &(struct cpu_operation){.kind = CPU_ADD, .source = own->source.layout},
+                     NULL, own->relu, number);
+    own->output = cpu_add_tensor(plan, own->source.layout);
     cpu_add_primitive(plan, own->forward, number,
                       (const struct cpu_argument[]){{DNNL_ARG_SRC_0, &own->source},
                                                     {DNNL_ARG_SRC_1, &second},
@@ -294,23 +326,22 @@ static void build_concat(struct cpu_plan *plan, uint32_t number)
 {
     const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
-    dnnl_memory_desc_t sources[GRAPH_INPUTS_MAX];
+    const struct cpu_layout *sources[GRAPH_INPUTS_MAX];
     struct cpu_argument arguments[GRAPH_INPUTS_MAX + 1];
 
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct cpu_tensor *input = &plan->nodes[node->inputs[i]].output;
-        sources[i] = input->desc;
+        sources[i] = input->layout;
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + (int)i, input};
     }
     if (plan->code)
         return;
-    const dnnl_memory_desc_t any = output_any(plan, node);
     cpu_keep(plan,
-             dnnl_concat_primitive_desc_create(&own->forward, &any, (int)node->input_count, 1,
-                                               sources, plan->attributes, plan->model->engine),
+             cpu_dnnl_describe_concat(&plan->model->dnnl, output_any(plan, number),
+                                      (int)node->input_count, sources, plan->attributes,
+                                      &own->forward),
              number);
-    const dnnl_memory_desc_t target = cpu_query(plan, own->forward, dnnl_query_dst_md);
-    own->output = cpu_add_tensor(plan, &target);
+    own->output = cpu_add_tensor(plan, cpu_query(plan, own->forward, dnnl_query_dst_md));
     arguments[node->input_count] = (struct cpu_argument){DNNL_ARG_DST, &own->output};
     cpu_add_primitive(plan, own->forward, number, arguments, (int)node->input_count + 1);
 }
@@ -325,9 +356,9 @@ static void build_dropout(struct cpu_plan *plan, uint32_t number)
         own->output = *input;
         return;
     }
-    const dnnl_memory_desc_t plain = cpu_plain(input->desc.ndims, input->desc.dims);
-    own->source = cpu_convert(plan, input, &plain, number);
-    own->output = cpu_add_tensor(plan, &plain);
+    const struct cpu_layout *plain = plain_images(plan, number);
+    own->source = cpu_convert(plan, input, plain, number);
+    own->output = cpu_add_tensor(plan, plain);
     cpu_add_step(plan, CPU_DROPOUT, number, own->source.buffer, own->output.buffer);
 }
 
@@ -335,11 +366,7 @@ static void build_dropout(struct cpu_plan *plan, uint32_t number)
 
 static void build_input(struct cpu_plan *plan)
 {
-    const struct graph_shape *shape = &plan->model->graph->nodes[0].shape;
-    const dnnl_dims_t dims = {plan->count, shape->channels, shape->height, shape->width};
-    const dnnl_memory_desc_t plain = cpu_plain(4, dims);
-
-    plan->nodes[0].output = cpu_add_tensor(plan, &plain);
+    plan->nodes[0].output = cpu_add_tensor(plan, plain_images(plan, 0));
     cpu_add_step(plan, CPU_NORMALISE, 0, UINT32_MAX, plan->nodes[0].output.buffer);
 }
 
@@ -348,12 +375,12 @@ static void build_loss(struct cpu_plan *plan)
 {
     const uint32_t last = plan->model->graph->node_count - 1;
     struct cpu_node *own = &plan->nodes[last];
-    const dnnl_memory_desc_t plain = cpu_plain(4, own->output.desc.dims);
-    const struct cpu_tensor logits = cpu_convert(plan, &own->output, &plain, last);
+    const struct cpu_layout *plain = plain_images(plan, last);
+    const struct cpu_tensor logits = cpu_convert(plan, &own->output, plain, last);
     uint32_t target = UINT32_MAX;
 
     if (plan->training) {
-        own->gradients[own->gradient_count] = cpu_add_tensor(plan, &plain);
+        own->gradients[own->gradient_count] = cpu_add_tensor(plan, plain);
         target = own->gradients[own->gradient_count++].buffer;
     }
     cpu_add_step(plan, CPU_LOSS, last, logits.buffer, target);

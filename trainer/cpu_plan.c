@@ -193,6 +193,8 @@ static void build(struct cpu_plan *plan)
     if (plan->training)
         cpu_build_backward(plan);
     if (plan->code == 0)
+        plan->code = plan->model->dnnl.code;
+    if (plan->code == 0)
         place_buffers(plan);
 }
 
@@ -384,8 +386,8 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
 {
     switch (step->kind) {
     case CPU_PRIMITIVE:
-        return dnnl_primitive_execute(step->primitive, plan->model->stream, step->argument_count,
-                                      step->arguments)
+        return dnnl_primitive_execute(step->primitive, plan->model->dnnl.stream,
+                                      step->argument_count, step->arguments)
                    ? fail(EIO, "backend cpu: oneDNN failed to compute %s",
                           plan->model->graph->nodes[step->node].name)
                    : 0;

@@ -29,7 +29,13 @@ endif
 
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
-	trainer/cpu_dnnl.c trainer/cpu_forward.c trainer/cpu_plan.c trainer/cpu_threads.c
+	trainer/cpu_dnnl.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_plan.c \
+	trainer/cpu_threads.c
+if DNNL_IS_3
+libiobench_a_SOURCES += trainer/cpu_dnnl3.c
+else
+libiobench_a_SOURCES += trainer/cpu_dnnl2.c
+endif
 endif
 
 if HAVE_CUDA

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * oneDNN as the cpu backend sees it. The C interfaces of versions 2 and 3 differ in how a layout is
+ * held and how an operation is described; both are one thing here, and what differs lies in
+ * cpu_dnnl2.c or cpu_dnnl3.c, of which one is built. Knows no graph.
+ *
+ * Layouts are interned: equal ones are one pointer, valid until the session is closed.
+ */
+#ifndef IOBENCH_TRAINER_CPU_DNNL_H
+#define IOBENCH_TRAINER_CPU_DNNL_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if DNNL_VERSION_MAJOR < 3
+typedef const dnnl_memory_desc_t *cpu_raw_layout;
+#else
+typedef const_dnnl_memory_desc_t cpu_raw_layout;
+#endif
+
+/* Nothing depends on the shift there, yet version 2 asks for it; version 3 refuses it. */
+enum { CPU_NORM_BACKWARD_TAKES_SHIFT = DNNL_VERSION_MAJOR < 3 };
+
+/* A tensor's dimensions and where each element lies; or, to ask with, "any". FP32. */
+struct cpu_layout {
+    struct cpu_layout *next;
+    int ndims;
+    dnnl_dims_t dims;
+    uint64_t bytes;
+    cpu_raw_layout raw;
+};
+
+struct cpu_dnnl {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    struct cpu_layout *layouts;
+    int code; /* -ENOMEM: a layout could not be kept, and an empty one went out for it */
+};
+
+int cpu_dnnl_open(struct cpu_dnnl *dnnl);
+void cpu_dnnl_close(struct cpu_dnnl *dnnl);
+/* 0, or a negative errno whose reason says what oneDNN could not do. */
+int cpu_check(dnnl_status_t status, const char *what);
+
+/* ---- layouts ---- */
+
+/* Dense, in the order of its dimensions. */
+const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims);
+/* The same dimensions in whatever layout. */
+const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like);
+/* The part of a tensor that begins at the offsets; NULL when its blocks cannot be cut there. */
+const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
+                                 const dnnl_dim_t *dims, const dnnl_dim_t *offsets);
+/* The same bytes under other dimensions; NULL when that is not possible. */
+const struct cpu_layout *cpu_reshape(struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
+                                     int ndims, const dnnl_dim_t *dims);
+/* The layout a primitive wants or gives. */
+const struct cpu_layout *cpu_layout_of(struct cpu_dnnl *dnnl, dnnl_primitive_desc_t desc,
+                                       dnnl_query_t what);
+/* Mixes in where each element lies. */
+uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout);
+/* Copies between layouts, at once. */
+int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layout,
+                const float *from, const struct cpu_layout *to_layout, float *to);
+
+/* ---- operations ---- */
+
+enum cpu_operation_kind {
+    CPU_CONVOLUTION,
+    CPU_INNER_PRODUCT,
+    CPU_NORM,
+    CPU_ELTWISE,
+    CPU_POOL,
+    CPU_LRN,
+    CPU_ADD,
+};
+
+struct cpu_window {
+    dnnl_dims_t strides, sides, before, behind;
+};
+
+/* Of a backward pass the tensors are the gradients; BN, element-wise and LRN have one layout for
+ * all. */
+struct cpu_operation {
+    enum cpu_operation_kind kind;
+    dnnl_prop_kind_t pass;
+    dnnl_alg_kind_t algorithm; /* CPU_ELTWISE, CPU_POOL */
+    const struct cpu_layout *source, *target;
+    const struct cpu_layout *weight, *bias; /* CPU_CONVOLUTION, CPU_INNER_PRODUCT; bias or NULL */
+    struct cpu_window window;               /* CPU_CONVOLUTION, CPU_POOL */
+    float epsilon;                          /* CPU_NORM */
+    unsigned flags;
+    dnnl_dim_t size; /* CPU_LRN */
+    float alpha, beta, k;
+};
+
+/* What a primitive does with its result: adds what lies there before, then the ReLU. */
+enum cpu_behind { CPU_RELU = 1, CPU_SUM = 2 };
+
+dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *operation,
+                                dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
+                                dnnl_primitive_desc_t *desc);
+dnnl_status_t cpu_dnnl_describe_concat(const struct cpu_dnnl *dnnl, const struct cpu_layout *target,
+                                       int count, const struct cpu_layout *const *sources,
+                                       dnnl_primitive_attr_t attributes,
+                                       dnnl_primitive_desc_t *desc);
+/* Of tensors of one layout. */
+dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
+                                    int count, dnnl_primitive_attr_t attributes,
+                                    dnnl_primitive_desc_t *desc);
+/* behind: of enum cpu_behind. */
+dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind);
+
+/* ---- for cpu_dnnl.c alone: oneDNN's own layouts, which whoever makes one destroys ---- */
+
+enum { CPU_INPUTS_MAX = 10 };
+
+dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
+                             dnnl_format_tag_t tag);
+dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl_dim_t *dims,
+                           const dnnl_dim_t *offsets);
+dnnl_status_t cpu_raw_reshape(cpu_raw_layout *raw, cpu_raw_layout from, int ndims,
+                              const dnnl_dim_t *dims);
+dnnl_status_t cpu_raw_copy(cpu_raw_layout *raw, cpu_raw_layout from);
+void cpu_raw_destroy(cpu_raw_layout raw);
+int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims);
+
+#endif
