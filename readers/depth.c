@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/depth.h"
 
-/* A window is long enough for the slowest disk to answer some, and short enough that the climb
- * takes a second or two. */
+/* A window is long enough for the slowest disk to answer some, and short enough that all of it
+ * takes two or three seconds. */
 static const uint64_t WINDOW_NS = 40000000;
-enum { WINDOW_ROUNDS = 4 }; /* a window holds at least so many times the depth of completions */
-enum { REFINEMENTS = 2 };   /* halvings of the last doubling */
-#define STILL_GROWS 1.03
+enum {
+    WINDOW_ROUNDS = 4, /* a window holds at least so many times the depth of completions */
+    PAIRS_MOST = 15,
+    LEAD = 3,         /* pairs that one must have won more than the other */
+    IN_VAIN_MOST = 2, /* one doubling without growth may be a plateau */
+};
 
 void depth_start(struct depth *depth, uint32_t most)
 {
-    *depth = (struct depth){.now = 1, .most = most};
+    *depth = (struct depth){.now = 1, .most = most, .knee = 1, .above = most > 1 ? 2 : 1};
+    depth->is_found = most == 1;
 }
 
 void depth_fix(struct depth *depth)
@@ -19,89 +23,49 @@ void depth_fix(struct depth *depth)
     depth->is_found = true;
 }
 
-static void begin_step(struct depth *depth, uint32_t now)
+static void change_depth(struct depth *depth, uint32_t now)
 {
     depth->settling = depth->now;
     depth->now = now;
-    depth->window_count = 0;
-    depth->running = false;
 }
 
-static double best_of(const struct depth *depth, uint32_t count)
+/* Below, above, above, below, and so on: a drift favours each in turn. */
+static bool is_above(uint32_t window)
 {
-    double best = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (depth->steps[i].bytes_per_s > best)
-            best = depth->steps[i].bytes_per_s;
-    return best;
+    return (window + 1) / 2 % 2;
 }
 
-/* The least depth that gives nearly the best, and the largest below it that was tried. */
-static void find_knee(struct depth *depth, uint32_t *below)
+static void end_turns(struct depth *depth, bool grows)
 {
-    depth->best_bytes_per_s = best_of(depth, depth->step_count);
-    depth->knee = UINT32_MAX;
-    *below = 0;
-    for (uint32_t i = 0; i < depth->step_count; i++) {
-        const struct depth_step *step = &depth->steps[i];
-        if (step->bytes_per_s >= DEPTH_KNEE_SHARE * depth->best_bytes_per_s &&
-            step->depth < depth->knee) {
-            depth->knee = step->depth;
-            depth->knee_bytes_per_s = step->bytes_per_s;
-        }
+    const double *sum = depth->sum;
+    uint32_t pairs = depth->window / 2;
+
+    depth->knee_bytes_per_s = sum[grows] / pairs;
+    depth->best_bytes_per_s = (sum[0] > sum[1] ? sum[0] : sum[1]) / pairs;
+    if (grows)
+        depth->knee = depth->above;
+    depth->in_vain = grows ? 0 : depth->in_vain + 1;
+    depth->is_found = depth->above == depth->most || depth->in_vain == IN_VAIN_MOST;
+    depth->above = depth->above > depth->most / 2 ? depth->most : depth->above * 2;
+    depth->window = depth->wins = 0;
+    depth->sum[0] = depth->sum[1] = 0;
+}
+
+static void end_window(struct depth *depth, double bytes_per_s)
+{
+    bool above = is_above(depth->window);
+
+    depth->pair[above] = bytes_per_s;
+    depth->sum[above] += bytes_per_s;
+    if (++depth->window % 2 == 0) {
+        depth->wins += depth->pair[0] < DEPTH_KNEE_SHARE * depth->pair[1];
+        uint32_t pairs = depth->window / 2, losses = pairs - depth->wins;
+        if (depth->wins >= losses + LEAD || losses >= depth->wins + LEAD || pairs == PAIRS_MOST)
+            end_turns(depth, depth->wins > losses);
     }
-    for (uint32_t i = 0; i < depth->step_count; i++)
-        if (depth->steps[i].depth < depth->knee && depth->steps[i].depth > *below)
-            *below = depth->steps[i].depth;
-}
-
-/* Two doublings without growth end the climb: one alone may be noise. */
-static bool climb_is_over(const struct depth *depth)
-{
-    uint32_t count = depth->step_count;
-
-    if (depth->now >= depth->most)
-        return true;
-    return count >= 3 && best_of(depth, count) < STILL_GROWS * best_of(depth, count - 2);
-}
-
-static void end_step(struct depth *depth, double bytes_per_s)
-{
-    uint32_t below;
-
-    depth->steps[depth->step_count++] =
-        (struct depth_step){.depth = depth->now, .bytes_per_s = bytes_per_s};
-    if (depth->refined == 0 && !climb_is_over(depth)) {
-        begin_step(depth, depth->now > depth->most / 2 ? depth->most : depth->now * 2);
-        return;
-    }
-    find_knee(depth, &below);
-    uint32_t middle = below + (depth->knee - below) / 2;
-    if (depth->refined++ < REFINEMENTS && middle > below) {
-        begin_step(depth, middle);
-        return;
-    }
-    begin_step(depth, depth->knee);
-    depth->is_found = true;
-}
-
-static double median_of_three(const double *v)
-{
-    double low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
-
-    return v[2] < low ? low : v[2] > high ? high : v[2];
-}
-
-static void end_window(struct depth *depth, uint64_t now_ns)
-{
-    double seconds = (double)(now_ns - depth->window_start_ns) * 1e-9;
-
-    depth->windows[depth->window_count++] = (double)depth->window_bytes / seconds;
-    depth->window_start_ns = now_ns;
-    depth->window_bytes = depth->window_requests = 0;
-    if (depth->window_count == DEPTH_WINDOWS)
-        end_step(depth, median_of_three(depth->windows));
+    uint32_t next = is_above(depth->window) && !depth->is_found ? depth->above : depth->knee;
+    if (next != depth->now)
+        change_depth(depth, next);
 }
 
 void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool full, uint64_t now_ns)
@@ -126,7 +90,9 @@ void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool ful
     }
     depth->window_bytes += bytes;
     depth->window_requests += requests;
-    if (now_ns - depth->window_start_ns >= WINDOW_NS &&
-        depth->window_requests >= (uint64_t)WINDOW_ROUNDS * depth->now)
-        end_window(depth, now_ns);
+    uint64_t window_ns = now_ns - depth->window_start_ns;
+    if (window_ns >= WINDOW_NS && depth->window_requests >= (uint64_t)WINDOW_ROUNDS * depth->now) {
+        depth->running = false;
+        end_window(depth, (double)depth->window_bytes / ((double)window_ns * 1e-9));
+    }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * depth: finds how many reads a storage wants in flight. It climbs by doubling until throughput
- * stops growing, then settles on the knee: the least depth that gives DEPTH_KNEE_SHARE of the
- * best. It knows neither readers nor clocks: it is fed with what was read and when.
+ * depth: finds how many reads a storage wants in flight, its knee. It climbs by doubling while that
+ * brings more than 1 - DEPTH_KNEE_SHARE. A storage that others use, or that is a virtual machine's,
+ * drifts by more than that; so two depths take turns, and what counts is which one wins, pair by
+ * pair. It knows neither readers nor clocks: it is fed with what was read and when.
  *
  * Only time in which the storage was the limit counts: while fewer reads are in flight than it
  * asked for, because memory or the consumer stops the loader, it measures nothing and stays where
@@ -16,23 +17,17 @@
 
 #define DEPTH_KNEE_SHARE 0.97
 
-enum { DEPTH_STEPS = 32, DEPTH_WINDOWS = 3 };
-
 struct depth {
     uint32_t now;  /* what to keep in flight */
     bool is_found; /* now is the knee */
     uint32_t knee;
-    double knee_bytes_per_s, best_bytes_per_s; /* as measured while climbing */
+    double knee_bytes_per_s, best_bytes_per_s; /* as measured in the last turns */
     /* private */
     uint32_t most;
-    uint32_t step_count;
-    struct depth_step {
-        uint32_t depth;
-        double bytes_per_s;
-    } steps[DEPTH_STEPS]; /* in the order they were tried */
-    uint32_t refined;
-    uint32_t window_count;
-    double windows[DEPTH_WINDOWS]; /* of this step; the median counts */
+    uint32_t above;         /* takes turns with the knee that is known so far */
+    uint32_t window, wins;  /* since the turns began; pairs that the depth above has won */
+    double pair[2], sum[2]; /* bytes/s of the knee and the depth above: this pair's, of all */
+    uint32_t in_vain;       /* doublings without growth */
     bool running;
     uint32_t settling; /* completions that still belong to the depth before */
     uint64_t window_start_ns, window_bytes, window_requests;

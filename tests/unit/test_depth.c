@@ -5,6 +5,8 @@
 #include "base/random.h"
 #include "readers/depth.h"
 
+#include <math.h>
+
 enum { REQUEST_BYTES = 128 * 1024 };
 
 /* ways reads at one time, each takes latency_ns; past thrash reads in flight it gets slower. */
@@ -14,6 +16,8 @@ struct storage {
     double noise; /* of the throughput of a burst, as a share */
     uint32_t thrash;
     uint32_t consumer; /* so many can be in flight before memory is out; 0: any */
+    double drift;      /* of the throughput over seconds, as a share */
+    uint64_t seed;
 };
 
 static double bytes_per_s(const struct storage *storage, uint32_t in_flight)
@@ -26,7 +30,7 @@ static double bytes_per_s(const struct storage *storage, uint32_t in_flight)
 
 static struct depth run(const struct storage *storage, uint32_t most, double seconds)
 {
-    struct random random = random_start(storage->ways);
+    struct random random = random_start(storage->ways + storage->seed);
     struct depth depth;
     double now_ns = 1;
 
@@ -35,8 +39,9 @@ static struct depth run(const struct storage *storage, uint32_t most, double sec
         bool full = !storage->consumer || depth.now <= storage->consumer;
         uint32_t in_flight = full ? depth.now : storage->consumer;
         uint32_t group = 1 + (uint32_t)random_below(&random, in_flight);
-        double rate =
-            bytes_per_s(storage, in_flight) * (1 + storage->noise * random_normal(&random));
+        double rate = bytes_per_s(storage, in_flight) *
+                      (1 + storage->noise * random_normal(&random)) *
+                      (1 + storage->drift * sin(now_ns * 1e-9 * 3 + (double)storage->seed));
         now_ns += group * (double)REQUEST_BYTES / rate * 1e9;
         depth_feed(&depth, group, (uint64_t)group * REQUEST_BYTES, full, (uint64_t)now_ns);
     }
@@ -90,6 +95,22 @@ static void the_limit_of_the_reader_holds(void **unused)
     }
 }
 
+/* By half up and down within two seconds. */
+static void a_storage_that_drifts_has_its_knee_all_the_same(void **unused)
+{
+    uint32_t right = 0;
+
+    (void)unused;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct storage storage = {
+            .ways = 16, .latency_ns = 1000000, .noise = 0.1, .drift = 0.5, .seed = seed};
+        struct depth depth = run(&storage, 256, 60);
+        assert_true(depth.is_found);
+        right += depth.knee == 16;
+    }
+    assert_in_range(right, 90, 100);
+}
+
 static void a_slow_consumer_says_nothing_of_the_storage(void **unused)
 {
     struct storage storage = {.ways = 64, .latency_ns = 100000, .consumer = 8};
@@ -107,6 +128,7 @@ int main(void)
         cmocka_unit_test(slow_and_fast_storage_take_as_long_as_they_must),
         cmocka_unit_test(a_depth_that_hurts_is_not_chosen),
         cmocka_unit_test(the_limit_of_the_reader_holds),
+        cmocka_unit_test(a_storage_that_drifts_has_its_knee_all_the_same),
         cmocka_unit_test(a_slow_consumer_says_nothing_of_the_storage),
     };
 
