@@ -53,6 +53,8 @@ struct catalog {
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into and records lie in, else NULL */
     size_t mapping_bytes;
+    struct catalog *next_kept; /* private: likewise is_kept */
+    bool is_kept;
 };
 
 /* What an indexer met that is not as it should be. Return 0 to go on (verify), else a negative
@@ -82,6 +84,9 @@ int catalog_append(struct catalog *catalog, struct catalog *part);
 /* Totals, last checks (no record: -ENODATA). After it the catalog is immutable. */
 int catalog_seal(struct catalog *catalog);
 void catalog_destroy(struct catalog *catalog); /* NULL is fine */
+/* A thread that hangs in the kernel had to be left behind and may look into it: to destroy it shall
+ * free nothing. From any thread, while the catalog lives. */
+void catalog_keep(const struct catalog *catalog);
 
 /* ---- use ---- */
 static inline const struct extent *catalog_extent(const struct catalog *catalog, uint64_t record)

@@ -19,8 +19,7 @@
 
 struct handle {
     uint32_t shard;
-    /* Copies from the catalog, which may be gone when an open() that was given up returns. */
-    const char *path;
+    const char *path; /* this and the next three: as the catalog has it */
     uint64_t bytes;
     int64_t mtime_ns;
     uint32_t shard_flags; /* enum shard_flags */

@@ -15,7 +15,6 @@
 #include "readers/pool.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,13 +64,12 @@ static void forget_stream(void *unused, struct handle *handle)
 static int prepare_stream(struct handle *handle, uint64_t offset)
 {
     struct store_status now;
-    char path[PATH_MAX];
+    const char *path = handle->path;
     int code = 0;
 
     if (handle->remote && inflate_stream_offset(handle->remote) <= offset)
         return 0;
     enum inflate_wrapper wrapper = handle->shard_flags & SHARD_GZIP ? INFLATE_GZIP : INFLATE_ZLIB;
-    snprintf(path, sizeof path, "%s", handle->path); /* should opening outlive the catalog */
     if (store_stat(path, &now) || now.bytes != handle->bytes || now.mtime_ns != handle->mtime_ns)
         return -ESTALE;
     if (handle->remote)

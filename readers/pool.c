@@ -171,6 +171,7 @@ static void leave_behind(struct pool *pool)
     pool->left_behind = left_behind;
     left_behind = pool;
     pthread_mutex_unlock(&lock);
+    catalog_keep(pool->handles.catalog);
 }
 
 void pool_destroy(struct pool *pool)

@@ -107,7 +107,6 @@ void run_close(struct run *run)
     if (run->reader.held) {
         assert_true(held_count < sizeof held / sizeof *held);
         held[held_count++] = run->requests;
-        set.is_held = true;
         return;
     }
     munmap(run->region.iov_base, run->region.iov_len);

@@ -12,7 +12,6 @@ struct reader_set {
     char folder[64];
     struct catalog *catalog;
     uint8_t *content[SET_SHARDS];
-    bool is_held; /* by a thread that a reader had to leave behind */
 };
 extern struct reader_set set;
 extern const uint32_t set_sizes[SET_SHARDS]; /* the last one is empty; none ends on a page */
