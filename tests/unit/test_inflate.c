@@ -292,12 +292,34 @@ static void a_changed_file_is_noticed(void **unused)
     bench_close(&bench);
 }
 
+/* What was read ahead is still there; then the stream ends too early. */
+static void a_file_cut_short_while_open(void **unused)
+{
+    struct bench bench;
+    struct read_request *done;
+
+    (void)unused;
+    bench_open(&bench, "inflate");
+    assert_int_equal(submit_one(&bench, 3, 0), 0);
+    drain(&bench);
+    assert_int_equal(truncate(folder_path("3"), 100), 0);
+    assert_int_equal(submit_one(&bench, 3, STREAM_BYTES - EXTENT_BYTES), 0);
+    assert_int_equal(reader_reap(&bench.reader, &done, 1, UINT64_C(5000000000)), 1);
+    assert_int_equal(done->result, -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "the compressed data is damaged"));
+    bench_close(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_step_gives_the_stream), cmocka_unit_test(members_are_joined),
-        cmocka_unit_test(damage_is_found),           cmocka_unit_test(shards_advance_side_by_side),
-        cmocka_unit_test(going_back_is_refused),     cmocka_unit_test(a_changed_file_is_noticed),
+        cmocka_unit_test(any_step_gives_the_stream),
+        cmocka_unit_test(members_are_joined),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(shards_advance_side_by_side),
+        cmocka_unit_test(going_back_is_refused),
+        cmocka_unit_test(a_changed_file_is_noticed),
+        cmocka_unit_test(a_file_cut_short_while_open),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -135,6 +135,37 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
     free(text);
 }
 
+/* The map shows the old file for ever; within a second somebody says so. */
+static void a_file_replaced_meanwhile_is_told(void **unused)
+{
+    size_t count;
+    char *text = copy_golden("deep/data.mdb", &count);
+    struct catalog *catalog = index_copy();
+    const struct reader_site site = site_of(catalog);
+    const struct extent *first = catalog_extent(catalog, 0);
+    struct read_request request = {
+        .offset = first->offset, .bytes = first->bytes, .needed = first->bytes};
+    struct read_request *done;
+    struct reader reader;
+
+    (void)unused;
+    assert_int_equal(reader_open(&reader, &lmdb_reader, &site), 0);
+    assert_int_equal(reader_submit(&reader, &request), 0);
+    assert_int_equal(reader_reap(&reader, &done, 1, ANSWER_NS), 1);
+    assert_true(request.result > 0);
+    reader_release(&reader, &request);
+    folder_write("other.mdb", text, count);
+    assert_int_equal(rename(folder_path("other.mdb"), folder_path("data.mdb")), 0);
+    usleep(1100000);
+    assert_int_equal(reader_submit(&reader, &request), 0);
+    assert_int_equal(reader_reap(&reader, &done, 1, ANSWER_NS), 1);
+    assert_int_equal(request.result, -ESTALE);
+    assert_non_null(strstr(fail_reason(), "data.mdb"));
+    reader_close(&reader);
+    catalog_destroy(catalog);
+    free(text);
+}
+
 static void other_formats_are_refused(void **unused)
 {
     struct catalog *catalog = catalog_create("somewhere", "files");
@@ -154,6 +185,7 @@ int main(void)
         cmocka_unit_test(every_value_is_lent),
         cmocka_unit_test(a_changed_file_is_not_opened),
         cmocka_unit_test(a_file_cut_short_meanwhile_is_told),
+        cmocka_unit_test(a_file_replaced_meanwhile_is_told),
         cmocka_unit_test(other_formats_are_refused),
     };
 
