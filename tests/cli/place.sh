@@ -14,6 +14,10 @@ lower_half() {
     sed -n 's/.*"digest": "[0-9a-f]\{17\}\([0-9a-f]\{15\}\)".*/\1/p' "$1"
 }
 
+requested() { # bytes that storage was asked for
+    sed -n 's/.*"request_bytes": \([0-9]*\).*/\1/p' "$1" | head -n 1
+}
+
 # ---- every shuffle goes on where it stopped: the first part and the rest are the whole ----
 for shuffle in none epoch buffer:16 corgipile py1e; do
     run 0 --shuffle $shuffle --decode checksum --digest --json whole.json
@@ -23,6 +27,9 @@ for shuffle in none epoch buffer:16 corgipile py1e; do
     [ $((0x$(lower_half first.json) ^ 0x$(lower_half rest.json))) = $((0x$(lower_half whole.json))) ] ||
         die "$shuffle: the two parts are not the whole"
     expect 0 grep -c '"samples": 20,' rest.json
+    # A third of the samples is left; what was before is not read.
+    [ $((2 * $(requested rest.json))) -le "$(requested whole.json)" ] ||
+        die "$shuffle: the rest asked for $(requested rest.json) of $(requested whole.json) bytes"
 done
 run 0 --resume-at 3:0 --epochs 2
 run 2 --resume-at 0:7
