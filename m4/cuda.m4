@@ -1,7 +1,8 @@
 dnl SPDX-License-Identifier: Apache-2.0
 dnl IOBENCH_CUDA: --with-cuda=auto|yes|no|FOLDER, --with-cuda-archs="80 90". Looks for nvcc, a C++
 dnl compiler for it, the static CUDA runtime and cuDNN 9, whose headers and libraries lie in the
-dnl toolkit or where the compiler looks. Substitutes NVCC, NVCC_ARCHS, CUDA_CPPFLAGS, CUDA_LIBS.
+dnl toolkit or where the compiler looks. Then NCCL, with --with-nccl=auto|yes|no.
+dnl Substitutes NVCC, NVCC_ARCHS, CUDA_CPPFLAGS, CUDA_LIBS, NCCL_LIBS.
 dnl The program itself links none of it: they are for the module iobench-cuda.so.
 AC_DEFUN([IOBENCH_CUDA], [
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=auto|yes|no|FOLDER],
@@ -56,4 +57,26 @@ AC_DEFUN([IOBENCH_CUDA], [
   AC_SUBST([CUDA_LIBS])
   IOBENCH_OPTIONAL_FOUND([cuda], [CUDA], [the CUDA toolkit 12.8 or later and cuDNN 9],
     [training on NVIDIA GPUs])
+
+  dnl NCCL lies where cuDNN does; MPI brings its ranks together.
+  AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl=auto|yes|no],
+    [gradients between GPUs by NCCL])], [], [with_nccl=auto])
+  have_nccl=no
+  AS_IF([test "x$with_nccl" != xno && test "x$have_cuda$have_mpi" = xyesyes], [
+    NCCL_LIBS="-L$cuda_folder -l:libnccl.so.2 -l:libcudart_static.a -lstdc++ -lrt -ldl -lpthread"
+    CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
+    LIBS="$NCCL_LIBS $LIBS"
+    AC_MSG_CHECKING([for NCCL 2.19 or later])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <nccl.h>
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 0)
+#error no ncclCommRegister
+#endif]], [[int version; return (int)ncclGetVersion(&version);]])], [have_nccl=yes])
+    AC_MSG_RESULT([$have_nccl])
+    CPPFLAGS=$saved_CPPFLAGS
+    LIBS=$saved_LIBS])
+  AS_IF([test "x$with_nccl$have_nccl" = xyesno],
+    [AC_MSG_ERROR([--with-nccl was asked for but it, CUDA or MPI was not found])])
+  AC_SUBST([NCCL_LIBS])
+  IOBENCH_OPTIONAL_FOUND([nccl], [NCCL], [NCCL 2.19 or later beside CUDA and MPI],
+    [gradients between GPUs])
 ])

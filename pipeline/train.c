@@ -283,16 +283,17 @@ static int open_training(struct course *course)
                                        .threads = job->threads,
                                        .learns = true,
                                        .exchange = ranks > 1 ? job->exchange : NULL,
+                                       .silence_ns = job->silence_ns,
                                        .recipe = result->recipe};
     int code = training_open(&course->training, &site);
     if (code)
         return code;
     struct backend_memory memory;
     backend_memory(&course->training.backend, &memory);
-    if (memory.on_device && ranks > 1)
-        return fail(ENOTSUP, "backend %s: no exchange reaches gradients on a device: use one rank",
-                    course->training.choice.plugin->name);
     const struct exchange_site where = {.gradients = memory.gradients,
+                                        .on_device = memory.on_device,
+                                        .device = memory.device,
+                                        .stream = memory.stream,
                                         .floats = course->training.graph->parameter_floats,
                                         .layout = memory.layout,
                                         .buckets = job->buckets,
@@ -390,6 +391,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     result->result.timeline = recorder_finish(course.recorder);
     feed_close(&course.evaluate);
     feed_close(&course.learn);
+    exchange_leave(job->exchange, code != 0);
     training_close(&course.training);
     free(course.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;

@@ -16,14 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct backend_site {
-    const struct graph *graph;
-    uint32_t batch_size;
-    bool training;    /* false: forward only, BN by running statistics, dropout off */
-    uint64_t seed;    /* of dropout */
-    uint32_t threads; /* 0: all CPUs */
-};
-
 struct backend_batch {
     const uint8_t *rows;   /* count x height x width x 3, RGB; normalised by the backend */
     const int32_t *labels; /* -1: no label, no gradient */
@@ -31,15 +23,41 @@ struct backend_batch {
     uint64_t step;
 };
 
+/* What a device's own clock says of a step; all 0 where there is none. */
+struct backend_times {
+    uint64_t upload_ns, compute_ns;
+    uint64_t exchange_ns; /* that enqueue() started and compute did not hide */
+    uint64_t update_ns;   /* of the step before */
+};
+
 struct backend_loss {
     double loss;      /* mean cross-entropy over labelled rows */
     uint32_t correct; /* top-1 */
     uint32_t correct_top5;
     uint32_t counted; /* labelled rows */
+    struct backend_times times;
 };
 
 /* The gradients of arena floats [0, done) are final; called in rising order during step(). */
 typedef int (*backend_gradients_ready)(void *context, uint64_t done);
+
+struct backend_site {
+    const struct graph *graph;
+    uint32_t batch_size;
+    bool training;       /* false: forward only, BN by running statistics, dropout off */
+    uint64_t seed;       /* of dropout */
+    uint32_t threads;    /* 0: all CPUs */
+    uint32_t local_rank; /* of the ranks on this host: each takes a device of its own */
+    /* Somebody else adds the gradients up in memory of the host: backends on a device keep a copy
+     * there, current from step() until update(), which takes it back. */
+    bool gradients_on_host;
+    /* Or on the device: backends on a device call this while they put a step on their stream, and
+     * only once for steps that they replay. What it starts must be ordered by that stream. */
+    backend_gradients_ready enqueue;
+    void *enqueue_context;
+    uint64_t
+        silence_ns; /* a device that takes longer for a step waits for a silent rank; 0: never */
+};
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };
 
@@ -53,7 +71,9 @@ struct backend_update {
 struct backend_memory {
     float *parameters, *gradients, *momenta, *statistics;
     uint64_t workspace_bytes, activation_bytes;
-    bool on_device;  /* the arenas are no memory of the host */
+    bool on_device;  /* the arenas are no memory of the host... */
+    uint32_t device; /* ...but of this one, */
+    void *stream;    /* and this orders what is done with them */
     uint64_t layout; /* arenas may be added up where this is equal; 0: the canonical layout */
 };
 

@@ -42,6 +42,12 @@ int exchange_open(struct exchange *exchange, const struct exchange_site *site)
     return exchange->ops->open(exchange->state, site);
 }
 
+void exchange_leave(struct exchange *exchange, bool failed)
+{
+    if (exchange->state && exchange->ops->leave)
+        exchange->ops->leave(exchange->state, failed);
+}
+
 void exchange_close(struct exchange *exchange, bool failed)
 {
     if (exchange->state)

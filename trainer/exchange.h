@@ -22,6 +22,9 @@ struct exchange_place {
 
 struct exchange_site {
     float *gradients;
+    bool on_device; /* the gradients lie on this device, ready in the order of this stream */
+    uint32_t device;
+    void *stream;
     uint64_t floats;
     uint64_t layout; /* struct backend_memory */
     uint32_t buckets;
@@ -30,10 +33,14 @@ struct exchange_site {
 
 struct exchange_ops {
     struct plugin plugin;
+    /* It adds up on devices: ready() puts work on streams, where a replayed step takes it along;
+     * all of it is done in the stream's order when the last gradients' ready() returns. */
+    bool on_stream;
     /* Join the other ranks. Waits for them. */
     int (*join)(void *state, struct exchange_place *place);
     /* Everybody knows its gradients: called once, by all ranks. */
     int (*open)(void *state, const struct exchange_site *site);
+    void (*leave)(void *state, bool failed); /* the gradients go away; NULL: no matter */
     void (*close)(void *state, bool failed); /* of the whole; also after a failed join */
     /* Gradients [0, done) of this step are final. */
     int (*ready)(void *state, uint64_t done);
@@ -57,6 +64,8 @@ struct exchange {
  * 0 or a negative errno; call exchange_close() in either case. */
 int exchange_join(struct exchange *exchange, const char *text);
 int exchange_open(struct exchange *exchange, const struct exchange_site *site);
+/* Before the gradients go away: nothing but sum, gather and close is called afterwards. */
+void exchange_leave(struct exchange *exchange, bool failed);
 /* failed: this rank cannot go on; the others are told. */
 void exchange_close(struct exchange *exchange, bool failed);
 int exchange_ready(struct exchange *exchange, uint64_t done);

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "trainer/buckets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -25,8 +27,8 @@ struct mpi_state {
     MPI_Comm ranks;
     struct exchange_place place;
     struct exchange_site site;
+    struct buckets buckets;
     MPI_Request *requests; /* one a bucket */
-    uint32_t started;      /* buckets of this step */
 };
 
 /* MPI's codes as ours. */
@@ -104,15 +106,15 @@ static int mpi_open(void *state, const struct exchange_site *site)
     struct mpi_state *mpi = state;
 
     mpi->site = *site;
-    if (mpi->site.buckets > site->floats)
-        mpi->site.buckets = (uint32_t)site->floats;
-    if (site->floats / mpi->site.buckets >= INT_MAX)
+    assert(!site->on_device || mpi->place.ranks == 1);
+    mpi->buckets = buckets_of(site->floats, site->buckets);
+    if (site->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
         return fail(EINVAL, "exchange mpi: use more --buckets: one holds at most %d floats",
                     INT_MAX);
-    mpi->requests = memory_array(mpi->site.buckets, sizeof *mpi->requests);
+    mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
     if (!mpi->requests)
         return -ENOMEM;
-    for (uint32_t i = 0; i < mpi->site.buckets; i++)
+    for (uint32_t i = 0; i < mpi->buckets.count; i++)
         mpi->requests[i] = MPI_REQUEST_NULL;
     return check_layouts(mpi);
 }
@@ -130,30 +132,21 @@ static void mpi_close(void *state, bool failed)
     MPI_Finalize();
 }
 
-/* Where bucket number i begins; i == buckets: the end. */
-static uint64_t bucket_start(const struct mpi_state *mpi, uint32_t i)
-{
-    return mpi->site.floats / mpi->site.buckets * i +
-           (i == mpi->site.buckets ? mpi->site.floats % mpi->site.buckets : 0);
-}
-
 static int mpi_ready(void *state, uint64_t done)
 {
     struct mpi_state *mpi = state;
+    uint64_t start, count;
     int code = 0, moved;
 
-    while (code == 0 && mpi->started < mpi->site.buckets &&
-           bucket_start(mpi, mpi->started + 1) <= done) {
-        uint64_t start = bucket_start(mpi, mpi->started);
-        uint64_t count = bucket_start(mpi, mpi->started + 1) - start;
-        code = check(MPI_Iallreduce(MPI_IN_PLACE, mpi->site.gradients + start, (int)count,
-                                    MPI_FLOAT, MPI_SUM, mpi->ranks, &mpi->requests[mpi->started]),
-                     "add up gradients");
-        mpi->started++;
-    }
-    if (code == 0 && mpi->started)
-        code = check(MPI_Testall((int)mpi->started, mpi->requests, &moved, MPI_STATUSES_IGNORE),
-                     "add up gradients");
+    while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count))
+        code =
+            check(MPI_Iallreduce(MPI_IN_PLACE, mpi->site.gradients + start, (int)count, MPI_FLOAT,
+                                 MPI_SUM, mpi->ranks, &mpi->requests[mpi->buckets.started - 1]),
+                  "add up gradients");
+    if (code == 0 && mpi->buckets.started)
+        code = check(
+            MPI_Testall((int)mpi->buckets.started, mpi->requests, &moved, MPI_STATUSES_IGNORE),
+            "add up gradients");
     return code;
 }
 
@@ -180,9 +173,9 @@ static int wait_for(struct mpi_state *mpi, uint32_t count, MPI_Request *requests
 static int mpi_finish(void *state)
 {
     struct mpi_state *mpi = state;
-    int code = wait_for(mpi, mpi->started, mpi->requests, "add up gradients");
+    int code = wait_for(mpi, mpi->buckets.started, mpi->requests, "add up gradients");
 
-    mpi->started = 0;
+    mpi->buckets.started = 0;
     return code;
 }
 

@@ -6,6 +6,9 @@ const struct plugin *const exchange_registry[] = {
 #ifdef HAVE_MPI
     &exchange_mpi.plugin,
 #endif
+#ifdef HAVE_NCCL
+    &exchange_nccl.plugin,
+#endif
     &exchange_none.plugin,
     NULL,
 };

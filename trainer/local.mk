@@ -18,7 +18,7 @@ libiobench_a_SOURCES += \
 	trainer/profile.c trainer/profile.h \
 	trainer/none.c trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \
-	trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
+	trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
 	trainer/training.c trainer/training.h
@@ -36,6 +36,17 @@ libiobench_a_SOURCES += trainer/cpu_dnnl3.c
 else
 libiobench_a_SOURCES += trainer/cpu_dnnl2.c
 endif
+endif
+
+if HAVE_NCCL
+libiobench_a_SOURCES += trainer/exchange_nccl.c
+module_PROGRAMS += iobench-nccl.so
+iobench_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
+	trainer/cuda/runtime.c trainer/cuda/runtime.h
+iobench_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+iobench_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
+iobench_nccl_so_LDFLAGS = $(SANITIZE) -shared
+iobench_nccl_so_LDADD = $(NCCL_LIBS)
 endif
 
 if HAVE_CUDA

@@ -16,6 +16,7 @@ extern const struct backend_ops backend_cuda;
 extern const struct backend_ops backend_reference;
 
 extern const struct exchange_ops exchange_mpi;
+extern const struct exchange_ops exchange_nccl;
 extern const struct exchange_ops exchange_none;
 
 #endif

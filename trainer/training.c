@@ -45,6 +45,11 @@ static int load_first_weights(struct training *training)
     return code;
 }
 
+static int pass_on(void *context, uint64_t done)
+{
+    return exchange_ready(context, done);
+}
+
 int training_open(struct training *training, const struct training_site *site)
 {
     *training = (struct training){.site = *site};
@@ -54,11 +59,18 @@ int training_open(struct training *training, const struct training_site *site)
     training->graph = site->network->build(site->side, site->classes);
     if (!training->graph)
         return -EINVAL;
-    const struct backend_site where = {.graph = training->graph,
-                                       .batch_size = site->batch_size,
-                                       .training = site->learns,
-                                       .seed = site->seed,
-                                       .threads = site->threads};
+    struct backend_site where = {.graph = training->graph,
+                                 .batch_size = site->batch_size,
+                                 .training = site->learns,
+                                 .seed = site->seed,
+                                 .threads = site->threads};
+    if (site->exchange) {
+        where.local_rank = site->exchange->place.local_rank;
+        where.silence_ns = site->silence_ns;
+        where.gradients_on_host = !site->exchange->ops->on_stream;
+        where.enqueue = site->exchange->ops->on_stream ? pass_on : NULL;
+        where.enqueue_context = site->exchange;
+    }
     code = backend_open(&training->backend, &training->choice, &where);
     return code ? code : load_first_weights(training);
 }
@@ -71,11 +83,6 @@ void training_close(struct training *training)
     plugin_release(&training->choice);
 }
 
-static int pass_on(void *context, uint64_t done)
-{
-    return exchange_ready(context, done);
-}
-
 static struct backend_batch batch_of(const struct training *training,
                                      const struct trainer_batch *batch)
 {
@@ -83,6 +90,18 @@ static struct backend_batch batch_of(const struct training *training,
                                   .labels = batch->labels,
                                   .count = batch->count,
                                   .step = training->step};
+}
+
+/* A device's clock tells apart what the host's sees as one: the whole step. */
+static void split_times(const struct backend_times *device, struct trainer_times *times)
+{
+    if (device->compute_ns == 0)
+        return;
+    times->upload_ns = device->upload_ns;
+    times->update_ns += device->update_ns;
+    times->exchange_ns += device->exchange_ns;
+    const uint64_t beside = device->upload_ns + device->exchange_ns + device->update_ns;
+    times->compute_ns -= beside < times->compute_ns ? beside : times->compute_ns;
 }
 
 int training_step(struct training *training, const struct trainer_batch *batch,
@@ -94,7 +113,7 @@ int training_step(struct training *training, const struct trainer_batch *batch,
     const uint64_t start_ns = clock_now_ns();
 
     int code = backend_step(&training->backend, &given, recipe->label_smoothing,
-                            exchange ? pass_on : NULL, exchange, loss);
+                            exchange && !exchange->ops->on_stream ? pass_on : NULL, exchange, loss);
     const uint64_t computed_ns = clock_now_ns();
     if (code == 0 && exchange)
         code = exchange_finish(exchange);
@@ -114,6 +133,7 @@ int training_step(struct training *training, const struct trainer_batch *batch,
     times->compute_ns = computed_ns - start_ns;
     times->exchange_ns = exchange ? exchanged_ns - computed_ns : 0;
     times->update_ns = clock_now_ns() - exchanged_ns;
+    split_times(&loss->times, times);
     if (code == 0 && loss->counted && !isfinite(loss->loss))
         code = fail(ERANGE, "the loss is no number any more at step %llu: use a smaller rate",
                     (unsigned long long)training->step);

@@ -22,6 +22,7 @@ struct training_site {
     uint32_t threads;          /* 0: all CPUs */
     bool learns;               /* false: only to infer */
     struct exchange *exchange; /* borrowed; NULL: one rank alone */
+    uint64_t silence_ns;       /* a rank that is silent for longer ends the job; 0: never */
     struct recipe recipe;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run by mpirun: the ranks learn 20 steps together, each from its share of a global batch; then
- * rank 0 does the same alone, with a state for each share ("ghost batches": BN looks at a share
- * alone), and the weights must agree within what FP32 sums in another order differ by.
+ * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks learn 20
+ * steps or so together, each from its share of a global batch; then rank 0 does the same alone,
+ * with a state for each share ("ghost batches": BN looks at a share alone), and the weights must
+ * agree within what FP32 sums in another order differ by.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -14,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, STEPS = 20, ROW = SIDE * SIDE * 3 };
+enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
 
+static uint64_t steps = 20;
 static const double tolerance = 1e-3; /* of the largest weight: 20 steps amplify what one rounds */
 
 static uint8_t rows[GLOBAL_BATCH * ROW];
@@ -39,11 +41,11 @@ static void require(int code)
     exit(1);
 }
 
-static struct training_site site_of(uint32_t ranks, struct exchange *exchange)
+static struct training_site site_of(uint32_t ranks, const char *backend, struct exchange *exchange)
 {
     return (struct training_site){
         .network = network_find("tiny"),
-        .backend = "auto",
+        .backend = backend,
         .side = SIDE,
         .classes = CLASSES,
         .batch_size = GLOBAL_BATCH / ranks,
@@ -64,10 +66,11 @@ static struct trainer_batch share_of(uint32_t rank, uint32_t ranks)
         .rows = rows + (size_t)rank * count * ROW, .labels = labels + rank * count, .count = count};
 }
 
-static float *learn_together(struct exchange *exchange, uint32_t buckets)
+static float *learn_together(struct exchange *exchange, uint32_t buckets, const char *backend)
 {
     const struct exchange_place *place = &exchange->place;
-    const struct training_site site = site_of(place->ranks, exchange);
+    const struct training_site site =
+        site_of(place->ranks, backend, place->ranks > 1 ? exchange : NULL);
     struct training training;
     struct backend_memory memory;
 
@@ -75,11 +78,14 @@ static float *learn_together(struct exchange *exchange, uint32_t buckets)
     backend_memory(&training.backend, &memory);
     const uint64_t floats = training.graph->parameter_floats;
     require(exchange_open(exchange, &(struct exchange_site){.gradients = memory.gradients,
+                                                            .on_device = memory.on_device,
+                                                            .device = memory.device,
+                                                            .stream = memory.stream,
                                                             .floats = floats,
                                                             .buckets = buckets,
                                                             .layout = memory.layout,
                                                             .timeout_ns = 60000000000}));
-    for (uint64_t step = 0; step < STEPS; step++) {
+    for (uint64_t step = 0; step < steps; step++) {
         struct trainer_times times;
         struct backend_loss loss;
         make_batch(step);
@@ -89,6 +95,7 @@ static float *learn_together(struct exchange *exchange, uint32_t buckets)
     float *weights = memory_array(floats, sizeof *weights);
     require(weights ? 0 : -1);
     require(backend_save(&training.backend, weights, NULL, NULL, NULL));
+    exchange_leave(exchange, false);
     training_close(&training);
     return weights;
 }
@@ -119,12 +126,12 @@ static void update_all(struct training *shares, uint32_t ranks)
 
 static void learn_alone(uint32_t ranks, float *weights)
 {
-    const struct training_site site = site_of(ranks, NULL);
+    const struct training_site site = site_of(ranks, "reference", NULL);
     struct training shares[GLOBAL_BATCH];
 
     for (uint32_t i = 0; i < ranks; i++)
         require(training_open(&shares[i], &site));
-    for (uint64_t step = 0; step < STEPS; step++) {
+    for (uint64_t step = 0; step < steps; step++) {
         make_batch(step);
         for (uint32_t i = 0; i < ranks; i++) {
             struct trainer_batch share = share_of(i, ranks);
@@ -163,10 +170,13 @@ int main(int argc, char **argv)
 {
     struct exchange exchange;
 
-    require(exchange_join(&exchange, "auto"));
+    if (argc > 4)
+        steps = (uint64_t)atoi(argv[4]);
+    require(exchange_join(&exchange, argc > 2 ? argv[2] : "auto"));
     if (GLOBAL_BATCH % exchange.place.ranks)
         require(fail(22, "%u ranks do not divide the batch", exchange.place.ranks));
-    float *weights = learn_together(&exchange, argc > 1 ? (uint32_t)atoi(argv[1]) : 4);
+    float *weights = learn_together(&exchange, argc > 1 ? (uint32_t)atoi(argv[1]) : 4,
+                                    argc > 3 ? argv[3] : "auto");
     int status = exchange.place.rank == 0 ? compare(&exchange, weights) : 0;
     free(weights);
     exchange_close(&exchange, status != 0);

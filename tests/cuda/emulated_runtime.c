@@ -20,8 +20,9 @@ int runtime_usable(void)
     return 0;
 }
 
-int runtime_open(struct runtime *runtime, uint32_t device)
+int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
 {
+    (void)local_rank;
     *runtime = (struct runtime){
         .device = device, .capability = 90, .multiprocessors = 132, .name = "emulated"};
     return 0;
@@ -78,6 +79,29 @@ int runtime_wait(void *stream)
     return 0;
 }
 
+int runtime_wait_for(void *stream, uint64_t timeout_ns)
+{
+    (void)timeout_ns;
+    return runtime_wait(stream);
+}
+
+int runtime_use(uint32_t device)
+{
+    (void)device;
+    return 0;
+}
+
+int runtime_stream_create(void **stream)
+{
+    *stream = NULL;
+    return 0;
+}
+
+void runtime_stream_destroy(void *stream)
+{
+    (void)stream;
+}
+
 void runtime_range_push(const char *name)
 {
     (void)name;
@@ -126,6 +150,16 @@ int runtime_event_record(void *event, void *stream)
     (void)event;
     (void)stream;
     return 0;
+}
+
+int runtime_event_await(void *event, void *stream)
+{
+    return runtime_event_record(event, stream);
+}
+
+int runtime_event_mark(void *event, void *stream)
+{
+    return runtime_event_record(event, stream);
 }
 
 int runtime_event_synchronise(void *event)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend without a device: its kernels built for the host, the host's memory in place of
 # the device's (tests/cuda/emulated_runtime.c).
-EXTRA_DIST += tests/cuda/emulated.sh
+EXTRA_DIST += tests/cuda/emulated.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 check_PROGRAMS += tests/cuda/emulated.so
 tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) tests/cuda/emulated_runtime.c \
@@ -10,6 +10,19 @@ tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
 tests_cuda_emulated_so_LDADD = $(EMULATED_OBJECTS) -lstdc++ -lm
 tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
+
+# Ranks on the host's memory, with a library of our own in NCCL's place.
+if HAVE_NCCL
+check_PROGRAMS += tests/cuda/emulated_nccl.so
+tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
+	tests/cuda/emulated_runtime.c tests/cuda/mock_nccl.c
+tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
+# The real NCCL may be there, too, and is loaded first.
+tests_cuda_emulated_nccl_so_LDFLAGS = $(SANITIZE) -shared -Wl,-Bsymbolic
+tests_cuda_emulated_nccl_so_LDADD = -lrt
+TESTS += tests/cuda/ranks.sh
+endif
 
 if HAVE_CMOCKA
 # The tests of the cpu backend, of this one.

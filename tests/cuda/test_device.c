@@ -687,7 +687,7 @@ int main(void)
         printf("skipped: %s\n", fail_reason());
         return 77;
     }
-    must(runtime_open(&place_runtime, 0));
+    must(runtime_open(&place_runtime, 0, 0));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     runtime_close(&place_runtime);
     return failed;

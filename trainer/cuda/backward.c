@@ -181,11 +181,16 @@ static int run_split(const struct cuda_plan *plan, const struct cuda_step *step)
                             plan->model->runtime.stream);
 }
 
+/* Work of others joins the stream, and the graph that is made of it. */
 static int run_ready(const struct cuda_plan *plan, const struct cuda_step *step)
 {
-    const struct cuda_pass *pass = plan->pass;
+    const struct backend_site *site = &plan->model->site;
+    const bool last = step->ready_floats == plan->model->graph->parameter_floats;
+    int code = last ? cuda_mark(plan->model, CUDA_EXCHANGE) : 0;
 
-    return pass->ready ? pass->ready(pass->context, step->ready_floats) : 0;
+    if (code == 0 && site->enqueue)
+        code = site->enqueue(site->enqueue_context, step->ready_floats);
+    return code;
 }
 
 /* ---- gradients of tensors ---- */

@@ -115,7 +115,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     struct cuda_state *cuda = state;
     char path[1100];
 
-    int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device);
+    int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)
         code =
@@ -148,6 +148,9 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
 static void cuda_close(void *state)
 {
     struct cuda_state *cuda = state;
+
+    if (cuda->model.is_stuck) /* giving memory back would wait for it; the process' end does not */
+        return;
 
     while (cuda->plans) {
         struct cuda_plan *next = cuda->plans->next;
@@ -213,7 +216,19 @@ static int cuda_update(void *state, const struct backend_update *update)
                                          .eta = update->eta,
                                          .gradient_scale = update->gradient_scale};
 
-    return device_optimise(&cuda->model.table, &wanted, cuda->model.runtime.stream);
+    const struct cuda_model *model = &cuda->model;
+    void *stream = model->runtime.stream;
+    int code = cuda_mark(model, CUDA_UPDATE);
+
+    if (code == 0 && model->host_gradients)
+        code = runtime_copy(model->gradients, model->host_gradients,
+                            model->graph->parameter_floats * sizeof(float), stream);
+    if (code == 0)
+        code = device_optimise(&model->table, &wanted, stream);
+    if (code == 0)
+        code = cuda_mark(model, CUDA_UPDATE_END);
+    cuda->model.updated = code == 0;
+    return code;
 }
 
 static void cuda_memory(void *state, struct backend_memory *memory)
@@ -222,10 +237,13 @@ static void cuda_memory(void *state, struct backend_memory *memory)
     const struct cuda_model *model = &cuda->model;
 
     *memory = (struct backend_memory){.parameters = model->parameters,
-                                      .gradients = model->gradients,
+                                      .gradients = model->host_gradients ? model->host_gradients
+                                                                         : model->gradients,
                                       .momenta = model->momenta,
                                       .statistics = model->statistics,
-                                      .on_device = true,
+                                      .on_device = !model->host_gradients,
+                                      .device = model->runtime.device,
+                                      .stream = model->runtime.stream,
                                       .layout = LAYOUT,
                                       .activation_bytes = cuda->arena_bytes,
                                       .workspace_bytes = model->workspace_bytes};

@@ -41,6 +41,17 @@ struct cuda_header {
     /* then: a dropout key for each node, 8 bytes; a label for each image, 4 bytes */
 };
 
+/* Moments of a step, by the device's clock. */
+enum cuda_mark {
+    CUDA_UPLOAD,
+    CUDA_COMPUTE,  /* uploaded; compute begins */
+    CUDA_EXCHANGE, /* gradients are final */
+    CUDA_STEP_END, /* and added up */
+    CUDA_UPDATE,
+    CUDA_UPDATE_END,
+    CUDA_MARKS,
+};
+
 /* What all plans of one state share. */
 struct cuda_model {
     const struct graph *graph;
@@ -51,6 +62,10 @@ struct cuda_model {
     enum device_type type;
     uint32_t image_channels;
     float *parameters, *gradients, *momenta, *statistics;
+    float *host_gradients; /* pinned; NULL unless the site wants them */
+    void *marks[CUDA_MARKS];
+    bool is_stuck;  /* the device does not answer: nothing may wait for it */
+    bool updated;   /* the update's marks are set */
     void **compute; /* of each parameter: what layers take */
     void *compute_memory;
     struct device_parameters table;
@@ -96,7 +111,7 @@ struct cuda_step {
     uint32_t part_offset, part_channels; /* of a concatenation */
     struct dnn_shape shape;
     const struct dnn_plan *dnn; /* NULL: the plain kernel */
-    uint64_t ready_floats;
+    uint64_t ready_floats;      /* gradients that are final then; 0: no step of that kind */
 };
 
 /* What the plan knows of a node while it is built. */
@@ -194,6 +209,7 @@ void cuda_plan_bind(struct cuda_plan *plan, void *arena);
 /* Its graph is no longer right: memory it names has moved. */
 void cuda_plan_forget(struct cuda_plan *plan);
 int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass);
+int cuda_mark(const struct cuda_model *model, enum cuda_mark mark);
 
 /* ---- model.c ---- */
 

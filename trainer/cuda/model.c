@@ -251,6 +251,12 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     model->statistics = floats(model, graph->statistic_floats + 1, &code);
     model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
     model->partial = floats(model, model->partial_floats, &code);
+    for (int i = 0; i < CUDA_MARKS && code == 0; i++)
+        code = runtime_event_create(&model->marks[i]);
+    if (code == 0 && site->training && site->gradients_on_host) {
+        model->host_gradients = runtime_pin(graph->parameter_floats * sizeof(float));
+        code = model->host_gradients ? 0 : -ENOMEM;
+    }
     if (code == 0)
         code = make_copies(model);
     if (code == 0)
@@ -279,6 +285,9 @@ void cuda_model_close(struct cuda_model *model)
 
     for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
         runtime_release(on_device[i]);
+    for (int i = 0; i < CUDA_MARKS; i++)
+        runtime_event_destroy(model->marks[i]);
+    runtime_unpin(model->host_gradients);
     runtime_unpin(model->staged);
     runtime_unpin(model->result);
     runtime_unpin(model->logits_result);

@@ -233,37 +233,21 @@ static int run_steps(struct cuda_plan *plan)
     return code;
 }
 
-/* While it is captured nobody is told of gradients, which are not there yet. */
 static int capture(struct cuda_plan *plan)
 {
-    const struct cuda_pass *pass = plan->pass, silent = {.batch = pass->batch,
-                                                         .label_smoothing = pass->label_smoothing,
-                                                         .loss = pass->loss};
+    const struct cuda_pass *pass = plan->pass;
     void *stream = plan->model->runtime.stream;
     int code = runtime_capture_begin(stream);
 
     if (code)
         return code;
-    plan->pass = &silent;
     code = run_steps(plan);
-    plan->pass = pass;
     int ended = runtime_capture_end(stream, &plan->graph);
     plan->label_smoothing = pass->label_smoothing;
     plan->labelled = pass->loss != NULL;
     code = code ? code : ended;
     if (code)
         cuda_plan_forget(plan); /* half a step must never run */
-    return code;
-}
-
-/* After a graph, what its steps would have told. */
-static int tell_ready(const struct cuda_plan *plan)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; i < plan->step_count && code == 0; i++)
-        if (plan->steps[i].ready_floats)
-            code = plan->steps[i].run(plan, &plan->steps[i]);
     return code;
 }
 
@@ -281,9 +265,51 @@ static int start_steps(struct cuda_plan *plan)
         (plan->label_smoothing != pass->label_smoothing || plan->labelled != (pass->loss != NULL)))
         cuda_plan_forget(plan);
     int code = plan->graph ? 0 : capture(plan);
+    return code ? code : runtime_graph_launch(plan->graph, model->runtime.stream);
+}
+
+/* ---- results ---- */
+
+int cuda_mark(const struct cuda_model *model, enum cuda_mark mark)
+{
+    return runtime_event_mark(model->marks[mark], model->runtime.stream);
+}
+
+/* All of the step is done, and so are its gradients. */
+static int tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; pass->ready && i < plan->step_count && code == 0; i++)
+        if (plan->steps[i].ready_floats)
+            code = pass->ready(pass->context, plan->steps[i].ready_floats);
+    return code;
+}
+
+static int between(const struct cuda_model *model, enum cuda_mark first, enum cuda_mark last,
+                   uint64_t *ns)
+{
+    double milliseconds = 0;
+    int code = runtime_event_elapsed(model->marks[first], model->marks[last], &milliseconds);
+
+    *ns = (uint64_t)(milliseconds * 1e6);
+    return code;
+}
+
+static int take_times(const struct cuda_plan *plan, struct backend_times *times)
+{
+    const struct cuda_model *model = plan->model;
+    int code = between(model, CUDA_UPLOAD, CUDA_COMPUTE, &times->upload_ns);
+
+    if (!plan->training)
+        return code ? code : between(model, CUDA_COMPUTE, CUDA_STEP_END, &times->compute_ns);
     if (code == 0)
-        code = runtime_graph_launch(plan->graph, model->runtime.stream);
-    return code ? code : tell_ready(plan);
+        code = between(model, CUDA_COMPUTE, CUDA_EXCHANGE, &times->compute_ns);
+    if (code == 0)
+        code = between(model, CUDA_EXCHANGE, CUDA_STEP_END, &times->exchange_ns);
+    if (code == 0 && model->updated)
+        code = between(model, CUDA_UPDATE, CUDA_UPDATE_END, &times->update_ns);
+    return code;
 }
 
 static void take_results(const struct cuda_plan *plan, const struct cuda_pass *pass)
@@ -302,18 +328,42 @@ static void take_results(const struct cuda_plan *plan, const struct cuda_pass *p
                (size_t)plan->count * model->graph->classes * sizeof *pass->logits);
 }
 
-int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass)
+/* All of the pass on the stream. */
+static int start(struct cuda_plan *plan, const struct cuda_pass *pass)
 {
-    int code = upload(plan, pass);
+    const struct cuda_model *model = plan->model;
+    int code = cuda_mark(model, CUDA_UPLOAD);
 
+    if (code == 0)
+        code = upload(plan, pass);
+    if (code == 0)
+        code = cuda_mark(model, CUDA_COMPUTE);
     plan->pass = pass;
     if (code == 0)
         code = start_steps(plan);
     plan->pass = NULL;
-    int waited = runtime_wait(plan->model->runtime.stream);
+    if (code == 0)
+        code = cuda_mark(model, CUDA_STEP_END);
+    if (code == 0 && plan->training && model->host_gradients)
+        code = runtime_copy(model->host_gradients, model->gradients,
+                            model->graph->parameter_floats * sizeof(float), model->runtime.stream);
+    return code;
+}
+
+int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass)
+{
+    const struct cuda_model *model = plan->model;
+    int code = start(plan, pass);
+    /* Also after an error: nothing may use the batch any more. */
+    int waited = runtime_wait_for(model->runtime.stream, model->site.silence_ns);
+
+    plan->model->is_stuck = waited == -ETIMEDOUT;
     if (code == 0)
         code = waited;
     if (code == 0)
-        take_results(plan, pass);
-    return code;
+        code = tell_ready(plan, pass);
+    if (code)
+        return code;
+    take_results(plan, pass);
+    return pass->loss ? take_times(plan, &pass->loss->times) : 0;
 }

@@ -8,8 +8,9 @@
 #include <nvtx3/nvToolsExt.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 
-enum { CAPABILITY_LEAST = 80 };
+enum { CAPABILITY_LEAST = 80, PAUSE_NS = 20000 };
 
 /* CUDA's codes as ours. */
 static int check(cudaError_t status, const char *what)
@@ -19,6 +20,22 @@ static int check(cudaError_t status, const char *what)
     cudaGetLastError(); /* it would be found again by the next look */
     return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "backend cuda: %s: %s", what,
                 cudaGetErrorString(status));
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static unsigned current_device(void)
+{
+    int device = 0;
+
+    cudaGetDevice(&device);
+    return (unsigned)device;
 }
 
 int runtime_usable(void)
@@ -36,11 +53,23 @@ int runtime_usable(void)
     return count > 0 ? 0 : fail(ENODEV, "CUDA finds no GPU");
 }
 
-int runtime_open(struct runtime *runtime, uint32_t device)
+static int make_stream(void **stream)
+{
+    return check(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking),
+                 "make a stream");
+}
+
+int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
 {
     struct cudaDeviceProp properties;
-    int code = check(cudaSetDevice((int)device), "take the GPU");
+    int count = 1, code = 0;
 
+    if (local_rank > 0)
+        code = check(cudaGetDeviceCount(&count), "count the GPUs");
+    if (local_rank > 0 && code == 0)
+        device = (device + local_rank) % (uint32_t)count;
+    if (code == 0)
+        code = check(cudaSetDevice((int)device), "take the GPU");
     if (code == 0)
         code = check(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
     if (code)
@@ -56,12 +85,8 @@ int runtime_open(struct runtime *runtime, uint32_t device)
     if (runtime->capability < CAPABILITY_LEAST)
         return fail(ENODEV, "the %s has compute capability %d.%d; the cuda backend needs 8.0",
                     runtime->name, properties.major, properties.minor);
-    code = check(cudaStreamCreateWithFlags((cudaStream_t *)&runtime->stream, cudaStreamNonBlocking),
-                 "make a stream");
-    return code ? code
-                : check(cudaStreamCreateWithFlags((cudaStream_t *)&runtime->upload,
-                                                  cudaStreamNonBlocking),
-                        "make a stream");
+    code = make_stream(&runtime->stream);
+    return code ? code : make_stream(&runtime->upload);
 }
 
 void runtime_close(struct runtime *runtime)
@@ -70,6 +95,22 @@ void runtime_close(struct runtime *runtime)
         cudaStreamDestroy(runtime->stream);
     if (runtime->upload)
         cudaStreamDestroy(runtime->upload);
+}
+
+int runtime_use(uint32_t device)
+{
+    return check(cudaSetDevice((int)device), "take the GPU");
+}
+
+int runtime_stream_create(void **stream)
+{
+    return make_stream(stream);
+}
+
+void runtime_stream_destroy(void *stream)
+{
+    if (stream)
+        cudaStreamDestroy(stream);
 }
 
 void *runtime_allocate(uint64_t bytes)
@@ -117,6 +158,26 @@ int runtime_wait(void *stream)
     return check(cudaStreamSynchronize(stream), "compute");
 }
 
+int runtime_wait_for(void *stream, uint64_t timeout_ns)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const uint64_t start_ns = now_ns();
+
+    if (timeout_ns == 0)
+        return runtime_wait(stream);
+    for (;;) {
+        cudaError_t status = cudaStreamQuery(stream);
+        if (status != cudaErrorNotReady)
+            return check(status, "compute");
+        if (now_ns() - start_ns > timeout_ns)
+            return fail(ETIMEDOUT,
+                        "backend cuda: GPU %u has not finished a step after %llu s: another rank "
+                        "is silent, or the GPU hangs",
+                        current_device(), (unsigned long long)(timeout_ns / 1000000000));
+        nanosleep(&pause, NULL);
+    }
+}
+
 int runtime_event_create(void **event)
 {
     return check(cudaEventCreate((cudaEvent_t *)event), "make an event");
@@ -131,6 +192,25 @@ void runtime_event_destroy(void *event)
 int runtime_event_record(void *event, void *stream)
 {
     return check(cudaEventRecord(event, stream), "mark a moment");
+}
+
+int runtime_event_await(void *event, void *stream)
+{
+    return check(cudaStreamWaitEvent(stream, event, 0), "wait for a moment");
+}
+
+int runtime_event_mark(void *event, void *stream)
+{
+    enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    int code = check(cudaStreamIsCapturing(stream, &capturing), "mark a moment");
+
+    if (code)
+        return code;
+    return check(cudaEventRecordWithFlags(event, stream,
+                                          capturing == cudaStreamCaptureStatusActive
+                                              ? cudaEventRecordExternal
+                                              : cudaEventRecordDefault),
+                 "mark a moment");
 }
 
 int runtime_event_synchronise(void *event)

@@ -22,8 +22,15 @@ struct runtime {
 };
 
 int runtime_usable(void);
-int runtime_open(struct runtime *runtime, uint32_t device);
+/* local_rank: of several processes on this host, which take the devices from `device` on in turn.
+ */
+int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank);
 void runtime_close(struct runtime *runtime);
+
+/* For who works on a device that somebody else opened; in each thread. */
+int runtime_use(uint32_t device);
+int runtime_stream_create(void **stream);
+void runtime_stream_destroy(void *stream);
 
 /* Device memory, aligned to 256 bytes. NULL with a reason. */
 void *runtime_allocate(uint64_t bytes);
@@ -37,10 +44,16 @@ int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream);
 int runtime_zero(void *memory, uint64_t bytes, void *stream);
 /* Until all that was started on the stream is done. */
 int runtime_wait(void *stream);
+/* The same, for at most so long; 0: for ever. -ETIMEDOUT. */
+int runtime_wait_for(void *stream, uint64_t timeout_ns);
 
 int runtime_event_create(void **event);
 void runtime_event_destroy(void *event);
 int runtime_event_record(void *event, void *stream);
+/* What is put on the stream from now on starts after the event. */
+int runtime_event_await(void *event, void *stream);
+/* A moment whose time is asked for, also in each run of a graph that is being captured. */
+int runtime_event_mark(void *event, void *stream);
 int runtime_event_synchronise(void *event);
 int runtime_event_elapsed(void *first, void *last, double *milliseconds);
 

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Ranks whose gradients lie on devices learn what one process learns alone: added up by NCCL on the
+# devices' stream, and by MPI on copies in the host's memory. The host stands in for the devices.
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/../cluster/cluster.sh"
+
+IOBENCH_CUDA_MODULE=$(dirname "$IOBENCH")/tests/cuda/emulated.so
+IOBENCH_NCCL_MODULE=$(dirname "$IOBENCH")/tests/cuda/emulated_nccl.so
+export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
+
+for exchange in nccl mpi; do
+    expect 0 mpi 2 "$RANKS" 3 $exchange cuda:fp32,plans=none 6
+    says "2 ranks: weights differ by"
+done
+
+# ---- the program: both exchanges learn the same; gradients on the host are none of NCCL's ----
+expect 0 "$IOBENCH" pack synthetic:count=32,classes=3,mean=6k,seed=5 set
+train() { # STATUS EXCHANGE BACKEND
+    wanted_status=$1 exchange=$2 backend=$3
+    shift 3
+    expect "$wanted_status" mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
+        --batch-size 8 --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 \
+        --exchange "$exchange" --backend "$backend" "$@"
+}
+train 0 nccl cuda:fp32,plans=none --json nccl.json
+train 0 mpi cuda:fp32,plans=none --json mpi.json
+for name in nccl mpi; do
+    sed -n 's/.*"loss": \([0-9.]*\).*/\1/p' $name.json | head -n 1 >$name.loss
+    [ -s $name.loss ] || die "no loss in $name.json"
+done
+cmp nccl.loss mpi.loss || die "the exchanges disagree: $(cat nccl.loss mpi.loss)"
+train 1 nccl reference
+says "exchange nccl adds up on GPUs"

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * buckets: an arena of gradients in parts of about equal size, each of which is sent when it is
+ * final. Parts begin at multiples of 512 bytes, as devices and network adapters like it. Pure.
+ */
+#ifndef IOBENCH_TRAINER_BUCKETS_H
+#define IOBENCH_TRAINER_BUCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BUCKET_ALIGNMENT_FLOATS = 128 };
+
+struct buckets {
+    uint64_t floats;
+    uint32_t count, started; /* of this step */
+};
+
+static inline struct buckets buckets_of(uint64_t floats, uint32_t wanted)
+{
+    const uint64_t most = floats / BUCKET_ALIGNMENT_FLOATS;
+    const uint32_t count = wanted < most ? wanted : (uint32_t)most;
+
+    return (struct buckets){.floats = floats, .count = count > 0 ? count : 1};
+}
+
+/* Where bucket number i begins; i == count: the end. */
+static inline uint64_t buckets_start(const struct buckets *buckets, uint32_t i)
+{
+    const uint64_t start = buckets->floats / buckets->count * i;
+
+    return i == buckets->count ? buckets->floats : start - start % BUCKET_ALIGNMENT_FLOATS;
+}
+
+/* The next bucket, if it lies in [0, done). */
+static inline bool buckets_next(struct buckets *buckets, uint64_t done, uint64_t *start,
+                                uint64_t *count)
+{
+    if (buckets->started == buckets->count || buckets_start(buckets, buckets->started + 1) > done)
+        return false;
+    *start = buckets_start(buckets, buckets->started);
+    *count = buckets_start(buckets, ++buckets->started) - *start;
+    return true;
+}
+
+#endif
