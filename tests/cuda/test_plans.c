@@ -10,7 +10,10 @@
 #include "base/fail.h"
 #include "trainer/cuda/cuda.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static struct cuda_settings settings = {.deterministic = true};
 
@@ -141,14 +144,149 @@ static void plans_come_back_from_their_file(void **unused)
     assert_int_equal(access(file, R_OK), 0);
     dnn_close(dnn);
 
-    /* What is damaged is made anew. */
-    FILE *stream = fopen(file, "w");
-    assert_non_null(stream);
-    fputs("{\"x\": ", stream);
-    fclose(stream);
-    dnn = open_for(90, file);
-    assert_int_equal(compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL), layers);
+    unlink(file);
+}
+
+/* ---- files of others ---- */
+
+static json_t *tiny_plans(const char *file)
+{
+    struct dnn *dnn = open_for(90, file);
+
+    compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL);
+    assert_int_equal(dnn_keep(dnn), 0);
     dnn_close(dnn);
+    json_t *whole = json_load_file(file, 0, NULL);
+    assert_true(json_object_size(json_object_get(whole, "plans")) > 3);
+    return whole;
+}
+
+/* With such a file all layers still have plans, and the file is a good one afterwards. */
+static void survive(const char *file, const json_t *whole, const char *what)
+{
+    assert_int_equal(json_dump_file(whole, file, 0), 0);
+    json_t *renewed = tiny_plans(file);
+    const char *key;
+    json_t *row;
+    json_object_foreach(json_object_get(renewed, "plans"), key, row)
+    {
+        if (!json_is_integer(json_object_get(row, "engine")) ||
+            json_integer_value(json_object_get(row, "engine")) > 10000 ||
+            !json_is_array(json_object_get(row, "knobs")))
+            fail_msg("%s: %s is still as it was", what, key);
+    }
+    json_decref(renewed);
+}
+
+static void hostile_rows_cost_a_tournament(void **unused)
+{
+    static const char *const rows[] = {
+        "{}",
+        "[]",
+        "7",
+        "{\"engine\": 99999, \"knobs\": [], \"candidates\": 1}",
+        "{\"engine\": -1, \"knobs\": [], \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": 1048577, \"knobs\": [], \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": \"0\", \"knobs\": [], \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": 3, \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": [[999, 1]], \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": [[2, 9223372036854775807]], \"candidates\": 1, "
+        "\"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": [[1, 2, 3]], \"candidates\": 1, \"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": [], \"candidates\": 4000000000, \"milliseconds\": 1.0}",
+        "{\"engine\": 0, \"knobs\": [], \"candidates\": 1, \"milliseconds\": -1.0}"};
+    const char *file = folder_path("hostile.json");
+    json_t *good = tiny_plans(file);
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *whole = json_deep_copy(good), *plans = json_object_get(whole, "plans");
+        const char *key;
+        json_t *row;
+        void *next;
+        json_object_foreach_safe(plans, next, key, row)
+            json_object_set_new(plans, key, json_loads(rows[i], JSON_DECODE_ANY, NULL));
+        survive(file, whole, rows[i]);
+        json_decref(whole);
+    }
+    json_decref(good);
+    unlink(file);
+}
+
+/* Each row has the engine and knobs of another layer: another engine, or none; the same layer. */
+static void rows_of_other_layers_compute_the_same_layer(void **unused)
+{
+    const char *file = folder_path("hostile.json");
+    json_t *whole = tiny_plans(file), *plans = json_object_get(whole, "plans");
+    json_t *before = NULL, *row;
+    const char *key;
+    void *next;
+
+    (void)unused;
+    json_object_foreach_safe(plans, next, key, row)
+    {
+        json_t *mine = json_incref(row);
+        if (before)
+            json_object_set_new(plans, key, before);
+        before = mine;
+    }
+    survive(file, whole, "rows of others");
+    json_decref(before);
+    json_decref(whole);
+    unlink(file);
+}
+
+static void files_that_are_none_are_left_out(void **unused)
+{
+    static const char *const texts[] = {"",
+                                        "{\"x\": ",
+                                        "[1, 2]",
+                                        "{\"version\": 1}",
+                                        "{\"version\": 2, \"plans\": {}}",
+                                        "{\"version\": 1, \"plans\": []}"};
+    const char *file = folder_path("hostile.json");
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        FILE *stream = fopen(file, "w");
+        assert_non_null(stream);
+        fputs(texts[i], stream);
+        fclose(stream);
+        json_decref(tiny_plans(file));
+    }
+    unlink(file);
+    /* A pipe that nobody writes to keeps nobody waiting; a folder cannot be replaced. */
+    assert_int_equal(mkfifo(file, 0600), 0);
+    struct dnn *dnn = open_for(90, file);
+    dnn_close(dnn);
+    unlink(file);
+    assert_int_equal(mkdir(file, 0700), 0);
+    dnn = open_for(90, file);
+    compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL);
+    assert_int_equal(dnn_keep(dnn), -EIO);
+    dnn_close(dnn);
+    rmdir(file);
+}
+
+/* Two processes at once: neither loses what the other found. */
+static void what_others_added_stays(void **unused)
+{
+    const char *file = folder_path("both.json");
+    struct dnn *first = open_for(90, file), *second = open_for(90, file);
+
+    (void)unused;
+    compile(first, network_find("tiny"), CUDA_FP16, 32, NULL);
+    compile(second, network_find("tiny"), CUDA_FP16, 16, NULL);
+    assert_int_equal(dnn_keep(first), 0);
+    assert_int_equal(dnn_keep(second), 0);
+    dnn_close(first);
+    dnn_close(second);
+    second = open_for(90, file);
+    compile(second, network_find("tiny"), CUDA_FP16, 32, NULL);
+    unlink(file);
+    assert_int_equal(dnn_keep(second), 0); /* nothing was new */
+    assert_int_not_equal(access(file, R_OK), 0);
+    dnn_close(second);
 }
 
 int main(void)
@@ -157,6 +295,10 @@ int main(void)
         cmocka_unit_test(every_layer_has_an_engine),
         cmocka_unit_test(resnet50_has_engines_and_room),
         cmocka_unit_test(plans_come_back_from_their_file),
+        cmocka_unit_test(hostile_rows_cost_a_tournament),
+        cmocka_unit_test(rows_of_other_layers_compute_the_same_layer),
+        cmocka_unit_test(files_that_are_none_are_left_out),
+        cmocka_unit_test(what_others_added_stays),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

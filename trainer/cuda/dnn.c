@@ -9,19 +9,18 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "trainer/cuda/dnn_choices.h"
 #include "trainer/cuda/dnn_graph.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     CANDIDATES_MAX = 16, /* timed, of cuDNN's favourites */
     ROUNDS = 5,
-    KEY_BYTES = 320,
+    KEY_BYTES = 400,
     NOISE_BYTES = 1 << 20,
 };
 
@@ -41,22 +40,12 @@ struct dnn {
     cudnnHandle_t handle;
     cudnnBackendDescriptor_t described;
     struct dnn_plan *plans;
-    json_t *kept; /* by key; of the file and new ones */
+    struct dnn_choices *kept; /* of the file, and new ones */
     bool changed;
     uint16_t *noise; /* what tournaments compute with */
 };
 
 /* ---- opening ---- */
-
-/* A file that is not there or is damaged only costs the tournament again. */
-static void read_file(struct dnn *dnn)
-{
-    dnn->kept = dnn->site.plans ? json_load_file(dnn->site.plans, 0, NULL) : NULL;
-    if (!json_is_object(dnn->kept)) {
-        json_decref(dnn->kept);
-        dnn->kept = json_object();
-    }
-}
 
 int dnn_open(struct dnn **made, const struct dnn_site *site)
 {
@@ -65,7 +54,9 @@ int dnn_open(struct dnn **made, const struct dnn_site *site)
     if (!dnn)
         return -ENOMEM;
     dnn->site = *site;
-    read_file(dnn);
+    dnn->kept = dnn_choices_read(site->plans);
+    if (!dnn->kept)
+        return -ENOMEM;
     if (!site->runtime)
         return dnn_describe_device(site->described, &dnn->described);
     int code = dnn_check(cudnnCreate(&dnn->handle), "start");
@@ -88,7 +79,7 @@ void dnn_close(struct dnn *dnn)
         cudnnBackendDestroyDescriptor(dnn->described);
     if (dnn->handle)
         cudnnDestroy(dnn->handle);
-    json_decref(dnn->kept);
+    dnn_choices_free(dnn->kept);
     free(dnn->noise);
     free(dnn);
 }
@@ -103,9 +94,11 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
     const struct runtime *runtime = dnn->site.runtime;
 
     snprintf(key, KEY_BYTES,
-             "cudnn %zu, %s sm_%u x %u%s; %s %s batch %u, %u x %u x %u by %u x %u / %u + %u,%u in "
+             "cudnn %zu, driver %u, %s sm_%u x %u%s; %s %s batch %u, %u x %u x %u by %u x %u / %u "
+             "+ %u,%u in "
              "%u to %u x %u x %u",
-             cudnnGetVersion(), runtime ? runtime->name : "described",
+             cudnnGetVersion(), runtime ? runtime->driver : 0,
+             runtime ? runtime->name : "described",
              runtime ? runtime->capability : dnn->site.described,
              runtime ? runtime->multiprocessors : 0, dnn->site.deterministic ? "" : " any",
              kinds[shape->kind], shape->tf32 ? "tf32" : types[shape->type], w->images,
@@ -315,51 +308,49 @@ static int choose(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_pla
     return code;
 }
 
-/* ---- plans on disk ---- */
+/* ---- choices on disk ---- */
 
-static bool recall(const struct dnn *dnn, struct dnn_plan *plan)
+/* The plan that the file's choice means for this shape. */
+static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct dnn_plan *plan)
 {
-    const json_t *row = json_object_get(dnn->kept, plan->key);
-    const char *text = json_string_value(json_object_get(row, "plan"));
+    struct dnn_choice choice;
+    struct dnn_graph graph;
+    cudnnBackendDescriptor_t config;
 
-    if (!text || dnn_plan_read(dnn->handle, dnn->described, text, &plan->plan))
+    if (!dnn_choices_get(dnn->kept, plan->key, &choice, &plan->candidates, &plan->milliseconds))
         return false;
-    plan->candidates = (uint32_t)json_integer_value(json_object_get(row, "candidates"));
-    plan->milliseconds = json_real_value(json_object_get(row, "milliseconds"));
-    return true;
+    int code = dnn_graph_make(&graph, dnn->handle, shape);
+    if (code == 0)
+        code = dnn_graph_choose(&graph, shape, dnn->described, dnn->site.deterministic, &choice,
+                                &config);
+    if (code == 0)
+        code = dnn_plan_make(dnn->handle, dnn->described, config, &plan->plan);
+    dnn_graph_destroy(&graph);
+    if (code == 0 && (dnn_plan_workspace(plan->plan, &plan->workspace_bytes) ||
+                      plan->workspace_bytes > workspace_limit_bytes)) {
+        cudnnBackendDestroyDescriptor(plan->plan);
+        plan->plan = NULL;
+    }
+    return plan->plan != NULL;
 }
 
 static int remember(struct dnn *dnn, const struct dnn_plan *plan)
 {
-    char *text = dnn_plan_text(plan->plan);
+    struct dnn_choice choice;
+    int code = dnn_plan_choice(plan->plan, &choice);
 
-    if (!text)
-        return -EIO;
-    json_t *row = json_pack("{s:s, s:i, s:f}", "plan", text, "candidates", (int)plan->candidates,
-                            "milliseconds", plan->milliseconds);
-    free(text);
-    if (json_object_set_new(dnn->kept, plan->key, row))
-        return fail(ENOMEM, "out of memory for plans");
-    dnn->changed = true;
-    return 0;
+    if (code == 0)
+        code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->candidates, plan->milliseconds);
+    dnn->changed = dnn->changed || code == 0;
+    return code;
 }
 
 int dnn_keep(struct dnn *dnn)
 {
-    char path[1200];
+    int code = dnn->changed && dnn->site.plans ? dnn_choices_write(dnn->kept, dnn->site.plans) : 0;
 
-    if (!dnn->changed || !dnn->site.plans)
-        return 0;
-    /* Others may write it, too: the last one wins, and nobody sees half a file. */
-    snprintf(path, sizeof path, "%s.%ld", dnn->site.plans, (long)getpid());
-    if (json_dump_file(dnn->kept, path, JSON_INDENT(1) | JSON_SORT_KEYS) ||
-        rename(path, dnn->site.plans)) {
-        unlink(path);
-        return fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none",
-                    dnn->site.plans);
-    }
-    dnn->changed = false;
-    return 0;
+    dnn->changed = dnn->changed && code != 0;
+    return code;
 }
 
 /* ---- finding ---- */
@@ -382,7 +373,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         memcpy(plan->key, key, sizeof key);
         plan->next = dnn->plans;
         dnn->plans = plan;
-        if (!recall(dnn, plan)) {
+        if (!recall(dnn, shape, plan)) {
             *code = choose(dnn, shape, plan);
             if (*code == 0)
                 *code = remember(dnn, plan);

@@ -2,7 +2,6 @@
 #include "trainer/cuda/dnn_graph.h"
 
 #include "base/fail.h"
-#include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -303,9 +302,8 @@ int dnn_graph_configs(const struct dnn_graph *graph, const struct dnn_shape *sha
 
 /* ---- plans ---- */
 
-static int finish_plan(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                       cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                       int64_t count, const void *value, cudnnBackendDescriptor_t *plan)
+int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
+                  cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan)
 {
     cudnnBackendDescriptor_t made = NULL;
     cudnnStatus_t status =
@@ -318,7 +316,8 @@ static int finish_plan(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
         status = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
     if (!status)
-        status = cudnnBackendSetAttribute(made, name, type, count, value);
+        status = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
     if (!status)
         status = cudnnBackendFinalize(made);
     if (status && made)
@@ -327,37 +326,112 @@ static int finish_plan(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
     return dnn_check(status, "finish a plan");
 }
 
-int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
-                  cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan)
+/* ---- what a plan is made of, so that it can be made again ---- */
+
+static int take_knob(cudnnBackendDescriptor_t knob, struct dnn_choice *choice)
 {
-    return finish_plan(handle, device, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config, plan);
+    int64_t count = 0, value = 0;
+    cudnnBackendKnobType_t type;
+    cudnnStatus_t status = cudnnBackendGetAttribute(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                                    CUDNN_TYPE_KNOB_TYPE, 1, &count, &type);
+
+    if (!status)
+        status = cudnnBackendGetAttribute(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64,
+                                          1, &count, &value);
+    if (!status)
+        choice->knobs[choice->knob_count++] = (struct dnn_knob){(int32_t)type, value};
+    return dnn_check(status, "ask for a knob");
 }
 
-int dnn_plan_read(cudnnHandle_t handle, cudnnBackendDescriptor_t device, const char *text,
-                  cudnnBackendDescriptor_t *plan)
+static int take_knobs(cudnnBackendDescriptor_t config, struct dnn_choice *choice)
 {
-    return finish_plan(handle, device, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-                       CUDNN_TYPE_CHAR, (int64_t)strlen(text) + 1, text, plan);
+    cudnnBackendDescriptor_t knobs[DNN_KNOBS_MAX] = {0};
+    int64_t count = 0;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+
+    for (int i = 0; i < DNN_KNOBS_MAX && !status; i++)
+        status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[i]);
+    if (!status)
+        status =
+            cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, DNN_KNOBS_MAX, &count, knobs);
+    int code = dnn_check(status, "ask for knobs");
+    for (int64_t i = 0; i < count && i < DNN_KNOBS_MAX && code == 0; i++)
+        code = take_knob(knobs[i], choice);
+    for (int i = 0; i < DNN_KNOBS_MAX; i++)
+        if (knobs[i])
+            cudnnBackendDestroyDescriptor(knobs[i]);
+    return code ? code : count > DNN_KNOBS_MAX ? fail(ENOTSUP, "a plan of too many knobs") : 0;
 }
 
-char *dnn_plan_text(cudnnBackendDescriptor_t plan)
+int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
 {
-    int64_t bytes = 0;
-    int code =
-        dnn_check(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-                                           CUDNN_TYPE_CHAR, 0, &bytes, NULL),
-                  "write a plan");
-    char *text = code ? NULL : memory_zeroed((size_t)bytes + 1);
+    cudnnBackendDescriptor_t config = NULL, engine = NULL;
+    int64_t count = 0;
+    cudnnStatus_t status =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config);
 
-    if (text &&
-        dnn_check(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-                                           CUDNN_TYPE_CHAR, bytes, &bytes, text),
-                  "write a plan")) {
-        free(text);
-        text = NULL;
+    *choice = (struct dnn_choice){0};
+    if (!status)
+        status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
+    if (!status)
+        status = cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &config);
+    if (!status)
+        status = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine);
+    if (!status)
+        status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
+                                          1, &count, &choice->engine);
+    int code = dnn_check(status, "ask for a plan's engine");
+    if (code == 0)
+        code = take_knobs(config, choice);
+    if (engine)
+        cudnnBackendDestroyDescriptor(engine);
+    if (config)
+        cudnnBackendDestroyDescriptor(config);
+    return code;
+}
+
+/* Parts are kept with the graph, and go with it. */
+static cudnnBackendDescriptor_t engine_of(struct dnn_graph *graph, cudnnBackendDescriptor_t device,
+                                          int64_t index)
+{
+    cudnnBackendDescriptor_t engine = begin(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+
+    set(graph, engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+        &graph->operations);
+    set(graph, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+    if (device)
+        set(graph, engine, CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+    finish(graph, engine);
+    return engine;
+}
+
+int dnn_graph_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
+                     cudnnBackendDescriptor_t device, bool deterministic,
+                     const struct dnn_choice *choice, cudnnBackendDescriptor_t *config)
+{
+    cudnnBackendDescriptor_t knobs[DNN_KNOBS_MAX];
+    cudnnBackendDescriptor_t engine = engine_of(graph, device, choice->engine);
+
+    for (uint32_t i = 0; i < choice->knob_count; i++) {
+        const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)choice->knobs[i].type;
+        knobs[i] = begin(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+        set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+        set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
+            &choice->knobs[i].value);
+        finish(graph, knobs[i]);
     }
-    return text;
+    *config = begin(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    set(graph, *config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
+    if (choice->knob_count > 0)
+        set(graph, *config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            choice->knob_count, knobs);
+    finish(graph, *config);
+    if (graph->code == 0 && !fits(*config, shape, deterministic))
+        graph->code = fail(ENOTSUP, "a kept plan does not compute as asked for");
+    return graph->code;
 }
 
 int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)

@@ -21,8 +21,8 @@ int dnn_check(cudnnStatus_t status, const char *what);
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
 struct dnn_graph {
-    cudnnBackendDescriptor_t operations; /* the finished graph */
-    cudnnBackendDescriptor_t parts[8];
+    cudnnBackendDescriptor_t operations;    /* the finished graph */
+    cudnnBackendDescriptor_t parts[8 + 34]; /* and those of a choice */
     uint32_t part_count;
     int code; /* first error */
 };
@@ -40,13 +40,28 @@ int dnn_graph_configs(const struct dnn_graph *graph, const struct dnn_shape *sha
                       cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
                       cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count);
 
-/* A plan of a configuration, or from a saved text. device: NULL where there is a handle. */
+/* What a configuration comes down to. */
+enum { DNN_KNOBS_MAX = 32, DNN_KNOB_TYPES = CUDNN_KNOB_TYPE_COUNTS };
+struct dnn_knob {
+    int32_t type;
+    int64_t value;
+};
+struct dnn_choice {
+    int64_t engine;
+    uint32_t knob_count;
+    struct dnn_knob knobs[DNN_KNOBS_MAX];
+};
+
+/* A plan of a configuration. device: NULL where there is a handle. */
 int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                   cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan);
-int dnn_plan_read(cudnnHandle_t handle, cudnnBackendDescriptor_t device, const char *text,
-                  cudnnBackendDescriptor_t *plan);
-/* To be freed; NULL with a reason. */
-char *dnn_plan_text(cudnnBackendDescriptor_t plan);
+int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice);
+/* The configuration that a choice means for this graph, to which it belongs. An error where it
+ * means none, or one that does not compute as the shape asks for: wherever the choice comes from,
+ * what is computed is the graph. */
+int dnn_graph_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
+                     cudnnBackendDescriptor_t device, bool deterministic,
+                     const struct dnn_choice *choice, cudnnBackendDescriptor_t *config);
 int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes);
 
 #endif

@@ -72,12 +72,16 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
         code = check(cudaSetDevice((int)device), "take the GPU");
     if (code == 0)
         code = check(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
+    int driver = 0;
+    if (code == 0)
+        code = check(cudaDriverGetVersion(&driver), "ask for the driver's version");
     if (code)
         return code;
     *runtime = (struct runtime){
         .device = device,
         .capability = (uint32_t)(properties.major * 10 + properties.minor),
         .multiprocessors = (uint32_t)properties.multiProcessorCount,
+        .driver = (uint32_t)driver,
         .memory_bytes = properties.totalGlobalMem,
         .captures = true,
     };

@@ -14,6 +14,7 @@ struct runtime {
     uint32_t device;
     uint32_t capability; /* 90 for sm_90 */
     uint32_t multiprocessors;
+    uint32_t driver; /* 13000 for one that knows CUDA 13.0 */
     uint64_t memory_bytes;
     bool captures; /* CUDA graphs can be made */
     char name[64];

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/dnn_choices.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
+
+struct dnn_choices {
+    json_t *rows; /* by key */
+};
+
+/* The rows of a file, or NULL. */
+static json_t *read_rows(const char *path)
+{
+    struct stat status;
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+    if (file < 0)
+        return NULL;
+    json_t *whole =
+        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= FILE_BYTES_MAX
+            ? json_loadfd(file, JSON_REJECT_DUPLICATES, NULL)
+            : NULL;
+    close(file);
+    json_t *rows = json_object_get(whole, "plans");
+    if (json_integer_value(json_object_get(whole, "version")) != FILE_VERSION ||
+        !json_is_object(rows))
+        rows = NULL;
+    json_incref(rows);
+    json_decref(whole);
+    return rows;
+}
+
+struct dnn_choices *dnn_choices_read(const char *path)
+{
+    struct dnn_choices *choices = memory_zeroed(sizeof *choices);
+
+    if (!choices)
+        return NULL;
+    choices->rows = read_rows(path);
+    if (!choices->rows)
+        choices->rows = json_object();
+    if (!choices->rows) {
+        free(choices);
+        fail(ENOMEM, "out of memory for plans");
+        return NULL;
+    }
+    return choices;
+}
+
+void dnn_choices_free(struct dnn_choices *choices)
+{
+    if (choices)
+        json_decref(choices->rows);
+    free(choices);
+}
+
+/* ---- rows: {"engine": 12, "knobs": [[type, value], ...], "candidates": 16, "milliseconds": 0.2}
+ */
+
+static bool get_number(const json_t *value, int64_t least, int64_t most, int64_t *number)
+{
+    *number = json_integer_value(value);
+    return json_is_integer(value) && *number >= least && *number <= most;
+}
+
+static bool get_knobs(const json_t *knobs, struct dnn_choice *choice)
+{
+    const size_t count = json_array_size(knobs);
+
+    if (!json_is_array(knobs) || count > DNN_KNOBS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *knob = json_array_get(knobs, i);
+        int64_t type;
+        if (json_array_size(knob) != 2 ||
+            !get_number(json_array_get(knob, 0), 0, DNN_KNOB_TYPES - 1, &type) ||
+            !get_number(json_array_get(knob, 1), INT32_MIN, INT32_MAX, &choice->knobs[i].value))
+            return false;
+        choice->knobs[i].type = (int32_t)type;
+    }
+    choice->knob_count = (uint32_t)count;
+    return true;
+}
+
+bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct dnn_choice *choice,
+                     uint32_t *candidates, double *milliseconds)
+{
+    const json_t *row = json_object_get(choices->rows, key);
+    int64_t number;
+
+    *choice = (struct dnn_choice){0};
+    if (!get_number(json_object_get(row, "engine"), 0, ENGINES_MAX, &choice->engine) ||
+        !get_number(json_object_get(row, "candidates"), 1, DNN_CONFIGS_MAX, &number) ||
+        !get_knobs(json_object_get(row, "knobs"), choice))
+        return false;
+    *candidates = (uint32_t)number;
+    *milliseconds = json_real_value(json_object_get(row, "milliseconds"));
+    return isfinite(*milliseconds) && *milliseconds >= 0;
+}
+
+int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
+                    uint32_t candidates, double milliseconds)
+{
+    json_t *knobs = json_array();
+    int failed = 0;
+
+    for (uint32_t i = 0; i < choice->knob_count; i++)
+        failed |= json_array_append_new(knobs, json_pack("[i, I]", (int)choice->knobs[i].type,
+                                                         (json_int_t)choice->knobs[i].value));
+    json_t *row = json_pack("{s:I, s:o, s:i, s:f}", "engine", (json_int_t)choice->engine, "knobs",
+                            knobs, "candidates", (int)candidates, "milliseconds", milliseconds);
+    if (failed || json_object_set_new(choices->rows, key, row))
+        return fail(ENOMEM, "out of memory for plans");
+    return 0;
+}
+
+static int write_whole(const json_t *rows, const char *path)
+{
+    json_t *whole =
+        json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", (json_t *)(uintptr_t)rows);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int code = whole && file >= 0 && json_dumpfd(whole, file, JSON_INDENT(1) | JSON_SORT_KEYS) == 0
+                   ? 0
+                   : -EIO;
+
+    json_decref(whole);
+    if (file >= 0 && close(file))
+        code = -EIO;
+    return code;
+}
+
+int dnn_choices_write(struct dnn_choices *choices, const char *path)
+{
+    char fresh[1200];
+    json_t *others = read_rows(path);
+
+    if (others)
+        json_object_update_missing(choices->rows, others);
+    json_decref(others);
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    unlink(fresh); /* of a process of the same number that was killed */
+    if (write_whole(choices->rows, fresh) == 0 && rename(fresh, path) == 0)
+        return 0;
+    unlink(fresh);
+    return fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none", path);
+}
