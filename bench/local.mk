@@ -41,3 +41,23 @@ bench_trainer_LDADD = $(LIBIOBENCH_LIBS)
 endif
 EXTRA_DIST += bench/trainer_peer.py
 EXTRA_DIST += bench/shuffle-learning.py
+
+# What needs a GPU: bench/device.sh runs it all, from here or from the folder of `make portable`.
+noinst_PROGRAMS += bench/device_steps
+bench_device_steps_SOURCES = bench/device_steps.c
+bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_DIST += bench/device.sh
+if HAVE_CUDA
+noinst_PROGRAMS += bench/device_kernels
+bench_device_kernels_SOURCES = bench/device_kernels.c trainer/cuda/runtime.c
+bench_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+# cuDNN is none of its needs.
+bench_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+bench_device_kernels_LDADD = $(CUDA_OBJECTS) $(LIBIOBENCH_LIBS) $(CUDA_LIBS)
+bench_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+PORTABLE_ALSO += bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh
+if HAVE_CMOCKA
+PORTABLE_ALSO += tests/cuda/test_device_kernels tests/cuda/test_cuda tests/unit/test_backend \
+	tests/unit/test_trainer_golden tests/unit/test_overfit $(srcdir)/tests/golden
+endif
+endif

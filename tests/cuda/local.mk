@@ -41,6 +41,7 @@ tests_cuda_test_emulated_kernels_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc
 tests_cuda_test_emulated_kernels_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_kernels_SOURCES = $(CUDA_KERNEL_TEST) trainer/cuda/runtime.c
 tests_cuda_test_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_kernels_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Everything that needs a GPU, in parts of less than ten minutes each: tests first, then figures. Runs from
+# a build tree or from the folder of `make portable`, without network. What it prints is also kept in
+# OUT/PART.txt, with the machine it ran on.
+set -u
+
+usage() {
+    cat <<'END'
+usage: device.sh [PART...] [--out FOLDER]
+  check       every kernel against its reference; steps against the reference; what every backend promises
+  sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
+  learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
+  rates       kernels beside a copy; images/s of ResNet-50 in FP16 by batch
+  precisions  images/s of ResNet-50 in the other precisions
+  networks    images/s of every network
+  ranks       all GPUs of this machine by NCCL and by MPI (needs mpirun)
+The default is all of them, in this order. Parts that cannot run say why.
+END
+}
+
+HERE=$(cd -P "${0%/*}" && pwd)
+OUT=device-results
+PARTS=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out) OUT=${2:?} && shift ;;
+    check | sanitize | learn | rates | precisions | networks | ranks) PARTS="$PARTS $1" ;;
+    -h | --help) usage && exit ;;
+    *) usage >&2 && exit 2 ;;
+    esac
+    shift
+done
+mkdir -p "$OUT" && OUT=$(cd "$OUT" && pwd) || exit
+if [ -d "$HERE/lib/programs" ]; then # of make portable
+    tool() { echo "$HERE/${1##*/}"; }
+    mkdir -p "$OUT/source/tests" && ln -sfn "$HERE/golden" "$OUT/source/tests/golden" || exit
+    srcdir=$OUT/source
+else
+    [ -x ./iobench ] || { echo "device.sh: run it in the build folder" >&2 && exit 2; }
+    BUILD=$PWD
+    tool() { echo "$BUILD/$1"; }
+    srcdir=$HERE/..
+    : "${IOBENCH_CUDA_MODULE:=$BUILD/iobench-cuda.so}" "${IOBENCH_NCCL_MODULE:=$BUILD/iobench-nccl.so}"
+    export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
+fi
+export srcdir
+
+# run SECONDS COMMAND...: says what it does, how it ended, and how long it took.
+run() {
+    limit=$1
+    shift
+    begun=$(date +%s) status=0
+    echo "== $*"
+    timeout -k 5 "$limit" "$@" 2>&1 || status=$?
+    case $status in
+    0) end=ok ;;
+    77) end="skipped: see above" ;;
+    124 | 137) end="FAILED: not done after $limit s" ;;
+    *) end="FAILED: exit status $status" ;;
+    esac
+    echo "-- $end, $(($(date +%s) - begun)) s"
+}
+
+machine() {
+    date -u '+%Y-%m-%d %H:%M UTC'
+    uname -sr
+    "$(tool iobench)" --version
+    nvidia-smi --query-gpu=index,name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>&1
+    "$(tool iobench)" list backend
+}
+
+check() {
+    run 60 "$(tool tests/cuda/test_device_kernels)"
+    run 120 "$(tool tests/cuda/test_cuda)"
+    run 180 "$(tool tests/unit/test_backend)"
+}
+
+sanitize() {
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    [ -x "$sanitizer" ] || { echo "skipped: compute-sanitizer is not installed" && return; }
+    program=$(tool tests/cuda/test_device_kernels)
+    run 250 "$sanitizer" --target-processes all --error-exitcode 1 "$program"
+    run 250 "$sanitizer" --target-processes all --tool racecheck --error-exitcode 1 "$program"
+}
+
+learn() {
+    run 200 "$(tool tests/unit/test_trainer_golden)"
+    for precision in fp32 tf32 fp16 bf16; do
+        run 90 env IOBENCH_CUDA=cuda:$precision,plans=none "$(tool tests/unit/test_overfit)"
+    done
+}
+
+rates() {
+    run 60 "$(tool bench/device_kernels)" 256
+    for batch in 64 128 256 512 1024; do
+        run 95 "$(tool bench/device_steps)" cuda:fp16 resnet50 $batch 5 7950
+    done
+}
+
+precisions() {
+    for precision in bf16 tf32 fp32; do
+        run 180 "$(tool bench/device_steps)" cuda:$precision resnet50 256 5
+    done
+}
+
+networks() {
+    for network in $("$(tool iobench)" list networks | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p'); do
+        run 40 "$(tool bench/device_steps)" cuda:fp16 "$network" 64 2
+    done
+}
+
+ranks() {
+    command -v mpirun >/dev/null || { echo "skipped: mpirun is not installed" && return; }
+    [ -x "$(tool tests/cluster/ranks)" ] || { echo "skipped: only from a build folder" && return; }
+    count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || :
+    [ "${count:-0}" -gt 1 ] || { echo "skipped: one GPU, or none" && return; }
+    for exchange in nccl mpi; do
+        run 120 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32
+    done
+}
+
+for part in ${PARTS:-check sanitize learn rates precisions networks ranks}; do
+    { machine && echo "==== $part" && $part; } 2>&1 | tee "$OUT/$part.txt"
+done
+! grep -q -- '^-- FAILED' "$OUT"/*.txt
