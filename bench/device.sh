@@ -21,6 +21,7 @@ END
 
 HERE=$(cd -P "${0%/*}" && pwd)
 OUT=device-results
+TOURNAMENT=${TOURNAMENT:-3}
 PARTS=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -87,26 +88,26 @@ sanitize() {
 learn() {
     run 200 "$(tool tests/unit/test_trainer_golden)"
     for precision in fp32 tf32 fp16 bf16; do
-        run 90 env IOBENCH_CUDA=cuda:$precision,plans=none "$(tool tests/unit/test_overfit)"
+        run 90 env IOBENCH_CUDA=cuda:$precision,plans=none,tournament=1 "$(tool tests/unit/test_overfit)"
     done
 }
 
 rates() {
     run 60 "$(tool bench/device_kernels)" 256
     for batch in 64 128 256 512 1024; do
-        run 95 "$(tool bench/device_steps)" cuda:fp16 resnet50 $batch 5 7950
+        run 95 "$(tool bench/device_steps)" "cuda:fp16,tournament=$TOURNAMENT" resnet50 $batch 5 7950
     done
 }
 
 precisions() {
     for precision in bf16 tf32 fp32; do
-        run 180 "$(tool bench/device_steps)" cuda:$precision resnet50 256 5
+        run 180 "$(tool bench/device_steps)" "cuda:$precision,tournament=$TOURNAMENT" resnet50 256 5
     done
 }
 
 networks() {
     for network in $("$(tool iobench)" list networks | sed -n 's/^  \([a-z][a-z0-9_-]*\) .*/\1/p'); do
-        run 40 "$(tool bench/device_steps)" cuda:fp16 "$network" 64 2
+        run 40 "$(tool bench/device_steps)" cuda:fp16,tournament=1 "$network" 64 2
     done
 }
 
@@ -116,7 +117,7 @@ ranks() {
     count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || :
     [ "${count:-0}" -gt 1 ] || { echo "skipped: one GPU, or none" && return; }
     for exchange in nccl mpi; do
-        run 120 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32
+        run 120 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1
     done
 }
 

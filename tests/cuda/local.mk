@@ -28,7 +28,7 @@ if HAVE_CMOCKA
 # The tests of the cpu backend, of this one.
 check_PROGRAMS += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
-tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none"'
+tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
 TESTS += tests/cuda/emulated.sh
 

@@ -49,8 +49,10 @@ static struct dnn *open_for(uint32_t capability, const char *file)
 {
     struct dnn *dnn;
 
-    if (dnn_open(&dnn,
-                 &(struct dnn_site){.described = capability, .deterministic = true, .plans = file}))
+    if (dnn_open(&dnn, &(struct dnn_site){.described = capability,
+                                          .deterministic = true,
+                                          .tournament = 1,
+                                          .plans = file}))
         fail_msg("%s", fail_reason());
     return dnn;
 }

@@ -101,7 +101,7 @@ static inline const char *training_text(const char *backend)
 
     if (strcmp(backend, "cuda") != 0)
         return backend;
-    return wanted ? wanted : "cuda:fp32,plans=none";
+    return wanted ? wanted : "cuda:fp32,plans=none,tournament=1";
 }
 
 /* threads: 0 is all CPUs; tests that compute for long take 1, since threads that wait for each

@@ -118,10 +118,11 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)
-        code =
-            dnn_open(&cuda->model.dnn, &(struct dnn_site){.runtime = &cuda->model.runtime,
-                                                          .deterministic = settings->deterministic,
-                                                          .plans = path[0] ? path : NULL});
+        code = dnn_open(&cuda->model.dnn,
+                        &(struct dnn_site){.runtime = &cuda->model.runtime,
+                                           .deterministic = settings->deterministic,
+                                           .tournament = (uint32_t)settings->tournament,
+                                           .plans = path[0] ? path : NULL});
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, site);
     if (code)

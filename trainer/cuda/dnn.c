@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    CANDIDATES_MAX = 16, /* timed, of cuDNN's favourites */
+    CANDIDATES_MAX = DNN_CONFIGS_MAX,
     ROUNDS = 5,
     KEY_BYTES = 400,
     NOISE_BYTES = 1 << 20,
@@ -94,16 +94,17 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
     const struct runtime *runtime = dnn->site.runtime;
 
     snprintf(key, KEY_BYTES,
-             "cudnn %zu, driver %u, %s sm_%u x %u%s; %s %s batch %u, %u x %u x %u by %u x %u / %u "
+             "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s batch %u, %u x %u x %u by "
+             "%u x %u / %u "
              "+ %u,%u in "
              "%u to %u x %u x %u",
              cudnnGetVersion(), runtime ? runtime->driver : 0,
              runtime ? runtime->name : "described",
              runtime ? runtime->capability : dnn->site.described,
              runtime ? runtime->multiprocessors : 0, dnn->site.deterministic ? "" : " any",
-             kinds[shape->kind], shape->tf32 ? "tf32" : types[shape->type], w->images,
-             w->in_channels, w->in_height, w->in_width, w->height, w->width, w->stride, w->pad_top,
-             w->pad_left, w->groups, w->out_channels, w->out_height, w->out_width);
+             dnn->site.tournament, kinds[shape->kind], shape->tf32 ? "tf32" : types[shape->type],
+             w->images, w->in_channels, w->in_height, w->in_width, w->height, w->width, w->stride,
+             w->pad_top, w->pad_left, w->groups, w->out_channels, w->out_height, w->out_width);
 }
 
 /* ---- running ---- */
@@ -234,7 +235,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
 {
     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
     /* Where nothing can be timed, the first one is as good as any. */
-    const uint32_t most = dnn->handle ? CANDIDATES_MAX : 1;
+    const uint32_t most = dnn->handle ? dnn->site.tournament : 1;
     uint32_t config_count = 0, count = 0;
 
     *code = dnn_graph_configs(graph, shape, dnn->described, dnn->site.deterministic, favourites,
@@ -299,7 +300,7 @@ static int choose(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_pla
     dnn_graph_destroy(&graph);
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
-    if (dnn->site.runtime)
+    if (dnn->site.runtime && count > 1)
         code = compete(dnn, shape, plans, count, plan);
     plan->plan = plans[0];
     plan->candidates = count;

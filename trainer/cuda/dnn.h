@@ -37,7 +37,8 @@ struct dnn_site {
     const struct runtime *runtime; /* with a stream; NULL: no device, `described` takes its place */
     uint32_t described;            /* 80 or 90: plans are made as for an A100 or an H200 */
     bool deterministic;
-    const char *plans; /* file that chosen plans are kept in; NULL: none */
+    uint32_t tournament; /* at most so many engines are timed; 1: none, the first is taken */
+    const char *plans;   /* file that chosen plans are kept in; NULL: none */
 };
 
 int dnn_open(struct dnn **dnn, const struct dnn_site *site);

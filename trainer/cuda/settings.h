@@ -9,11 +9,12 @@
 enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_FP16, CUDA_BF16 };
 
 struct cuda_settings {
-    int precision;      /* enum cuda_precision */
-    uint64_t device;    /* of those CUDA_VISIBLE_DEVICES leaves */
-    bool graph;         /* a whole step is one CUDA graph */
-    bool deterministic; /* only algorithms that give the same bits again */
-    char *plans;        /* where chosen plans are kept; "none" */
+    int precision;       /* enum cuda_precision */
+    uint64_t device;     /* of those CUDA_VISIBLE_DEVICES leaves */
+    bool graph;          /* a whole step is one CUDA graph */
+    bool deterministic;  /* only algorithms that give the same bits again */
+    uint64_t tournament; /* engines of cuDNN that compete for a layer */
+    char *plans;         /* where chosen plans are kept; "none" */
 };
 
 #endif
