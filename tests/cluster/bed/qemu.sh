@@ -36,7 +36,7 @@ qemu_guest() { # NAME MEMORY [OPTION OF QEMU...]
     bed_interface=$(bed_tap "${bed_address##*.}")
     qemu-system-x86_64 -accel tcg,thread=multi -M q35 -cpu max -m "$bed_memory" -nographic \
         -no-reboot -nodefaults -serial stdio -kernel "$LINUX/boot/vmlinuz-$KERNEL" \
-        -initrd "$T/initrd.cpio" -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr \
+        -initrd "$T/initrd.cpio" -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check \
             random.trust_cpu=on BED_NAME=$bed_name BED_ADDRESS=$bed_address BED_MODULES=$LINUX BED=$BED" \
         -netdev "tap,id=n0,ifname=$bed_interface,script=no,downscript=no" \
         -device "virtio-net-pci,netdev=n0,romfile=,mac=$(printf '52:54:00:00:00:%02x' "${bed_address##*.}")" \
