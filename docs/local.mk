@@ -8,3 +8,16 @@ EXTRA_DIST += \
 	docs/results/epoch-border.gp docs/results/epoch-border.svg \
 	docs/results/shuffle-front.csv docs/results/shuffle-front.svg \
 	docs/results/shuffle-learning.csv docs/results/shuffle-learning.svg
+
+# What was seen on guests, with the commands.
+EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
+	docs/results/guests/gradients-epochs.csv docs/results/guests/gradients.csv \
+	docs/results/guests/gradients.svg docs/results/guests/large-1-caffe2.csv \
+	docs/results/guests/large-1-mxnet.csv docs/results/guests/large-1-tensorflow.csv \
+	docs/results/guests/large-2-caffe2.csv docs/results/guests/large-2-mxnet.csv \
+	docs/results/guests/large-2-tensorflow.csv docs/results/guests/lmdb-large.csv \
+	docs/results/guests/lmdb-small.csv docs/results/guests/lmdb.svg \
+	docs/results/guests/small-1-caffe2.csv docs/results/guests/small-1-mxnet.csv \
+	docs/results/guests/small-1-tensorflow.csv docs/results/guests/small-2-caffe2.csv \
+	docs/results/guests/small-2-mxnet.csv docs/results/guests/small-2-tensorflow.csv \
+	docs/results/guests/storage-large.svg docs/results/guests/storage-small.svg

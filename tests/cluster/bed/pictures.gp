@@ -12,8 +12,11 @@ table(name) = folder.'/'.name.'.csv'
 # One node's rows, and the epoch's number where it grows.
 of(node, column) = strcol(1) eq node ? column : NaN
 
-set terminal svg size 900,560 font 'sans,11' background 'white'
+set terminal svg size 900,600 font 'sans,11' background 'white'
 pipelines = 'mxnet tensorflow caffe2'
+title_of(pipeline) = pipeline eq 'mxnet' ? 'mxnet: one RecordIO file, each rank its range, shuffled anew each epoch' : \
+    pipeline eq 'tensorflow' ? 'tensorflow: 64 shards, each rank reads any of them, shuffle buffer' : \
+    'caffe2: one LMDB in key order, each rank every P-th record'
 
 # Storage read throughput over time: a picture a memory size, a panel a pipeline, 1 and 2 nodes.
 do for [size in 'large small'] {
@@ -24,7 +27,7 @@ do for [size in 'large small'] {
     set ylabel 'MB/s'
     set yrange [0:*]
     do for [pipeline in pipelines] {
-        set title pipeline offset 0,-0.8
+        set title title_of(pipeline) offset 0,-0.8
         if (pipeline eq 'caffe2') { set xlabel 'seconds since the first epoch began' } else { unset xlabel }
         plot table(size.'-1-'.pipeline) using 2:(of('node1', $5)) title '1 node' lc rgb blue lw 1.5, \
             table(size.'-2-'.pipeline) using 2:(of('node1', $5)) title '2 nodes, node 1' lc rgb orange lw 1.5, \
@@ -46,4 +49,19 @@ set ylabel 'percent'
 set title 'processors waiting for I/O' offset 0,-0.8
 plot table('lmdb-large') using 2:9 title 'cache holds it' lc rgb blue lw 1.5, \
     table('lmdb-small') using 2:9 title 'cache does not' lc rgb orange lw 1.5
+unset multiplot
+
+# Gradients and data on one wire.
+set output folder.'/gradients.svg'
+set multiplot layout 2,1 title 'Two nodes train, from cold; node 1'
+unset xlabel
+set ylabel 'MB/s'
+set title 'on the wire' offset 0,-0.8
+plot table('gradients') using 2:(of('node1', $5)) title 'received' lc rgb blue lw 1.5, \
+    table('gradients') using 2:(of('node1', $6)) title 'sent' lc rgb orange lw 1.5
+set xlabel 'seconds since the first epoch began'
+set title 'received - sent, and what NFS says it read' offset 0,-0.8
+set yrange [*:*]
+plot table('gradients') using 2:(of('node1', $5 - $6)) title 'received - sent' lc rgb blue lw 1.5, \
+    table('gradients') using 2:(of('node1', $4)) title 'read from NFS' lc rgb orange lw 1.5
 unset multiplot
