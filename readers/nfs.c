@@ -513,6 +513,18 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     return connect_all(nfs);
 }
 
+/* libnfs holds calls of ours: they come back, as lost, when their connection is destroyed. */
+static bool has_calls(const struct connection *connection)
+{
+    const struct nfs_state *nfs = connection->nfs;
+    bool has = connection->opens > 0;
+
+    for (uint32_t i = 0; !has && i < nfs->site->depth; i++)
+        has = nfs->jobs[i].connection == connection &&
+              (nfs->jobs[i].state == JOB_READING || nfs->jobs[i].state == JOB_ABANDONED);
+    return has;
+}
+
 static void nfs_reader_close(void *state)
 {
     struct nfs_state *nfs = state;
@@ -521,7 +533,9 @@ static void nfs_reader_close(void *state)
         if (i >= nfs->connection_count)
             break;
         struct connection *connection = &nfs->connections[i];
-        handles_destroy(&connection->handles); /* closes the files */
+        if (has_calls(connection))
+            disconnect(connection);
+        handles_destroy(&connection->handles); /* closes the files of one that is up */
         disconnect(connection);
         free(connection->openings);
     }

@@ -49,9 +49,9 @@ static int compare(const struct read_request *request, const char *folder)
     return same ? 0 : -1;
 }
 
-/* Each request has a region of its own. */
-static void submit(struct reader *reader, struct read_request *request, struct random *random,
-                   uint32_t region)
+/* Each request has a region of its own. A reader that has given storage up refuses more. */
+static int submit(struct reader *reader, struct read_request *request, struct random *random,
+                  uint32_t region)
 {
     const struct catalog *catalog = reader->site.catalog;
     uint32_t shard = (uint32_t)random_below(random, catalog->shard_count);
@@ -66,10 +66,7 @@ static void submit(struct reader *reader, struct read_request *request, struct r
                                      .needed = (uint32_t)bytes,
                                      .region = region,
                                      .buffer = reader->site.regions[region].iov_base};
-    if (reader_submit(reader, request)) {
-        fprintf(stderr, "submit: %s\n", fail_reason());
-        exit(1);
-    }
+    return reader_submit(reader, request);
 }
 
 int main(int argc, char **argv)
@@ -83,6 +80,7 @@ int main(int argc, char **argv)
     struct random random = random_start(7);
     struct reader reader;
     char reason[FAIL_REASON_BYTES] = "";
+    unsigned refused = 0;
 
     if (argc < 6)
         return 2;
@@ -107,22 +105,24 @@ int main(int argc, char **argv)
         return 3;
     }
     printf("engine %s\n", reader.traits.engine);
-    for (uint32_t i = 0; i < DEPTH; i++)
-        submit(&reader, &requests[i], &random, i);
-    while (clock_now_ns() < end_ns) {
+    for (uint32_t i = 0; i < DEPTH && refused == 0; i++)
+        refused = submit(&reader, &requests[i], &random, i) != 0;
+    while (clock_now_ns() < end_ns && refused == 0) {
         int count = reader_reap(&reader, done, DEPTH, 100000000);
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count && refused == 0; i++) {
             if (done[i]->result < 0)
                 snprintf(reason, sizeof reason, "%s", fail_reason());
             else if (compare(done[i], argv[2]))
                 return 1;
-            submit(&reader, done[i], &random, (uint32_t)(done[i] - requests));
+            refused = submit(&reader, done[i], &random, (uint32_t)(done[i] - requests)) != 0;
         }
     }
+    if (refused)
+        snprintf(reason, sizeof reason, "%s", fail_reason());
     reader_close(&reader);
     printf("reads %llu errors %llu %s\n",
            (unsigned long long)(reader.figures.requests - reader.figures.errors),
-           (unsigned long long)reader.figures.errors, reason);
+           (unsigned long long)reader.figures.errors + refused, reason);
     plugin_release(&choice);
     catalog_destroy(catalog);
     free(memory);
