@@ -20,7 +20,7 @@ struct convolutions *convolutions_create(const struct graph *graph, uint32_t bat
 void convolutions_destroy(struct convolutions *convolutions);
 
 /* Milliseconds of all together: of each the mean of `repeats` after one more that warms up. A
- * negative number after an error. */
-double convolutions_time(struct convolutions *convolutions, int repeats);
+ * negative number after an error. now_ns: of base/clock.h. */
+double convolutions_time(struct convolutions *convolutions, int repeats, uint64_t (*now_ns)(void));
 
 #endif

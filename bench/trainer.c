@@ -5,10 +5,12 @@
  * same network in PyTorch on the same CPUs, if a Python that has it is named:
  *
  *     bench/trainer --peer VENV/bin/python [--long] [--network NAME]... [--rounds N] [--threads N]
+ *                   [--cpu-time]
  *
  * A step is all of training: normalising the bytes, forward, loss, backward and update; PyTorch
  * gets images that are normalised already, and the better of its two memory formats counts. Quick:
- * three networks on small images; --long: all at their own size.
+ * three networks on small images; --long: all at their own size. --cpu-time: CPU time in place of
+ * time, on one thread, for machines that do other work meanwhile.
  */
 #include "bench/convolutions.h"
 
@@ -53,6 +55,7 @@ struct peer {
 struct bench {
     uint32_t threads;
     int rounds;
+    uint64_t (*now_ns)(void);
     struct peer peer;
     struct graph *graph;
     uint32_t batch_size;
@@ -142,7 +145,8 @@ static int peer_open(struct bench *bench)
 
     if (!peer->to)
         return 0;
-    fprintf(peer->to, "graph %u %u %u\n", bench->batch_size, bench->threads, bench->graph->classes);
+    fprintf(peer->to, "graph %u %u %u %s\n", bench->batch_size, bench->threads,
+            bench->graph->classes, bench->now_ns == clock_cpu_ns ? "cpu" : "wall");
     for (uint32_t i = 0; i < bench->graph->node_count; i++)
         tell_node(peer->to, bench->graph, &bench->graph->nodes[i]);
     fputs("end\n", peer->to);
@@ -173,7 +177,7 @@ static int our_steps(struct bench *bench, bool training, int steps, double *step
 {
     const struct backend_update update = {
         .recipe = BACKEND_SGD, .rate = 1e-4, .momentum = 0.9, .decay = 1e-5, .gradient_scale = 1};
-    const uint64_t start_ns = clock_now_ns();
+    const uint64_t start_ns = bench->now_ns();
     struct backend_loss loss;
     int code = 0;
 
@@ -185,7 +189,7 @@ static int our_steps(struct bench *bench, bool training, int steps, double *step
         if (code == 0 && training)
             code = backend_update(&bench->backend, &update);
     }
-    *step_ms = (double)(clock_now_ns() - start_ns) * 1e-6 / steps;
+    *step_ms = (double)(bench->now_ns() - start_ns) * 1e-6 / steps;
     return code;
 }
 
@@ -266,7 +270,7 @@ static int compare(struct bench *bench, struct convolutions *alone, bool trainin
         code = peer_time(bench, training, 2, 0);
     for (int round = 0; round < bench->rounds && code == 0; round++) {
         code = our_steps(bench, training, steps, &bench->times[OURS][round]);
-        bench->times[ALONE][round] = convolutions_time(alone, steps);
+        bench->times[ALONE][round] = convolutions_time(alone, steps, bench->now_ns);
         if (code == 0)
             code = peer_time(bench, training, steps, round);
     }
@@ -300,7 +304,7 @@ static int run_case(struct bench *bench, const char *name, uint32_t side, uint32
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = 5};
+    static struct bench bench = {.rounds = 5, .now_ns = clock_now_ns};
     const char *python = NULL, *wanted[16];
     int wanted_count = 0;
     bool is_long = false;
@@ -309,6 +313,8 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--long") == 0)
             is_long = true;
+        else if (strcmp(argv[i], "--cpu-time") == 0)
+            bench.now_ns = clock_cpu_ns;
         else if (strcmp(argv[i], "--peer") == 0)
             python = value;
         else if (strcmp(argv[i], "--network") == 0 && wanted_count < 16)
@@ -318,14 +324,16 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--threads") == 0)
             bench.threads = (uint32_t)atoi(value);
     }
+    if (bench.now_ns == clock_cpu_ns)
+        bench.threads = 1;
     if (bench.threads == 0)
         bench.threads = thread_cpu_count();
     signal(SIGPIPE, SIG_IGN);
     int code = python ? peer_start(&bench.peer, python, BENCH_SOURCE) : 0;
-    printf("%d rounds, %u threads; images/s of the cpu backend, of its convolutions alone, of "
+    printf("%d rounds, %u threads%s; images/s of the cpu backend, of its convolutions alone, of "
            "PyTorch (contiguous, channels last)\n%-13s %4s %5s %-9s %9s %9s %6s %11s %11s %11s\n",
-           bench.rounds, bench.threads, "", "side", "batch", "", "step ms", "cpu", "spread",
-           "alone", "contiguous", "last");
+           bench.rounds, bench.threads, bench.now_ns == clock_cpu_ns ? ", CPU time" : "", "",
+           "side", "batch", "", "step ms", "cpu", "spread", "alone", "contiguous", "last");
     for (size_t i = 0; i < sizeof cases / sizeof *cases && code == 0; i++) {
         bool is_wanted = wanted_count == 0;
         for (int j = 0; j < wanted_count; j++)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of bench/trainer, which starts it: the same network, batch and threads, FP32.
 
-Speaks lines. "graph BATCH THREADS CLASSES", a line a node and "end" bring a network; "train STEPS"
+Speaks lines. "graph BATCH THREADS CLASSES CLOCK", a line a node and "end" bring a network; "train STEPS"
 and "infer STEPS" are answered with milliseconds a step, one figure a memory format. Eager mode with
 oneDNN, images already normalised, ReLU in place, the fused optimiser.
 """
@@ -98,11 +98,12 @@ class Side:
 
 
 def main():
-    sides, rows = {}, []
+    sides, rows, now = {}, [], time.perf_counter
     for line in sys.stdin:
         words = line.split()
         if words[0] == 'graph':
-            batch, threads, classes = map(int, words[1:])
+            batch, threads, classes = map(int, words[1:4])
+            now = time.process_time if words[4] == 'cpu' else time.perf_counter
             rows = []
             torch.set_num_threads(threads)
         elif words[0] == 'node':  # node KIND INPUTS input... number...
@@ -115,10 +116,10 @@ def main():
         else:
             times = []
             for side in sides.values():
-                start = time.perf_counter()
+                start = now()
                 for _ in range(int(words[1])):
                     getattr(side, words[0])()
-                times.append((time.perf_counter() - start) / int(words[1]) * 1e3)
+                times.append((now() - start) / int(words[1]) * 1e3)
             print('took', *times, flush=True)
 
 
