@@ -206,6 +206,23 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
     return timeline;
 }
 
+struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases)
+{
+    struct timeline *timeline = memory_zeroed(sizeof *timeline);
+
+    if (!timeline)
+        return NULL;
+    timeline->column_count = timeline->figure_count = columns;
+    timeline->keys = memory_array(columns, sizeof *timeline->keys);
+    timeline->values = memory_array(rows, (1 + (size_t)columns) * sizeof *timeline->values);
+    timeline->phases = memory_array(phases, sizeof *timeline->phases);
+    if (!timeline->keys || !timeline->values || !timeline->phases) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
 void timeline_destroy(struct timeline *timeline)
 {
     if (!timeline)

@@ -44,6 +44,10 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                                uint64_t interval_ns);
 void timeline_destroy(struct timeline *timeline);
 
+/* Nothing but names for so many columns and room for rows and phases, for who has read one from a
+ * file. NULL with a reason. */
+struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases);
+
 double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
 /* The column of a key, or column_count. */

@@ -28,6 +28,9 @@ json_t *report_json_document(json_t *jobs);
 
 /* The "series" of a job: figures over time, phases, where the bytes came from (docs/json.md). */
 json_t *report_timeline(const struct timeline *timeline);
+/* What it was made of, but for the single counters, which are in no JSON. name: for messages. NULL
+ * with a reason. */
+struct timeline *report_timeline_load(const char *name, const json_t *series);
 
 /* Any document as text, to be freed: arrays of plain values on one line, real numbers with so many
  * digits (in such arrays with 6). NULL with a reason. */
@@ -35,6 +38,12 @@ char *report_json_text(const json_t *value, int digits);
 
 /* A row a bin of time: figures, then every counter. */
 void report_series_csv(FILE *stream, const struct timeline *timeline);
+/* What it was made of, but for what is not in the table: phases begin and end with rows, and have
+ * no run. text is used up. NULL with a reason. */
+struct timeline *report_series_load(const char *name, char *text);
+
+/* The lines of `iobench monitor --json`. NULL with a reason. */
+struct timeline *report_lines_load(const char *name, const char *text);
 
 /* A column of the epochs' time as a few characters; returns what a full one stands for, 0 when
  * there is nothing to show. text: REPORT_SPARK_BYTES. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench plot: pictures of what results and profiles recorded over time.
+ */
+#include "base/fail.h"
+#include "base/file.h"
+#include "cmd/commands.h"
+#include "report/gnuplot.h"
+#include "report/load.h"
+#include "report/picture.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 256 << 20, NAME_BYTES = 128 };
+
+struct plot_settings {
+    char *output, *title;
+    uint64_t job;
+    bool script;
+};
+
+/* clang-format off: a row each */
+#define FIELD(field) .offset = offsetof(struct plot_settings, field)
+static const struct option_spec plot_options[] = {
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.svg",
+     .summary = "where to; else beside the first FILE, with .svg behind its name; - is standard "
+                "output"},
+    {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "", .metavar = "TEXT",
+     .summary = "above the picture"},
+    {"job", 0, OPTION_COUNT, FIELD(job), .fallback = "1", .minimum = 1, .maximum = 1e6,
+     .summary = "which job of a result that has several, from 1"},
+    {"script", 0, OPTION_FLAG, FIELD(script), .fallback = "no",
+     .summary = "write the program for gnuplot, data and all, instead of its picture"},
+    {0},
+};
+#undef FIELD
+/* clang-format on */
+
+struct page {
+    struct picture_node nodes[PICTURE_NODES];
+    char names[PICTURE_NODES][NAME_BYTES];
+    struct timeline *timelines[PICTURE_NODES];
+    uint32_t count;
+};
+
+/* A result made with --json; its host names the node. */
+static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
+                                    char *name)
+{
+    json_t *document = load_parse(path, text, bytes);
+    const json_t *jobs = json_object_get(document, "jobs");
+    struct timeline *timeline = NULL;
+
+    if (document && job > json_array_size(jobs))
+        fail(EINVAL, "%s: it has %zu jobs, --job %llu is not among them", path,
+             json_array_size(jobs), (unsigned long long)job);
+    else if (document) {
+        const json_t *chosen = json_array_get(jobs, job - 1);
+        const char *host = load_text(chosen, "place.host");
+        if (host)
+            snprintf(name, NAME_BYTES, "%s", host);
+        timeline = report_timeline_load(path, json_object_get(chosen, "series"));
+    }
+    json_decref(document);
+    return timeline;
+}
+
+/* What a file is shows how it begins. */
+static struct timeline *load(const char *path, uint64_t job, char *name)
+{
+    const char *slash = strrchr(path, '/');
+    struct timeline *timeline;
+    char *text;
+    size_t bytes;
+
+    snprintf(name, NAME_BYTES, "%s", slash ? slash + 1 : path);
+    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
+        return NULL;
+    if (strncmp(text, "time_s,", 7) == 0)
+        timeline = report_series_load(path, text);
+    else if (strncmp(text, "{\"unix_time_s\"", 14) == 0)
+        timeline = report_lines_load(path, text);
+    else
+        timeline = load_result(path, text, bytes, job, name);
+    free(text);
+    return timeline;
+}
+
+static int load_all(const struct invocation *invocation, struct page *page)
+{
+    const struct plot_settings *settings = invocation->settings;
+
+    if (invocation->count > PICTURE_NODES)
+        return fail(EINVAL, "at most %d series are drawn together", PICTURE_NODES);
+    for (int i = 0; i < invocation->count; i++) {
+        char *name = page->names[i];
+        page->timelines[i] = load(invocation->operands[i], settings->job, name);
+        if (!page->timelines[i])
+            return -EINVAL;
+        page->nodes[page->count++] = (struct picture_node){name, page->timelines[i]};
+    }
+    return 0;
+}
+
+static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
+{
+    char *script = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&script, &bytes);
+
+    if (!stream)
+        return fail(ENOMEM, "out of memory");
+    int code = picture_write(stream, settings->title, page->nodes, page->count);
+    if (fclose(stream) && code == 0)
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0 && settings->script && strcmp(path, "-") == 0)
+        fwrite(script, 1, bytes, stdout);
+    else if (code == 0)
+        code = settings->script ? report_write_file(path, script, bytes)
+                                : gnuplot_draw(script, bytes, path);
+    free(script);
+    return code;
+}
+
+static int run_plot(const struct invocation *invocation)
+{
+    const struct plot_settings *settings = invocation->settings;
+    struct page *page = calloc(1, sizeof *page);
+    char *path = settings->output ? strdup(settings->output)
+                                  : file_format_path("%s.%s", invocation->operands[0],
+                                                     settings->script ? "gnuplot" : "svg");
+    int code = page && path ? load_all(invocation, page) : fail(ENOMEM, "out of memory");
+
+    if (code == 0)
+        code = draw(settings, page, path);
+    for (uint32_t i = 0; page && i < page->count; i++)
+        timeline_destroy(page->timelines[i]);
+    free(page);
+    free(path);
+    return code ? command_failed(invocation) : COMMAND_OK;
+}
+
+const struct command command_plot = {
+    .name = "plot",
+    .summary = "draw storage and fabric over time, phases shaded",
+    .operands = "FILE...",
+    .operands_minimum = 1,
+    .operands_maximum = -1,
+    .description =
+        "Draws what storage gave and what the fabric received and sent over time, with received - "
+        "sent, which is what storage brought over the fabric; index, dropping of caches, shuffles, "
+        "evaluations and checkpoints are shaded. FILE is a result (--json), a series (--series) "
+        "or a profile (iobench monitor --json); several, as of the nodes of one job, are laid "
+        "beside each other by their clocks (a series has none and starts with the first). gnuplot "
+        "does the drawing.",
+    .examples = "iobench plot result.json\tinto result.json.svg\n"
+                "iobench plot -o both.svg node0.json node1.json\tnode by node, and their sum\n",
+    .options = plot_options,
+    .settings_size = sizeof(struct plot_settings),
+    .run = run_plot,
+};

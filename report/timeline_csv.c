@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The time series of a result as CSV (--series), written and read back.
+ */
+#include "report/report.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The phases of a row's time, "epoch 0+shuffle 1"; names need no quotes. */
+static void print_phases(FILE *stream, const struct timeline *timeline, double from_s, double to_s)
+{
+    const char *plus = "";
+
+    for (uint32_t i = 0; i < timeline->phase_count; i++) {
+        const struct timeline_phase *phase = &timeline->phases[i];
+        if (phase->from_s >= to_s || phase->to_s <= from_s)
+            continue;
+        fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number);
+        plus = "+";
+    }
+}
+
+void report_series_csv(FILE *stream, const struct timeline *timeline)
+{
+    double from_s = 0;
+
+    fputs("time_s,phases", stream);
+    for (uint32_t k = 0; k < timeline->column_count; k++)
+        fprintf(stream, ",%s", timeline->keys[k]);
+    fputc('\n', stream);
+    for (uint64_t i = 0; i < timeline->row_count; i++) {
+        double to_s = timeline_time_s(timeline, i);
+        fprintf(stream, "%.6f,", to_s);
+        print_phases(stream, timeline, from_s, to_s);
+        for (uint32_t k = 0; k < timeline->column_count; k++) {
+            double value = timeline_value(timeline, i, k);
+            fputc(',', stream);
+            if (isfinite(value))
+                fprintf(stream, "%.9g", value);
+        }
+        fputc('\n', stream);
+        from_s = to_s;
+    }
+}
+
+/* ---- read back ---- */
+
+static int load_heading(const char *name, char *heading, struct timeline *timeline)
+{
+    const char *key;
+
+    strsep(&heading, ",");
+    strsep(&heading, ",");
+    while ((key = strsep(&heading, ","))) {
+        if (strlen(key) >= TIMELINE_KEY_BYTES)
+            return fail(EINVAL, "%s: the name of a column is too long: %.40s...", name, key);
+        snprintf(timeline->keys[timeline->column_count++], TIMELINE_KEY_BYTES, "%s", key);
+    }
+    timeline->figure_count = timeline->column_count;
+    return 0;
+}
+
+/* "epoch 0+shuffle 1": what goes on from from_s to to_s. What went on up to from_s goes on. */
+static int load_phases(const char *name, char *phases, double from_s, double to_s,
+                       struct timeline *timeline, uint64_t capacity)
+{
+    char *each;
+
+    while (*phases && (each = strsep(&phases, "+"))) {
+        struct timeline_phase phase = {.from_s = from_s, .to_s = to_s};
+        unsigned long long number;
+        if (sscanf(each, "%15s %llu", phase.name, &number) != 2)
+            return fail(EINVAL, "%s: second %g: '%.40s' is no phase", name, to_s, each);
+        phase.number = number;
+        uint32_t i = timeline->phase_count;
+        while (i-- > 0)
+            if (timeline->phases[i].to_s == from_s && timeline->phases[i].number == number &&
+                strcmp(timeline->phases[i].name, phase.name) == 0)
+                break;
+        if (i != UINT32_MAX)
+            timeline->phases[i].to_s = to_s;
+        else if (timeline->phase_count < capacity)
+            timeline->phases[timeline->phase_count++] = phase;
+        else
+            timeline->phases_lost++;
+        if (!phases)
+            break;
+    }
+    return 0;
+}
+
+static int load_row(const char *name, char *line, struct timeline *timeline, uint64_t phases)
+{
+    const uint64_t row = timeline->row_count;
+    double *values = timeline->values + row * (1 + (size_t)timeline->column_count);
+    const double before_s = row ? timeline_time_s(timeline, row - 1) : 0;
+    char *cell = strsep(&line, ","), *end;
+
+    values[0] = strtod(cell, &end);
+    if (end == cell || !(values[0] >= before_s))
+        return fail(EINVAL, "%s: row %llu begins with no time after %g s", name,
+                    (unsigned long long)row + 1, before_s);
+    cell = strsep(&line, ",");
+    if (cell && load_phases(name, cell, before_s, values[0], timeline, phases))
+        return -EINVAL;
+    for (uint32_t k = 0; k < timeline->column_count; k++) {
+        cell = strsep(&line, ",");
+        if (!cell)
+            return fail(EINVAL, "%s: row %llu has %u numbers, not %u", name,
+                        (unsigned long long)row + 1, k, timeline->column_count);
+        values[1 + k] = *cell ? strtod(cell, NULL) : NAN;
+    }
+    timeline->row_count++;
+    timeline->interval_s = values[0] / (double)timeline->row_count;
+    return 0;
+}
+
+struct timeline *report_series_load(const char *name, char *text)
+{
+    enum { PHASES_MAX = 4096 };
+    const size_t bytes = strlen(text);
+    size_t columns = 0, rows = 0;
+    char *line = strsep(&text, "\n");
+    int code = 0;
+
+    if (strncmp(line, "time_s,phases,", 14) == 0)
+        for (const char *at = line; (at = strchr(at, ',')); at++)
+            columns++;
+    for (const char *at = text; at && (at = strchr(at, '\n')); at++)
+        rows++;
+    if (columns < 2 || ++rows > bytes / columns + 1 || columns > UINT32_MAX) {
+        fail(EINVAL, "%s: this is no series of iobench (made with --series FILE)", name);
+        return NULL;
+    }
+    struct timeline *timeline = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX);
+    if (!timeline)
+        return NULL;
+    timeline->column_count = 0;
+    code = load_heading(name, line, timeline);
+    while (code == 0 && (line = strsep(&text, "\n")))
+        if (*line)
+            code = load_row(name, line, timeline, PHASES_MAX);
+    if (code) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}

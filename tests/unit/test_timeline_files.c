@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A timeline made by hand through each of the files that hold one, and into a picture's program. */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "report/picture.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 5, ROWS = 6 };
+
+static const char *const keys[COLUMNS] = {"read_bytes_per_s", "from_local_bytes_per_s",
+                                          "from_fabric_bytes_per_s", "fabric_receive_bytes_per_s",
+                                          "fabric_send_bytes_per_s"};
+
+/* Half a second a row, but the last; all rates are exact in six digits. */
+static const double rows[ROWS][1 + COLUMNS] = {
+    {0.5, 0, 0, 0, 1e6, 1e6},       {1.0, 8e7, 0, 8e7, 1.01e8, 2e7}, {1.5, 9e7, 0, 6e7, 8e7, 2e7},
+    {2.0, 9e7, NAN, NAN, NAN, NAN}, {2.5, 9e7, 1e6, 0, 2e7, 2.1e7},  {2.75, 0, 0, 0, 0, 0}};
+
+static const struct origin origin = {.read = 12e6,
+                                     .local = 8e6,
+                                     .page_cache = 4e6,
+                                     .fabric = NAN,
+                                     .ahead = 3,
+                                     .received = 7,
+                                     .sent = 9,
+                                     .excess = -2,
+                                     .gradients = 1e15,
+                                     .witness = ORIGIN_SERVER};
+
+static struct timeline *make(void)
+{
+    struct timeline *timeline = timeline_blank(COLUMNS, ROWS, 3);
+
+    assert_non_null(timeline);
+    for (int i = 0; i < COLUMNS; i++)
+        snprintf(timeline->keys[i], TIMELINE_KEY_BYTES, "%s", keys[i]);
+    memcpy(timeline->values, rows, sizeof rows);
+    timeline->row_count = ROWS;
+    timeline->start_unix_ns = UINT64_C(1700000000500000000);
+    timeline->start_monotonic_ns = UINT64_C(12500000000);
+    timeline->interval_s = 0.5;
+    timeline->phases[0] = (struct timeline_phase){.name = "drop", .to_s = 0.5};
+    timeline->phases[1] = (struct timeline_phase){
+        .name = "epoch", .run = 2, .number = 4, .from_s = 0.5, .to_s = 2.75, .origin = origin};
+    timeline->phases[2] = (struct timeline_phase){
+        .name = "shuffle", .run = 2, .number = 5, .from_s = 1.5, .to_s = 2.0};
+    timeline->phase_count = 3;
+    timeline->phases_lost = 11;
+    timeline->origin = origin;
+    timeline->samples = 55;
+    timeline->late = 3;
+    timeline->cpu_percent = 0.25;
+    timeline->absent_count = 1;
+    snprintf(timeline->absent[0], sizeof timeline->absent[0], "gpu: there is none");
+    return timeline;
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void check_rows(const struct timeline *timeline)
+{
+    assert_int_equal(timeline->row_count, ROWS);
+    assert_int_equal(timeline->column_count, COLUMNS);
+    for (uint32_t k = 0; k < COLUMNS; k++)
+        assert_string_equal(timeline->keys[k], keys[k]);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_true(timeline_time_s(timeline, i) == rows[i][0]);
+        for (uint32_t k = 0; k < COLUMNS; k++)
+            assert_true(same(timeline_value(timeline, i, k), rows[i][1 + k]));
+    }
+}
+
+static void check_origin(const struct origin *read)
+{
+    assert_true(same(read->read, origin.read) && same(read->local, origin.local));
+    assert_true(same(read->page_cache, origin.page_cache) && same(read->fabric, origin.fabric));
+    assert_true(same(read->ahead, origin.ahead) && same(read->received, origin.received));
+    assert_true(same(read->sent, origin.sent) && same(read->excess, origin.excess));
+    assert_true(same(read->gradients, origin.gradients));
+    assert_int_equal(read->witness, origin.witness);
+}
+
+/* ---- JSON ---- */
+
+/* Through a file's text. */
+static json_t *json_of(struct timeline *timeline)
+{
+    json_t *written = report_timeline(timeline);
+    char *text = report_json_text(written, 17);
+    json_t *read = text ? json_loads(text, 0, NULL) : NULL;
+
+    assert_non_null(read);
+    json_decref(written);
+    free(text);
+    timeline_destroy(timeline);
+    return read;
+}
+
+static json_t *json_of_made(void)
+{
+    return json_of(make());
+}
+
+static void json_is_read_back(void **unused)
+{
+    json_t *json = json_of_made();
+    struct timeline *read = report_timeline_load("x.json", json);
+
+    (void)unused;
+    assert_non_null(read);
+    check_rows(read);
+    check_origin(&read->origin);
+    assert_int_equal(read->start_unix_ns / 1000, UINT64_C(1700000000500000));
+    assert_int_equal(read->start_monotonic_ns, UINT64_C(12500000000));
+    assert_true(read->interval_s == 0.5 && read->cpu_percent == 0.25);
+    assert_int_equal(read->samples, 55);
+    assert_int_equal(read->late, 3);
+    assert_int_equal(read->phases_lost, 11);
+    assert_int_equal(read->absent_count, 1);
+    assert_string_equal(read->absent[0], "gpu: there is none");
+    assert_int_equal(read->phase_count, 3);
+    assert_string_equal(read->phases[1].name, "epoch");
+    assert_int_equal(read->phases[1].run, 2);
+    assert_int_equal(read->phases[1].number, 4);
+    assert_true(read->phases[1].from_s == 0.5 && read->phases[1].to_s == 2.75);
+    check_origin(&read->phases[1].origin);
+    /* Written again it is the same. */
+    json_t *again = json_of(read);
+    assert_true(json_equal(json, again));
+    json_decref(again);
+    json_decref(json);
+}
+
+static void expect_refusal(json_t *json, const char *reason)
+{
+    fail_clear();
+    assert_null(report_timeline_load("x.json", json));
+    if (!strstr(fail_reason(), reason))
+        fail_msg("'%s' does not say '%s'", fail_reason(), reason);
+    json_decref(json);
+}
+
+static void damaged_json_is_refused(void **unused)
+{
+    json_t *json = json_of_made();
+
+    (void)unused;
+    json_array_append_new(json_array_get(json_object_get(json, "rows"), 2), json_real(1));
+    expect_refusal(json, "row 2 has 7 numbers, not 6");
+    json = json_of_made();
+    json_array_set_new(json_array_get(json_object_get(json, "rows"), 2), 0, json_real(0.75));
+    expect_refusal(json, "row 2 is earlier");
+    json = json_of_made();
+    json_array_set_new(json_object_get(json, "columns"), 3, json_integer(1));
+    expect_refusal(json, "column 3 has no name");
+    json = json_of_made();
+    json_object_set_new(json_array_get(json_object_get(json, "phases"), 1), "from_s", json_null());
+    expect_refusal(json, "phase 1");
+    expect_refusal(json_object(), "there is no series in it");
+    expect_refusal(NULL, "there is no series in it");
+}
+
+/* ---- CSV ---- */
+
+static void csv_is_read_back(void **unused)
+{
+    struct timeline *made = make();
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    (void)unused;
+    report_series_csv(stream, made);
+    fclose(stream);
+    struct timeline *read = report_series_load("x.csv", text);
+    assert_non_null(read);
+    check_rows(read);
+    assert_int_equal(read->phase_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(read->phases[i].name, made->phases[i].name);
+        assert_int_equal(read->phases[i].number, made->phases[i].number);
+        assert_true(read->phases[i].from_s == made->phases[i].from_s);
+        assert_true(read->phases[i].to_s == made->phases[i].to_s);
+    }
+    timeline_destroy(read);
+    timeline_destroy(made);
+    free(text);
+}
+
+static void expect_csv_refusal(const char *csv, const char *reason)
+{
+    char *text = strdup(csv);
+
+    fail_clear();
+    assert_null(report_series_load("x.csv", text));
+    if (!strstr(fail_reason(), reason))
+        fail_msg("'%s' does not say '%s'", fail_reason(), reason);
+    free(text);
+}
+
+static void damaged_csv_is_refused(void **unused)
+{
+    (void)unused;
+    expect_csv_refusal("", "no series of iobench");
+    expect_csv_refusal("time_s,read\n1,2\n", "no series of iobench");
+    expect_csv_refusal("time_s,phases,a,b\n1,,2\n", "row 1 has 1 numbers, not 2");
+    expect_csv_refusal("time_s,phases,a\n1,,2\n0.5,,2\n", "row 2 begins with no time after 1");
+    expect_csv_refusal("time_s,phases,a\n1,epoch,2\n", "'epoch' is no phase");
+    expect_csv_refusal("time_s,phases,a\nx,,2\n", "row 1 begins with no time");
+}
+
+/* ---- lines ---- */
+
+static void lines_of_monitor_are_read(void **unused)
+{
+    struct timeline *read =
+        report_lines_load("x", "{\"unix_time_s\":1700000001.0,\"elapsed_s\":1.0,\"interval_s\":1.0,"
+                               "\"storage_read_bytes_per_s\":5e6,\"nfs_read_bytes_per_s\":null}\n"
+                               "{\"unix_time_s\":1700000002.0,\"elapsed_s\":2.0,\"interval_s\":1.0,"
+                               "\"storage_read_bytes_per_s\":7e6,\"nfs_read_bytes_per_s\":null}\n");
+
+    (void)unused;
+    assert_non_null(read);
+    assert_int_equal(read->row_count, 2);
+    assert_int_equal(read->column_count, 2);
+    assert_int_equal(read->start_unix_ns, UINT64_C(1700000000000000000));
+    assert_true(timeline_value(read, 1, timeline_find(read, "storage_read_bytes_per_s")) == 7e6);
+    assert_true(isnan(timeline_value(read, 1, timeline_find(read, "nfs_read_bytes_per_s"))));
+    timeline_destroy(read);
+    assert_null(report_lines_load("x", "{}\n"));
+    assert_null(report_lines_load("x", "{\"elapsed_s\":1,\"a\":2}\nnonsense\n"));
+    assert_non_null(strstr(fail_reason(), "line 2"));
+    assert_null(report_lines_load("x", "{\"elapsed_s\":2,\"a\":2}\n{\"elapsed_s\":1,\"a\":2}\n"));
+}
+
+/* ---- the picture's program ---- */
+
+static char *script_of(const struct picture_node *nodes, uint32_t count)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    assert_int_equal(picture_write(stream, "it's", nodes, count), 0);
+    fclose(stream);
+    return text;
+}
+
+static void contains(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void one_node(void **unused)
+{
+    struct timeline *made = make();
+    const struct picture_node node = {"first", made};
+    char *script = script_of(&node, 1);
+
+    (void)unused;
+    /* second, then MB/s: read, from storage, received, sent */
+    contains(script, "$node0 << END\n0.25 0 0 1 1\n0.75 80 80 101 20\n1.25 90 60 80 20\n"
+                     "1.75 90 nan nan nan\n2.25 90 1 20 21\n2.75 0 0 0 0\nEND\n");
+    contains(script, "from 0.000000, graph 0 to 0.500000, graph 1 behind fillcolor rgb '#bdd7e7'");
+    contains(script, "from 1.500000, graph 0 to 2.000000, graph 1 behind fillcolor rgb '#fdae6b'");
+    contains(script, "'caches dropped'");
+    contains(script, "set label 'epoch 4' at 0.500000");
+    contains(script, "title 'it''s'");
+    contains(script, "'received - sent'");
+    assert_null(strstr(script, "all nodes"));
+    free(script);
+    timeline_destroy(made);
+}
+
+/* The second node's clock is a second later; it has no fabric and other bins. */
+static void two_nodes_by_their_clocks(void **unused)
+{
+    struct timeline *made = make(), *late = timeline_blank(1, 4, 0);
+    const struct picture_node nodes[] = {{"first", made}, {"the 'other'", late}};
+
+    (void)unused;
+    snprintf(late->keys[0], TIMELINE_KEY_BYTES, "storage_read_bytes_per_s");
+    late->start_unix_ns = made->start_unix_ns + UINT64_C(1000000000);
+    late->interval_s = 0.25;
+    for (int i = 0; i < 4; i++) {
+        late->values[2 * i] = 0.25 * (i + 1);
+        late->values[2 * i + 1] = 4e6 * i;
+    }
+    late->row_count = 4;
+    char *script = script_of(nodes, 2);
+    contains(script, "$node1 << END\n0.25 nan nan nan nan\n0.75 nan nan nan nan\n"
+                     "1.25 nan 2 nan nan\n1.75 nan 10 nan nan\n2.25 nan nan nan nan\n");
+    contains(script, "$all << END\n0.25 0\n0.75 80\n1.25 62\n1.75 10\n2.25 1\n2.75 0\nEND\n");
+    contains(script, "title 'the ''other'''");
+    contains(script, "'Fabric of first'");
+    assert_null(strstr(script, "Fabric of the"));
+    free(script);
+    timeline_destroy(late);
+    timeline_destroy(made);
+}
+
+static void nothing_to_draw(void **unused)
+{
+    struct timeline *blank = timeline_blank(1, 1, 0);
+    const struct picture_node node = {"x", blank};
+    FILE *null = fopen("/dev/null", "w");
+
+    (void)unused;
+    assert_true(picture_write(null, "", &node, 1) < 0);
+    assert_non_null(strstr(fail_reason(), "no rows"));
+    blank->values[0] = blank->interval_s = 1;
+    blank->row_count = 1;
+    assert_true(picture_write(null, "", &node, 1) < 0);
+    assert_non_null(strstr(fail_reason(), "no probe counted"));
+    fclose(null);
+    timeline_destroy(blank);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_is_read_back),         cmocka_unit_test(damaged_json_is_refused),
+        cmocka_unit_test(csv_is_read_back),          cmocka_unit_test(damaged_csv_is_refused),
+        cmocka_unit_test(lines_of_monitor_are_read), cmocka_unit_test(one_node),
+        cmocka_unit_test(two_nodes_by_their_clocks), cmocka_unit_test(nothing_to_draw),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
