@@ -145,6 +145,23 @@ static int add_file(struct infiniband_probe *probe, struct probe_traits *traits,
     return 1;
 }
 
+/* Where a driver has no counters/: EFA and bnxt_re count bytes among their own. */
+static int add_own_bytes(struct infiniband_probe *probe, const struct telemetry_roots *roots,
+                         struct probe_traits *traits, const char *part,
+                         const struct infiniband_port *port)
+{
+    static const char *const files[] = {"rx_bytes", "tx_bytes"};
+    char path[512];
+    int code = 0;
+
+    for (int i = 0; i < 2 && code >= 0; i++) {
+        snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/hw_counters/%s",
+                 roots->sys, port->device, port->number, files[i]);
+        code = add_file(probe, traits, part, &port_files[i], 1, path);
+    }
+    return code;
+}
+
 static int add_interface(struct infiniband_probe *probe, const struct telemetry_roots *roots,
                          struct probe_traits *traits, const char *part, const char *interface)
 {
@@ -178,8 +195,10 @@ static int add_port(struct infiniband_probe *probe, const struct telemetry_roots
             return code;
         bytes |= i == 0 && code > 0;
     }
-    return !bytes && port->interface[0] ? add_interface(probe, roots, traits, part, port->interface)
-                                        : 0;
+    int code = bytes ? 1 : add_own_bytes(probe, roots, traits, part, port);
+    return code == 0 && port->interface[0]
+               ? add_interface(probe, roots, traits, part, port->interface)
+               : code;
 }
 
 static int infiniband_open(void *state, const void *settings, const struct probe_site *site,

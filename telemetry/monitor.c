@@ -37,6 +37,7 @@ const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
     BYTES_RATE("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes"),
     COUNT_RATE("nfs_read_count_per_s", "READs", "nfs", "read_count"),
     EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count"),
+    COUNT_RATE("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count"),
     BYTES_RATE("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes"),
     BYTES_RATE("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes"),
     BYTES_RATE("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes"),

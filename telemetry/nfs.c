@@ -77,6 +77,7 @@ static void parse_operation(struct text line, struct nfs_operation *operation)
         return;
     operation->count += values[0];
     operation->transmissions += values[1];
+    operation->retransmissions += values[1] > values[0] ? values[1] - values[0] : 0;
     operation->major_timeouts += values[2];
     operation->sent_bytes += values[3];
     operation->received_bytes += values[4];
@@ -140,6 +141,8 @@ static const struct metric_row rows[] = {
     {"read_count", offsetof(struct nfs_counters, read.count), METRIC_COUNTER, 1},
     {"read_transmission_count", offsetof(struct nfs_counters, read.transmissions), METRIC_COUNTER,
      1},
+    {"read_retransmission_count", offsetof(struct nfs_counters, read.retransmissions),
+     METRIC_COUNTER, 1},
     {"read_timeout_count", offsetof(struct nfs_counters, read.major_timeouts), METRIC_COUNTER, 1},
     {"read_wire_bytes", offsetof(struct nfs_counters, read.received_bytes), METRIC_COUNTER, 1},
     {"read_queue_ms", offsetof(struct nfs_counters, read.queue_ms), METRIC_COUNTER, 1},

@@ -12,6 +12,7 @@
 /* Of one operation; times are sums in milliseconds. */
 struct nfs_operation {
     uint64_t count, transmissions, major_timeouts;
+    uint64_t retransmissions;            /* what was sent more than once */
     uint64_t sent_bytes, received_bytes; /* with RPC headers, about 110 bytes a READ */
     uint64_t queue_ms, rtt_ms, execute_ms;
     uint64_t errors; /* statvers 1.1 */

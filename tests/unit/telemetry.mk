@@ -18,3 +18,7 @@ check_PROGRAMS += tests/unit/mock_nvml.so
 tests_unit_mock_nvml_so_SOURCES = tests/unit/mock_nvml.c
 tests_unit_mock_nvml_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_unit_mock_nvml_so_LDFLAGS = $(AM_LDFLAGS) -shared
+
+UNIT_TESTS += tests/unit/test_beneath
+tests_unit_test_beneath_SOURCES = tests/unit/test_beneath.c tests/unit/unit.h tests/unit/folder.h
+tests_unit_test_beneath_LDADD = $(UNIT_LIBS)

@@ -211,7 +211,7 @@ static void control_groups(void **unused)
 
 static void mellanox_adapter(void **unused)
 {
-    struct infiniband_port ports[4];
+    struct infiniband_port ports[5];
     struct look look;
 
     (void)unused;
@@ -229,8 +229,18 @@ static void mellanox_adapter(void **unused)
     put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
     put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
     put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
-    assert_int_equal(infiniband_list(&roots, ports, 4), 3);
-    for (int i = 0; i < 3; i++)
+    /* Amazon's adapter: bytes among the driver's own, not in words of four. */
+    put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
+    put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
+    /* RoCE: the port counts what the network interface does not see. */
+    put("sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/counters/port_rcv_data", "25\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/counters/port_xmit_data", "26\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/0", "eth7\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/packet_seq_err", "2\n");
+    put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent", "17\n");
+    assert_int_equal(infiniband_list(&roots, ports, 5), 5);
+    for (int i = 0; i < 5; i++)
         if (strcmp(ports[i].device, "mlx5_0") == 0)
             assert_true(ports[i].active && ports[i].gbit_per_s == 100 && ports[i].number == 1);
     assert_int_equal(infiniband_list(&roots, ports, 1), 1);
@@ -243,6 +253,12 @@ static void mellanox_adapter(void **unused)
     assert_int_equal(value_of(&look, "mlx4_0/2", "receive_bytes"), 20);
     assert_int_equal(value_of(&look, "rxe0/1", "receive_bytes"), 12890000);
     assert_int_equal(value_of(&look, "rxe0/1", "sent_packet_count"), 9);
+    assert_int_equal(value_of(&look, "efa_0/1", "receive_bytes"), 4000000001);
+    assert_int_equal(value_of(&look, "efa_0/1", "transmit_bytes"), 6);
+    assert_int_equal(value_of(&look, "mlx5_2/1", "receive_bytes"), 100);
+    assert_int_equal(value_of(&look, "mlx5_2/1", "transmit_bytes"), 104);
+    assert_int_equal(value_of(&look, "mlx5_2/1", "packet_sequence_error_count"), 2);
+    assert_int_equal(value_of(&look, "mlx5_2/1", "congestion_sent_count"), 17);
     for (uint32_t i = 0; i < look.probe.traits.metrics.count; i++)
         assert_true(look.probe.traits.metrics.metrics[i].saturates);
     probe_close(&look.probe);

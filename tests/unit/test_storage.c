@@ -269,6 +269,7 @@ static void nfs_mountstats(void **unused)
     assert_true(counters.sends == 500 && counters.receives == 499 && counters.bad_ids == 1);
     assert_int_equal(counters.read.count, 260);
     assert_int_equal(counters.read.transmissions, 261);
+    assert_int_equal(counters.read.retransmissions, 1);
     assert_int_equal(counters.read.rtt_ms, 514);
     assert_int_equal(counters.read.errors, 2);
     assert_true(nfs_parse(text, "/mnt/old one", &counters));
