@@ -55,8 +55,8 @@ static const struct option_spec monitor_options[] = {
 /* What was seen of a figure over the whole time. */
 struct summary {
     double peak;
-    double area;    /* the figure times the time */
-    double seconds; /* in which it was known */
+    double area;   /* the figure times its weight */
+    double weight; /* seconds in which it was known; reads, when it is of one read */
 };
 
 struct watch {
@@ -98,10 +98,12 @@ static void add_to_summaries(struct watch *watch)
         struct summary *summary = &watch->summaries[i];
         if (isnan(watch->values[i]))
             continue;
-        if (summary->seconds == 0 || watch->values[i] > summary->peak)
+        const int counted = monitor_count_of(&monitor_figures[i]);
+        const double weight = watch->interval_s * (counted >= 0 ? watch->values[counted] : 1);
+        if (summary->weight == 0 || watch->values[i] > summary->peak)
             summary->peak = watch->values[i];
-        summary->area += watch->values[i] * watch->interval_s;
-        summary->seconds += watch->interval_s;
+        summary->area += watch->values[i] * weight;
+        summary->weight += weight;
     }
 }
 
@@ -250,10 +252,10 @@ static void print_summary(const struct watch *watch, const struct child *child, 
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         const struct monitor_figure *figure = &monitor_figures[i];
         const struct summary *summary = &watch->summaries[i];
-        if (summary->seconds == 0)
+        if (summary->weight == 0)
             continue;
         fprintf(stderr, "%-12s %12.2f %12.2f %-5s ", figure->heading,
-                summary->area / summary->seconds * figure->table_factor,
+                summary->area / summary->weight * figure->table_factor,
                 summary->peak * figure->table_factor, figure->unit);
         const char *per_second = strstr(figure->unit, "/s"); /* only such have a sum */
         if (per_second)

@@ -96,6 +96,16 @@ bool monitor_counts(const struct series *series, const struct monitor_figure *fi
     return false;
 }
 
+int monitor_count_of(const struct monitor_figure *figure)
+{
+    for (int i = 0; figure->how == MONITOR_EACH && i < MONITOR_FIGURES; i++)
+        if (monitor_figures[i].how == MONITOR_RATE &&
+            strcmp(monitor_figures[i].probe, figure->probe) == 0 &&
+            strcmp(monitor_figures[i].quantity, figure->per) == 0)
+            return i;
+    return -1;
+}
+
 static double add(double sum, double value)
 {
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;

@@ -33,6 +33,10 @@ extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 /* Is there a probe that counts for a figure? */
 bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
 
+/* The figure that counts what one of MONITOR_EACH is divided by: means of several times are weighed
+ * with it. -1 where time weighs, or nothing counts. */
+int monitor_count_of(const struct monitor_figure *figure);
+
 /* Of the rows after from_ns and up to to_ns; NAN: not known, as where there is no such probe. */
 double monitor_figure(const struct series *series, const struct monitor_figure *figure,
                       uint64_t from_ns, uint64_t to_ns);

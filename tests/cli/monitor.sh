@@ -30,3 +30,18 @@ expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=1s --probes=disk,cpu "$
 awk -F'"(interval_s|storage_read_bytes_per_s)":' '{ total += $2 * $3; known += $3 !~ /^null/ }
     END { if (known && total < 8388600) { print total; exit 1 } }' "$T/lines" ||
     die "not all of 8 MiB: $(cat "$T/lines")"
+
+# The mean time of a read is that of all reads, not of all lines.
+if dd if="$T/read" iflag=direct bs=1M of=/dev/null 2>/dev/null; then
+    expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
+        dd if='$T/read' iflag=direct bs=4k count=2000; sleep 0.2; dd if='$T/read' iflag=direct bs=8M"
+    printf '%s\n' "${out-}" | python3 -c '
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+said = [line.split() for line in sys.stdin if line.endswith(" storage_read_ms\n")]
+count = sum((row["storage_read_count_per_s"] or 0) * row["interval_s"] for row in rows)
+ms = sum((row["storage_read_count_per_s"] or 0) * row["interval_s"] * row["storage_read_ms"]
+         for row in rows if row["storage_read_ms"] is not None)
+assert count == 0 or abs(float(said[0][2]) - ms / count) < 0.006, (said, ms / count)
+' "$T/lines" || die "the mean time of a read"
+fi
