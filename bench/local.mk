@@ -32,6 +32,7 @@ EXTRA_DIST += bench/decode_peers.py bench/knee.py bench/lmdb-map.py bench/loader
 noinst_PROGRAMS += bench/telemetry
 bench_telemetry_SOURCES = bench/telemetry.c
 bench_telemetry_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_DIST += bench/telemetry_rates.py
 
 if HAVE_DNNL
 noinst_PROGRAMS += bench/trainer
