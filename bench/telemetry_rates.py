@@ -5,11 +5,12 @@
     bench/telemetry_rates.py --iobench build/iobench [--folder DIR] [--rates 50,200,500]
                              [--seconds 10] [--no-network]
 
-Device: a control group may read 50, 200, 500 MB/s of the device beneath DIR (blkio or io
-controller; root). `iobench run` reads there with O_DIRECT; over the same seconds `iobench monitor`
-and, when sysstat is installed, iostat watch the device. The truth is what was allowed; what the
-block layer counted for the group in those seconds stands beside it. Other readers of the device are
-in the figures of monitor, series and iostat: measure on a quiet machine.
+Device: a control group may read 50, 200, 500 MB/s of a device (blkio or io controller; root): of a
+loop device of its own over 1 GiB of memory, which nobody else uses, or of the one beneath DIR. There
+`iobench run` reads with O_DIRECT; over the same seconds `iobench monitor` and, when sysstat is
+installed, iostat watch the device. The truth is what was allowed; what the block layer counted for
+the group in those seconds stands beside it. Other readers of a device beneath DIR are in the figures
+of monitor, series and iostat: measure there on a quiet machine.
 
 Network: two network namespaces and a pair of interfaces between them, 400 Mbit/s by a token bucket;
 one sends by TCP, in the other `iobench monitor` watches, tcpdump keeps every packet (root, iproute2,
@@ -102,7 +103,30 @@ def make_set(folder, files):
     for i in range(files):
         with open(f"{folder}/class/{i}.jpg", "wb") as file:
             file.write(struct.pack("<Q", i) + block[8:])
-    os.sync()
+    subprocess.check_call(["sync", "--file-system", folder])
+
+
+class Disk:
+    """A file system on a loop device over a file in memory."""
+
+    def __init__(self, mebibytes):
+        self.image = tempfile.NamedTemporaryFile(prefix="iobench-rates-", dir="/dev/shm")
+        self.image.truncate(mebibytes * MIB)
+        subprocess.check_call(["mkfs.ext4", "-q", "-F", self.image.name])
+        self.device = subprocess.check_output(
+            ["losetup", "--find", "--show", self.image.name]).decode().strip()
+        self.folder = tempfile.mkdtemp(prefix="iobench-rates-")
+        try:
+            subprocess.check_call(["mount", self.device, self.folder])
+        except subprocess.CalledProcessError:
+            self.close()
+            raise
+
+    def close(self):
+        subprocess.call(["umount", self.folder], stderr=subprocess.DEVNULL)
+        subprocess.call(["losetup", "--detach", self.device])
+        os.rmdir(self.folder)
+        self.image.close()
 
 
 def mean_of_lines(text, seconds):
@@ -194,6 +218,7 @@ s = socket.create_connection(("10.99.1.2", 7777)); end = time.monotonic() + floa
 while time.monotonic() < end: s.sendall(bytes(1 << 16))
 """
 TAKE = """
+import socket
 listener = socket.create_server(("10.99.1.2", 7777)); print("ready", flush=True)
 s, _ = listener.accept()
 while s.recv(1 << 20): pass
@@ -271,7 +296,7 @@ def measure_network(options, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--iobench", default="build/iobench")
-    parser.add_argument("--folder", default="/var/tmp")
+    parser.add_argument("--folder")
     parser.add_argument("--rates", default="50,200,500")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--no-network", action="store_true")
@@ -280,13 +305,20 @@ def main():
     rates = [int(rate) for rate in options.rates.split(",") if rate]
     if os.geteuid() != 0:
         sys.exit("root alone can limit a device and make network namespaces")
-    with tempfile.TemporaryDirectory(prefix="iobench-rates-", dir=options.folder) as folder:
-        if rates:
-            files = min(2048, max(rates) * (options.seconds + 5))
-            make_set(folder + "/set", files)
-        for rate in rates:
-            measure_rate(options, folder, files, rate)
-        if not options.no_network:
+    disk = None if options.folder or not rates else Disk(1024)
+    try:
+        with tempfile.TemporaryDirectory(
+                prefix="iobench-rates-", dir=disk.folder if disk else options.folder) as folder:
+            files = 850 if disk else min(2048, max(rates, default=0) * (options.seconds + 5))
+            if rates:
+                make_set(folder + "/set", files)
+            for rate in rates:
+                measure_rate(options, folder, files, rate)
+    finally:
+        if disk:
+            disk.close()
+    if not options.no_network:
+        with tempfile.TemporaryDirectory(prefix="iobench-rates-") as folder:
             measure_network(options, folder)
 
 
