@@ -6,7 +6,7 @@
  *  - known rates: a reader in a control group that may read 50, 200, 500 MB/s and counts what it
  *    reads, against the rates of the probes cgroup and process (root, and the blkio or io
  *    controller);
- *  - iostat over the same seconds against the disk probe's bytes (when sysstat is installed).
+ * bench/telemetry_rates.py asks the same of the whole program, with iostat and tcpdump beside it.
  *
  *   bench/telemetry [--long] [FOLDER]     makes FOLDER/telemetry.bench and removes it
  */
@@ -292,59 +292,6 @@ static int measure_rate(const struct bench *bench, const struct device *device, 
     return 0;
 }
 
-/* ---- iostat ---- */
-
-/* KiB read in one report, summed over its lines. */
-static double parse_iostat(FILE *report)
-{
-    char line[512];
-    double sum = NAN;
-
-    while (fgets(line, sizeof line, report)) {
-        double tps, read_rate, write_rate, discard_rate, read_kib;
-        if (sscanf(line, "%*s %lf %lf %lf %lf %lf", &tps, &read_rate, &write_rate, &discard_rate,
-                   &read_kib) == 5)
-            sum = (isnan(sum) ? 0 : sum) + read_kib;
-    }
-    return sum;
-}
-
-static int measure_against_iostat(const struct bench *bench, const struct device *device)
-{
-    char command[128];
-
-    if (system("iostat -V >/dev/null 2>&1") != 0) {
-        printf("iostat: not measured: sysstat is not installed\n");
-        return 0;
-    }
-    struct sampler *sampler = start_sampler(bench, "disk", 0);
-    if (!sampler)
-        return explain();
-    pid_t pid = fork();
-    if (pid == 0) {
-        read_file(bench, bench->told);
-        _exit(0);
-    }
-    clock_sleep_ns(second_ns / 2);
-    snprintf(command, sizeof command, "LC_ALL=C iostat -d -y -k %llu 1 %s",
-             (unsigned long long)bench->seconds, device->name);
-    uint64_t from_ns = clock_now_ns();
-    FILE *report = popen(command, "re");
-    double kib = report ? parse_iostat(report) : NAN;
-    uint64_t to_ns = clock_now_ns();
-    if (report)
-        pclose(report);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    sampler_stop(sampler);
-    double ours = rate_between(sampler_series(sampler), "disk", from_ns, to_ns) / 1e6;
-    double theirs = kib * 1024 / 1e6 / (double)bench->seconds;
-    printf("iostat: %.1f MB/s by iostat, %.1f by the disk probe\n", theirs, ours);
-    claim("telemetry_iostat", off_percent(ours, theirs), 2);
-    sampler_close(sampler);
-    return 0;
-}
-
 /* ---- */
 
 static int run(const struct bench *bench, bool longer)
@@ -358,12 +305,12 @@ static int run(const struct bench *bench, bool longer)
     if (status == 0)
         status = measure_bytes(bench);
     if (devices_of_path(&telemetry_roots_usual, bench->path, &devices) || devices.count != 1) {
-        printf("rate, iostat: not measured: there is not one device beneath the file\n");
+        printf("rate: not measured: there is not one device beneath the file\n");
         return status;
     }
     for (size_t i = longer ? 0 : 1; i < sizeof rates / sizeof rates[0] && status == 0; i++)
         status = measure_rate(bench, &devices.devices[0], rates[i]);
-    return status ? status : measure_against_iostat(bench, &devices.devices[0]);
+    return status;
 }
 
 int main(int argc, char **argv)
