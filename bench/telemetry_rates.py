@@ -158,15 +158,15 @@ def mean_of_series(series, column, seconds):
 def measure_rate(options, folder, files, mb_per_s):
     device, name = device_of(folder)
     rate = mb_per_s * 1000000
-    samples = -(-rate * (options.seconds + 5) // MIB)
-    epochs = -(-samples // files)
+    samples = min(files, -(-rate * 5 // 2 // MIB))  # of an epoch: 2.5 s
+    epochs = 1 - (-rate * (options.seconds + 3) // (samples * MIB))
     result = folder + "/result.json"
     group = Group(device, rate)
     try:
         run = subprocess.Popen(
             [options.iobench, "run", "--data", folder + "/set", "--format", "files", "--decode",
              "none", "--no-crc", "--direct", "--runs", "1", "--epochs", str(epochs),
-             "--limit-samples", str(-(-samples // epochs)), "--no-calibrate", "--iodepth", "8",
+             "--limit-samples", str(samples), "--no-calibrate", "--iodepth", "8",
              "--json", result],
             preexec_fn=group.enter, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         time.sleep(2)
@@ -187,11 +187,11 @@ def measure_rate(options, folder, files, mb_per_s):
         group.close()
     with open(result) as file:
         job = json.load(file)["jobs"][0]
-    epochs_of_run = job["runs"][0]["epochs"]
-    wall = sum(epoch["wall_s"] for epoch in epochs_of_run)
+    steady = job["runs"][0]["epochs"][1:]  # in the first one is the burst a limit begins with
+    wall = sum(epoch["wall_s"] for epoch in steady)
     figures = {
-        "run": job["summary"]["record_bytes_per_s"],
-        "run_device": sum(epoch["device_read_bytes"] for epoch in epochs_of_run) / wall,
+        "run": sum(epoch["record_bytes"] for epoch in steady) / wall,
+        "run_device": sum(epoch["device_read_bytes"] for epoch in steady) / wall,
         "series": mean_of_series(job["series"], "read_bytes_per_s", options.seconds),
         "series_origin": mean_of_series(job["series"], "from_local_bytes_per_s", options.seconds),
         "series_disk": mean_of_series(job["series"], "storage_read_bytes_per_s", options.seconds),
