@@ -87,9 +87,11 @@ CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata"],
 
 
 def run_iobench(options, folder, case, depth):
+    # Finding the knee takes seconds of reading.
+    samples = options.samples * (4 if depth == "auto" else 1)
     arguments = [options.iobench, "--data", folder, "--reader", "uring:direct=yes", "--decode",
                  "none", "--no-crc", "--runs", "1", "--no-calibrate", "--json", "-", "--iodepth",
-                 str(depth), "--limit-samples", str(options.samples), *CASES[case]]
+                 str(depth), "--limit-samples", str(samples), *CASES[case]]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit("knee: " + done.stderr.strip())
@@ -156,7 +158,7 @@ def measure(options, case):
     depth, epoch = run_iobench(options, folder, case, "auto")
     if not depth:
         raise SystemExit(f"{case}: no knee was found; the run is too short")
-    draw, total = random.Random(3), epoch["request_bytes"]
+    draw, total = random.Random(3), int(epoch["request_bytes"]) // 4
     mean = epoch["request_bytes"] / epoch["requests"]
     reads = os.path.join(options.folder, "reads")
     size = os.path.getsize(target)
