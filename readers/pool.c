@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job is in one of four places: free, waiting in an inbox, with a thread, or done. The lock
  * guards the lists, and who holds which open shard. All threads share one inbox; in_order, each has
- * its own, and an open shard belongs to one of them. A job whose time is over while a thread has it
- * is given back to the caller as held; the thread, and with it all the pool's memory, is then left
- * behind: a read that never ends cannot be taken from the kernel. */
+ * its own, and an open shard belongs to one of them. Threads are woken once for all that was
+ * submitted, by reap, and reap for all that is done within SOON_NS: where few cores are, a wake-up
+ * is what costs. A job whose time is over while a thread has it is given back to the caller as
+ * held; the thread, and with it all the pool's memory, is then left behind: a read that never ends
+ * cannot be taken from the kernel. */
 #include "readers/pool.h"
 
 #include "base/clock.h"
@@ -16,6 +18,7 @@
 #include <time.h>
 
 enum { LOOKS_PER_TIMEOUT = 8 };
+static const uint64_t SOON_NS = 50000, WAIT_MOST_NS = 10000000;
 
 struct job_list {
     struct pool_job *first, *last;
@@ -23,6 +26,7 @@ struct job_list {
 
 struct inbox {
     struct job_list waiting;
+    uint32_t fresh; /* of those: submitted since the last reap, and no thread was woken for them */
     pthread_cond_t more;
 };
 
@@ -48,6 +52,7 @@ struct pool {
     pthread_cond_t finished; /* for reap */
     struct job_list done;
     bool reaper_waits, ended;
+    uint64_t woken_ns;        /* when reap was, last */
     struct pool *left_behind; /* the next one */
     uint64_t look_ns;         /* when to look for late jobs next */
 };
@@ -74,6 +79,18 @@ static struct pool_job *list_pop(struct job_list *list)
     return job;
 }
 
+/* Under the lock. A thread with more to do lets reap wait, though not long. */
+static void tell_reaper(struct pool *pool, const struct inbox *inbox)
+{
+    if (!pool->reaper_waits)
+        return;
+    uint64_t now_ns = clock_now_ns();
+    if (inbox->waiting.first && now_ns - pool->woken_ns < SOON_NS)
+        return;
+    pool->woken_ns = now_ns;
+    pthread_cond_signal(&pool->finished);
+}
+
 static int pool_thread(void *argument)
 {
     struct worker *worker = argument;
@@ -96,8 +113,7 @@ static int pool_thread(void *argument)
         pthread_mutex_lock(&pool->lock);
         job->running = false;
         list_push(&pool->done, job);
-        if (pool->reaper_waits)
-            pthread_cond_signal(&pool->finished);
+        tell_reaper(pool, worker->inbox);
     }
     pthread_mutex_unlock(&pool->lock);
     return 0;
@@ -226,8 +242,8 @@ int pool_submit(struct pool *pool, struct read_request *request)
     };
     struct inbox *inbox = &pool->inboxes[(handle - pool->handles.all) % pool->inbox_count];
     list_push(&inbox->waiting, job);
+    inbox->fresh++;
     pthread_mutex_unlock(&pool->lock);
-    pthread_cond_signal(&inbox->more);
     return 0;
 }
 
@@ -304,9 +320,26 @@ static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_
     return count;
 }
 
-/* Until a job is done, until_ns, or the next look for late jobs. */
+/* Under the lock. */
+static void wake_threads(struct pool *pool)
+{
+    for (uint32_t i = 0; i < pool->inbox_count; i++) {
+        struct inbox *inbox = &pool->inboxes[i];
+        uint32_t threads = pool->thread_count / pool->inbox_count;
+        uint32_t count = inbox->fresh < threads ? inbox->fresh : threads;
+        for (inbox->fresh = 0; count > 0; count--)
+            pthread_cond_signal(&inbox->more);
+    }
+}
+
+/* Until a job is done, until_ns, or the next look for late jobs; not long, for a thread that hangs
+ * may have told nothing of the job before. */
 static void wait_for_done(struct pool *pool, uint64_t until_ns)
 {
+    uint64_t most_ns = clock_now_ns() + WAIT_MOST_NS;
+
+    if (most_ns < until_ns)
+        until_ns = most_ns;
     if (pool->timeout_ns && pool->look_ns < until_ns)
         until_ns = pool->look_ns;
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
@@ -324,6 +357,7 @@ int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint6
     if (until_ns < wait_ns)
         until_ns = UINT64_MAX / 2;
     pthread_mutex_lock(&pool->lock);
+    wake_threads(pool);
     for (;;) {
         count = take_done(pool, done, max);
         count += take_late(pool, done + count, max - count);
