@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *memory_zeroed(size_t bytes)
 {
@@ -263,6 +264,19 @@ static uint64_t read_number(const char *path)
         value = 0; /* "max" */
     fclose(file);
     return value;
+}
+
+uint64_t memory_resident_bytes(void)
+{
+    unsigned long long total, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%llu %llu", &total, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t memory_available_bytes(void)

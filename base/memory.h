@@ -40,5 +40,7 @@ uint64_t arena_peak_bytes(const struct arena *arena);
 
 /* Memory this process may still use: the least of MemAvailable and the cgroup's headroom. */
 uint64_t memory_available_bytes(void);
+/* Memory of this process that is resident; 0: not known. */
+uint64_t memory_resident_bytes(void);
 
 #endif

@@ -39,12 +39,6 @@ static struct catalog *make_catalog(void)
     return code == 0 && catalog_seal(catalog) == 0 ? catalog : NULL;
 }
 
-static void no_hook(void *context, struct result_epoch *epoch)
-{
-    (void)context;
-    (void)epoch;
-}
-
 static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     (void)context;
@@ -55,7 +49,7 @@ static int no_tick(void *context, const struct result_epoch *so_far, uint64_t dr
 
 static int measure(const struct catalog *catalog, const char *shuffle, double *samples_per_s)
 {
-    const struct engine_hooks hooks = {.before = no_hook, .after = no_hook, .tick = no_tick};
+    const struct engine_hooks hooks = {.tick = no_tick};
     struct job job = {0};
     struct job_plugins plugins;
     struct result result = {.valid = true};

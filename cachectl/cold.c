@@ -32,6 +32,7 @@ static void append(char *text, size_t bytes, const char *format, ...)
 static int ask_server(const struct cold_request *request, struct cold_result *result)
 {
     const char *const argv[] = {"/bin/sh", "-c", request->server_command, NULL};
+    const uint64_t start_ns = clock_now_ns();
     struct child_result child;
 
     if (!request->server_command || !request->drop)
@@ -40,6 +41,7 @@ static int ask_server(const struct cold_request *request, struct cold_result *re
     int code = child_run(argv, "dropping the server's cache", request->timeout_ns,
                          request->observer, &child);
     result->server_status = code ? code : child.status;
+    result->server_ns = clock_now_ns() - start_ns;
     if (code == 0)
         memcpy(result->server_output, child.output, sizeof child.output);
     if (code == 0 && child.status)

@@ -48,7 +48,8 @@ struct cold_result {
     char method[160]; /* how it was dropped and looked at */
     char reason[400]; /* what is resident and who holds it, or why unverified; "" when cold */
     bool server_asked;
-    int server_status; /* exit status of the command; negative errno when it did not end */
+    int server_status;  /* exit status of the command; negative errno when it did not end */
+    uint64_t server_ns; /* until it ended */
     char server_output[256];
     uint64_t drop_ns, verify_ns, total_ns;
     size_t warm_count;                  /* of files[] */

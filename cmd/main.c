@@ -10,6 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +27,9 @@ int command_failed(const struct invocation *invocation)
 
 int command_misused(const struct invocation *invocation)
 {
-    fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
-            fail_reason(), invocation->command->name);
+    if (ranks_speaks())
+        fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
+                fail_reason(), invocation->command->name);
     return COMMAND_USAGE;
 }
 

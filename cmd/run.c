@@ -30,6 +30,7 @@
 struct jobs {
     struct job *jobs;
     size_t count;
+    struct ranks ranks; /* that carry them out; rank 0 alone speaks */
 };
 
 /* ---- which jobs ---- */
@@ -132,22 +133,31 @@ static void release_jobs(struct jobs *jobs)
     free(jobs->jobs);
 }
 
-/* All jobs are looked at before the first one begins. */
-static int check_jobs(const struct jobs *jobs)
+static bool speaks(const struct jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->count; i++) {
+    return jobs->ranks.place.rank == 0;
+}
+
+/* All jobs are looked at before the first one begins. */
+static int check_jobs(struct jobs *jobs)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < jobs->count && code == 0; i++) {
         struct job_plugins plugins;
-        int code = job_choose(&jobs->jobs[i], &plugins);
-        job_release(&plugins);
-        if (code)
-            return code;
-        store_set_timeout(jobs->jobs[i].io_timeout_ns);
-        if (jobs->jobs[i].data)
-            code = arguments_check_data(jobs->jobs[i].data);
-        if (code)
-            return code;
+        struct job *job = &jobs->jobs[i];
+        code = job_share(job, &jobs->ranks.place);
+        if (code == 0) {
+            code = job_choose(job, &plugins);
+            job_release(&plugins);
+        }
+        store_set_timeout(job->io_timeout_ns);
+        if (code == 0 && job->data)
+            code = arguments_check_data(job->data);
+        if (code == 0 && speaks(jobs))
+            code = outputs_check(job);
     }
-    return 0;
+    return ranks_meet(&jobs->ranks, code, NULL);
 }
 
 /* ---- carrying them out ---- */
@@ -220,57 +230,91 @@ static int show(const struct invocation *invocation, struct result *result, stru
         print_result(result, summary);
     if (code == 0 && !result->job->dry_run)
         code = outputs_add(outputs, result, summary);
-    if (summary->skipped)
+    if (summary->all.skipped)
         status = COMMAND_FAILED;
     free(summary);
     return code ? command_failed(invocation) : status;
 }
 
+/* Who is stuck does not say why; the others then speak for it. */
+static int tell_failure(const struct invocation *invocation, const struct jobs *jobs)
+{
+    return speaks(jobs) || jobs->ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
+}
+
+static int prepare_data(void *context)
+{
+    return synthetic_prepare(context);
+}
+
 /* Returns an enum command_exit. */
-static int carry_out(const struct invocation *invocation, struct job *job, struct outputs *outputs)
+static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
+                     struct outputs *outputs)
 {
     bool synthetic = !job->data;
     struct progress progress = progress_start(job);
-    const struct run_observer observer = {.progress = progress_show, .context = &progress};
+    const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
+                                          .context = &progress};
     struct result result;
 
     store_set_timeout(job->io_timeout_ns);
     if (synthetic) {
-        int code = synthetic_prepare(job);
+        int code = ranks_in_turn(&jobs->ranks, prepare_data, job);
         if (code == -ENOENT && job->dry_run) {
-            puts(fail_reason());
+            if (speaks(jobs))
+                puts(fail_reason());
             return COMMAND_OK;
         }
         if (code)
-            return command_failed(invocation);
+            return tell_failure(invocation, jobs);
     }
-    int code = job->dry_run ? run_plan(job, &observer, &result) : run_job(job, &observer, &result);
+    int code = (job->dry_run ? run_plan : run_job)(job, &jobs->ranks, &observer, &result);
     progress_clear(&progress);
-    if (code)
-        command_failed(invocation);
+    int status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = synthetic;
-    int status = show(invocation, &result, outputs);
+    if (speaks(jobs))
+        status = show(invocation, &result, outputs);
+    else if (!result.valid)
+        status = COMMAND_FAILED;
     result_destroy(&result);
     return status;
 }
 
 /* One that fails does not keep the others from running; a signal does. */
-static int carry_out_all(const struct invocation *invocation, const struct jobs *jobs)
+static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
 {
     struct outputs outputs;
     int status = COMMAND_OK;
 
     if (outputs_open(&outputs, jobs->count))
         return command_failed(invocation);
-    for (size_t i = 0; i < jobs->count && !stopped; i++) {
-        if (i && !takes_stdout(&jobs->jobs[i]))
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (i && ranks_meet(&jobs->ranks, stopped ? -EINTR : 0, NULL))
+            break;
+        if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
-        int job_status = carry_out(invocation, &jobs->jobs[i], &outputs);
+        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], &outputs);
         status = job_status ? job_status : status;
     }
     if (outputs_finish(&outputs))
         status = command_failed(invocation);
     outputs_close(&outputs);
+    return status;
+}
+
+static int join_and_carry_out(const struct invocation *invocation, struct jobs *jobs)
+{
+    int status, code = ranks_join(&jobs->ranks);
+
+    if (code) {
+        status = command_failed(invocation);
+    } else if (check_jobs(jobs)) {
+        status = command_misused(invocation);
+    } else {
+        catch_signals(); /* after MPI's own */
+        status = carry_out_all(invocation, jobs);
+    }
+    ranks_leave(&jobs->ranks, status != COMMAND_OK);
     return status;
 }
 
@@ -286,12 +330,7 @@ static int run_run(const struct invocation *invocation)
     } else {
         code = fill_with_preset(invocation, NULL, 0, jobs.jobs);
     }
-    if (code == 0)
-        code = check_jobs(&jobs);
-    for (size_t i = 0; i < jobs.count && code == 0; i++)
-        code = outputs_check(&jobs.jobs[i]);
-    catch_signals();
-    status = code ? command_misused(invocation) : carry_out_all(invocation, &jobs);
+    status = code ? command_misused(invocation) : join_and_carry_out(invocation, &jobs);
     if (from_files)
         release_jobs(&jobs);
     return status;

@@ -59,7 +59,7 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
     int code = fill_job(survey, row, &job);
 
     if (code == 0) {
-        code = run_job(&job, NULL, &result);
+        code = run_job(&job, NULL, NULL, &result);
         if (code == 0)
             take(speed, &result.runs[0]);
         result_destroy(&result);

@@ -11,6 +11,7 @@
 #include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/network.h"
+#include "report/ranks.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -191,19 +192,20 @@ static json_t *json_epoch(const struct train_epoch *epoch)
     const struct result_epoch *io = &epoch->io;
 
     return json_pack(
-        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, "
-        "s:i}}",
+        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:o}",
         "epoch", (json_int_t)io->epoch + 1, "rate", epoch->rate, "loss", epoch->loss, "accuracy",
         epoch->accuracy, "evaluation_loss",
         epoch->evaluated ? json_real(epoch->evaluation_loss) : json_null(), "top1",
         epoch->evaluated ? json_real(epoch->top1) : json_null(), "top5",
         epoch->evaluated ? json_real(epoch->top5) : json_null(), "samples_per_s",
         epoch->samples_per_s, "wall_s", (double)io->wall_ns * 1e-9, "wait_s",
-        (double)io->wait_ns * 1e-9, "compute_s", (double)io->compute_ns * 1e-9, "exchange_s",
-        (double)io->exchange_ns * 1e-9, "update_s", (double)io->update_ns * 1e-9, "evaluation_s",
-        (double)epoch->evaluation_ns * 1e-9, "elapsed_s", (double)epoch->elapsed_ns * 1e-9,
-        "ranks_wall_s", "median", epoch->median, "slowest", epoch->slowest, "straggler",
-        (int)epoch->straggler);
+        (double)io->wait_ns * 1e-9, "upload_s", (double)io->upload_ns * 1e-9, "compute_s",
+        (double)io->compute_ns * 1e-9, "exchange_s", (double)io->exchange_ns * 1e-9, "update_s",
+        (double)io->update_ns * 1e-9, "evaluation_s", (double)epoch->evaluation_ns * 1e-9,
+        "elapsed_s", (double)epoch->elapsed_ns * 1e-9, "au_percent", result_epoch_au_percent(io),
+        "mlperf_au_percent", summary_mlperf_au_percent(io), "ranks_compared",
+        report_ranks_json(&epoch->ranks));
 }
 
 static json_t *json_of(const struct train_job *job, const struct train_result *result)
@@ -218,7 +220,7 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
         "s:I, s:f, s:o, s:o, s:o}",
         "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
         "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
-        (json_int_t)job->exchange->place.ranks, "seed", (json_int_t)job->job.seed, "records",
+        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.seed, "records",
         (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
         "recipe", "name", recipe_names[recipe->kind], "rate", recipe->rate, "momentum",
         recipe->momentum, "weight_decay", recipe->weight_decay, "label_smoothing",
@@ -259,6 +261,7 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
         .target = settings->target,
         .checkpoint = settings->checkpoint,
         .resume = settings->resume,
+        .exchange = settings->exchange,
         .buckets = (uint32_t)settings->buckets,
         .silence_ns = settings->silence_ns,
     };
@@ -271,13 +274,22 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
 
 static void print_end(const struct train_job *job, const struct train_result *result)
 {
-    char time[WORDS_BYTES], before[32], during[32];
+    char time[WORDS_BYTES], before[32], during[32], step[256];
 
     if (result->reached)
         printf("top-1 of %.2f%% after %u epochs: %s\n", 100 * job->target, result->epoch_count,
                words_duration(result->reached_ns, time));
     else if (job->target > 0)
         printf("top-1 of %.2f%% was not reached\n", 100 * job->target);
+    if (result->epoch_count) {
+        const struct train_epoch *last = &result->epochs[result->epoch_count - 1];
+        printf("AU in the last epoch: %.1f%% (compute over compute and wait), %.1f%% as MLPerf "
+               "Storage "
+               "counts\nstep: %s\n",
+               result_epoch_au_percent(&last->io), summary_mlperf_au_percent(&last->io),
+               report_step(&last->io, 1, step, sizeof step));
+        report_ranks_text(stdout, &last->ranks);
+    }
     printf("memory: %s before training, %s while training\n",
            bytes_text(result->memory_before_bytes, before, sizeof before),
            bytes_text(result->memory_bytes, during, sizeof during));
@@ -323,7 +335,7 @@ static int learn(const struct invocation *invocation, struct train_job *job)
     const struct train_settings *settings = invocation->settings;
     struct show show = {.settings = settings,
                         .line = line_start(),
-                        .speaks = job->exchange->place.rank == 0,
+                        .speaks = job->ranks->place.rank == 0,
                         .table = !settings->json || strcmp(settings->json, "-") != 0};
     const struct train_observer observer = {
         .progress = show_progress, .epoch = show_epoch, .context = &show};
@@ -344,7 +356,7 @@ static int train_command(const struct invocation *invocation)
 {
     const struct train_settings *settings = invocation->settings;
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    struct exchange exchange;
+    struct ranks ranks;
     struct train_job job = {0};
     int status = COMMAND_OK;
 
@@ -352,15 +364,16 @@ static int train_command(const struct invocation *invocation)
         option_release(job_options, &job.job);
         return command_misused(invocation);
     }
-    sigaction(SIGINT, &action, NULL);
+    int code = ranks_join(&ranks);
+    sigaction(SIGINT, &action, NULL); /* after MPI's own */
     sigaction(SIGTERM, &action, NULL);
-    int code = exchange_join(&exchange, settings->exchange);
-    job.exchange = &exchange;
+    job.ranks = &ranks;
     if (code == 0)
         code = learn(invocation, &job);
-    if (code)
-        status = command_failed(invocation);
-    exchange_close(&exchange, code != 0);
+    if (code) /* who is stuck does not say why: the others then speak for it */
+        status =
+            ranks.place.rank == 0 || ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
+    ranks_leave(&ranks, code != 0);
     option_release(job_options, &job.job);
     return status;
 }

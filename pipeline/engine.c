@@ -32,21 +32,38 @@ struct engine {
     uint64_t decode_wait_before_ns;
 };
 
-/* Memory that may still be taken: of the machine, of its container, or of --memory-limit. */
-static uint64_t available_bytes(const struct job *job)
+static uint32_t local_ranks(const struct engine *engine)
 {
-    uint64_t bytes = memory_available_bytes();
+    return engine->site.ranks ? engine->site.ranks->place.local_ranks : 1;
+}
 
-    return job->memory_limit_bytes && job->memory_limit_bytes < bytes ? job->memory_limit_bytes
-                                                                      : bytes;
+/* Memory that may still be taken: a share of the machine's, or its container's; or --memory-limit.
+ */
+static uint64_t available_bytes(const struct engine *engine)
+{
+    const uint64_t limit_bytes = engine->site.job->memory_limit_bytes;
+    const uint64_t bytes = memory_available_bytes() / local_ranks(engine);
+
+    return limit_bytes && limit_bytes < bytes ? limit_bytes : bytes;
+}
+
+static uint32_t choose_workers(const struct engine *engine)
+{
+    const uint64_t wanted = engine->site.job->threads;
+
+    if (wanted)
+        return (uint32_t)wanted;
+    return engine->site.ranks ? engine->site.ranks->place.cpus : thread_cpu_count();
 }
 
 /* What records may take of it. Under --memory-limit a read through the page cache is charged twice
  * while it is in flight, in the record's memory and in the pages that are read, which the kernel
  * cannot give up before they are filled: it ends the process instead. */
-static uint64_t records_share_bytes(const struct job *job)
+static uint64_t records_share_bytes(const struct engine *engine)
 {
-    return available_bytes(job) / (job->memory_limit_bytes && !job->direct ? 4 : 2);
+    const struct job *job = engine->site.job;
+
+    return available_bytes(engine) / (job->memory_limit_bytes && !job->direct ? 4 : 2);
 }
 
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
@@ -69,7 +86,7 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
              job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
         return 0;
     }
-    uint64_t share = records_share_bytes(job);
+    uint64_t share = records_share_bytes(engine);
     if (need.least_bytes > share) {
         bytes_text(need.least_bytes, least, sizeof least);
         bytes_text(share, given, sizeof given);
@@ -83,7 +100,7 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
     uint64_t bytes = need.wanted_bytes < share ? need.wanted_bytes : share;
     if (bytes < need.wanted_bytes)
         result_notice(result, "record memory is limited to a %s of the free memory",
-                      share < available_bytes(job) / 2 ? "quarter" : "half");
+                      share < available_bytes(engine) / 2 ? "quarter" : "half");
     return bytes;
 }
 
@@ -98,7 +115,7 @@ static int open_plan(struct engine *engine)
         .partition = (enum plan_partition)job->partition,
         .remainder = (enum plan_remainder)job->remainder,
         .batch_size = (uint32_t)job->batch_size,
-        .memory_bytes = available_bytes(job) / (job->overlap_epochs ? 2 : 1),
+        .memory_bytes = available_bytes(engine) / (job->overlap_epochs ? 2 : 1),
     };
     int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
 
@@ -114,8 +131,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
         .batch_size = (uint32_t)job->batch_size,
         .row_bytes = row_bytes,
         .seed = job->seed,
-        .rank = (uint32_t)job->rank,
-        .ranks = (uint32_t)job->ranks,
+        .ranks = engine->site.ranks,
     };
     int code = 0;
 
@@ -174,7 +190,7 @@ static int build(struct engine *engine, struct result *result)
         (code = open_trainer(engine, row_bytes, slots)))
         return code;
     result->slots = engine->plan.traits.slots;
-    engine->workers = (uint32_t)(job->threads ? job->threads : thread_cpu_count());
+    engine->workers = choose_workers(engine);
     result->threads = engine->workers;
     engine->batcher = batcher_create(&(struct batcher_site){
         .batch_size = (uint32_t)job->batch_size,
@@ -354,6 +370,11 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     return code;
 }
 
+static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, int code)
+{
+    return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
+}
+
 static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch)
 {
@@ -361,15 +382,16 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     const struct job *job = engine->site.job;
     struct rusage before;
 
-    if (hooks->before)
-        hooks->before(hooks->context, epoch);
+    int code = begin(hooks, epoch, 0);
+    if (code)
+        return code;
     recorder_sample(engine->site.recorder);
     getrusage(RUSAGE_SELF, &before);
     epoch->start_ns = clock_now_ns();
     if (!job->overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
     uint64_t draws = 0;
-    int code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);
+    code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);
     uint64_t batches = (draws + job->batch_size - 1) / job->batch_size;
     uint64_t next_tick_ns = epoch->start_ns + tick_ns;
     while (code == 0 && epoch->batches < batches) {
@@ -388,9 +410,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     recorder_sample(engine->site.recorder);
     recorder_mark(engine->site.recorder, "epoch", epoch->epoch, epoch->start_ns);
     account_epoch(engine, epoch, &before);
-    if (hooks->after)
-        hooks->after(hooks->context, epoch);
-    return code;
+    return hooks->after ? hooks->after(hooks->context, epoch, code) : code;
 }
 
 static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
@@ -463,7 +483,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     batcher_reset(engine->batcher);
     int code = loader_start(engine->loader);
     if (code)
-        return code;
+        return begin(hooks, &run->epochs[0], code);
     const struct reader_traits *traits = loader_traits(engine->loader);
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
     if (traits->notice[0] && run->number == 0)
@@ -471,8 +491,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     engine->stage_before = (struct stage_figures){0};
     engine->decode_wait_before_ns = 0;
     code = stage_start(engine->stage, traits->no_bytes);
-    if (code == 0)
-        code = run_epochs(engine, epochs, hooks, run);
+    code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
     code = join(engine, code);
 
     const struct reader_figures *reader = loader_reader_figures(engine->loader);

@@ -17,6 +17,7 @@ struct engine_site {
     const struct job_plugins *plugins;
     const struct catalog *catalog;
     uint64_t epochs_max;
+    struct ranks *ranks;           /* that share the work; NULL: one alone */
     const struct trainer *trainer; /* the caller's, and open; NULL: the plug-in that is chosen */
     struct meter *meter;           /* what the stages do is counted there; NULL: nowhere */
     struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */
@@ -29,11 +30,13 @@ struct engine *engine_create(const struct engine_site *site, struct result *resu
 void engine_destroy(struct engine *engine);
 
 /* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after
- * are called around each epoch, outside its clock; any hook may be NULL. run->epochs has room for
+ * are called around each epoch, outside its clock. They get the code so far and return the one that
+ * counts: before, 0 lets the epoch begin; it is called with a failure as well when the run could
+ * not be started, after with that of the epoch. Any hook may be NULL. run->epochs has room for
  * epochs. */
 struct engine_hooks {
-    void (*before)(void *context, struct result_epoch *epoch);
-    void (*after)(void *context, struct result_epoch *epoch);
+    int (*before)(void *context, struct result_epoch *epoch, int code);
+    int (*after)(void *context, struct result_epoch *epoch, int code);
     engine_tick tick;
     /* After a good epoch, while the next one is not begun: 0 goes on, above 0 ends the run in good
      * order, below 0 is an error. Not with overlapping epochs. */

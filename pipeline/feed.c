@@ -21,8 +21,9 @@ static int describe_decoder(struct feed *feed, const char *text, enum feed_use u
     return bytes < (int)sizeof feed->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
 }
 
-static int find_catalog(struct feed *feed)
+static int find_catalog(void *context)
 {
+    struct feed *feed = context;
     int code = format_choose(feed->job.format, feed->job.data, &feed->plugins.format);
 
     return code ? code
@@ -31,24 +32,29 @@ static int find_catalog(struct feed *feed)
 }
 
 int feed_find(struct feed *feed, const struct job *job, const char *data, enum feed_use use,
-              uint32_t side, struct exchange_place place)
+              uint32_t side, struct ranks *ranks)
 {
-    *feed = (struct feed){.job = *job};
+    *feed = (struct feed){.job = *job, .ranks = ranks};
     feed->job.data = (char *)(uintptr_t)data;
     feed->job.decode = feed->decode;
-    feed->job.rank = place.rank;
-    feed->job.ranks = place.ranks;
+    if (ranks) {
+        feed->job.rank = ranks->place.rank;
+        feed->job.ranks = ranks->place.ranks;
+    }
     if (use == FEED_EVALUATE) {
         snprintf(feed->order, sizeof feed->order, "none");
         feed->job.shuffle = feed->order;
         feed->job.limit_samples = 0;
-    } else if (place.ranks > 1) {
+    } else if (feed->job.ranks > 1) {
         feed->job.remainder = PLAN_DROP; /* all ranks take the same steps */
     }
     int code = describe_decoder(feed, job->decode, use, side);
     if (code == 0)
         code = job_choose(&feed->job, &feed->plugins);
-    return code ? code : find_catalog(feed);
+    if (!ranks)
+        return code ? code : find_catalog(feed);
+    code = ranks_meet(ranks, code, NULL);
+    return code ? code : ranks_in_turn(ranks, find_catalog, feed);
 }
 
 static void close_engine(struct feed *feed)
@@ -71,6 +77,7 @@ int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uin
                                      .plugins = &feed->plugins,
                                      .catalog = feed->catalog,
                                      .epochs_max = epochs,
+                                     .ranks = feed->ranks,
                                      .trainer = &feed->trainer,
                                      .meter = feed->meter,
                                      .recorder = feed->recorder};

@@ -17,6 +17,7 @@ enum feed_use {
 
 struct feed {
     struct job job;
+    struct ranks *ranks;
     struct job_plugins plugins;
     char decode[256], order[8], resume_at[32];
     struct catalog *catalog;
@@ -30,10 +31,10 @@ struct feed {
     uint64_t counted, correct, correct_top5;
 };
 
-/* The catalog of `data`, and how it is read: as `job` says, with images of side x side. 0 or a
- * negative errno. Call feed_close() in either case. */
+/* The catalog of `data`, and how it is read: as `job` says, with images of side x side, by these
+ * ranks (NULL: alone). 0 or a negative errno. Call feed_close() in either case. */
 int feed_find(struct feed *feed, const struct job *job, const char *data, enum feed_use use,
-              uint32_t side, struct exchange_place place);
+              uint32_t side, struct ranks *ranks);
 /* An engine for `epochs` epochs from `first_epoch`, whose batches `step` is given with `state`.
  * May be called again, after the job was changed. */
 int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uint64_t first_epoch,

@@ -83,7 +83,6 @@ static int open_network(struct inference *inference, uint32_t batch_size)
                                        .side = job->side,
                                        .classes = job->classes,
                                        .batch_size = batch_size,
-                                       .ranks = 1,
                                        .seed = job->job.seed,
                                        .threads = job->threads};
     int code = training_open(&inference->training, &site);
@@ -165,13 +164,11 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
               struct infer_result *result)
 {
     struct inference inference = {.job = job, .observer = observer, .result = result};
-    const struct exchange_place alone = {.ranks = 1, .local_ranks = 1};
 
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
     int code = find_checkpoint(job, result);
     if (code == 0)
-        code =
-            feed_find(&inference.feed, &job->job, job->job.data, FEED_EVALUATE, job->side, alone);
+        code = feed_find(&inference.feed, &job->job, job->job.data, FEED_EVALUATE, job->side, NULL);
     if (code == 0) {
         inference.feed.job.limit_samples = job->job.limit_samples;
         result->records = inference.feed.catalog->record_count;

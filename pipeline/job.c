@@ -249,6 +249,20 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     return code;
 }
 
+int job_share(struct job *job, const struct ranks_place *place)
+{
+    if (place->ranks == 1)
+        return 0;
+    if (job->ranks != 1 || job->rank != 0)
+        return fail(EINVAL, "--ranks and --rank: mpirun or srun says them here, %u ranks",
+                    place->ranks);
+    job->ranks = place->ranks;
+    job->rank = place->rank;
+    if (job->remainder == PLAN_UNEVEN && trainer_is_synchronous(job->trainer))
+        job->remainder = PLAN_DROP;
+    return 0;
+}
+
 void job_release(struct job_plugins *plugins)
 {
     plugin_release(&plugins->format);

@@ -8,6 +8,7 @@
 
 #include "base/option.h"
 #include "base/plugin.h"
+#include "ranks/ranks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +76,10 @@ uint32_t job_loaders(const struct job *job);
 
 /* How many of its files are the standard output. */
 int job_stdout_count(const struct job *job);
+
+/* Several ranks were started: they share the job; where they take each step together, the rest that
+ * would be uneven is dropped. 0, or -EINVAL with a reason. */
+int job_share(struct job *job, const struct ranks_place *place);
 
 /* The plug-ins a job names, chosen and checked against each other. */
 struct job_plugins {

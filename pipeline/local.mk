@@ -2,7 +2,8 @@
 libiobench_a_SOURCES += \
 	pipeline/batcher.c pipeline/batcher.h \
 	pipeline/engine.c pipeline/engine.h \
-	pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
+	pipeline/compare.c pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
+	pipeline/gather.c pipeline/gather.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/memory_limit.c pipeline/memory_limit.h \

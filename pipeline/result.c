@@ -30,18 +30,68 @@ double result_epoch_au_percent(const struct result_epoch *epoch)
     return au_percent(epoch->compute_ns, epoch->wait_ns);
 }
 
+static void add_waits(struct result_waits *sum, const struct result_waits *waits)
+{
+    sum->loader_storage_ns += waits->loader_storage_ns;
+    sum->loader_memory_ns += waits->loader_memory_ns;
+    sum->decode_input_ns += waits->decode_input_ns;
+    sum->decode_slot_ns += waits->decode_slot_ns;
+    sum->decode_busy_ns += waits->decode_busy_ns;
+    sum->trainer_input_ns += waits->trainer_input_ns;
+}
+
+void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch)
+{
+    sum->samples += epoch->samples;
+    sum->skipped += epoch->skipped;
+    sum->batches += epoch->batches;
+    sum->record_bytes += epoch->record_bytes;
+    sum->request_bytes += epoch->request_bytes;
+    sum->requests += epoch->requests;
+    sum->wall_ns += epoch->wall_ns;
+    sum->shuffle_ns += epoch->shuffle_ns;
+    sum->first_batch_ns += epoch->first_batch_ns;
+    sum->storage_idle_ns += epoch->storage_idle_ns;
+    sum->wait_ns += epoch->wait_ns;
+    sum->compute_ns += epoch->compute_ns;
+    sum->upload_ns += epoch->upload_ns;
+    sum->exchange_ns += epoch->exchange_ns;
+    sum->update_ns += epoch->update_ns;
+    sum->start_barrier_ns += epoch->start_barrier_ns;
+    sum->stop_barrier_ns += epoch->stop_barrier_ns;
+    add_waits(&sum->waits, &epoch->waits);
+    sum->cpu_user_s += epoch->cpu_user_s;
+    sum->cpu_system_s += epoch->cpu_system_s;
+    sum->digest_sum += epoch->digest_sum;
+    sum->digest_xor ^= epoch->digest_xor;
+}
+
+uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase)
+{
+    switch (phase) {
+    case RESULT_PHASE_WAIT:
+        return epoch->wait_ns;
+    case RESULT_PHASE_UPLOAD:
+        return epoch->upload_ns;
+    case RESULT_PHASE_COMPUTE:
+        return epoch->compute_ns;
+    case RESULT_PHASE_EXCHANGE:
+        return epoch->exchange_ns;
+    case RESULT_PHASE_UPDATE:
+        return epoch->update_ns;
+    case RESULT_PHASES:
+        break;
+    }
+    return 0;
+}
+
 /* A run as if it were one long epoch. */
 static struct result_epoch total_of(const struct result_run *run)
 {
     struct result_epoch total = {0};
 
-    for (uint32_t i = 0; i < run->epoch_count; i++) {
-        total.samples += run->epochs[i].samples;
-        total.record_bytes += run->epochs[i].record_bytes;
-        total.wall_ns += run->epochs[i].wall_ns;
-        total.compute_ns += run->epochs[i].compute_ns;
-        total.wait_ns += run->epochs[i].wait_ns;
-    }
+    for (uint32_t i = 0; i < run->epoch_count; i++)
+        result_epoch_add(&total, &run->epochs[i]);
     return total;
 }
 
@@ -98,8 +148,11 @@ void result_invalid(struct result *result, const char *format, ...)
 
 void result_destroy(struct result *result)
 {
-    for (uint32_t i = 0; i < result->run_count; i++)
+    for (uint32_t i = 0; i < result->run_count; i++) {
         free(result->runs[i].epochs);
+        free(result->runs[i].ranks);
+        free(result->runs[i].nodes);
+    }
     free(result->runs);
     timeline_destroy(result->timeline);
     result->timeline = NULL;

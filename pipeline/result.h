@@ -11,6 +11,7 @@
 #include "decode/decoder.h"
 #include "pipeline/job.h"
 #include "pipeline/timeline.h"
+#include "ranks/ranks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 /* A byte count from an outside witness. */
 struct result_bytes {
     bool known;
+    bool of_node; /* of all processes of a node, else of this one */
     uint64_t bytes;
     char method[96];  /* where it was read, e.g. "/proc/self/io read_bytes" */
     char reason[160]; /* why it is not known; "" when it is */
@@ -34,6 +36,11 @@ struct result_cold {
     uint64_t drop_ns;       /* outside the clock */
     char method[160];       /* how it was dropped and measured */
     char reason[400];       /* what is still resident and who holds it, or why unverified */
+    /* --server-drop-cmd, which rank 0 alone runs */
+    bool server_asked;
+    int server_status; /* exit status; negative errno when it did not end */
+    uint64_t server_ns;
+    char server_output[256];
 };
 
 /* Where the time of the threads went: the answer to who waited for whom. All are sums over the
@@ -55,6 +62,8 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* null reader, none decoder, none trainer */
 };
 
+/* One epoch of a rank; or of all: then counts and bytes are sums, wall_ns and first_batch_ns those
+ * of the slowest rank, and all other times the mean over the ranks. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
@@ -66,6 +75,7 @@ struct result_epoch {
     uint64_t storage_idle_ns;   /* storage had nothing to do since the epoch before */
     uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns; /* of the trainer's loop */
+    uint64_t start_barrier_ns, stop_barrier_ns; /* waited for the other ranks, outside of wall_ns */
     struct result_waits waits;
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */
@@ -73,9 +83,24 @@ struct result_epoch {
     uint64_t digest_sum, digest_xor; /* over (label, image checksum), any order; see run.h */
 };
 
-struct result_run {
-    uint64_t number; /* from 0 */
+/* One rank in a run. */
+struct result_rank {
+    uint32_t rank, node;
+    bool leads; /* its node: what is of the node comes from it */
+    char host[RANKS_HOST_BYTES];
+    struct result_epoch total; /* of all its epochs */
+    uint64_t read_p50_ns, read_p99_ns, read_max_ns;
+};
+
+struct result_node {
+    char host[RANKS_HOST_BYTES];
+    uint32_t ranks;
     struct result_cold cold;
+};
+
+struct result_run {
+    uint64_t number;         /* from 0 */
+    struct result_cold cold; /* the worst of all nodes */
     uint32_t epoch_count;
     struct result_epoch *epochs;
     struct histogram read_latency_ns;
@@ -84,6 +109,10 @@ struct result_run {
     uint64_t memory_peak_bytes; /* of the record arena */
     bool valid;
     char invalid_reason[256];
+    /* with several ranks */
+    uint32_t rank_count, node_count;
+    struct result_rank *ranks;
+    struct result_node *nodes;
 };
 
 enum { RESULT_NOTICES = 16, RESULT_NOTICE_BYTES = 320 };
@@ -112,6 +141,8 @@ struct result {
     uint32_t threads;
     uint64_t memory_bytes;
     uint64_t slots;
+    uint32_t ranks, nodes;                             /* of this job */
+    uint64_t memory_before_bytes, memory_during_bytes; /* resident: before the first run, in it */
     /* the floor: the same loop with the null reader and no decoding, and the AU of a loop fed
      * from memory; 0 when not measured */
     double floor_samples_per_s;
@@ -126,9 +157,44 @@ struct result {
     char notices[RESULT_NOTICES][RESULT_NOTICE_BYTES];
 };
 
+/* ---- how ranks compare ---- */
+
+/* The parts of a step. */
+enum result_phase {
+    RESULT_PHASE_WAIT,
+    RESULT_PHASE_UPLOAD,
+    RESULT_PHASE_COMPUTE,
+    RESULT_PHASE_EXCHANGE,
+    RESULT_PHASE_UPDATE,
+    RESULT_PHASES,
+};
+
+struct result_spread {
+    double minimum, median, maximum;
+};
+
+struct result_comparison {
+    uint32_t ranks, nodes;
+    struct result_spread samples_per_s, wall_s, barrier_s, phase_s[RESULT_PHASES];
+    /* The rank that was longest at work: its time without barriers and exchange, in which the
+     * others wait for it, over that of the median rank; and the phase that it lost most in. */
+    uint32_t straggler;
+    char straggler_host[RANKS_HOST_BYTES];
+    double behind_percent;
+    enum result_phase behind_phase;
+    enum result_limit straggler_limit; /* what a wait of its was for */
+};
+
+/* 0 or -ENOMEM. count: above 0. */
+int result_compare(const struct result_rank *ranks, uint32_t count,
+                   struct result_comparison *comparison);
+
 /* ---- derived figures, in one place so that every report agrees ---- */
 double result_epoch_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
+/* Adds up all that can be: counts, bytes and times. */
+void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
+uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);
 /* compute / (compute + wait), percent; 0 when the trainer does no work. */
 double result_epoch_au_percent(const struct result_epoch *epoch);
 /* Of a whole run: samples over the sum of the epochs' wall times. */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "formats/format.h"
 #include "pipeline/engine.h"
+#include "pipeline/gather.h"
 #include "pipeline/memory_limit.h"
 #include "pipeline/witness.h"
 #include "readers/reader.h"
@@ -27,6 +28,8 @@ void run_interrupt(void)
 struct execution {
     const struct job *job;
     const struct run_observer *observer;
+    struct ranks *ranks;
+    struct ranks alone; /* when nobody else is */
     struct result *result;
     struct job_plugins plugins;
     struct catalog *catalog;
@@ -78,17 +81,43 @@ static int check_compressed(struct execution *execution)
     return plugin_choose("reader", reader_registry, "inflate", &execution->plugins.reader);
 }
 
+static int find_catalog(void *context)
+{
+    struct execution *execution = context;
+    struct format_scan scan = {.progress = tell_index, .progress_context = execution};
+    int code =
+        format_choose(execution->job->format, execution->job->data, &execution->plugins.format);
+
+    return code ? code
+                : format_catalog(&execution->plugins.format, execution->job->data, true, &scan,
+                                 &execution->catalog);
+}
+
+/* What every rank takes for the data set must be the same. */
+static int check_same_data(struct execution *execution)
+{
+    const double records = (double)execution->catalog->record_count,
+                 bytes = (double)execution->catalog->record_bytes_total,
+                 ranks = execution->ranks->place.ranks;
+    double sums[] = {records, bytes};
+    int code = ranks_sum(execution->ranks, sums, 2);
+
+    if (code == 0 && (sums[0] != records * ranks || sums[1] != bytes * ranks))
+        code = fail(EINVAL,
+                    "%s: it is not the same data set on all nodes: %.0f samples here, %.1f "
+                    "in the mean",
+                    execution->job->data, records, sums[0] / ranks);
+    return code;
+}
+
 static int load_catalog(struct execution *execution)
 {
     struct result *result = execution->result;
-    struct format_scan scan = {.progress = tell_index, .progress_context = execution};
 
     enter(execution, RUN_INDEX);
-    int code =
-        format_choose(execution->job->format, execution->job->data, &execution->plugins.format);
+    int code = ranks_in_turn(execution->ranks, find_catalog, execution);
     if (code == 0)
-        code = format_catalog(&execution->plugins.format, execution->job->data, true, &scan,
-                              &execution->catalog);
+        code = check_same_data(execution);
     if (code)
         return code;
     recorder_mark(execution->recorder, "index", 0, execution->phase_start_ns);
@@ -104,22 +133,34 @@ static int load_catalog(struct execution *execution)
 
 /* ---- runs ---- */
 
-static void before_epoch(void *context, struct result_epoch *epoch)
+/* All ranks begin an epoch together, and end it together: only then are the counters of a node read
+ * that its ranks share. */
+static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct execution *execution = context;
 
+    code = ranks_meet(execution->ranks, code, &epoch->start_barrier_ns);
+    if (code)
+        return code;
     execution->phase_start_ns = clock_now_ns();
     tell(execution, (struct run_progress){.phase = RUN_EPOCH, .epoch = epoch->epoch});
     if (execution->witness)
         witness_before(execution->witness);
+    return 0;
 }
 
-static void after_epoch(void *context, struct result_epoch *epoch)
+static int after_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct execution *execution = context;
 
+    if (code)
+        ranks_call_off(execution->ranks);
+    code = ranks_meet(execution->ranks, code, &epoch->stop_barrier_ns);
     if (execution->witness)
         witness_after(execution->witness, &epoch->device);
+    if (execution->result->memory_during_bytes == 0)
+        execution->result->memory_during_bytes = memory_resident_bytes();
+    return code;
 }
 
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
@@ -135,6 +176,8 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
                                           .bytes = so_far->samples * (catalog->record_bytes_total /
                                                                       catalog->record_count),
                                           .elapsed_ns = so_far->wall_ns});
+    if (ranks_called_off(execution->ranks))
+        return fail(ECANCELED, "another rank failed");
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
@@ -160,22 +203,49 @@ static void cross_check(struct execution *execution, struct result_run *run)
             (unsigned long long)run->number + 1, percent);
 }
 
+/* Once on each node, by its first rank; the server's command once, by rank 0. Reports what all
+ * nodes are like, and fails alike on all. */
+static int make_cold(struct execution *execution, struct result_run *run)
+{
+    const struct ranks_place *place = &execution->ranks->place;
+    struct result_cold mine = {0};
+    int code = 0;
+
+    enter(execution, RUN_DROP);
+    if (place->local_rank == 0)
+        code = witness_make_cold(execution->witness, place->rank == 0, tell_drop, execution, &mine);
+    code = ranks_meet(execution->ranks, code, NULL);
+    int gathered = gather_cold(execution->ranks, &mine, run);
+    return code ? code : gathered;
+}
+
+/* This rank's part of a run, and what all made of it together. */
+static int measure(struct execution *execution, struct engine *engine, struct result_run *run)
+{
+    const struct engine_hooks hooks = {
+        .before = before_epoch, .after = after_epoch, .tick = tick, .context = execution};
+    int code = engine_run(engine, execution->job->epochs, &hooks, run, execution->result);
+
+    code = ranks_meet(execution->ranks, code, NULL);
+    char reason[FAIL_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    int gathered = gather_run(execution->ranks, execution->job->epochs, run);
+    return code ? fail(code, "%s", reason) : gathered;
+}
+
 static int carry_out_run(struct execution *execution, struct engine *engine, struct result_run *run)
 {
     const struct job *job = execution->job;
-    const struct engine_hooks hooks = {
-        .before = before_epoch, .after = after_epoch, .tick = tick, .context = execution};
 
     run->valid = true;
     run->epochs = memory_array(job->epochs, sizeof *run->epochs);
     if (!run->epochs)
         return -ENOMEM;
     recorder_begin_run(execution->recorder, run->number);
-    enter(execution, RUN_DROP);
-    int code = witness_make_cold(execution->witness, tell_drop, execution, &run->cold);
+    int code = make_cold(execution, run);
     recorder_mark(execution->recorder, "drop", 0, execution->phase_start_ns);
     if (code == 0)
-        code = engine_run(engine, job->epochs, &hooks, run, execution->result);
+        code = measure(execution, engine, run);
     if (code) {
         run->valid = false;
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());
@@ -199,18 +269,18 @@ static int carry_out_runs(struct execution *execution)
                                .plugins = &execution->plugins,
                                .catalog = execution->catalog,
                                .epochs_max = job->epochs,
+                               .ranks = execution->ranks,
                                .meter = recorder_meter(execution->recorder),
                                .recorder = execution->recorder};
+    result->memory_before_bytes = memory_resident_bytes();
     struct engine *engine = engine_create(&site, result);
-    int code = 0;
 
-    if (!engine)
-        return -ENOMEM;
-    result->runs = memory_array(job->runs, sizeof *result->runs);
-    if (!result->runs)
-        code = -ENOMEM;
-    if (code == 0 && job->memory_limit_bytes)
+    if (engine)
+        result->runs = memory_array(job->runs, sizeof *result->runs);
+    int code = engine && result->runs ? 0 : -ENOMEM;
+    if (code == 0 && job->memory_limit_bytes && execution->ranks->place.local_rank == 0)
         code = witness_evict(execution->witness);
+    code = ranks_meet(execution->ranks, code, NULL);
     for (uint64_t i = 0; code == 0 && i < job->runs; i++) {
         struct result_run *run = &result->runs[result->run_count++];
         run->number = execution->run = i;
@@ -226,12 +296,6 @@ static int carry_out_runs(struct execution *execution)
 }
 
 /* ---- calibration ---- */
-
-static void no_epoch_hook(void *context, struct result_epoch *epoch)
-{
-    (void)context;
-    (void)epoch;
-}
 
 static int calibration_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
@@ -249,8 +313,7 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     struct result scratch = {.valid = true};
     struct job_plugins plugins = {0};
     struct result_run run = {.epochs = epoch};
-    const struct engine_hooks hooks = {
-        .before = no_epoch_hook, .after = no_epoch_hook, .tick = calibration_tick};
+    const struct engine_hooks hooks = {.tick = calibration_tick};
 
     job.reader = (char[]){"null"};
     job.decode = (char[]){"none"};
@@ -270,23 +333,30 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     return code;
 }
 
+/* All ranks at once, as in the runs: the floor is that of all together. */
 static int calibrate(struct execution *execution)
 {
     const struct job *job = execution->job;
+    struct ranks *ranks = execution->ranks;
     struct result_epoch epoch;
+    double figures[] = {0, 0};
 
     enter(execution, RUN_CALIBRATE);
     int code = run_from_memory(execution, "none", 1000000, &epoch);
+    figures[0] = result_epoch_samples_per_s(&epoch);
+    if (code == 0 && strncmp(job->trainer, "replay", 6) == 0) {
+        code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
+        figures[1] = result_epoch_au_percent(&epoch);
+    }
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_sum(ranks, figures, 2);
     if (code)
         return code;
-    execution->result->floor_samples_per_s = result_epoch_samples_per_s(&epoch);
-    if (strncmp(job->trainer, "replay", 6) == 0) {
-        code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
-        if (code == 0)
-            execution->result->au_calibration_percent = result_epoch_au_percent(&epoch);
-    }
+    execution->result->floor_samples_per_s = figures[0];
+    execution->result->au_calibration_percent = figures[1] / ranks->place.ranks;
     recorder_mark(execution->recorder, "calibrate", 0, execution->phase_start_ns);
-    return code;
+    return 0;
 }
 
 /* ---- the calls ---- */
@@ -303,15 +373,22 @@ static void record(struct execution *execution)
         snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
 }
 
-static int prepare(struct execution *execution, const struct job *job,
+static int prepare(struct execution *execution, const struct job *job, struct ranks *ranks,
                    const struct run_observer *observer, struct result *result)
 {
-    *execution = (struct execution){.job = job, .observer = observer, .result = result};
-    *result = (struct result){.job = job, .valid = true};
+    *execution = (struct execution){
+        .job = job, .observer = observer, .alone = ranks_alone(), .ranks = ranks, .result = result};
+    if (!ranks)
+        execution->ranks = &execution->alone;
+    *result = (struct result){.job = job,
+                              .valid = true,
+                              .ranks = execution->ranks->place.ranks,
+                              .nodes = execution->ranks->place.nodes};
     int code = job_choose(job, &execution->plugins);
     if (code == 0 && job->memory_limit_bytes && !job->dry_run)
         code =
             memory_limit_enter(&execution->limit, &telemetry_roots_usual, job->memory_limit_bytes);
+    code = ranks_meet(execution->ranks, code, NULL);
     if (code == 0)
         record(execution);
     if (code == 0)
@@ -319,8 +396,9 @@ static int prepare(struct execution *execution, const struct job *job,
     if (code)
         return code;
     execution->witness = witness_open(job, execution->catalog);
-    if (!execution->witness)
-        return -ENOMEM;
+    code = ranks_meet(execution->ranks, execution->witness ? 0 : -ENOMEM, NULL);
+    if (code)
+        return code;
     witness_place(execution->witness, &result->place);
     return 0;
 }
@@ -338,10 +416,11 @@ static int conclude(struct execution *execution, int code)
     return code;
 }
 
-int run_job(const struct job *job, const struct run_observer *observer, struct result *result)
+int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
+            struct result *result)
 {
     struct execution execution;
-    int code = prepare(&execution, job, observer, result);
+    int code = prepare(&execution, job, ranks, observer, result);
 
     if (code == 0 && job->calibrate)
         code = calibrate(&execution);
@@ -350,18 +429,20 @@ int run_job(const struct job *job, const struct run_observer *observer, struct r
     return conclude(&execution, code);
 }
 
-int run_plan(const struct job *job, const struct run_observer *observer, struct result *result)
+int run_plan(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
+             struct result *result)
 {
     struct execution execution;
-    int code = prepare(&execution, job, observer, result);
+    int code = prepare(&execution, job, ranks, observer, result);
 
     if (code == 0) {
         struct engine_site site = {.job = job,
                                    .plugins = &execution.plugins,
                                    .catalog = execution.catalog,
-                                   .epochs_max = 1};
+                                   .epochs_max = 1,
+                                   .ranks = execution.ranks};
         struct engine *engine = engine_create(&site, result);
-        code = engine ? 0 : -ENOMEM;
+        code = ranks_meet(execution.ranks, engine ? 0 : -ENOMEM, NULL);
         engine_destroy(engine);
     }
     return conclude(&execution, code);

@@ -25,13 +25,16 @@ struct run_observer {
     void *context;
 };
 
-/* Carry out a job whose data and format exist. *result is filled even on failure (then
- * invalid, with the runs that were finished); destroy it. 0, or a negative errno with a reason. */
-int run_job(const struct job *job, const struct run_observer *observer, struct result *result);
+/* Carry out a job whose data and format exist, with the other ranks (NULL: alone): each gets the
+ * result of all. *result is filled even on failure (then invalid, with the runs that were
+ * finished); destroy it. 0, or a negative errno with a reason. */
+int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
+            struct result *result);
 
 /* What run_job would do, without reading: settings resolved, catalog figures, memory needed.
  * Same result struct, no runs. */
-int run_plan(const struct job *job, const struct run_observer *observer, struct result *result);
+int run_plan(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
+             struct result *result);
 
 /* Ask a running job to stop after the current batch (from a signal handler). */
 void run_interrupt(void);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/feed.h"
+#include "pipeline/gather.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,6 +84,8 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     const struct course *course = context;
 
     tell(course, &course->learn, so_far, draws);
+    if (ranks_called_off(course->job->ranks))
+        return fail(ECANCELED, "another rank failed");
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
@@ -94,14 +97,24 @@ static int evaluation_tick(void *context, const struct result_epoch *so_far, uin
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
-static void before_epoch(void *context, struct result_epoch *epoch)
+static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct course *course = context;
 
-    (void)epoch;
+    code = ranks_meet(course->job->ranks, code, &epoch->start_barrier_ns);
     feed_forget(&course->learn);
     if (course->start_ns == 0)
         course->start_ns = clock_now_ns();
+    return code;
+}
+
+static int after_epoch(void *context, struct result_epoch *epoch, int code)
+{
+    struct ranks *ranks = ((struct course *)context)->job->ranks;
+
+    if (code)
+        ranks_call_off(ranks);
+    return ranks_meet(ranks, code, &epoch->stop_barrier_ns);
 }
 
 /* ---- between epochs ---- */
@@ -115,11 +128,13 @@ static int evaluate(struct course *course, struct train_epoch *row)
 
     feed_forget(feed);
     feed->run.epoch_count = 0;
-    int code = engine_run(feed->engine, 1, &hooks, &feed->run, &course->result->result);
+    int code =
+        ranks_meet(course->job->ranks,
+                   engine_run(feed->engine, 1, &hooks, &feed->run, &course->result->result), NULL);
     double sums[] = {feed->loss, (double)feed->counted, (double)feed->correct,
                      (double)feed->correct_top5};
     if (code == 0)
-        code = exchange_sum(course->job->exchange, sums, 4);
+        code = ranks_sum(course->job->ranks, sums, 4);
     if (code)
         return code;
     if (sums[1] < 1)
@@ -134,30 +149,12 @@ static int evaluate(struct course *course, struct train_epoch *row)
     return 0;
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return a < b ? -1 : a > b;
-}
-
-/* Every rank's wall time: the median and who was last. */
 static int compare_ranks(struct course *course, struct train_epoch *row)
 {
-    const uint32_t ranks = course->job->exchange->place.ranks;
-    double *times = memory_array(ranks, sizeof *times);
+    struct result_rank *all = gather_epoch(course->job->ranks, &row->io);
+    int code = all ? result_compare(all, course->job->ranks->place.ranks, &row->ranks) : -ENOMEM;
 
-    if (!times)
-        return -ENOMEM;
-    int code = exchange_gather(course->job->exchange, (double)row->io.wall_ns * 1e-9, times);
-    for (uint32_t i = 0; code == 0 && i < ranks; i++)
-        if (times[i] > row->slowest) {
-            row->slowest = times[i];
-            row->straggler = i;
-        }
-    qsort(times, ranks, sizeof *times, by_value);
-    row->median = times[ranks / 2];
-    free(times);
+    free(all);
     return code;
 }
 
@@ -171,7 +168,7 @@ static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
     *row = (struct train_epoch){
         .io = *epoch,
         .rate = recipe_rate(&course->training.site.recipe, course->training.step - 1)};
-    int code = exchange_sum(course->job->exchange, sums, 4);
+    int code = ranks_sum(course->job->ranks, sums, 4);
     if (code == 0)
         code = compare_ranks(course, row);
     if (code)
@@ -180,7 +177,7 @@ static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
         row->loss = sums[0] / sums[1];
         row->accuracy = sums[2] / sums[1];
     }
-    row->samples_per_s = row->slowest > 0 ? sums[3] / row->slowest : 0;
+    row->samples_per_s = row->ranks.wall_s.maximum > 0 ? sums[3] / row->ranks.wall_s.maximum : 0;
     course->samples += (uint64_t)sums[3];
     return 0;
 }
@@ -191,25 +188,11 @@ static int keep_checkpoint(struct course *course, const struct train_epoch *row)
         .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = course->samples};
     const uint64_t start_ns = clock_now_ns();
 
-    if (!course->checkpoint_path || course->job->exchange->place.rank != 0)
+    if (!course->checkpoint_path || course->job->ranks->place.rank != 0)
         return 0;
     int code = training_save(&course->training, course->checkpoint_path, &position);
     recorder_mark(course->recorder, "checkpoint", row->io.epoch, start_ns);
     return code;
-}
-
-/* Resident memory of this process. */
-static uint64_t resident_bytes(void)
-{
-    unsigned long long total, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    if (!file)
-        return 0;
-    if (fscanf(file, "%llu %llu", &total, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static int between_epochs(void *context, struct result_epoch *epoch)
@@ -220,7 +203,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     struct train_epoch *row = &result->epochs[result->epoch_count];
     int code = add_up_epoch(course, epoch, row);
 
-    result->memory_bytes = resident_bytes();
+    result->memory_bytes = memory_resident_bytes();
     bool last = epoch->epoch + 1 == job->epochs;
     if (code == 0 && job->evaluation_data &&
         (last || (epoch->epoch + 1) % job->evaluate_every == 0))
@@ -233,7 +216,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
         result->reached = true;
         result->reached_ns = row->elapsed_ns;
     }
-    code = keep_checkpoint(course, row);
+    code = ranks_meet(job->ranks, keep_checkpoint(course, row), NULL);
     if (code == 0 && course->observer->epoch)
         course->observer->epoch(course->observer->context, result, row);
     return code ? code : result->reached;
@@ -243,9 +226,8 @@ static int between_epochs(void *context, struct result_epoch *epoch)
 
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
-    struct recipe recipe =
-        recipe_choose(job->recipe, job->job.batch_size * job->exchange->place.ranks, job->epochs,
-                      steps_per_epoch);
+    struct recipe recipe = recipe_choose(job->recipe, job->job.batch_size * job->ranks->place.ranks,
+                                         job->epochs, steps_per_epoch);
 
     if (job->rate >= 0)
         recipe.rate = job->rate;
@@ -264,7 +246,7 @@ static int open_training(struct course *course)
 {
     const struct train_job *job = course->job;
     struct train_result *result = course->result;
-    const uint32_t ranks = job->exchange->place.ranks;
+    const uint32_t ranks = job->ranks->place.ranks;
     uint64_t draws = course->learn.catalog->record_count / ranks;
 
     if (job->job.limit_samples && draws > job->job.limit_samples)
@@ -272,38 +254,29 @@ static int open_training(struct course *course)
     result->records = course->learn.catalog->record_count;
     result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
     result->recipe = choose_recipe(job, result->steps_per_epoch);
-    result->memory_before_bytes = resident_bytes();
+    result->memory_before_bytes = memory_resident_bytes();
     const struct training_site site = {.network = job->network,
                                        .backend = job->backend,
                                        .side = job->side,
                                        .classes = job->classes,
                                        .batch_size = (uint32_t)job->job.batch_size,
-                                       .ranks = ranks,
+                                       .ranks = job->ranks,
+                                       .exchange = job->exchange,
+                                       .buckets = job->buckets,
+                                       .silence_ns = job->silence_ns,
                                        .seed = job->job.seed,
                                        .threads = job->threads,
                                        .learns = true,
-                                       .exchange = ranks > 1 ? job->exchange : NULL,
-                                       .silence_ns = job->silence_ns,
                                        .recipe = result->recipe};
     int code = training_open(&course->training, &site);
     if (code)
         return code;
-    struct backend_memory memory;
-    backend_memory(&course->training.backend, &memory);
-    const struct exchange_site where = {.gradients = memory.gradients,
-                                        .on_device = memory.on_device,
-                                        .device = memory.device,
-                                        .stream = memory.stream,
-                                        .floats = course->training.graph->parameter_floats,
-                                        .layout = memory.layout,
-                                        .buckets = job->buckets,
-                                        .timeout_ns = job->silence_ns};
     result->cost = graph_cost(course->training.graph);
     /* A ring sends each gradient twice to the next rank, but for its own part. */
     course->gradient_bytes = 2 * (uint64_t)(ranks - 1) * course->training.graph->parameter_floats *
                              sizeof(float) / ranks;
     snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
-    return exchange_open(job->exchange, &where);
+    return 0;
 }
 
 static int go_on(struct course *course)
@@ -348,13 +321,13 @@ static int open_feeds(struct course *course)
 static int find_sets(struct course *course)
 {
     const struct train_job *job = course->job;
-    const struct exchange_place place = job->exchange->place;
     const uint64_t start_ns = clock_now_ns();
-    int code = feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side, place);
+    int code =
+        feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side, job->ranks);
 
     if (code == 0 && job->evaluation_data) {
         code = feed_find(&course->evaluate, &job->job, job->evaluation_data, FEED_EVALUATE,
-                         job->side, place);
+                         job->side, job->ranks);
         if (code == 0)
             course->result->evaluation_records = course->evaluate.catalog->record_count;
     }
@@ -368,8 +341,11 @@ int train_run(const struct train_job *job, const struct train_observer *observer
               struct train_result *result)
 {
     struct course course = {.job = job, .observer = observer, .result = result};
-    const struct engine_hooks hooks = {
-        .before = before_epoch, .tick = tick, .between = between_epochs, .context = &course};
+    const struct engine_hooks hooks = {.before = before_epoch,
+                                       .after = after_epoch,
+                                       .tick = tick,
+                                       .between = between_epochs,
+                                       .context = &course};
 
     *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
     course.recorder = recorder_start(&job->job);
@@ -378,20 +354,22 @@ int train_run(const struct train_job *job, const struct train_observer *observer
                  fail_reason());
     int code = find_sets(&course);
     if (code == 0)
-        code = open_training(&course);
+        code = ranks_meet(job->ranks, open_training(&course), NULL);
     if (code == 0)
-        code = go_on(&course);
+        code = ranks_meet(job->ranks, go_on(&course), NULL);
     if (code == 0)
-        code = open_feeds(&course);
-    if (code == 0)
+        code = ranks_meet(job->ranks, open_feeds(&course), NULL);
+    if (code == 0) {
         code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
                           &course.learn.run, &result->result);
+        code = ranks_meet(job->ranks, code, NULL);
+    }
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
     result->result.timeline = recorder_finish(course.recorder);
     feed_close(&course.evaluate);
     feed_close(&course.learn);
-    exchange_leave(job->exchange, code != 0);
+    course.training.failed = code != 0;
     training_close(&course.training);
     free(course.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;

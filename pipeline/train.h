@@ -22,12 +22,13 @@ struct train_job {
     enum backend_recipe recipe;
     /* Below 0: as the recipe has it. */
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
-    double target;             /* top-1 share at which it is done; 0: never */
-    const char *checkpoint;    /* folder; NULL: none */
-    bool resume;               /* from the checkpoint that lies there */
-    uint32_t buckets;          /* of the gradients */
-    uint64_t silence_ns;       /* a rank that is silent for longer ends the job; 0: never */
-    struct exchange *exchange; /* joined; the ranks are its own */
+    double target;          /* top-1 share at which it is done; 0: never */
+    const char *checkpoint; /* folder; NULL: none */
+    bool resume;            /* from the checkpoint that lies there */
+    uint32_t buckets;       /* of the gradients */
+    uint64_t silence_ns;    /* a rank that is silent for longer ends the job; 0: never */
+    const char *exchange;   /* how ranks add them up */
+    struct ranks *ranks;    /* joined */
 };
 
 /* One epoch, and the evaluation behind it. */
@@ -38,10 +39,9 @@ struct train_epoch {
     bool evaluated;
     double evaluation_loss, top1, top5;
     uint64_t evaluation_ns, evaluation_samples;
-    uint64_t elapsed_ns;    /* since the first step, evaluations included, stops not */
-    double samples_per_s;   /* of all ranks */
-    double slowest, median; /* wall seconds of the ranks */
-    uint32_t straggler;     /* the slowest rank */
+    uint64_t elapsed_ns;  /* since the first step, evaluations included, stops not */
+    double samples_per_s; /* of all ranks */
+    struct result_comparison ranks;
 };
 
 struct train_result {

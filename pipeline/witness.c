@@ -68,8 +68,9 @@ static void pass_on(void *context, const struct cache_progress *progress)
     told->progress(told->context, progress->elapsed_ns);
 }
 
-int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
-                      void *context, struct result_cold *cold)
+int witness_make_cold(struct witness *witness, bool ask_server,
+                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                      struct result_cold *cold)
 {
     struct told told = {.progress = progress, .context = context};
     const struct cache_observer observer = {.progress = pass_on, .context = &told};
@@ -81,7 +82,7 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
         .drop = job->drop_caches != JOB_DROP_NO,
         .bypassed = !store_is_local(witness->catalog->root),
         .strict = job->drop_caches == JOB_DROP_STRICT,
-        .server_command = job->server_drop_command,
+        .server_command = ask_server ? job->server_drop_command : NULL,
         .timeout_ns = job->drop_timeout_ns,
         .observer = &observer,
     };
@@ -97,9 +98,13 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
         .total_bytes = found.total_bytes,
         .residue_percent = found.residue_percent,
         .drop_ns = found.total_ns,
+        .server_asked = found.server_asked,
+        .server_status = found.server_status,
+        .server_ns = found.server_ns,
     };
     if (request.bypassed)
         cold->total_bytes = catalog_data_bytes(witness->catalog);
+    memcpy(cold->server_output, found.server_output, sizeof cold->server_output);
     snprintf(cold->method, sizeof cold->method, "%s", found.method);
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
     return code;
@@ -127,7 +132,8 @@ void witness_after(struct witness *witness, struct result_bytes *device)
 
     storage_read(witness->storage, &after);
     storage_between(witness->storage, &witness->before, &after, &share);
-    *device = (struct result_bytes){.known = share.known, .bytes = share.bytes};
+    *device =
+        (struct result_bytes){.known = share.known, .of_node = share.of_node, .bytes = share.bytes};
     snprintf(device->method, sizeof device->method, "%s", share.method);
     snprintf(device->reason, sizeof device->reason, "%s",
              store_is_local(witness->catalog->root)

@@ -15,9 +15,11 @@ struct witness;
 struct witness *witness_open(const struct job *job, const struct catalog *catalog);
 void witness_close(struct witness *witness);
 
-/* Drop the caches when the job says so, then look at them. Fails only when strict. */
-int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
-                      void *context, struct result_cold *cold);
+/* Drop the caches when the job says so, then look at them; with ask_server its command is run
+ * before. Fails only when strict. */
+int witness_make_cold(struct witness *witness, bool ask_server,
+                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                      struct result_cold *cold);
 
 /* Take the files out of the page cache, whoever brought them in: what stays is free to a process
  * whose memory is limited. 0 or a negative errno with a reason. */

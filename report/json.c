@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "pipeline/feeds.h"
+#include "report/ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static void put_text(json_t *object, const char *key, const char *text)
 
 static void put_null(json_t *object, const char *key, const char *reason)
 {
-    char name[KEY_BYTES];
+    char name[KEY_BYTES + 8];
 
     snprintf(name, sizeof name, "%s_reason", key);
     json_object_set_new(object, key, json_null());
@@ -194,6 +195,12 @@ static json_t *engine_of(const struct result *result)
     put_count(object, "decode_threads", result->threads);
     put_count(object, "memory_bytes", result->memory_bytes);
     put_count(object, "shuffle_slots", result->slots);
+    put_count(object, "ranks", result->ranks);
+    put_count(object, "nodes", result->nodes);
+    put_real_if(object, "resident_before_bytes", result->memory_before_bytes > 0,
+                (double)result->memory_before_bytes, "the kernel did not say");
+    put_real_if(object, "resident_during_bytes", result->memory_during_bytes > 0,
+                (double)result->memory_during_bytes, "no epoch was complete");
     return object;
 }
 
@@ -217,6 +224,17 @@ static json_t *latency_of(const struct histogram *latency)
     return object;
 }
 
+static json_t *server_of(const struct result_cold *cold)
+{
+    json_t *object = json_object();
+
+    put_real_if(object, "exit_status", cold->server_status >= 0, cold->server_status,
+                "it did not end");
+    put_seconds(object, "took_s", cold->server_ns);
+    put_text(object, "output", cold->server_output);
+    return object;
+}
+
 static json_t *cold_of(const struct result_cold *cold)
 {
     json_t *object = json_object();
@@ -228,6 +246,10 @@ static json_t *cold_of(const struct result_cold *cold)
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
     put_count(object, "total_bytes", cold->total_bytes);
     put_seconds(object, "drop_s", cold->drop_ns);
+    if (cold->server_asked)
+        json_object_set_new(object, "server_drop", server_of(cold));
+    else
+        put_null(object, "server_drop", "--server-drop-cmd was not run");
     put_text_if(object, "method", cold->method, "nothing was dropped or measured");
     put_text_if(object, "remark", cold->reason, "nothing to remark");
     return object;
@@ -277,6 +299,8 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     put_seconds(object, "shuffle_s", epoch->shuffle_ns);
     put_seconds(object, "storage_idle_s", epoch->storage_idle_ns);
     put_seconds(object, "first_batch_s", epoch->first_batch_ns);
+    put_seconds(object, "start_barrier_s", epoch->start_barrier_ns);
+    put_seconds(object, "stop_barrier_s", epoch->stop_barrier_ns);
     put_seconds(object, "wait_s", epoch->wait_ns);
     put_seconds(object, "compute_s", epoch->compute_ns);
     put_seconds(object, "upload_s", epoch->upload_ns);
@@ -314,6 +338,29 @@ static json_t *decode_of(const struct decode_figures *decode)
     return object;
 }
 
+static json_t *nodes_of(const struct result_run *run)
+{
+    json_t *nodes = json_array();
+
+    for (uint32_t i = 0; i < run->node_count; i++) {
+        json_t *object = json_object();
+        put_text(object, "host", run->nodes[i].host);
+        put_count(object, "ranks", run->nodes[i].ranks);
+        json_object_set_new(object, "cold", cold_of(&run->nodes[i].cold));
+        json_array_append_new(nodes, object);
+    }
+    return nodes;
+}
+
+static json_t *ranks_of(const struct result_run *run)
+{
+    json_t *ranks = json_array();
+
+    for (uint32_t i = 0; i < run->rank_count; i++)
+        json_array_append_new(ranks, report_ranks_json_one(&run->ranks[i]));
+    return ranks;
+}
+
 static json_t *run_of(const struct result_run *run, bool digest)
 {
     json_t *object = json_object(), *epochs = json_array();
@@ -339,6 +386,8 @@ static json_t *run_of(const struct result_run *run, bool digest)
     for (uint32_t i = 0; i < run->epoch_count; i++)
         json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
     json_object_set_new(object, "epochs", epochs);
+    json_object_set_new(object, "nodes", nodes_of(run));
+    json_object_set_new(object, "ranks", ranks_of(run));
     return object;
 }
 
@@ -398,11 +447,11 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     put_count(object, "complete_runs", summary->runs);
     put_rates(object, summary);
     json_object_set_new(object, "drifts", json_boolean(summary->drifts));
-    put_count(object, "samples", summary->samples);
-    put_count(object, "skipped_samples", summary->skipped);
-    put_count(object, "record_bytes", summary->record_bytes);
-    put_count(object, "request_bytes", summary->request_bytes);
-    put_count(object, "requests", summary->requests);
+    put_count(object, "samples", summary->all.samples);
+    put_count(object, "skipped_samples", summary->all.skipped);
+    put_count(object, "record_bytes", summary->all.record_bytes);
+    put_count(object, "request_bytes", summary->all.request_bytes);
+    put_count(object, "requests", summary->all.requests);
     put_count(object, "read_errors", summary->read_errors);
     put_count(object, "short_reads", summary->short_reads);
     put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
@@ -419,6 +468,10 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,
                 "no run was complete");
     json_object_set_new(object, "shares", shares_of(&summary->shares));
+    if (summary->ranks.ranks > 1)
+        json_object_set_new(object, "ranks_compared", report_ranks_json(&summary->ranks));
+    else
+        put_null(object, "ranks_compared", "there was one rank only");
     put_real_if(object, "floor_samples_per_s", result->floor_samples_per_s > 0,
                 result->floor_samples_per_s, no_calibration);
     put_real_if(object, "au_calibration_percent", result->au_calibration_percent > 0,
@@ -449,7 +502,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     json_object_set_new(object, "valid", json_boolean(result->valid));
     put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
                 "it is valid");
-    json_object_set_new(object, "degraded", json_boolean(summary->skipped > 0));
+    json_object_set_new(object, "degraded", json_boolean(summary->all.skipped > 0));
     put_text_if(object, "started", result->place.started, "not recorded");
     put_text_if(object, "command", result->place.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

@@ -5,6 +5,6 @@ libiobench_a_SOURCES += \
 	report/sizing.c report/sizing.h \
 	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
 	report/gnuplot.c report/gnuplot.h report/picture.c report/picture.h \
-	report/timeline.c report/timeline_csv.c report/timeline_json.c \
+	report/ranks.c report/ranks.h report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h

@@ -89,20 +89,8 @@ static struct summary_part part_of(const struct figures *samples, const struct f
     return (struct summary_part){summarise(samples), summarise(bytes), summarise(au)};
 }
 
-static void add_waits(struct result_waits *sum, const struct result_waits *waits)
-{
-    sum->loader_storage_ns += waits->loader_storage_ns;
-    sum->loader_memory_ns += waits->loader_memory_ns;
-    sum->decode_input_ns += waits->decode_input_ns;
-    sum->decode_slot_ns += waits->decode_slot_ns;
-    sum->decode_busy_ns += waits->decode_busy_ns;
-    sum->trainer_input_ns += waits->trainer_input_ns;
-}
-
-/* What the epochs of all runs add up to. */
+/* How long each part was the limit. */
 struct totals {
-    uint64_t wall_ns, compute_ns;
-    struct result_waits waits;
     uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1];
 };
 
@@ -116,20 +104,13 @@ static void collect_epoch(const struct result_epoch *epoch, bool first, struct s
     add(samples, result_epoch_samples_per_s(epoch));
     add(bytes, result_epoch_bytes_per_s(epoch));
     add(au, result_epoch_au_percent(epoch));
-    summary->samples += epoch->samples;
-    summary->skipped += epoch->skipped;
-    summary->requests += epoch->requests;
-    summary->record_bytes += epoch->record_bytes;
-    summary->request_bytes += epoch->request_bytes;
     if (first) {
         summary->first_record_bytes += epoch->record_bytes;
         summary->device_bytes += epoch->device.bytes;
         summary->device_known = summary->device_known && epoch->device.known;
     }
-    totals->wall_ns += epoch->wall_ns;
-    totals->compute_ns += epoch->compute_ns;
+    result_epoch_add(&summary->all, epoch);
     totals->limited_ns[epoch->limit] += epoch->wall_ns;
-    add_waits(&totals->waits, &epoch->waits);
 }
 
 static void collect_run(const struct result_run *run, struct summary *summary,
@@ -164,11 +145,11 @@ static double share(uint64_t part, double whole)
     return whole > 0 ? fmin(100, 100 * (double)part / whole) : 0;
 }
 
-static void make_shares(const struct result *result, const struct totals *totals,
+static void make_shares(const struct result *result, const struct result_epoch *all,
                         struct summary_shares *shares)
 {
-    double wall = (double)totals->wall_ns, workers = wall * result->threads;
-    const struct result_waits *waits = &totals->waits;
+    double wall = (double)all->wall_ns, workers = wall * result->threads;
+    const struct result_waits *waits = &all->waits;
 
     *shares = (struct summary_shares){
         .loader_storage = share(waits->loader_storage_ns, wall),
@@ -177,7 +158,7 @@ static void make_shares(const struct result *result, const struct totals *totals
         .decode_slot = share(waits->decode_slot_ns, workers),
         .decode_busy = share(waits->decode_busy_ns, workers),
         .trainer_input = share(waits->trainer_input_ns, wall),
-        .trainer_compute = share(totals->compute_ns, wall),
+        .trainer_compute = share(all->compute_ns, wall),
     };
 }
 
@@ -292,6 +273,32 @@ static bool gives_pixels(const char *decoder)
            !(length == 8 && strncmp(decoder, "checksum", 8) == 0);
 }
 
+/* Each rank over all complete runs. */
+static int compare_ranks(const struct result *result, struct summary *summary)
+{
+    struct result_rank *all = memory_array(result->ranks, sizeof *all);
+    uint32_t count = 0;
+
+    if (!all)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < result->run_count; i++) {
+        const struct result_run *run = &result->runs[i];
+        if (run->epoch_count != result->job->epochs || run->rank_count != result->ranks)
+            continue;
+        for (uint32_t k = 0; k < run->rank_count; k++) {
+            struct result_epoch sum = all[k].total;
+            result_epoch_add(&sum, &run->ranks[k].total);
+            sum.limit = run->ranks[k].total.limit;
+            all[k] = run->ranks[k];
+            all[k].total = sum;
+        }
+        count = run->rank_count;
+    }
+    int code = count > 1 ? result_compare(all, count, &summary->ranks) : 0;
+    free(all);
+    return code;
+}
+
 int summary_make(const struct result *result, struct summary *summary)
 {
     struct totals totals = {0};
@@ -318,13 +325,13 @@ int summary_make(const struct result *result, struct summary *summary)
         part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au);
     summary->drift = stats_drift(collection.run_samples.values, collection.run_samples.count);
     summary->drifts = fabs(summary->drift) > DRIFT_MAX;
-    summary->trains = totals.compute_ns > 0;
+    summary->trains = summary->all.compute_ns > 0;
     summary->decodes = gives_pixels(result->job->decode);
-    summary->mean_run_ns = summary->runs ? totals.wall_ns / summary->runs : 0;
-    make_shares(result, &totals, &summary->shares);
+    summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
+    make_shares(result, &summary->all, &summary->shares);
     make_limit(&totals, summary);
     if (summary->runs)
         make_advice(result, summary);
     collection_close(&collection);
-    return 0;
+    return compare_ranks(result, summary);
 }

@@ -35,13 +35,15 @@ struct summary {
     bool trains;          /* the trainer does work, AU means something */
     bool decodes;         /* images are decoded */
     struct histogram read_latency_ns;
-    uint64_t samples, skipped, requests, record_bytes, request_bytes, read_errors, short_reads;
+    struct result_epoch all; /* the complete epochs of all runs, added up */
+    uint64_t read_errors, short_reads;
     /* Over the first epochs of all runs; device_known when every one is. */
     uint64_t first_record_bytes, device_bytes;
     bool device_known;
-    enum result_cache cache; /* the worst of all runs before they began */
-    double residue_percent;  /* the largest; meaningless when unverified */
-    enum result_limit limit; /* of most of the time */
+    struct result_comparison ranks; /* over all complete runs; ranks 0: one alone */
+    enum result_cache cache;        /* the worst of all runs before they began */
+    double residue_percent;         /* the largest; meaningless when unverified */
+    enum result_limit limit;        /* of most of the time */
     struct summary_shares shares;
     char limit_sentence[320];
     uint32_t advice_count;

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "pipeline/feeds.h"
+#include "report/ranks.h"
 #include "report/words.h"
 
 #include <inttypes.h>
@@ -77,7 +78,9 @@ static void print_settings(const struct page *page)
     print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
                 result->reader_engine[0] ? result->reader_engine : job->reader, depth, block,
                 memory);
-    if (job->ranks > 1)
+    if (result->ranks > 1)
+        snprintf(ranks, sizeof ranks, ", %u ranks", result->ranks);
+    else if (job->ranks > 1)
         snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->rank, job->ranks);
     if (job->limit_samples)
         snprintf(limit, sizeof limit, ", the first %s samples of an epoch",
@@ -149,7 +152,7 @@ static void print_feeds(const struct page *page)
     print_entry(page, "Feeds", "%s%s training ResNet-50%s%s [1]",
                 summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
                 summary->decodes ? "" : ", if something else decodes",
-                page->result->job->ranks > 1 ? ", this rank alone" : "");
+                page->result->job->ranks > page->result->ranks ? ", this rank alone" : "");
 }
 
 static void print_waits(const struct page *page)
@@ -173,6 +176,22 @@ static void print_waits(const struct page *page)
                     summary->au_percent.median, summary->mlperf_au_percent.median);
 }
 
+/* A step of the mean rank, and the memory of this process for it. */
+static void print_steps(const struct page *page)
+{
+    const struct result_epoch *all = &page->summary->all;
+    const struct result *result = page->result;
+    char before[WORDS_BYTES], during[WORDS_BYTES], text[256];
+
+    if (!page->summary->trains || all->batches == 0)
+        return;
+    print_entry(page, "Step", "%s", report_step(all, result->ranks, text, sizeof text));
+    bytes_text(result->memory_before_bytes, before, sizeof before);
+    bytes_text(result->memory_during_bytes, during, sizeof during);
+    print_entry(page, "Memory", "%s resident before the trainer was made, %s while it ran%s",
+                before, during, result->ranks > 1 ? ", rank 0" : "");
+}
+
 static void print_latency(const struct page *page)
 {
     const struct histogram *latency = &page->summary->read_latency_ns;
@@ -189,8 +208,8 @@ static void print_latency(const struct page *page)
         used += (size_t)snprintf(
             text + used, sizeof text - used, "%s%s %s", i ? ", " : "", points[i].name,
             words_duration(histogram_quantile(latency, points[i].fraction), duration));
-    uint64_t requests = page->summary->requests ? page->summary->requests : 1;
-    bytes_text(page->summary->request_bytes / requests, mean, sizeof mean);
+    uint64_t requests = page->summary->all.requests ? page->summary->all.requests : 1;
+    bytes_text(page->summary->all.request_bytes / requests, mean, sizeof mean);
     print_entry(page, "Reads", "%s; %s reads of %s", text, words_count(latency->count, count),
                 mean);
 }
@@ -203,11 +222,13 @@ static void print_bytes(const struct page *page)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
-    bytes_text(summary->record_bytes, delivered, sizeof delivered);
-    bytes_text(summary->request_bytes, requested, sizeof requested);
-    print_entry(
-        page, "Bytes", "%s delivered, %s requested (amplification %.2f)", delivered, requested,
-        summary->record_bytes ? (double)summary->request_bytes / (double)summary->record_bytes : 0);
+    bytes_text(summary->all.record_bytes, delivered, sizeof delivered);
+    bytes_text(summary->all.request_bytes, requested, sizeof requested);
+    print_entry(page, "Bytes", "%s delivered, %s requested (amplification %.2f)", delivered,
+                requested,
+                summary->all.record_bytes
+                    ? (double)summary->all.request_bytes / (double)summary->all.record_bytes
+                    : 0);
     if (!summary->device_known || summary->first_record_bytes == 0) {
         print_entry(page, "", "bytes that left storage: not known%s%s",
                     device->reason[0] ? ": " : "", device->reason);
@@ -365,7 +386,7 @@ static void print_headline(const struct page *page)
 {
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
-    bool degraded = summary->skipped > 0;
+    bool degraded = summary->all.skipped > 0;
 
     fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
             result->job->label ? ": " : "", result->job->label ? result->job->label : "",
@@ -375,7 +396,7 @@ static void print_headline(const struct page *page)
                 page->plain);
     else if (degraded)
         fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " %s skipped%s\n\n", page->alarm,
-                summary->skipped, summary->skipped == 1 ? "record was" : "records were",
+                summary->all.skipped, summary->all.skipped == 1 ? "record was" : "records were",
                 page->plain);
     else
         fprintf(page->stream, ": valid, %s, %u %s of %" PRIu64 " %s\n\n",
@@ -407,6 +428,8 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_figures(&page);
         print_feeds(&page);
         print_waits(&page);
+        print_steps(&page);
+        report_ranks_text(stream, &summary->ranks);
         print_latency(&page);
         print_bytes(&page);
         print_cold(&page);

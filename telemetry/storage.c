@@ -253,9 +253,10 @@ static const struct place *blind_place(const struct storage *storage, const char
     return place;
 }
 
-static void tell(struct storage_share *share, uint64_t bytes, const char *method)
+static void tell(struct storage_share *share, bool of_node, uint64_t bytes, const char *method)
 {
     share->known = true;
+    share->of_node = of_node;
     share->bytes = bytes;
     snprintf(share->method, sizeof share->method, "%s", method);
 }
@@ -277,11 +278,11 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
         snprintf(share->reason, sizeof share->reason, "%s at %.80s: %s", blind->type, blind->point,
                  why);
     else if (remote && !local && parts->server_known)
-        tell(share, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
+        tell(share, true, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
     else if (parts->process_known)
-        tell(share, parts->process_read_bytes, "/proc/self/io read_bytes");
+        tell(share, false, parts->process_read_bytes, "/proc/self/io read_bytes");
     else if (parts->device_known && !remote)
-        tell(share, parts->device_read_bytes, "sectors read from the devices, by whomever");
+        tell(share, true, parts->device_read_bytes, "sectors read from the devices, by whomever");
     else
         snprintf(share->reason, sizeof share->reason,
                  "neither the process' nor the devices' counters can be read");

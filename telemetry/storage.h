@@ -26,6 +26,7 @@ struct storage_bytes {
 /* What left storage between two looks. */
 struct storage_share {
     bool known;
+    bool of_node;               /* of all processes of this machine, not of this one alone */
     uint64_t bytes;             /* by the witness that method names */
     struct storage_bytes parts; /* of every witness that there is */
     char method[96];            /* "/proc/self/io read_bytes" */

@@ -4,8 +4,8 @@
  * that the network works while the backward pass goes on. MPI moves data only when it is called:
  * each gradient that becomes final is an occasion.
  *
- * A rank that fails aborts the job, and the launcher names it; so does the launcher when a rank is
- * killed. A rank that is silent is noticed here, by the clock.
+ * A rank that fails calls the others off, and they are heard here while they wait for it; one that
+ * is silent is noticed by the clock.
  */
 #include "trainer/plugins.h"
 
@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "trainer/buckets.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -23,9 +22,7 @@
 #include <mpi.h>
 
 struct mpi_state {
-    bool is_joined;
-    MPI_Comm ranks;
-    struct exchange_place place;
+    MPI_Comm ranks; /* its own, so that nothing else is mistaken for gradients */
     struct exchange_site site;
     struct buckets buckets;
     MPI_Request *requests; /* one a bucket */
@@ -42,49 +39,6 @@ static int check(int status, const char *what)
     if (MPI_Error_string(status, text, &length) != MPI_SUCCESS)
         text[0] = '\0';
     return fail(EIO, "exchange mpi: %s: %s", what, text);
-}
-
-/* Each launcher tells its processes who they are by one of these. */
-static int mpi_usable(void)
-{
-    static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "MPI_LOCALRANKID"};
-
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (getenv(marks[i]))
-            return 0;
-    return fail(ENODEV, "this process was not started by mpirun or srun");
-}
-
-static int mpi_join(void *state, struct exchange_place *place)
-{
-    struct mpi_state *mpi = state;
-    MPI_Comm host = MPI_COMM_NULL;
-    int level, rank = 0, ranks = 1, local_rank = 0, local_ranks = 1;
-
-    int code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start");
-    if (code)
-        return code;
-    mpi->is_joined = true;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
-    if (code)
-        return code;
-    MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
-    code = check(MPI_Comm_split_type(mpi->ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
-                 "find who shares this host");
-    if (code)
-        return code;
-    MPI_Comm_rank(mpi->ranks, &rank);
-    MPI_Comm_size(mpi->ranks, &ranks);
-    MPI_Comm_rank(host, &local_rank);
-    MPI_Comm_size(host, &local_ranks);
-    MPI_Comm_free(&host);
-    mpi->place = *place = (struct exchange_place){.rank = (uint32_t)rank,
-                                                  .ranks = (uint32_t)ranks,
-                                                  .local_rank = (uint32_t)local_rank,
-                                                  .local_ranks = (uint32_t)local_ranks};
-    return 0;
 }
 
 /* Sums of arenas mean something only when all have the same layout. */
@@ -104,9 +58,18 @@ static int check_layouts(struct mpi_state *mpi)
 static int mpi_open(void *state, const struct exchange_site *site)
 {
     struct mpi_state *mpi = state;
+    int is_running = 0;
 
     mpi->site = *site;
-    assert(!site->on_device || mpi->place.ranks == 1);
+    mpi->ranks = MPI_COMM_NULL;
+    if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
+        return fail(ENODEV, "exchange mpi: this process was not started by mpirun or srun");
+    int code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    if (code)
+        return code;
+    MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
+    if (site->on_device)
+        return fail(ENOTSUP, "exchange mpi: gradients on a device are out of its reach");
     mpi->buckets = buckets_of(site->floats, site->buckets);
     if (site->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
         return fail(EINVAL, "exchange mpi: use more --buckets: one holds at most %d floats",
@@ -123,13 +86,10 @@ static void mpi_close(void *state, bool failed)
 {
     struct mpi_state *mpi = state;
 
+    (void)failed;
     free(mpi->requests);
-    if (!mpi->is_joined)
-        return;
-    if (failed)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* does not return; the launcher names this rank */
-    MPI_Comm_free(&mpi->ranks);
-    MPI_Finalize();
+    if (mpi->ranks != MPI_COMM_NULL && !mpi->site.ranks->is_broken)
+        MPI_Comm_free(&mpi->ranks);
 }
 
 static int mpi_ready(void *state, uint64_t done)
@@ -150,67 +110,51 @@ static int mpi_ready(void *state, uint64_t done)
     return code;
 }
 
-/* All requests are done, or somebody is silent. Every call that waits for other ranks ends here. */
-static int wait_for(struct mpi_state *mpi, uint32_t count, MPI_Request *requests, const char *what)
+/* Sums that are under way cannot be taken back: MPI cannot end in order after that. */
+static int give_up(struct mpi_state *mpi, uint64_t waited_ns)
 {
-    const uint64_t start_ns = clock_now_ns();
-    int done = 0;
+    struct ranks *ranks = mpi->site.ranks;
 
-    while (!done) {
-        int code = check(MPI_Testall((int)count, requests, &done, MPI_STATUSES_IGNORE), what);
-        if (code)
-            return code;
-        if (!done && mpi->site.timeout_ns && clock_now_ns() - start_ns > mpi->site.timeout_ns)
-            return fail(
-                ETIMEDOUT, "exchange mpi: rank %u waited %llu s to %s: another rank is silent",
-                mpi->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000), what);
-        if (!done)
-            sched_yield(); /* ranks may share CPUs */
+    if (ranks_called_off(ranks)) {
+        ranks->is_broken = true;
+        return fail(ECANCELED, "another rank failed");
     }
-    return 0;
+    if (mpi->site.timeout_ns == 0 || waited_ns < mpi->site.timeout_ns)
+        return 0;
+    ranks->is_broken = true;
+    return fail(ETIMEDOUT,
+                "exchange mpi: rank %u waited %llu s for the gradients of another rank, which is "
+                "silent",
+                ranks->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000));
 }
 
 static int mpi_finish(void *state)
 {
     struct mpi_state *mpi = state;
-    int code = wait_for(mpi, mpi->buckets.started, mpi->requests, "add up gradients");
+    const uint64_t start_ns = clock_now_ns();
+    int done = 0;
 
+    while (!done) {
+        int code =
+            check(MPI_Testall((int)mpi->buckets.started, mpi->requests, &done, MPI_STATUSES_IGNORE),
+                  "add up gradients");
+        if (code == 0 && !done)
+            code = give_up(mpi, clock_now_ns() - start_ns);
+        if (code)
+            return code;
+        if (!done)
+            sched_yield(); /* ranks may share CPUs */
+    }
     mpi->buckets.started = 0;
-    return code;
-}
-
-static int mpi_sum(void *state, double *values, uint32_t count)
-{
-    struct mpi_state *mpi = state;
-    MPI_Request request = MPI_REQUEST_NULL;
-    int code = check(
-        MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_DOUBLE, MPI_SUM, mpi->ranks, &request),
-        "add up counts");
-
-    return code ? code : wait_for(mpi, 1, &request, "add up counts");
-}
-
-static int mpi_gather(void *state, double value, double *values)
-{
-    struct mpi_state *mpi = state;
-    MPI_Request request = MPI_REQUEST_NULL;
-    int code =
-        check(MPI_Iallgather(&value, 1, MPI_DOUBLE, values, 1, MPI_DOUBLE, mpi->ranks, &request),
-              "gather times");
-
-    return code ? code : wait_for(mpi, 1, &request, "gather times");
+    return 0;
 }
 
 const struct exchange_ops exchange_mpi = {
     .plugin = {.name = "mpi",
                .summary = "MPI's non-blocking all-reduce, a bucket at a time",
-               .state_size = sizeof(struct mpi_state),
-               .usable = mpi_usable},
-    .join = mpi_join,
+               .state_size = sizeof(struct mpi_state)},
     .open = mpi_open,
     .close = mpi_close,
     .ready = mpi_ready,
     .finish = mpi_finish,
-    .sum = mpi_sum,
-    .gather = mpi_gather,
 };

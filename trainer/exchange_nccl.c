@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nccl exchange as the program has it: MPI brings the ranks together and adds up what the host
- * counts; NCCL, in the module iobench-nccl.so, adds up what lies on GPUs.
+ * The nccl exchange as the program has it: the ranks know each other (ranks/ranks.h); NCCL, in the
+ * module iobench-nccl.so, adds up what lies on GPUs.
  */
 #include "trainer/plugins.h"
 
@@ -12,10 +12,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct nccl_exchange {
-    void *mpi;
-    struct exchange_place place;
     const struct nccl_ops *ops;
     void *nccl;
 };
@@ -33,88 +32,61 @@ static const struct nccl_ops *module_ops(void)
 
 static int nccl_usable(void)
 {
-    int code = plugin_usable(&exchange_mpi.plugin);
-
-    if (code)
-        return code;
     return module_ops() ? 0 : -ENODEV;
 }
 
-static int nccl_join(void *state, struct exchange_place *place)
-{
-    struct nccl_exchange *nccl = state;
+/* What each rank shows the others before NCCL is asked. */
+struct introduction {
+    uint8_t id[NCCL_ID_BYTES]; /* of the first rank */
+    uint64_t layout;
+};
 
-    nccl->ops = module_ops();
-    if (!nccl->ops)
-        return -ENODEV;
-    nccl->mpi = memory_zeroed(exchange_mpi.plugin.state_size);
-    if (!nccl->mpi)
-        return -ENOMEM;
-    int code = exchange_mpi.join(nccl->mpi, place);
-    nccl->place = *place;
+static int introduce(const struct nccl_ops *ops, const struct exchange_site *site,
+                     uint8_t id[NCCL_ID_BYTES])
+{
+    struct introduction mine = {.layout = site->layout ^ site->floats};
+    struct introduction *all = memory_array(site->ranks->place.ranks, sizeof *all);
+    int code = all ? 0 : -ENOMEM;
+
+    if (code == 0 && site->ranks->place.rank == 0)
+        code = ops->identify(mine.id);
+    code = ranks_meet(site->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(site->ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 1; code == 0 && i < site->ranks->place.ranks; i++)
+        if (all[i].layout != all[0].layout)
+            code =
+                fail(EINVAL, "exchange nccl: the ranks keep their gradients in different layouts: "
+                             "use the same backend on GPUs of one kind");
+    if (code == 0)
+        memcpy(id, all[0].id, sizeof all[0].id);
+    free(all);
     return code;
-}
-
-/* The first rank's identity comes to all: a sum to which nobody else adds anything. */
-static int share_identity(struct nccl_exchange *nccl, uint8_t id[NCCL_ID_BYTES])
-{
-    double numbers[NCCL_ID_BYTES + 1] = {0};
-    int code = 0;
-
-    if (nccl->place.rank == 0) {
-        code = nccl->ops->identify(id);
-        numbers[NCCL_ID_BYTES] = code != 0; /* the others wait, and must hear of it */
-        for (int i = 0; i < NCCL_ID_BYTES && code == 0; i++)
-            numbers[i] = id[i];
-    }
-    int shared = exchange_mpi.sum(nccl->mpi, numbers, NCCL_ID_BYTES + 1);
-    for (int i = 0; i < NCCL_ID_BYTES; i++)
-        id[i] = (uint8_t)numbers[i];
-    if (code || shared)
-        return code ? code : shared;
-    return numbers[NCCL_ID_BYTES] > 0 ? fail(EIO, "exchange nccl: the first rank has no NCCL") : 0;
 }
 
 static int nccl_open(void *state, const struct exchange_site *site)
 {
     struct nccl_exchange *nccl = state;
-    /* MPI compares layouts, and knows how long to wait. */
-    const struct exchange_site host = {.floats = site->floats,
-                                       .layout = site->layout,
-                                       .buckets = 1,
-                                       .timeout_ns = site->timeout_ns};
     struct nccl_site where = {
-        .rank = nccl->place.rank, .ranks = nccl->place.ranks, .exchange = *site};
+        .rank = site->ranks->place.rank, .ranks = site->ranks->place.ranks, .exchange = *site};
 
     if (!site->on_device)
         return fail(EINVAL, "exchange nccl adds up on GPUs: use --backend cuda, or --exchange mpi");
-    int code = exchange_mpi.open(nccl->mpi, &host);
-    if (code == 0)
-        code = share_identity(nccl, where.id);
+    nccl->ops = module_ops();
+    int code = nccl->ops ? introduce(nccl->ops, site, where.id) : -ENODEV;
     if (code)
         return code;
     nccl->nccl = memory_zeroed(nccl->ops->state_size);
     return nccl->nccl ? nccl->ops->open(nccl->nccl, &where) : -ENOMEM;
 }
 
-static void nccl_leave(void *state, bool failed)
+static void nccl_close(void *state, bool failed)
 {
     struct nccl_exchange *nccl = state;
 
     if (nccl->nccl)
         nccl->ops->close(nccl->nccl, failed);
     free(nccl->nccl);
-    nccl->nccl = NULL;
-}
-
-static void nccl_close(void *state, bool failed)
-{
-    struct nccl_exchange *nccl = state;
-
-    nccl_leave(nccl, failed);
-    if (nccl->mpi)
-        exchange_mpi.close(nccl->mpi, failed);
-    free(nccl->mpi);
 }
 
 static int nccl_ready(void *state, uint64_t done)
@@ -131,20 +103,6 @@ static int nccl_finish(void *state)
     return nccl->ops->finish(nccl->nccl);
 }
 
-static int nccl_sum(void *state, double *values, uint32_t count)
-{
-    struct nccl_exchange *nccl = state;
-
-    return exchange_mpi.sum(nccl->mpi, values, count);
-}
-
-static int nccl_gather(void *state, double value, double *values)
-{
-    struct nccl_exchange *nccl = state;
-
-    return exchange_mpi.gather(nccl->mpi, value, values);
-}
-
 const struct exchange_ops exchange_nccl = {
     .plugin = {.name = "nccl",
                .summary = "NCCL's all-reduce between GPUs, a bucket at a time behind the backward "
@@ -152,12 +110,8 @@ const struct exchange_ops exchange_nccl = {
                .state_size = sizeof(struct nccl_exchange),
                .usable = nccl_usable},
     .on_stream = true,
-    .join = nccl_join,
     .open = nccl_open,
-    .leave = nccl_leave,
     .close = nccl_close,
     .ready = nccl_ready,
     .finish = nccl_finish,
-    .sum = nccl_sum,
-    .gather = nccl_gather,
 };

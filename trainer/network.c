@@ -12,6 +12,9 @@
 #include <errno.h>
 #include <stddef.h>
 
+/* A rank that is waited for longer has failed. */
+static const uint64_t silence_ns = UINT64_C(60000000000);
+
 struct network_settings {
     char *name, *backend;
     uint64_t classes, threads;
@@ -50,10 +53,13 @@ static int network_open(void *state, const void *settings_given, const struct tr
         .side = side,
         .classes = settings->classes ? (uint32_t)settings->classes : network->classes,
         .batch_size = site->batch_size,
-        .ranks = 1,
         .seed = site->seed,
-        .threads = (uint32_t)settings->threads,
+        .threads = settings->threads ? (uint32_t)settings->threads
+                   : site->ranks     ? site->ranks->place.cpus
+                                     : 0,
         .learns = true,
+        .ranks = site->ranks,
+        .silence_ns = silence_ns,
         .recipe = {.decay_shape = RECIPE_CONSTANT,
                    .rate = settings->rate,
                    .momentum = 0.9,

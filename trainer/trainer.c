@@ -22,6 +22,12 @@ static bool names_a_network(const char *text)
     return false;
 }
 
+bool trainer_is_synchronous(const char *text)
+{
+    return names_a_network(text) || strcmp(text, "network") == 0 ||
+           strncmp(text, "network:", 8) == 0;
+}
+
 int trainer_choose(const char *text, struct plugin_choice *choice)
 {
     char longer[1024];

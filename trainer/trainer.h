@@ -8,6 +8,9 @@
 
 #include "base/plugin.h"
 
+#include "ranks/ranks.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +18,7 @@ struct trainer_site {
     uint32_t batch_size;
     size_t row_bytes; /* of one decoded image; 0 when decoding is off */
     uint64_t seed;
-    uint32_t rank, ranks;
+    struct ranks *ranks; /* that share the work; NULL: one alone */
 };
 
 struct trainer_batch {
@@ -53,6 +56,8 @@ struct trainer {
 
 /* As plugin_choose(); the name of a network alone means network:NAME. */
 int trainer_choose(const char *text, struct plugin_choice *choice);
+/* Do ranks wait for each other at each step? Then all must take as many. */
+bool trainer_is_synchronous(const char *text);
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_site *site);
 void trainer_close(struct trainer *trainer);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BUCKETS_USUAL = 4 };
+
 uint32_t training_side(size_t row_bytes)
 {
     uint32_t side = (uint32_t)lround(sqrt((double)row_bytes / 3));
@@ -45,38 +47,90 @@ static int load_first_weights(struct training *training)
     return code;
 }
 
+static uint32_t rank_count(const struct training_site *site)
+{
+    return site->ranks ? site->ranks->place.ranks : 1;
+}
+
+static bool learns_together(const struct training_site *site)
+{
+    return rank_count(site) > 1 && site->learns;
+}
+
+static int open_exchange(struct training *training)
+{
+    const struct training_site *site = &training->site;
+    struct backend_memory memory;
+
+    if (!learns_together(site))
+        return 0;
+    backend_memory(&training->backend, &memory);
+    const struct exchange_site where = {.ranks = site->ranks,
+                                        .gradients = memory.gradients,
+                                        .on_device = memory.on_device,
+                                        .device = memory.device,
+                                        .stream = memory.stream,
+                                        .floats = training->graph->parameter_floats,
+                                        .layout = memory.layout,
+                                        .buckets = site->buckets ? site->buckets : BUCKETS_USUAL,
+                                        .timeout_ns = site->silence_ns};
+    return exchange_open(&training->exchange, &where);
+}
+
 static int pass_on(void *context, uint64_t done)
 {
     return exchange_ready(context, done);
 }
 
-int training_open(struct training *training, const struct training_site *site)
+static int open_backend(struct training *training)
 {
-    *training = (struct training){.site = *site};
-    int code = choose_backend(training);
-    if (code)
-        return code;
-    training->graph = site->network->build(site->side, site->classes);
-    if (!training->graph)
-        return -EINVAL;
+    const struct training_site *site = &training->site;
+    struct exchange *exchange = &training->exchange;
     struct backend_site where = {.graph = training->graph,
                                  .batch_size = site->batch_size,
                                  .training = site->learns,
                                  .seed = site->seed,
                                  .threads = site->threads};
-    if (site->exchange) {
-        where.local_rank = site->exchange->place.local_rank;
+
+    if (learns_together(site)) {
+        int code = exchange_choose(exchange, site->exchange ? site->exchange : "auto", site->ranks);
+        if (code)
+            return code;
+        where.local_rank = site->ranks->place.local_rank;
         where.silence_ns = site->silence_ns;
-        where.gradients_on_host = !site->exchange->ops->on_stream;
-        where.enqueue = site->exchange->ops->on_stream ? pass_on : NULL;
-        where.enqueue_context = site->exchange;
+        where.gradients_on_host = !exchange->ops->on_stream;
+        where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
+        where.enqueue_context = exchange;
     }
-    code = backend_open(&training->backend, &training->choice, &where);
+    return backend_open(&training->backend, &training->choice, &where);
+}
+
+static int open_alone(struct training *training)
+{
+    const struct training_site *site = &training->site;
+    int code = choose_backend(training);
+
+    if (code)
+        return code;
+    training->graph = site->network->build(site->side, site->classes);
+    if (!training->graph)
+        return -EINVAL;
+    code = open_backend(training);
     return code ? code : load_first_weights(training);
+}
+
+int training_open(struct training *training, const struct training_site *site)
+{
+    *training = (struct training){.site = *site};
+    int code = open_alone(training);
+    if (site->ranks) /* the exchange is opened by all or by none */
+        code = ranks_meet(site->ranks, code, NULL);
+    return code ? code : open_exchange(training);
 }
 
 void training_close(struct training *training)
 {
+    exchange_close(&training->exchange, training->failed);
     if (training->backend.ops)
         backend_close(&training->backend);
     graph_destroy(training->graph);
@@ -108,7 +162,7 @@ int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss)
 {
     const struct recipe *recipe = &training->site.recipe;
-    struct exchange *exchange = training->site.exchange;
+    struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
     const struct backend_batch given = batch_of(training, batch);
     const uint64_t start_ns = clock_now_ns();
 
@@ -126,7 +180,7 @@ int training_step(struct training *training, const struct trainer_batch *batch,
                                           .momentum = recipe->momentum,
                                           .decay = recipe->weight_decay,
                                           .eta = recipe->eta,
-                                          .gradient_scale = 1.0 / training->site.ranks};
+                                          .gradient_scale = 1.0 / rank_count(&training->site)};
     code = backend_update(&training->backend, &update);
     training->rate_before = update.rate;
     training->step++;
@@ -177,7 +231,7 @@ static struct checkpoint describe(const struct training *training)
                                     .parameter_floats = training->graph->parameter_floats,
                                     .statistic_floats = training->graph->statistic_floats,
                                     .seed = site->seed,
-                                    .batch_size = (uint64_t)site->batch_size * site->ranks,
+                                    .batch_size = (uint64_t)site->batch_size * rank_count(site),
                                     .step = training->step,
                                     .rate_before = training->rate_before};
 

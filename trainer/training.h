@@ -17,13 +17,14 @@ struct training_site {
     const char *backend; /* NAME[:options]; "auto": the first that works */
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
-    uint32_t ranks;
-    uint64_t seed;             /* of the first weights and of dropout */
-    uint32_t threads;          /* 0: all CPUs */
-    bool learns;               /* false: only to infer */
-    struct exchange *exchange; /* borrowed; NULL: one rank alone */
-    uint64_t silence_ns;       /* a rank that is silent for longer ends the job; 0: never */
+    uint64_t seed;       /* of the first weights and of dropout */
+    uint32_t threads;    /* 0: all CPUs */
+    bool learns;         /* false: only to infer */
     struct recipe recipe;
+    struct ranks *ranks;  /* that learn together; NULL: this one alone */
+    const char *exchange; /* how, see exchange_open(); NULL: "auto" */
+    uint32_t buckets;     /* of the gradients; 0: 4 */
+    uint64_t silence_ns;  /* a rank that is waited for longer has failed; 0: never */
 };
 
 struct training {
@@ -31,7 +32,9 @@ struct training {
     struct graph *graph;
     struct plugin_choice choice;
     struct backend backend;
-    uint64_t step; /* finished, over all epochs */
+    struct exchange exchange; /* open when there are several ranks */
+    bool failed;              /* the course did: sums may be under way when it is closed */
+    uint64_t step;            /* finished, over all epochs */
     double rate_before;
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks learn 20
- * steps or so together, each from its share of a global batch; then rank 0 does the same alone,
- * with a state for each share ("ghost batches": BN looks at a share alone), and the weights must
- * agree within what FP32 sums in another order differ by.
+ * Run by mpirun: the ranks learn 20 steps together, each from its share of a global batch; then
+ * rank 0 does the same alone, with a state for each share ("ghost batches": BN looks at a share
+ * alone), and the weights must agree within what FP32 sums in another order differ by.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -15,11 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
+enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, STEPS = 20, ROW = SIDE * SIDE * 3 };
 
-static uint64_t steps = 20;
-/* Of the largest weight: each step amplifies what one rounds. */
-static double tolerance = 1e-3;
+static const double tolerance = 1e-3; /* of the largest weight: 20 steps amplify what one rounds */
 
 static uint8_t rows[GLOBAL_BATCH * ROW];
 static int32_t labels[GLOBAL_BATCH];
@@ -42,19 +39,21 @@ static void require(int code)
     exit(1);
 }
 
-static struct training_site site_of(uint32_t ranks, const char *backend, struct exchange *exchange)
+/* together: NULL for a share that is computed alone. */
+static struct training_site site_of(uint32_t ranks, struct ranks *together, uint32_t buckets)
 {
     return (struct training_site){
         .network = network_find("tiny"),
-        .backend = backend,
+        .backend = "auto",
         .side = SIDE,
         .classes = CLASSES,
         .batch_size = GLOBAL_BATCH / ranks,
-        .ranks = ranks,
         .seed = 4,
         .threads = 1,
         .learns = true,
-        .exchange = exchange,
+        .ranks = together,
+        .buckets = buckets,
+        .silence_ns = 60000000000,
         .recipe = {
             .decay_shape = RECIPE_CONSTANT, .rate = 0.002, .momentum = 0.9, .weight_decay = 1e-4}};
 }
@@ -67,26 +66,15 @@ static struct trainer_batch share_of(uint32_t rank, uint32_t ranks)
         .rows = rows + (size_t)rank * count * ROW, .labels = labels + rank * count, .count = count};
 }
 
-static float *learn_together(struct exchange *exchange, uint32_t buckets, const char *backend)
+static float *learn_together(struct ranks *ranks, uint32_t buckets)
 {
-    const struct exchange_place *place = &exchange->place;
-    const struct training_site site =
-        site_of(place->ranks, backend, place->ranks > 1 ? exchange : NULL);
+    const struct ranks_place *place = &ranks->place;
+    const struct training_site site = site_of(place->ranks, ranks, buckets);
     struct training training;
-    struct backend_memory memory;
 
     require(training_open(&training, &site));
-    backend_memory(&training.backend, &memory);
     const uint64_t floats = training.graph->parameter_floats;
-    require(exchange_open(exchange, &(struct exchange_site){.gradients = memory.gradients,
-                                                            .on_device = memory.on_device,
-                                                            .device = memory.device,
-                                                            .stream = memory.stream,
-                                                            .floats = floats,
-                                                            .buckets = buckets,
-                                                            .layout = memory.layout,
-                                                            .timeout_ns = 60000000000}));
-    for (uint64_t step = 0; step < steps; step++) {
+    for (uint64_t step = 0; step < STEPS; step++) {
         struct trainer_times times;
         struct backend_loss loss;
         make_batch(step);
@@ -96,7 +84,6 @@ static float *learn_together(struct exchange *exchange, uint32_t buckets, const 
     float *weights = memory_array(floats, sizeof *weights);
     require(weights ? 0 : -1);
     require(backend_save(&training.backend, weights, NULL, NULL, NULL));
-    exchange_leave(exchange, false);
     training_close(&training);
     return weights;
 }
@@ -127,12 +114,12 @@ static void update_all(struct training *shares, uint32_t ranks)
 
 static void learn_alone(uint32_t ranks, float *weights)
 {
-    const struct training_site site = site_of(ranks, "reference", NULL);
+    const struct training_site site = site_of(ranks, NULL, 0);
     struct training shares[GLOBAL_BATCH];
 
     for (uint32_t i = 0; i < ranks; i++)
         require(training_open(&shares[i], &site));
-    for (uint64_t step = 0; step < steps; step++) {
+    for (uint64_t step = 0; step < STEPS; step++) {
         make_batch(step);
         for (uint32_t i = 0; i < ranks; i++) {
             struct trainer_batch share = share_of(i, ranks);
@@ -148,19 +135,19 @@ static void learn_alone(uint32_t ranks, float *weights)
         training_close(&shares[i]);
 }
 
-static int compare(const struct exchange *exchange, const float *together)
+static int compare(const struct ranks *ranks, const float *together)
 {
     struct graph *graph = network_find("tiny")->build(SIDE, CLASSES);
     float *alone = memory_array(graph->parameter_floats, sizeof *alone);
     double most = 0, difference = 0;
 
     require(alone ? 0 : -1);
-    learn_alone(exchange->place.ranks, alone);
+    learn_alone(ranks->place.ranks, alone);
     for (uint64_t i = 0; i < graph->parameter_floats; i++) {
         most = fmax(most, fabs((double)alone[i]));
         difference = fmax(difference, fabs((double)alone[i] - (double)together[i]));
     }
-    printf("%u ranks: weights differ by %.2g of the largest\n", exchange->place.ranks,
+    printf("%u ranks: weights differ by %.2g of the largest\n", ranks->place.ranks,
            difference / most);
     free(alone);
     graph_destroy(graph);
@@ -169,19 +156,14 @@ static int compare(const struct exchange *exchange, const float *together)
 
 int main(int argc, char **argv)
 {
-    struct exchange exchange;
+    struct ranks ranks;
 
-    if (argc > 4) {
-        steps = (uint64_t)atoi(argv[4]);
-        tolerance = steps < 10 ? 1e-5 : tolerance;
-    }
-    require(exchange_join(&exchange, argc > 2 ? argv[2] : "auto"));
-    if (GLOBAL_BATCH % exchange.place.ranks)
-        require(fail(22, "%u ranks do not divide the batch", exchange.place.ranks));
-    float *weights = learn_together(&exchange, argc > 1 ? (uint32_t)atoi(argv[1]) : 4,
-                                    argc > 3 ? argv[3] : "auto");
-    int status = exchange.place.rank == 0 ? compare(&exchange, weights) : 0;
+    require(ranks_join(&ranks));
+    if (GLOBAL_BATCH % ranks.place.ranks)
+        require(fail(22, "%u ranks do not divide the batch", ranks.place.ranks));
+    float *weights = learn_together(&ranks, argc > 1 ? (uint32_t)atoi(argv[1]) : 4);
+    int status = ranks.place.rank == 0 ? compare(&ranks, weights) : 0;
     free(weights);
-    exchange_close(&exchange, status != 0);
+    ranks_leave(&ranks, status != 0);
     return status;
 }

@@ -6,11 +6,12 @@
 allowed() {
     case $1 in
     base) echo ;;
-    dataset | kernels | telemetry | cachectl) echo base ;;
+    dataset | kernels | telemetry | cachectl | ranks) echo base ;;
     readers | formats | shuffle) echo base dataset ;;
-    decode | trainer) echo base kernels ;;
+    decode) echo base kernels ;;
+    trainer) echo base kernels ranks ;;
     pack) echo base dataset readers formats ;;
-    pipeline) echo base dataset readers formats shuffle decode trainer telemetry cachectl ;;
+    pipeline) echo base ranks dataset readers formats shuffle decode trainer telemetry cachectl ;;
     report) echo base pipeline ;;
     cmd | bench | tests) echo "$FOLDERS" ;;
     esac

@@ -10,7 +10,7 @@
 # The trees are the sources: a checkout, or an unpacked tarball, without git.
 set -u
 
-FOLDERS="base bench cachectl cmd dataset decode formats kernels pack pipeline readers report shuffle
+FOLDERS="base bench cachectl cmd dataset decode formats kernels pack pipeline readers ranks report shuffle
     telemetry tests trainer"
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 LINT_TMP=$(mktemp -d)

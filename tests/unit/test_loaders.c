@@ -86,11 +86,6 @@ static void write_set(const char *format_text, const char *folder, struct plugin
 
 /* ---- runs ---- */
 
-static void no_hook(void *context, struct result_epoch *epoch)
-{
-    (void)context, (void)epoch;
-}
-
 static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     (void)context, (void)so_far, (void)draws;
@@ -100,7 +95,7 @@ static int no_tick(void *context, const struct result_epoch *so_far, uint64_t dr
 static void run(const struct catalog *catalog, const struct plugin_choice *format,
                 const char *reader, const char *shuffle, const char *loaders, struct seen *into)
 {
-    static const struct engine_hooks hooks = {.before = no_hook, .after = no_hook, .tick = no_tick};
+    static const struct engine_hooks hooks = {.tick = no_tick};
     const struct trainer trainer = {.ops = &recorder};
     struct result result = {.valid = true};
     struct result_epoch epochs[2];

@@ -50,16 +50,18 @@ static void write_samples(void)
 static uint64_t counts[8];
 static int count_at;
 
-static void count_before(void *context, struct result_epoch *epoch)
+static int count_before(void *context, struct result_epoch *epoch, int code)
 {
     (void)context, (void)epoch;
     counts[count_at++] = counter_get(&allocations);
+    return code;
 }
 
-static void count_after(void *context, struct result_epoch *epoch)
+static int count_after(void *context, struct result_epoch *epoch, int code)
 {
     (void)context, (void)epoch;
     counts[count_at++] = counter_get(&allocations);
+    return code;
 }
 
 static int no_tick(void *context, const struct result_epoch *so_far, uint64_t draws)

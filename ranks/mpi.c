@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks by MPI. All transfers are non-blocking, so that a rank that waits for others can look
+ * whether one of them has failed meanwhile. MPI is called from the main thread alone.
+ */
+#include "ranks/plugins.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+enum { TAG_MESSAGE = 1, TAG_CALL = 2 };
+
+struct mpi_state {
+    bool is_joined;
+    MPI_Comm ranks;
+    MPI_Request request;
+    int rank, count;
+    uint64_t word; /* being called */
+};
+
+/* MPI's codes as ours. */
+static int check(int status, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    if (status == MPI_SUCCESS)
+        return 0;
+    if (MPI_Error_string(status, text, &length) != MPI_SUCCESS)
+        text[0] = '\0';
+    return fail(EIO, "MPI: %s: %s", what, text);
+}
+
+/* Each launcher tells its processes who they are by one of these. */
+static int mpi_usable(void)
+{
+    static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "MPI_LOCALRANKID"};
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (getenv(marks[i]))
+            return 0;
+    return fail(ENODEV, "this process was not started by mpirun or srun");
+}
+
+/* Who shares memory shares a node; its lowest rank names it. */
+static int find_node(struct mpi_state *mpi, struct ranks_place *place)
+{
+    MPI_Comm node = MPI_COMM_NULL;
+    int lowest = mpi->rank, local_rank = 0, local_ranks = 1;
+
+    int code = check(MPI_Comm_split_type(mpi->ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+                     "find who shares this node");
+    if (code)
+        return code;
+    MPI_Comm_rank(node, &local_rank);
+    MPI_Comm_size(node, &local_ranks);
+    code = check(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "find the node's lowest rank");
+    MPI_Comm_free(&node);
+    int *all = malloc((size_t)mpi->count * sizeof *all);
+    if (!all)
+        return fail(ENOMEM, "out of memory");
+    if (code == 0)
+        code = check(MPI_Allgather(&lowest, 1, MPI_INT, all, 1, MPI_INT, mpi->ranks),
+                     "number the nodes");
+    for (int i = 0; code == 0 && i < mpi->count; i++) {
+        place->nodes += all[i] == i;
+        place->node += all[i] == i && i < lowest;
+    }
+    free(all);
+    place->local_rank = (uint32_t)local_rank;
+    place->local_ranks = (uint32_t)local_ranks;
+    return code;
+}
+
+static int mpi_join(void *state, struct ranks_place *place)
+{
+    struct mpi_state *mpi = state;
+    int level;
+
+    int code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start");
+    if (code)
+        return code;
+    mpi->is_joined = true;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    if (code)
+        return code;
+    MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(mpi->ranks, &mpi->rank);
+    MPI_Comm_size(mpi->ranks, &mpi->count);
+    *place = (struct ranks_place){.rank = (uint32_t)mpi->rank, .ranks = (uint32_t)mpi->count};
+    gethostname(place->host, sizeof place->host - 1);
+    return find_node(mpi, place);
+}
+
+static void mpi_leave(void *state, bool orderly)
+{
+    struct mpi_state *mpi = state;
+
+    if (!mpi->is_joined)
+        return;
+    if (!orderly)
+        MPI_Abort(MPI_COMM_WORLD, 1); /* does not return */
+    MPI_Comm_free(&mpi->ranks);
+    MPI_Finalize();
+}
+
+/* MPI counts in int. */
+static int check_size(uint64_t bytes)
+{
+    return bytes <= INT_MAX
+               ? 0
+               : fail(E2BIG, "MPI: a message of %llu bytes is too long", (unsigned long long)bytes);
+}
+
+static int mpi_gather(void *state, const void *mine, uint64_t bytes, void *all)
+{
+    struct mpi_state *mpi = state;
+    int code = check_size(bytes);
+
+    return code ? code
+                : check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+                                       mpi->ranks, &mpi->request),
+                        "gather");
+}
+
+static int mpi_send(void *state, uint32_t to, const void *message, uint64_t bytes)
+{
+    struct mpi_state *mpi = state;
+    int code = check_size(bytes);
+
+    return code ? code
+                : check(MPI_Isend(message, (int)bytes, MPI_BYTE, (int)to, TAG_MESSAGE, mpi->ranks,
+                                  &mpi->request),
+                        "send");
+}
+
+static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes)
+{
+    struct mpi_state *mpi = state;
+    int code = check_size(bytes);
+
+    return code ? code
+                : check(MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)from, TAG_MESSAGE, mpi->ranks,
+                                  &mpi->request),
+                        "receive");
+}
+
+static int mpi_test(void *state, bool *done)
+{
+    struct mpi_state *mpi = state;
+    int is_done = 0;
+    int code = check(MPI_Test(&mpi->request, &is_done, MPI_STATUS_IGNORE), "wait for other ranks");
+
+    *done = is_done;
+    return code;
+}
+
+/* So few bytes leave at once: nobody needs to wait for them. */
+static int mpi_call(void *state, uint64_t word)
+{
+    struct mpi_state *mpi = state;
+    int code = 0;
+
+    mpi->word = word;
+    for (int i = 0; i < mpi->count && code == 0; i++) {
+        MPI_Request request;
+        if (i == mpi->rank)
+            continue;
+        code = check(MPI_Isend(&mpi->word, 1, MPI_UINT64_T, i, TAG_CALL, mpi->ranks, &request),
+                     "call the other ranks");
+        if (code == 0)
+            MPI_Request_free(&request);
+    }
+    return code;
+}
+
+static int mpi_hear(void *state, uint64_t *word, bool *heard)
+{
+    struct mpi_state *mpi = state;
+    MPI_Status status;
+    int is_there = 0;
+    int code = check(MPI_Iprobe(MPI_ANY_SOURCE, TAG_CALL, mpi->ranks, &is_there, &status),
+                     "listen to the other ranks");
+
+    *heard = is_there;
+    if (code || !is_there)
+        return code;
+    return check(
+        MPI_Recv(word, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_CALL, mpi->ranks, MPI_STATUS_IGNORE),
+        "listen to the other ranks");
+}
+
+const struct ranks_ops ranks_mpi = {
+    .plugin = {.name = "mpi",
+               .summary = "as mpirun or srun started them",
+               .state_size = sizeof(struct mpi_state),
+               .usable = mpi_usable},
+    .join = mpi_join,
+    .leave = mpi_leave,
+    .gather = mpi_gather,
+    .send = mpi_send,
+    .receive = mpi_receive,
+    .test = mpi_test,
+    .call = mpi_call,
+    .hear = mpi_hear,
+};

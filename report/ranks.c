@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/ranks.h"
+
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const double behind_notable_percent = 5;
+
+static const char *phase_name(enum result_phase phase)
+{
+    static const char *const names[] = {
+        [RESULT_PHASE_WAIT] = "wait for batches",
+        [RESULT_PHASE_UPLOAD] = "upload",
+        [RESULT_PHASE_COMPUTE] = "forward and backward",
+        [RESULT_PHASE_EXCHANGE] = "exchange",
+        [RESULT_PHASE_UPDATE] = "update",
+        [RESULT_PHASES] = "",
+    };
+
+    return names[phase];
+}
+
+char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, size_t text_bytes)
+{
+    const double wall_ns = total->wall_ns ? (double)total->wall_ns : 1;
+    char step[WORDS_BYTES];
+    int used = snprintf(
+        text, text_bytes, "%s:",
+        words_duration(total->wall_ns * (ranks ? ranks : 1) / (total->batches ? total->batches : 1),
+                       step));
+
+    for (int phase = 0; phase < RESULT_PHASES && used < (int)text_bytes; phase++)
+        used += snprintf(text + used, text_bytes - (size_t)used, "%s %s %.1f%%", phase ? "," : "",
+                         phase_name((enum result_phase)phase),
+                         100 * (double)result_epoch_phase_ns(total, (enum result_phase)phase) /
+                             wall_ns);
+    return text;
+}
+
+/* ---- text ---- */
+
+static void print_row(FILE *stream, const char *name, const char *low, const char *middle,
+                      const char *high)
+{
+    fprintf(stream, "           %-22s%13s%13s%13s\n", name, low, middle, high);
+}
+
+static void print_times(FILE *stream, const char *name, const struct result_spread *seconds)
+{
+    char low[WORDS_BYTES], middle[WORDS_BYTES], high[WORDS_BYTES];
+
+    if (seconds->maximum > 0)
+        print_row(stream, name, words_duration((uint64_t)(seconds->minimum * 1e9), low),
+                  words_duration((uint64_t)(seconds->median * 1e9), middle),
+                  words_duration((uint64_t)(seconds->maximum * 1e9), high));
+}
+
+static void print_straggler(FILE *stream, const struct result_comparison *comparison)
+{
+    const bool waits = comparison->behind_phase == RESULT_PHASE_WAIT;
+    const char *name =
+        comparison->behind_percent >= behind_notable_percent ? "Straggler" : "Slowest";
+
+    fprintf(stream, "  %s rank %u on %s: %.1f%% longer at work than the median rank", name,
+            comparison->straggler, comparison->straggler_host, comparison->behind_percent);
+    if (comparison->behind_percent >= behind_notable_percent)
+        fprintf(stream, ",\n           most of it: %s%s%s%s", phase_name(comparison->behind_phase),
+                waits ? " (limit: " : "",
+                waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
+    fputc('\n', stream);
+}
+
+void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
+{
+    char low[WORDS_BYTES], middle[WORDS_BYTES], high[WORDS_BYTES], title[64];
+
+    if (comparison->ranks < 2)
+        return;
+    snprintf(title, sizeof title, "%u on %u %s", comparison->ranks, comparison->nodes,
+             comparison->nodes == 1 ? "node" : "nodes");
+    fprintf(stream, "  Ranks    %-22s%13s%13s%13s\n", title, "lowest", "median", "highest");
+    print_row(stream, "samples/s", words_rate(comparison->samples_per_s.minimum, low),
+              words_rate(comparison->samples_per_s.median, middle),
+              words_rate(comparison->samples_per_s.maximum, high));
+    print_times(stream, "time", &comparison->wall_s);
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        print_times(stream, phase_name((enum result_phase)phase), &comparison->phase_s[phase]);
+    print_times(stream, "barriers between epochs", &comparison->barrier_s);
+    print_straggler(stream, comparison);
+}
+
+/* ---- JSON ---- */
+
+static void put_spread(json_t *object, const char *key, const struct result_spread *spread)
+{
+    json_object_set_new(object, key,
+                        json_pack("{s:f, s:f, s:f}", "min", spread->minimum, "median",
+                                  spread->median, "max", spread->maximum));
+}
+
+static const char *const phase_keys[] = {
+    [RESULT_PHASE_WAIT] = "wait_s",       [RESULT_PHASE_UPLOAD] = "upload_s",
+    [RESULT_PHASE_COMPUTE] = "compute_s", [RESULT_PHASE_EXCHANGE] = "exchange_s",
+    [RESULT_PHASE_UPDATE] = "update_s",
+};
+
+json_t *report_ranks_json(const struct result_comparison *comparison)
+{
+    if (comparison->ranks < 2)
+        return json_null();
+    json_t *object = json_object();
+    json_object_set_new(object, "ranks", json_integer(comparison->ranks));
+    json_object_set_new(object, "nodes", json_integer(comparison->nodes));
+    put_spread(object, "samples_per_s", &comparison->samples_per_s);
+    put_spread(object, "wall_s", &comparison->wall_s);
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        put_spread(object, phase_keys[phase], &comparison->phase_s[phase]);
+    put_spread(object, "barrier_s", &comparison->barrier_s);
+    json_object_set_new(object, "straggler",
+                        json_pack("{s:i, s:s, s:f, s:s, s:s}", "rank", (int)comparison->straggler,
+                                  "host", comparison->straggler_host, "behind_percent",
+                                  comparison->behind_percent, "phase",
+                                  phase_name(comparison->behind_phase), "limit",
+                                  summary_limit_name(comparison->straggler_limit)));
+    return object;
+}
+
+json_t *report_ranks_json_one(const struct result_rank *rank)
+{
+    const struct result_epoch *total = &rank->total;
+    json_t *object = json_pack(
+        "{s:i, s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "rank", (int)rank->rank,
+        "node", (int)rank->node, "host", rank->host, "samples", (json_int_t)total->samples,
+        "samples_per_s", result_epoch_samples_per_s(total), "wall_s", (double)total->wall_ns * 1e-9,
+        "start_barrier_s", (double)total->start_barrier_ns * 1e-9, "stop_barrier_s",
+        (double)total->stop_barrier_ns * 1e-9, "read_p50_s", (double)rank->read_p50_ns * 1e-9,
+        "read_p99_s", (double)rank->read_p99_ns * 1e-9, "read_max_s",
+        (double)rank->read_max_ns * 1e-9, "limit", summary_limit_name(total->limit));
+
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        json_object_set_new(
+            object, phase_keys[phase],
+            json_real((double)result_epoch_phase_ns(total, (enum result_phase)phase) * 1e-9));
+    return object;
+}
