@@ -10,6 +10,7 @@
 #define IOBENCH_CMD_COMMAND_H
 
 #include "base/option.h"
+#include "ranks/ranks.h"
 
 enum command_exit {
     COMMAND_OK = 0,
@@ -52,5 +53,8 @@ int command_failed(const struct invocation *invocation);
 
 /* The same for a wrong request, with a hint at the command's help. Returns COMMAND_USAGE. */
 int command_misused(const struct invocation *invocation);
+
+/* ranks_join(), and rank 0 says on stderr which ranks it has been waiting for. */
+int command_join(struct ranks *ranks);
 
 #endif

@@ -10,7 +10,6 @@
 #include "cmd/command.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
-#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +30,20 @@ int command_misused(const struct invocation *invocation)
         fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
                 fail_reason(), invocation->command->name);
     return COMMAND_USAGE;
+}
+
+static void show_waiting(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "iobench: %s\n", text);
+}
+
+int command_join(struct ranks *ranks)
+{
+    int code = ranks_join(ranks);
+
+    ranks->waiting = show_waiting;
+    return code;
 }
 
 static int check_operands(const struct invocation *invocation)

@@ -186,11 +186,12 @@ static bool takes_stdout(const struct job *job)
     return job_stdout_count(job) > 0;
 }
 
-static bool wants_color(void)
+/* Launchers put a terminal between, whatever their own output is. */
+static bool wants_color(const struct result *result)
 {
     const char *no_color = getenv("NO_COLOR");
 
-    return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    return result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }
 
 /* The whole command line, as it would be typed. */
@@ -211,7 +212,7 @@ static void print_result(const struct result *result, const struct summary *summ
     if (result->job->dry_run && result->valid)
         report_plan(stdout, result);
     else if (!takes_stdout(result->job))
-        report_text(stdout, result, summary, wants_color());
+        report_text(stdout, result, summary, wants_color(result));
     fflush(stdout);
 }
 
@@ -304,7 +305,7 @@ static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
 
 static int join_and_carry_out(const struct invocation *invocation, struct jobs *jobs)
 {
-    int status, code = ranks_join(&jobs->ranks);
+    int status, code = command_join(&jobs->ranks);
 
     if (code) {
         status = command_failed(invocation);

@@ -364,7 +364,7 @@ static int train_command(const struct invocation *invocation)
         option_release(job_options, &job.job);
         return command_misused(invocation);
     }
-    int code = ranks_join(&ranks);
+    int code = command_join(&ranks);
     sigaction(SIGINT, &action, NULL); /* after MPI's own */
     sigaction(SIGTERM, &action, NULL);
     job.ranks = &ranks;

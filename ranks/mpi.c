@@ -14,14 +14,15 @@
 
 #include <mpi.h>
 
-enum { TAG_MESSAGE = 1, TAG_CALL = 2 };
+enum { TAG_MESSAGE = 1, TAG_CALL = 2, WORDS = 256 };
 
 struct mpi_state {
     bool is_joined;
     MPI_Comm ranks;
     MPI_Request request;
     int rank, count;
-    uint64_t word; /* being called */
+    uint64_t words[WORDS]; /* that may still be on their way */
+    uint32_t called;
 };
 
 /* MPI's codes as ours. */
@@ -163,26 +164,22 @@ static int mpi_test(void *state, bool *done)
     return code;
 }
 
-/* So few bytes leave at once: nobody needs to wait for them. */
-static int mpi_call(void *state, uint64_t word)
+/* So few bytes leave at once: nobody waits until they have. */
+static int mpi_call(void *state, uint32_t to, uint64_t word)
 {
     struct mpi_state *mpi = state;
-    int code = 0;
+    uint64_t *kept = &mpi->words[mpi->called++ % WORDS];
+    MPI_Request request;
 
-    mpi->word = word;
-    for (int i = 0; i < mpi->count && code == 0; i++) {
-        MPI_Request request;
-        if (i == mpi->rank)
-            continue;
-        code = check(MPI_Isend(&mpi->word, 1, MPI_UINT64_T, i, TAG_CALL, mpi->ranks, &request),
-                     "call the other ranks");
-        if (code == 0)
-            MPI_Request_free(&request);
-    }
+    *kept = word;
+    int code = check(MPI_Isend(kept, 1, MPI_UINT64_T, (int)to, TAG_CALL, mpi->ranks, &request),
+                     "call another rank");
+    if (code == 0)
+        MPI_Request_free(&request);
     return code;
 }
 
-static int mpi_hear(void *state, uint64_t *word, bool *heard)
+static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
     struct mpi_state *mpi = state;
     MPI_Status status;
@@ -193,6 +190,7 @@ static int mpi_hear(void *state, uint64_t *word, bool *heard)
     *heard = is_there;
     if (code || !is_there)
         return code;
+    *from = (uint32_t)status.MPI_SOURCE;
     return check(
         MPI_Recv(word, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_CALL, mpi->ranks, MPI_STATUS_IGNORE),
         "listen to the other ranks");

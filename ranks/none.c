@@ -33,16 +33,18 @@ static int none_test(void *state, bool *done)
     return 0;
 }
 
-static int none_call(void *state, uint64_t word)
+static int none_call(void *state, uint32_t to, uint64_t word)
 {
     (void)state;
+    (void)to;
     (void)word;
     return 0;
 }
 
-static int none_hear(void *state, uint64_t *word, bool *heard)
+static int none_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
     (void)state;
+    (void)from;
     (void)word;
     *heard = false;
     return 0;

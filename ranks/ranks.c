@@ -18,6 +18,8 @@ enum { SUMS_MAX = 8 };
 /* A wait begins awake, for ranks that come at the same time, and goes on in naps: the CPUs are for
  * those that still work. */
 static const uint64_t awake_ns = 1000000, nap_ns = 50000;
+/* Until it is told who is waited for, and again after as long as was waited. */
+static const uint64_t tell_ns = UINT64_C(5000000000);
 /* For one that is stuck; whoever knows why speaks first. */
 static const uint64_t patience_culprit_ns = UINT64_C(5000000000);
 static const uint64_t patience_ns = UINT64_C(8000000000);
@@ -33,6 +35,7 @@ struct ranks ranks_alone(void)
 
 struct seat {
     uint32_t node, cpu_count;
+    char host[RANKS_HOST_BYTES];
     cpu_set_t cpus;
 };
 
@@ -54,22 +57,47 @@ static uint32_t share_of(const struct seat *mine, const struct seat *all, uint32
     return share < 1 ? 1 : (uint32_t)share;
 }
 
-static int share_cpus(struct ranks *ranks)
+/* Who sits where: CPUs are shared, hosts are known by name. */
+static int sit_down(struct ranks *ranks)
 {
     struct seat mine = {.node = ranks->place.node, .cpu_count = thread_cpu_count()};
     struct seat *all = memory_array(ranks->place.ranks, sizeof *all);
 
-    if (!all)
+    ranks->peers = memory_array(ranks->place.ranks, sizeof *ranks->peers);
+    if (!all || !ranks->peers) {
+        free(all);
         return -ENOMEM;
+    }
     ranks->place.cpus = mine.cpu_count;
+    memcpy(mine.host, ranks->place.host, sizeof mine.host);
     int code = sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) ? -errno : 0;
     if (code) /* more CPUs than the set has room for: they are taken as everybody's own */
         CPU_ZERO(&mine.cpus);
     int gathered = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0 && gathered == 0)
         ranks->place.cpus = share_of(&mine, all, ranks->place.ranks);
+    for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++)
+        memcpy(ranks->peers[i].host, all[i].host, sizeof all[i].host);
     free(all);
     return gathered;
+}
+
+/* Each of several processes would take itself for the whole job. */
+static int check_launcher(const struct ranks *ranks)
+{
+    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                         "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && ranks->place.ranks == 1; i++) {
+        const char *count = getenv(counts[i]);
+        if (count && atoi(count) > 1)
+            return fail(ENODEV,
+                        "%s=%s: so many processes were started, but they do not find each other: "
+                        "with srun, choose what this program's MPI knows (srun --mpi=list; often "
+                        "--mpi=pmix); mpirun must be that of the MPI it was built with, if any",
+                        counts[i], count);
+    }
+    return 0;
 }
 
 int ranks_join(struct ranks *ranks)
@@ -81,7 +109,9 @@ int ranks_join(struct ranks *ranks)
     const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[i];
     *ranks = (struct ranks){.ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1)};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
-    return code ? code : share_cpus(ranks);
+    if (code == 0)
+        code = check_launcher(ranks);
+    return code ? code : sit_down(ranks);
 }
 
 bool ranks_speaks(void)
@@ -96,17 +126,67 @@ bool ranks_speaks(void)
 
 /* ---- waiting ---- */
 
+/* Words are counts of meetings: an even one says that a rank calls off what comes before the
+ * meeting with that number, an odd one that it has come to it. */
+static uint64_t word_of(uint64_t meeting, bool arrives)
+{
+    return meeting * 2 + arrives;
+}
+
+static void listen(struct ranks *ranks)
+{
+    uint32_t from;
+    uint64_t word;
+    bool heard = true;
+
+    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard)
+        if (word & 1)
+            ranks->peers[from].meetings = word / 2 + 1;
+        else if (word / 2 == ranks->meetings && ranks->call_off_ns == 0) /* older ones are over */
+            ranks->call_off_ns = clock_now_ns();
+}
+
+/* "rank 3 on c7, rank 5 on c9"; "" where nobody, or who is not known here. */
+static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (ranks->place.rank != 0 || !ranks->is_meeting)
+        return text;
+    for (uint32_t i = 1; i < ranks->place.ranks; i++)
+        if (ranks->peers[i].meetings <= ranks->meetings && used + 32 < text_bytes)
+            used += (size_t)snprintf(text + used, text_bytes - used, "%srank %u on %.16s",
+                                     used ? ", " : "", i, ranks->peers[i].host);
+    return text;
+}
+
+static void tell_waiting(const struct ranks *ranks, uint64_t waited_ns)
+{
+    char who[256], text[320];
+
+    if (!ranks->waiting || !missing(ranks, who, sizeof who)[0])
+        return;
+    snprintf(text, sizeof text, "waiting for %s, %llu s so far", who,
+             (unsigned long long)(waited_ns / 1000000000));
+    ranks->waiting(ranks->waiting_context, text);
+}
+
 static int give_up(struct ranks *ranks)
 {
+    char who[256];
+
     ranks->is_broken = ranks->is_unheard = true;
-    return fail(ETIMEDOUT, "rank %u on %s: a rank failed, and another one did not come to hear why",
-                ranks->place.rank, ranks->place.host);
+    return fail(
+        ETIMEDOUT, "rank %u on %s: a rank failed, and another one did not come to hear why%s%s",
+        ranks->place.rank, ranks->place.host, missing(ranks, who, sizeof who)[0] ? ": " : "", who);
 }
 
 static int wait_done(struct ranks *ranks)
 {
     const uint64_t start_ns = clock_now_ns();
     const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
+    uint64_t next_tell_ns = tell_ns;
     bool done = false;
 
     for (;;) {
@@ -116,6 +196,10 @@ static int wait_done(struct ranks *ranks)
         const uint64_t now_ns = clock_now_ns();
         if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
             return give_up(ranks);
+        if (now_ns - start_ns >= next_tell_ns) {
+            tell_waiting(ranks, now_ns - start_ns);
+            next_tell_ns *= 2;
+        }
         if (now_ns - start_ns < awake_ns)
             sched_yield(); /* ranks may share CPUs */
         else
@@ -236,14 +320,22 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
     if (ranks->place.ranks == 1)
         return code;
     snprintf(own, sizeof own, "%s", code ? fail_reason() : "");
+    if (ranks->place.rank != 0)
+        ranks->ops->call(ranks->state, 0, word_of(ranks->meetings, true));
+    ranks->is_meeting = true;
     int met = gather_codes(ranks, code, &any);
     if (waited_ns)
         *waited_ns = clock_now_ns() - start_ns;
     if (met == 0 && any)
         met = learn_why(ranks, code);
-    if (code && ranks->is_unheard) /* better known than that nobody came */
-        met = fail(-code, "rank %u on %s: %s", ranks->place.rank, ranks->place.host, own);
+    if (code && ranks->is_unheard) { /* better known than that somebody did not come */
+        char who[256];
+        missing(ranks, who, sizeof who);
+        met = fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
+                   who[0] ? " (silent: " : "", who, who[0] ? ")" : "");
+    }
     ranks->meetings++;
+    ranks->is_meeting = false;
     ranks->call_off_ns = 0;
     ranks->is_culprit = false;
     return met;
@@ -255,18 +347,14 @@ void ranks_call_off(struct ranks *ranks)
         return;
     ranks->is_culprit = true;
     ranks->call_off_ns = clock_now_ns();
-    ranks->ops->call(ranks->state, ranks->meetings);
+    for (uint32_t i = 0; i < ranks->place.ranks; i++)
+        if (i != ranks->place.rank)
+            ranks->ops->call(ranks->state, i, word_of(ranks->meetings, false));
 }
 
 bool ranks_called_off(struct ranks *ranks)
 {
-    uint64_t meeting;
-    bool heard = true;
-
-    while (ranks->call_off_ns == 0 && heard &&
-           ranks->ops->hear(ranks->state, &meeting, &heard) == 0)
-        if (heard && meeting == ranks->meetings) /* older calls are over */
-            ranks->call_off_ns = clock_now_ns();
+    listen(ranks);
     return ranks->call_off_ns != 0;
 }
 
@@ -280,7 +368,9 @@ void ranks_leave(struct ranks *ranks, bool failed)
         ranks_call_off(ranks);
     orderly = ranks_meet(ranks, ranks->is_broken ? -EIO : 0, NULL) == 0;
     ranks->ops->leave(ranks->state, orderly);
+    free(ranks->peers);
     free(ranks->state);
+    ranks->peers = NULL;
     ranks->state = NULL;
 }
 

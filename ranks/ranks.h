@@ -41,18 +41,29 @@ struct ranks_ops {
     int (*send)(void *state, uint32_t to, const void *message, uint64_t bytes);
     int (*receive)(void *state, uint32_t from, void *message, uint64_t bytes);
     int (*test)(void *state, bool *done); /* the transfer that was started last */
-    /* A word to all other ranks that does not wait for them, and whether one came. */
-    int (*call)(void *state, uint64_t word);
-    int (*hear)(void *state, uint64_t *word, bool *heard);
+    /* A word to another rank that does not wait for it, and whether one came, and from whom. */
+    int (*call)(void *state, uint32_t to, uint64_t word);
+    int (*hear)(void *state, uint32_t *from, uint64_t *word, bool *heard);
 };
 
 extern const struct plugin *const ranks_registry[];
+
+/* Another rank, as rank 0 knows it. */
+struct ranks_peer {
+    char host[RANKS_HOST_BYTES];
+    uint64_t meetings; /* it came to so many */
+};
 
 struct ranks {
     const struct ranks_ops *ops;
     void *state;
     struct ranks_place place;
-    uint64_t meetings;
+    struct ranks_peer *peers; /* all ranks; NULL: one alone */
+    /* Told now and then which ranks are waited for, on rank 0 alone; NULL: nobody. */
+    void (*waiting)(void *context, const char *text);
+    void *waiting_context;
+    uint64_t meetings; /* that are over */
+    bool is_meeting;
     uint64_t call_off_ns; /* when it was known that a rank had failed; 0: none has */
     bool is_culprit;      /* this one */
     bool is_broken;       /* a transfer was given up: an orderly end cannot be had */
@@ -62,8 +73,9 @@ struct ranks {
 /* One process, alone. Needs no leaving. */
 struct ranks ranks_alone(void);
 
-/* Join those that were started with this process by mpirun or srun, else be alone. 0 or a negative
- * errno; call ranks_leave() in either case. */
+/* Join those that were started with this process by mpirun or srun, else be alone; -ENODEV when the
+ * launcher started several that cannot find each other. 0 or a negative errno; call ranks_leave()
+ * in either case. */
 int ranks_join(struct ranks *ranks);
 /* The end of this process. Does not return when another rank is stuck. */
 void ranks_leave(struct ranks *ranks, bool failed);
