@@ -360,6 +360,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     if (code == 0)
         code = ranks_meet(job->ranks, open_feeds(&course), NULL);
     if (code == 0) {
+        job->ranks->silence_ns = job->silence_ns; /* what comes before may take its time */
         code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
                           &course.learn.run, &result->result);
         code = ranks_meet(job->ranks, code, NULL);

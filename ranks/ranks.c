@@ -126,11 +126,11 @@ bool ranks_speaks(void)
 
 /* ---- waiting ---- */
 
-/* Words are counts of meetings: an even one says that a rank calls off what comes before the
- * meeting with that number, an odd one that it has come to it. */
-static uint64_t word_of(uint64_t meeting, bool arrives)
+/* An even word: the sender calls off what comes before the meeting of half that number. An odd one:
+ * it has come to a gathering. */
+static uint64_t word_of(uint64_t number, bool arrives)
 {
-    return meeting * 2 + arrives;
+    return number * 2 + arrives;
 }
 
 static void listen(struct ranks *ranks)
@@ -141,7 +141,7 @@ static void listen(struct ranks *ranks)
 
     while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard)
         if (word & 1)
-            ranks->peers[from].meetings = word / 2 + 1;
+            ranks->peers[from].gathers = word / 2 + 1;
         else if (word / 2 == ranks->meetings && ranks->call_off_ns == 0) /* older ones are over */
             ranks->call_off_ns = clock_now_ns();
 }
@@ -152,10 +152,10 @@ static const char *missing(const struct ranks *ranks, char *text, size_t text_by
     size_t used = 0;
 
     text[0] = '\0';
-    if (ranks->place.rank != 0 || !ranks->is_meeting)
+    if (ranks->place.rank != 0)
         return text;
     for (uint32_t i = 1; i < ranks->place.ranks; i++)
-        if (ranks->peers[i].meetings <= ranks->meetings && used + 32 < text_bytes)
+        if (ranks->peers[i].gathers <= ranks->gathers && used + 32 < text_bytes)
             used += (size_t)snprintf(text + used, text_bytes - used, "%srank %u on %.16s",
                                      used ? ", " : "", i, ranks->peers[i].host);
     return text;
@@ -172,20 +172,35 @@ static void tell_waiting(const struct ranks *ranks, uint64_t waited_ns)
     ranks->waiting(ranks->waiting_context, text);
 }
 
-static int give_up(struct ranks *ranks)
+static int give_up(struct ranks *ranks, const char *what)
 {
     char who[256];
 
     ranks->is_broken = ranks->is_unheard = true;
-    return fail(
-        ETIMEDOUT, "rank %u on %s: a rank failed, and another one did not come to hear why%s%s",
-        ranks->place.rank, ranks->place.host, missing(ranks, who, sizeof who)[0] ? ": " : "", who);
+    missing(ranks, who, sizeof who);
+    return fail(ETIMEDOUT, "rank %u on %s %s%s%s", ranks->place.rank, ranks->place.host, what,
+                who[0] ? ": " : "", who);
+}
+
+/* 0: there is reason to go on. */
+static int lose_patience(struct ranks *ranks, uint64_t now_ns, uint64_t waited_ns)
+{
+    const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
+    char text[80];
+
+    if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
+        return give_up(ranks,
+                       "was told that a rank failed, but another one did not come to hear why");
+    if (ranks->silence_ns == 0 || waited_ns < ranks->silence_ns)
+        return 0;
+    snprintf(text, sizeof text, "waited %llu s: another rank is silent",
+             (unsigned long long)(waited_ns / 1000000000));
+    return give_up(ranks, text);
 }
 
 static int wait_done(struct ranks *ranks)
 {
     const uint64_t start_ns = clock_now_ns();
-    const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
     uint64_t next_tell_ns = tell_ns;
     bool done = false;
 
@@ -193,14 +208,15 @@ static int wait_done(struct ranks *ranks)
         int code = ranks->ops->test(ranks->state, &done);
         if (code || done)
             return code;
-        const uint64_t now_ns = clock_now_ns();
-        if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
-            return give_up(ranks);
-        if (now_ns - start_ns >= next_tell_ns) {
-            tell_waiting(ranks, now_ns - start_ns);
+        const uint64_t now_ns = clock_now_ns(), waited_ns = now_ns - start_ns;
+        code = lose_patience(ranks, now_ns, waited_ns);
+        if (code)
+            return code;
+        if (waited_ns >= next_tell_ns) {
+            tell_waiting(ranks, waited_ns);
             next_tell_ns *= 2;
         }
-        if (now_ns - start_ns < awake_ns)
+        if (waited_ns < awake_ns)
             sched_yield(); /* ranks may share CPUs */
         else
             clock_sleep_ns(nap_ns);
@@ -209,9 +225,16 @@ static int wait_done(struct ranks *ranks)
 
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all)
 {
-    int code = ranks->ops->gather(ranks->state, mine, bytes, all);
+    int code = ranks->is_unheard ? -ETIMEDOUT : 0;
 
-    return code ? code : wait_done(ranks);
+    if (code == 0 && ranks->place.rank != 0)
+        code = ranks->ops->call(ranks->state, 0, word_of(ranks->gathers, true));
+    if (code == 0)
+        code = ranks->ops->gather(ranks->state, mine, bytes, all);
+    if (code == 0)
+        code = wait_done(ranks);
+    ranks->gathers += code == 0;
+    return code;
 }
 
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes)
@@ -311,31 +334,36 @@ static int gather_codes(struct ranks *ranks, int code, bool *any)
     return gathered;
 }
 
+/* Not everybody came. What this rank knows itself is better than that; else a silent rank is all
+ * there is to say. */
+static int speak_alone(const struct ranks *ranks, int code, const char *own)
+{
+    char who[256];
+
+    if (!code)
+        return -ETIMEDOUT;
+    missing(ranks, who, sizeof who);
+    return fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
+                who[0] ? " (silent: " : "", who, who[0] ? ")" : "");
+}
+
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
 {
     const uint64_t start_ns = clock_now_ns();
     char own[FAIL_REASON_BYTES];
     bool any = false;
 
-    if (ranks->place.ranks == 1)
-        return code;
+    if (ranks->place.ranks == 1 || ranks->is_unheard)
+        return code ? code : ranks->is_unheard ? -ETIMEDOUT : 0;
     snprintf(own, sizeof own, "%s", code ? fail_reason() : "");
-    if (ranks->place.rank != 0)
-        ranks->ops->call(ranks->state, 0, word_of(ranks->meetings, true));
-    ranks->is_meeting = true;
     int met = gather_codes(ranks, code, &any);
     if (waited_ns)
         *waited_ns = clock_now_ns() - start_ns;
     if (met == 0 && any)
         met = learn_why(ranks, code);
-    if (code && ranks->is_unheard) { /* better known than that somebody did not come */
-        char who[256];
-        missing(ranks, who, sizeof who);
-        met = fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
-                   who[0] ? " (silent: " : "", who, who[0] ? ")" : "");
-    }
+    if (ranks->is_unheard)
+        met = speak_alone(ranks, code, own);
     ranks->meetings++;
-    ranks->is_meeting = false;
     ranks->call_off_ns = 0;
     ranks->is_culprit = false;
     return met;

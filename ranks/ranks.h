@@ -51,7 +51,7 @@ extern const struct plugin *const ranks_registry[];
 /* Another rank, as rank 0 knows it. */
 struct ranks_peer {
     char host[RANKS_HOST_BYTES];
-    uint64_t meetings; /* it came to so many */
+    uint64_t gathers; /* it came to so many */
 };
 
 struct ranks {
@@ -62,12 +62,12 @@ struct ranks {
     /* Told now and then which ranks are waited for, on rank 0 alone; NULL: nobody. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t meetings; /* that are over */
-    bool is_meeting;
-    uint64_t call_off_ns; /* when it was known that a rank had failed; 0: none has */
-    bool is_culprit;      /* this one */
-    bool is_broken;       /* a transfer was given up: an orderly end cannot be had */
-    bool is_unheard;      /* a meeting was: only this rank knows what it knows */
+    uint64_t silence_ns; /* who waits for longer gives up; 0: never. May change between calls */
+    uint64_t meetings, gathers; /* that are over */
+    uint64_t call_off_ns;       /* when it was known that a rank had failed; 0: none has */
+    bool is_culprit;            /* this one */
+    bool is_broken;             /* a transfer was given up: an orderly end cannot be had */
+    bool is_unheard;            /* a meeting was: only this rank knows what it knows */
 };
 
 /* One process, alone. Needs no leaving. */

@@ -123,8 +123,7 @@ static int give_up(struct mpi_state *mpi, uint64_t waited_ns)
         return 0;
     ranks->is_broken = true;
     return fail(ETIMEDOUT,
-                "exchange mpi: rank %u waited %llu s for the gradients of another rank, which is "
-                "silent",
+                "exchange mpi: rank %u waited %llu s to add up gradients: another rank is silent",
                 ranks->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000));
 }
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Several ranks, and several hosts where network namespaces may be made.
-CLUSTER_TESTS = tests/cluster/hosts.sh tests/cluster/ranks.sh tests/cluster/silence.sh
+CLUSTER_TESTS = tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/ranks.sh \
+	tests/cluster/silence.sh tests/cluster/steps.sh
 TESTS += $(CLUSTER_TESTS)
 EXTRA_DIST += $(CLUSTER_TESTS) tests/cluster/cluster.sh
 
 if HAVE_MPI
-check_PROGRAMS += tests/cluster/ranks
+check_PROGRAMS += tests/cluster/ranks tests/cluster/steps
 tests_cluster_ranks_SOURCES = tests/cluster/ranks.c
 tests_cluster_ranks_LDADD = $(LIBIOBENCH_LIBS)
+tests_cluster_steps_SOURCES = tests/cluster/steps.c
+tests_cluster_steps_LDADD = $(LIBIOBENCH_LIBS)
 endif
 
 include tests/cluster/bed/local.mk

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What users expect of `mpirun iobench run`: one table of all ranks, the caches dropped once, the slow
+# rank named, and processes that do not find each other refused.
+# shellcheck disable=SC2154 # expect sets out
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+expect 0 "$IOBENCH" pack synthetic:count=151,classes=3,mean=6k,seed=5 set --shards 3
+RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --batch-size 8"
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 0 "$IOBENCH" $RUN --runs 1 --digest
+    alone=$(printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p')
+    expect 0 mpi 3 "$IOBENCH" $RUN --runs 2 --digest --drop-caches --json all.json \
+        --server-drop-cmd "echo dropped >>$T/server"
+    says "3 on 1 node" "Slowest rank" "151 samples"
+    [ "$(printf '%s\n' "$out" | grep -c 'Whole run')" = 1 ] || die "not one rank spoke"
+    case $out in *"$(printf '\033')"*) die "colours though no terminal is known of" ;; esac
+    together=$(printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p')
+    [ -n "$alone" ] && [ "$alone" = "$together" ] || die "three ranks read other samples than one"
+    [ "$(wc -l <server)" = 2 ] || die "the server was asked $(wc -l <server) times in two runs"
+    grep -q '"exit_status": 0' all.json || die "all.json does not say how the server's drop ended"
+    [ "$(grep -c '"start_barrier_s"' all.json)" = $((2 * (3 + 1))) ] ||
+        die "all.json has not three ranks and one epoch in each of two runs"
+
+    # Strict: data that lie in memory are never cold, and the job says where that was seen.
+    if [ -d /dev/shm ] && cp -r set "/dev/shm/iobench-$$" 2>/dev/null; then
+        CLEANUP="rm -rf /dev/shm/iobench-$$"
+        expect 1 mpi 2 "$IOBENCH" $RUN --runs 1 --data "/dev/shm/iobench-$$" --drop-caches=strict
+        says "rank 0 on $(uname -n): "
+    fi
+
+    # A slow rank, in a job whose ranks do not wait for each other and in one whose ranks do.
+    # shellcheck disable=SC2016 # the shell of each rank expands it
+    slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 400k; exec "$@"'
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1
+    says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: storage)"
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --decode jpeg:size=32 --json slow.json \
+        --trainer network:lenet,classes=3,threads=1,rate=0.0001
+    says "Straggler rank 1 on $(uname -n)" "wait for batches"
+    grep -A1 '"straggler": {' slow.json | grep -q '"rank": 1' || die "slow.json names another rank"
+}
+
+SLURM_STEP_NUM_TASKS=4 expect 1 "$IOBENCH" run --data set
+says "SLURM_STEP_NUM_TASKS=4" "do not find each other"
+echo "ranks share a job"

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Run by mpirun: every order, dealt in every way to the ranks, with records that cannot be dealt
+ * evenly. The ranks take each step together, as a trainer does; one with a step more or less than
+ * the others would wait for ever. What is dealt out is dealt once.
+ */
+#include "base/fail.h"
+#include "base/memory.h"
+#include "ranks/ranks.h"
+#include "shuffle/outline.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EPOCHS = 2, BATCH = 4, SHARDS = 7, OPS = 64, RECORDS_MAX = 128 };
+
+/* What one rank does in a step: so all can be compared. */
+struct step {
+    uint64_t number;
+    bool ends;
+};
+
+static void require(bool good, const char *what, const char *order, const struct plan_scope *scope)
+{
+    if (good)
+        return;
+    fprintf(stderr, "FAILED: %s: rank %u of %u, %s, %s, %llu records: %s\n", what, scope->rank,
+            scope->ranks, order, plan_partition_names[scope->partition],
+            (unsigned long long)scope->catalog->record_count, fail_reason());
+    exit(1);
+}
+
+/* Draws of an epoch; counts how often each record was drawn here. */
+static uint64_t draw_all(struct plan *plan, uint32_t *drawn)
+{
+    struct plan_op ops[OPS];
+    uint64_t held[RECORDS_MAX * 4] = {0}, draws = 0;
+    int count;
+
+    while ((count = plan_next(plan, ops, OPS)) > 0)
+        for (int i = 0; i < count; i++)
+            if (ops[i].kind == PLAN_FETCH)
+                held[ops[i].slot % (RECORDS_MAX * 4)] = ops[i].record;
+            else
+                draws++, drawn[held[ops[i].slot % (RECORDS_MAX * 4)]]++;
+    return draws;
+}
+
+/* All take a step, and see that all took the same. */
+static bool step_together(struct ranks *ranks, const struct step *mine)
+{
+    struct step all[16];
+    bool same = ranks_gather(ranks, mine, sizeof *mine, all) == 0;
+
+    for (uint32_t i = 0; same && i < ranks->place.ranks; i++)
+        same = all[i].number == mine->number && all[i].ends == mine->ends;
+    return same;
+}
+
+static bool dealt_once(struct ranks *ranks, const uint32_t *drawn)
+{
+    static uint32_t all[16][RECORDS_MAX];
+    bool once = ranks_gather(ranks, drawn, sizeof all[0], all) == 0;
+
+    for (uint32_t record = 0; once && record < RECORDS_MAX; record++) {
+        uint32_t times = 0;
+        for (uint32_t rank = 0; rank < ranks->place.ranks; rank++)
+            times += all[rank][record];
+        once = times <= 1;
+    }
+    return once;
+}
+
+static void try_order(struct ranks *ranks, const char *order, const struct plan_scope *scope)
+{
+    struct plugin_choice choice;
+    struct plan plan;
+
+    require(plugin_choose("shuffle", shuffle_registry, order, &choice) == 0, "choose", order,
+            scope);
+    int code = plan_open(&plan, &choice, scope);
+    if (code == 0 || code != -EINVAL || scope->partition != PLAN_ELASTIC)
+        require(code == 0, "open", order, scope); /* elastic is not for buffers */
+    for (uint64_t epoch = 0; code == 0 && epoch < EPOCHS; epoch++) {
+        uint32_t drawn[RECORDS_MAX] = {0};
+        require(plan_begin(&plan, epoch) == 0, "begin", order, scope);
+        const uint64_t draws = draw_all(&plan, drawn), steps = (draws + BATCH - 1) / BATCH;
+        for (uint64_t i = 0; i <= steps; i++) {
+            const struct step mine = {.number = i, .ends = i == steps};
+            require(step_together(ranks, &mine), "step", order, scope);
+        }
+        require(scope->partition == PLAN_REPLICATED || dealt_once(ranks, drawn), "dealt twice",
+                order, scope);
+    }
+    plan_close(&plan);
+    plugin_release(&choice);
+}
+
+int main(void)
+{
+    static const uint64_t counts[] = {101, 23, 5, 1};
+    struct ranks ranks;
+    unsigned orders = 0;
+
+    if (ranks_join(&ranks))
+        return fprintf(stderr, "FAILED: %s\n", fail_reason()), 1;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct catalog *catalog =
+            outline_create(counts[i], counts[i] < SHARDS ? (uint32_t)counts[i] : SHARDS, 1000, 100);
+        for (int p = 0; plan_partition_names[p]; p++)
+            for (int k = 0; shuffle_registry[k]; k++, orders++) {
+                const struct plan_scope scope = {.catalog = catalog,
+                                                 .seed = 3,
+                                                 .rank = ranks.place.rank,
+                                                 .ranks = ranks.place.ranks,
+                                                 .partition = (enum plan_partition)p,
+                                                 .remainder = PLAN_DROP,
+                                                 .batch_size = BATCH};
+                try_order(&ranks, shuffle_registry[k]->name, &scope);
+            }
+        catalog_destroy(catalog);
+    }
+    if (ranks.place.rank == 0)
+        printf("%u ranks took the same steps in %u orders\n", ranks.place.ranks, orders);
+    ranks_leave(&ranks, false);
+    return 0;
+}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Samples that cannot be dealt evenly keep no rank waiting: every order, every way of dealing.
+# shellcheck source=tests/cluster/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+for count in 2 3 5; do
+    expect 0 mpi $count "$(dirname "$RANKS")/steps"
+    says "$count ranks took the same steps"
+done
+
+# And through the whole pipeline, with a network that learns.
+expect 0 "$IOBENCH" pack synthetic:count=23,classes=3,mean=4k,seed=5 odd --shards 7
+cat >odd.ini <<END
+[global]
+data=odd
+runs=1
+batch-size=2
+threads=1
+memory=16m
+calibrate=no
+sample-interval=none
+trainer=network:lenet,classes=3,threads=1,rate=0.0001
+decode=jpeg:size=32
+END
+for partition in disjoint sticky shards replicated; do
+    printf '[%s]\nshuffle=buffer:size=8\npartition=%s\n' $partition $partition >>odd.ini
+done
+expect 0 mpi 5 "$IOBENCH" run odd.ini
+# shellcheck disable=SC2154 # expect sets it
+[ "$(printf '%s\n' "$out" | grep -c ': valid, ')" = 4 ] || die "not every job was valid"
+echo "no rank waits for steps that others do not take"
