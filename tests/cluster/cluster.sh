@@ -14,5 +14,5 @@ export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 mpi() { # COUNT COMMAND...
     count=$1
     shift
-    timeout 120 mpirun -n "$count" --oversubscribe --bind-to none --mca btl self,vader,tcp "$@"
+    mpirun -n "$count" --oversubscribe --bind-to none --mca btl self,vader,tcp "$@"
 }

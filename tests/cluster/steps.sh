@@ -24,7 +24,7 @@ trainer=network:lenet,classes=3,threads=1,rate=0.0001
 decode=jpeg:size=32
 END
 for partition in disjoint sticky shards replicated; do
-    printf '[%s]\nshuffle=buffer:size=8\npartition=%s\n' $partition $partition >>odd.ini
+    printf '[%s]\nshuffle=buffer:records=8\npartition=%s\n' $partition $partition >>odd.ini
 done
 expect 0 mpi 5 "$IOBENCH" run odd.ini
 # shellcheck disable=SC2154 # expect sets it
