@@ -107,7 +107,8 @@ static struct sampler *start_sampler(const struct bench *bench, const char *name
     const struct sampler_site site = {.probes = {.roots = &telemetry_roots_usual,
                                                  .paths = &bench->path,
                                                  .path_count = 1,
-                                                 .pid = pid},
+                                                 .pids = &pid,
+                                                 .pid_count = 1},
                                       .names = names};
     struct sampler *sampler = sampler_open(&site);
 

@@ -382,10 +382,11 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     const struct job *job = engine->site.job;
     struct rusage before;
 
+    /* One sample while no rank of the node reads, before all begin and after all have ended. */
+    recorder_sample(engine->site.recorder);
     int code = begin(hooks, epoch, 0);
     if (code)
         return code;
-    recorder_sample(engine->site.recorder);
     getrusage(RUSAGE_SELF, &before);
     epoch->start_ns = clock_now_ns();
     if (!job->overlap_epochs)
@@ -407,10 +408,12 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
     if (code)
         cancel(engine);
+    account_epoch(engine, epoch, &before);
+    if (hooks->after)
+        code = hooks->after(hooks->context, epoch, code);
     recorder_sample(engine->site.recorder);
     recorder_mark(engine->site.recorder, "epoch", epoch->epoch, epoch->start_ns);
-    account_epoch(engine, epoch, &before);
-    return hooks->after ? hooks->after(hooks->context, epoch, code) : code;
+    return code;
 }
 
 static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,

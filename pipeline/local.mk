@@ -13,5 +13,5 @@ libiobench_a_SOURCES += \
 	pipeline/result.c pipeline/result.h \
 	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \
 	pipeline/stage.c pipeline/stage.h \
-	pipeline/timeline.c pipeline/timeline.h \
+	pipeline/timeline.c pipeline/timeline_join.c pipeline/timeline.h \
 	pipeline/witness.c pipeline/witness.h

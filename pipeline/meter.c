@@ -20,14 +20,14 @@ static const char *const quantities[METER_COUNTS] = {
 };
 
 struct meter_probe {
-    const struct meter *meter;
+    const struct meter_list *list;
 };
 
 static int meter_open(void *state, const void *settings, const struct probe_site *site,
                       struct probe_traits *traits)
 {
     (void)site;
-    ((struct meter_probe *)state)->meter = settings;
+    ((struct meter_probe *)state)->list = settings;
     for (int i = 0; i < METER_COUNTS; i++)
         if (!metric_add(&traits->metrics, "", quantities[i], METRIC_COUNTER, 1))
             return -ENOMEM;
@@ -41,10 +41,13 @@ static void meter_close(void *state)
 
 static void meter_sample(void *state, uint64_t *values)
 {
-    const struct meter *meter = ((const struct meter_probe *)state)->meter;
+    const struct meter_list *list = ((const struct meter_probe *)state)->list;
 
-    for (int i = 0; i < METER_COUNTS; i++)
-        values[i] = counter_get(&meter->counts[i]);
+    for (int i = 0; i < METER_COUNTS; i++) {
+        values[i] = 0;
+        for (uint32_t k = 0; k < list->count; k++)
+            values[i] += counter_get(&list->meters[k]->counts[i]);
+    }
 }
 
 const struct probe_ops meter_probe = {

@@ -36,7 +36,11 @@ static inline void meter_add(struct meter *meter, enum meter_count count, uint64
         counter_add(&meter->counts[count], amount);
 }
 
-/* Its settings are the meter. */
+/* The probe's settings: the meters of several ranks, which it adds up. */
+struct meter_list {
+    struct meter *const *meters;
+    uint32_t count;
+};
 extern const struct probe_ops meter_probe;
 
 #endif

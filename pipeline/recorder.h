@@ -10,14 +10,18 @@
 #include "pipeline/job.h"
 #include "pipeline/meter.h"
 #include "pipeline/timeline.h"
+#include "ranks/ranks.h"
 
 struct recorder;
 
-/* Sample from now on, as the job says. Telemetry never makes a job fail: NULL with a reason when
- * it cannot be, or is not wanted (job->sample_interval_ns is 0). */
-struct recorder *recorder_start(const struct job *job);
-/* Stops, and hands over what was seen; NULL with a reason when memory is short. */
-struct timeline *recorder_finish(struct recorder *recorder);
+/* Sample from now on, as the job says. The lowest rank of a node samples for all of its ranks; all
+ * ranks call. Telemetry never makes a job fail: NULL with a reason on all of them when it cannot
+ * be, or is not wanted (job->sample_interval_ns is 0). */
+struct recorder *recorder_start(const struct job *job, struct ranks *ranks);
+/* Stops, and hands over what was seen: rank 0 gets that of all nodes. All ranks call, with what has
+ * become of the job: after a failure, the same on all, each node keeps its own. NULL elsewhere, and
+ * when memory is short. */
+struct timeline *recorder_finish(struct recorder *recorder, int code);
 
 struct meter *recorder_meter(struct recorder *recorder);
 /* Marks from now on belong to this run. Call while no run goes on. */

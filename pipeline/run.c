@@ -368,7 +368,7 @@ static void record(struct execution *execution)
 
     if (execution->job->dry_run)
         return;
-    execution->recorder = recorder_start(execution->job);
+    execution->recorder = recorder_start(execution->job, execution->ranks);
     if (!execution->recorder)
         snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
 }
@@ -405,9 +405,10 @@ static int prepare(struct execution *execution, const struct job *job, struct ra
 
 static int conclude(struct execution *execution, int code)
 {
+    code = ranks_meet(execution->ranks, code, NULL);
     if (code)
         result_invalid(execution->result, "%s", fail_reason());
-    execution->result->timeline = recorder_finish(execution->recorder);
+    execution->result->timeline = recorder_finish(execution->recorder, code);
     witness_close(execution->witness);
     catalog_destroy(execution->catalog);
     memory_limit_leave(&execution->limit);

@@ -150,20 +150,6 @@ static int by_start(const void *left, const void *right)
     return a->from_s < b->from_s ? -1 : a->from_s > b->from_s;
 }
 
-static void add_origin(struct origin *sum, const struct origin *part)
-{
-    sum->read += part->read;
-    sum->local += part->local;
-    sum->fabric += part->fabric;
-    sum->page_cache += part->page_cache;
-    sum->ahead += part->ahead;
-    sum->received += part->received;
-    sum->sent += part->sent;
-    sum->excess += part->excess;
-    sum->gradients += part->gradients;
-    sum->witness = part->witness;
-}
-
 static int fill_phases(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
     timeline->phases = memory_array(series->mark_count + 1, sizeof *timeline->phases);
@@ -181,7 +167,7 @@ static int fill_phases(struct timeline *timeline, const struct series *series, u
         memcpy(phase->name, mark->phase, sizeof phase->name);
         origin_take(series, mark->from_ns, mark->to_ns, &phase->origin);
         if (strcmp(phase->name, "epoch") == 0)
-            add_origin(&timeline->origin, &phase->origin);
+            origin_add(&timeline->origin, &phase->origin);
     }
     qsort(timeline->phases, timeline->phase_count, sizeof *timeline->phases, by_start);
     timeline->phases_lost = series->marks_lost;
@@ -227,6 +213,9 @@ void timeline_destroy(struct timeline *timeline)
 {
     if (!timeline)
         return;
+    for (uint32_t i = 0; i < timeline->node_count; i++)
+        timeline_destroy(timeline->nodes[i].timeline);
+    free(timeline->nodes);
     free(timeline->keys);
     free(timeline->values);
     free(timeline->phases);
@@ -250,4 +239,38 @@ uint32_t timeline_find(const struct timeline *timeline, const char *key)
     while (column < timeline->column_count && strcmp(timeline->keys[column], key) != 0)
         column++;
     return column;
+}
+
+/* The first row that ends later than from_s. */
+static uint64_t row_at(const struct timeline *timeline, double from_s)
+{
+    uint64_t low = 0, high = timeline->row_count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (timeline_time_s(timeline, middle) <= from_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+{
+    uint64_t row = row_at(timeline, from_s);
+    double before_s = row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
+    double sum = 0, seconds = 0;
+
+    for (; row < timeline->row_count && before_s < to_s; row++) {
+        const double end_s = timeline_time_s(timeline, row);
+        const double share = fmin(end_s, to_s) - fmax(before_s, from_s);
+        const double value = timeline_value(timeline, row, column);
+        if (share > 0 && isfinite(value)) {
+            sum += value * share;
+            seconds += share;
+        }
+        before_s = end_s;
+    }
+    return seconds > 0 ? sum / seconds : NAN;
 }

@@ -19,8 +19,19 @@ struct timeline_phase {
     struct origin origin; /* of the bytes that came meanwhile */
 };
 
+/* One of several nodes; the seconds of its timeline are those of node 0's. */
+struct timeline_node {
+    char host[64];
+    double clock_offset_s;      /* its time of day less that of node 0, at the start */
+    double clock_uncertainty_s; /* give or take this; so exactly do the timelines lie together */
+    double clock_drift_s;       /* how much the offset grew to the end */
+    struct timeline *timeline;
+};
+
+/* Of one node, or of several together: then a row's figures are sums over the nodes. */
 struct timeline {
     uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0 */
+    double begin_s;                             /* of the first row */
     double interval_s;                          /* of a row */
     uint32_t column_count, figure_count;        /* the figures are the first columns */
     char (*keys)[TIMELINE_KEY_BYTES];           /* one a column, with its unit */
@@ -36,6 +47,8 @@ struct timeline {
     double cpu_percent; /* of one core */
     uint32_t absent_count;
     char absent[TIMELINE_REASONS][160]; /* which probes had nothing to count, and why */
+    uint32_t node_count;                /* 0: of one */
+    struct timeline_node *nodes;
 };
 
 /* Of a series that was sampled every interval_ns; how that went is left for the caller to fill in.
@@ -52,5 +65,22 @@ double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
 /* The column of a key, or column_count. */
 uint32_t timeline_find(const struct timeline *timeline, const char *key);
+/* The mean of a column over a part of the time, each row for as long as it lasts; NAN where none is
+ * known. */
+double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
+
+/* ---- several nodes ---- */
+
+/* Its seconds become those of another clock, on which it began at start_s and ended at end_s. */
+void timeline_move(struct timeline *timeline, double start_s, double end_s);
+
+/* All nodes together, in the rows of node 0: columns that can be added up, phases and origins.
+ * Takes the nodes over. NULL when memory is short; the nodes are then destroyed. */
+struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
+
+/* As one piece of memory that another process of this program can unpack; columns: so many of the
+ * first. To be freed. NULL when memory is short. */
+void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
+struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
 
 #endif

@@ -272,9 +272,12 @@ static int open_training(struct course *course)
     if (code)
         return code;
     result->cost = graph_cost(course->training.graph);
-    /* A ring sends each gradient twice to the next rank, but for its own part. */
-    course->gradient_bytes = 2 * (uint64_t)(ranks - 1) * course->training.graph->parameter_floats *
-                             sizeof(float) / ranks;
+    /* A ring sends each gradient twice to the next rank, but for its own part; what stays on the
+     * node uses no network. */
+    if (ranks > 1 &&
+        job->ranks->peers[(job->ranks->place.rank + 1) % ranks].node != job->ranks->place.node)
+        course->gradient_bytes = 2 * (uint64_t)(ranks - 1) *
+                                 course->training.graph->parameter_floats * sizeof(float) / ranks;
     snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
     return 0;
 }
@@ -348,7 +351,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
                                        .context = &course};
 
     *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
-    course.recorder = recorder_start(&job->job);
+    course.recorder = recorder_start(&job->job, job->ranks);
     if (!course.recorder)
         snprintf(result->result.timeline_reason, sizeof result->result.timeline_reason, "%.159s",
                  fail_reason());
@@ -363,11 +366,11 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         job->ranks->silence_ns = job->silence_ns; /* what comes before may take its time */
         code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
                           &course.learn.run, &result->result);
-        code = ranks_meet(job->ranks, code, NULL);
     }
+    code = ranks_meet(job->ranks, code, NULL);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    result->result.timeline = recorder_finish(course.recorder);
+    result->result.timeline = recorder_finish(course.recorder, code);
     feed_close(&course.evaluate);
     feed_close(&course.learn);
     course.training.failed = code != 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-libiobench_a_SOURCES += ranks/none.c ranks/plugins.h ranks/ranks.c ranks/ranks.h ranks/registry.c
+libiobench_a_SOURCES += ranks/clock.c ranks/memory.c ranks/none.c ranks/plugins.h ranks/ranks.c \
+	ranks/ranks.h ranks/registry.c
 
 if HAVE_MPI
 libiobench_a_SOURCES += ranks/mpi.c

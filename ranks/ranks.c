@@ -34,7 +34,7 @@ struct ranks ranks_alone(void)
 }
 
 struct seat {
-    uint32_t node, cpu_count;
+    uint32_t node, local_rank, cpu_count;
     char host[RANKS_HOST_BYTES];
     cpu_set_t cpus;
 };
@@ -60,7 +60,9 @@ static uint32_t share_of(const struct seat *mine, const struct seat *all, uint32
 /* Who sits where: CPUs are shared, hosts are known by name. */
 static int sit_down(struct ranks *ranks)
 {
-    struct seat mine = {.node = ranks->place.node, .cpu_count = thread_cpu_count()};
+    struct seat mine = {.node = ranks->place.node,
+                        .local_rank = ranks->place.local_rank,
+                        .cpu_count = thread_cpu_count()};
     struct seat *all = memory_array(ranks->place.ranks, sizeof *all);
 
     ranks->peers = memory_array(ranks->place.ranks, sizeof *ranks->peers);
@@ -76,8 +78,11 @@ static int sit_down(struct ranks *ranks)
     int gathered = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0 && gathered == 0)
         ranks->place.cpus = share_of(&mine, all, ranks->place.ranks);
-    for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++)
+    for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++) {
         memcpy(ranks->peers[i].host, all[i].host, sizeof all[i].host);
+        ranks->peers[i].node = all[i].node;
+        ranks->peers[i].leads = all[i].local_rank == 0;
+    }
     free(all);
     return gathered;
 }

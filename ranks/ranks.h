@@ -48,17 +48,19 @@ struct ranks_ops {
 
 extern const struct plugin *const ranks_registry[];
 
-/* Another rank, as rank 0 knows it. */
+/* A rank, as all know it. */
 struct ranks_peer {
     char host[RANKS_HOST_BYTES];
-    uint64_t gathers; /* it came to so many */
+    uint32_t node;
+    bool leads;       /* the lowest rank of its node */
+    uint64_t gathers; /* it came to so many; rank 0 alone knows */
 };
 
 struct ranks {
     const struct ranks_ops *ops;
     void *state;
     struct ranks_place place;
-    struct ranks_peer *peers; /* all ranks; NULL: one alone */
+    struct ranks_peer *peers; /* all ranks; NULL: ranks_alone() */
     /* Told now and then which ranks are waited for, on rank 0 alone; NULL: nobody. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
@@ -102,5 +104,25 @@ int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t by
 /* For what is made once and then found by all, on shared storage or on each node's own: rank 0
  * does it first, then the first rank of each other node, then the rest. All fail alike. */
 int ranks_in_turn(struct ranks *ranks, int (*act)(void *context), void *context);
+
+/* Memory that the ranks of a node see together: each_bytes for each of them, in the order of their
+ * local ranks, zero at first. All ranks call, and all fail alike; unshare in either case. */
+struct ranks_memory {
+    void *start;
+    uint64_t each_bytes, bytes;
+};
+int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *memory);
+void ranks_unshare(struct ranks_memory *memory);
+void *ranks_memory_of(const struct ranks_memory *memory, uint32_t local_rank);
+
+/* How the monotonic clock of a node lies to that of rank 0, by the fastest of many questions and
+ * answers (as in NTP): its middle is when the answer was made, give or take half of it. */
+struct ranks_clock {
+    uint64_t at_ns;          /* here */
+    int64_t ahead_ns;        /* this clock of that of rank 0 */
+    uint64_t uncertainty_ns; /* it is that, give or take this */
+};
+/* All ranks call; for the lowest rank of each node. 0 or a negative errno. */
+int ranks_compare_clocks(struct ranks *ranks, struct ranks_clock *clock);
 
 #endif

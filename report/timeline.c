@@ -14,25 +14,6 @@ enum { SPARKS = 56 };
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* The mean of a column over a part of the time, each row for as long as it lasts. */
-static double mean_between(const struct timeline *timeline, uint32_t column, double from_s,
-                           double to_s)
-{
-    double sum = 0, seconds = 0, before_s = 0;
-
-    for (uint64_t i = 0; i < timeline->row_count; i++) {
-        const double end_s = timeline_time_s(timeline, i);
-        const double share = fmin(end_s, to_s) - fmax(before_s, from_s);
-        const double value = timeline_value(timeline, i, column);
-        if (share > 0 && isfinite(value)) {
-            sum += value * share;
-            seconds += share;
-        }
-        before_s = end_s;
-    }
-    return seconds > 0 ? sum / seconds : NAN;
-}
-
 /* From the first epoch to the end of the last one. */
 static bool span_of(const struct timeline *timeline, double *from_s, double *to_s)
 {
@@ -58,8 +39,8 @@ double report_spark(const struct timeline *timeline, const char *key, char *text
     if (column == timeline->column_count || !span_of(timeline, &from_s, &to_s))
         return 0;
     for (int i = 0; i < SPARKS; i++) {
-        means[i] = mean_between(timeline, column, from_s + (to_s - from_s) * i / SPARKS,
-                                from_s + (to_s - from_s) * (i + 1) / SPARKS);
+        means[i] = timeline_mean(timeline, column, from_s + (to_s - from_s) * i / SPARKS,
+                                 from_s + (to_s - from_s) * (i + 1) / SPARKS);
         most = fmax(most, means[i]); /* fmax() leaves NAN out */
     }
     for (int i = 0; i < SPARKS; i++) {
@@ -98,6 +79,37 @@ static void print_origin(FILE *stream, const struct origin *origin)
     fputc('\n', stream);
 }
 
+/* A line a node; clocks as its time of day less that of the first. */
+static void print_nodes(FILE *stream, const struct timeline *timeline)
+{
+    enum { NODES_SHOWN = 16 };
+    char text[6][WORDS_BYTES];
+
+    if (timeline->node_count == 0)
+        return;
+    fprintf(stream, "  Nodes    %-12s%11s%11s%11s%11s%11s%11s\n", "", "read", "page cache",
+            "local disk", "fabric", "received", "sent");
+    for (uint32_t i = 0; i < timeline->node_count && i < NODES_SHOWN; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        const struct origin *origin = &node->timeline->origin;
+        fprintf(stream, "           %-12.12s%11s%11s%11s%11s%11s%11s\n", node->host,
+                size_text(origin->read, text[0]), size_text(origin->page_cache, text[1]),
+                size_text(origin->local, text[2]), size_text(origin->fabric, text[3]),
+                size_text(origin->received, text[4]), size_text(origin->sent, text[5]));
+    }
+    if (timeline->node_count > NODES_SHOWN)
+        fprintf(stream, "           and %u more\n", timeline->node_count - NODES_SHOWN);
+    double most_s = 0, uncertain_s = 0;
+    for (uint32_t i = 1; i < timeline->node_count; i++) {
+        most_s = fmax(most_s, fabs(timeline->nodes[i].clock_offset_s));
+        uncertain_s = fmax(uncertain_s, timeline->nodes[i].clock_uncertainty_s);
+    }
+    fprintf(stream,
+            "  Clocks   times of day differ by up to %s; the series lie together within %s\n",
+            words_duration((uint64_t)(most_s * 1e9), text[0]),
+            words_duration((uint64_t)(uncertain_s * 1e9), text[1]));
+}
+
 void report_timeline_text(FILE *stream, const struct timeline *timeline)
 {
     static const struct {
@@ -118,4 +130,5 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline)
     }
     if (timeline->origin.read > 0)
         print_origin(stream, &timeline->origin);
+    print_nodes(stream, timeline);
 }

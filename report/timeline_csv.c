@@ -25,6 +25,38 @@ static void print_phases(FILE *stream, const struct timeline *timeline, double f
     }
 }
 
+static void print_value(FILE *stream, double value)
+{
+    if (isfinite(value))
+        fprintf(stream, ",%.9g", value);
+    else
+        fputc(',', stream);
+}
+
+/* Every column of every node, "HOST:key"; nodes of one name are told apart by their number. */
+static void print_node_keys(FILE *stream, const struct timeline *timeline)
+{
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        char number[16] = "";
+        for (uint32_t k = 0; k < timeline->node_count; k++)
+            if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
+                snprintf(number, sizeof number, "#%u", i);
+        for (uint32_t k = 0; k < node->timeline->column_count; k++)
+            fprintf(stream, ",%s%s:%s", node->host, number, node->timeline->keys[k]);
+    }
+}
+
+static void print_node_values(FILE *stream, const struct timeline *timeline, double from_s,
+                              double to_s)
+{
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline *node = timeline->nodes[i].timeline;
+        for (uint32_t k = 0; k < node->column_count; k++)
+            print_value(stream, timeline_mean(node, k, from_s, to_s));
+    }
+}
+
 void report_series_csv(FILE *stream, const struct timeline *timeline)
 {
     double from_s = 0;
@@ -32,17 +64,15 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
     fputs("time_s,phases", stream);
     for (uint32_t k = 0; k < timeline->column_count; k++)
         fprintf(stream, ",%s", timeline->keys[k]);
+    print_node_keys(stream, timeline);
     fputc('\n', stream);
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         double to_s = timeline_time_s(timeline, i);
         fprintf(stream, "%.6f,", to_s);
         print_phases(stream, timeline, from_s, to_s);
-        for (uint32_t k = 0; k < timeline->column_count; k++) {
-            double value = timeline_value(timeline, i, k);
-            fputc(',', stream);
-            if (isfinite(value))
-                fprintf(stream, "%.9g", value);
-        }
+        for (uint32_t k = 0; k < timeline->column_count; k++)
+            print_value(stream, timeline_value(timeline, i, k));
+        print_node_values(stream, timeline, from_s, to_s);
         fputc('\n', stream);
         from_s = to_s;
     }

@@ -101,6 +101,22 @@ static json_t *rows_of(const struct timeline *timeline)
     return rows;
 }
 
+static json_t *nodes_of(const struct timeline *timeline)
+{
+    json_t *nodes = json_array();
+
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        json_t *object = report_timeline(node->timeline);
+        json_object_set_new(object, "host", json_string(node->host));
+        json_object_set_new(object, "clock_offset_s", number(node->clock_offset_s));
+        json_object_set_new(object, "clock_uncertainty_s", number(node->clock_uncertainty_s));
+        json_object_set_new(object, "clock_drift_s", number(node->clock_drift_s));
+        json_array_append_new(nodes, object);
+    }
+    return nodes;
+}
+
 json_t *report_timeline(const struct timeline *timeline)
 {
     json_t *object = json_object(), *absent = json_array();
@@ -120,6 +136,8 @@ json_t *report_timeline(const struct timeline *timeline)
     json_object_set_new(object, "lost_phases", json_integer((json_int_t)timeline->phases_lost));
     json_object_set_new(object, "columns", columns_of(timeline));
     json_object_set_new(object, "rows", rows_of(timeline));
+    if (timeline->node_count)
+        json_object_set_new(object, "nodes", nodes_of(timeline));
     return object;
 }
 

@@ -141,8 +141,8 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
     char pid[16] = "self";
 
     (void)settings;
-    if (site->pid)
-        snprintf(pid, sizeof pid, "%d", site->pid);
+    if (site->pid_count) /* the others are taken to be in the same group */
+        snprintf(pid, sizeof pid, "%d", site->pids[0]);
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
     if (cgroup->devices.count == 0)

@@ -104,6 +104,20 @@ void origin_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
     origin->ahead = at_least_0(-rest);
 }
 
+void origin_add(struct origin *sum, const struct origin *part)
+{
+    sum->read += part->read;
+    sum->local += part->local;
+    sum->fabric += part->fabric;
+    sum->page_cache += part->page_cache;
+    sum->ahead += part->ahead;
+    sum->received += part->received;
+    sum->sent += part->sent;
+    sum->excess += part->excess;
+    sum->gradients += part->gradients;
+    sum->witness = part->witness;
+}
+
 const char *origin_witness_text(enum origin_witness witness)
 {
     static const char *const texts[] = {

@@ -35,6 +35,9 @@ struct origin {
 void origin_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                  struct origin *origin);
 
+/* The witness of the sum is that of the part. */
+void origin_add(struct origin *sum, const struct origin *part);
+
 const char *origin_witness_text(enum origin_witness witness);
 
 #endif

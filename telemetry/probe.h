@@ -54,7 +54,8 @@ struct probe_site {
     const struct telemetry_roots *roots;
     const char *const *paths; /* the data; probes of storage look beneath it */
     size_t path_count;
-    int pid; /* the process that is watched; 0: this one */
+    const int *pids;  /* the processes that are watched, together */
+    size_t pid_count; /* 0: this one */
 };
 
 struct probe_traits {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/process.h"
 
+#include "base/memory.h"
 #include "telemetry/plugins.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 bool process_parse_io(struct text text, struct process_counters *counters)
 {
@@ -37,36 +40,63 @@ static const struct metric_row rows[] = {
     {0},
 };
 
+struct process_probe {
+    struct procfile *files; /* one a process */
+    size_t count;
+};
+
 static int process_open(void *state, const void *settings, const struct probe_site *site,
                         struct probe_traits *traits)
 {
+    struct process_probe *probe = state;
+    const size_t count = site->pid_count ? site->pid_count : 1;
     char pid[16] = "self";
 
     (void)settings;
-    if (site->pid)
-        snprintf(pid, sizeof pid, "%d", site->pid);
-    int code = procfile_open(state, "%s/%s/io", site->roots->proc, pid);
-    return code ? code : metric_add_rows(&traits->metrics, "", rows);
+    probe->files = memory_array(count, sizeof *probe->files);
+    if (!probe->files)
+        return -ENOMEM;
+    while (probe->count < count) {
+        if (site->pid_count)
+            snprintf(pid, sizeof pid, "%d", site->pids[probe->count]);
+        int code = procfile_open(&probe->files[probe->count++], "%s/%s/io", site->roots->proc, pid);
+        if (code)
+            return code;
+    }
+    return metric_add_rows(&traits->metrics, "", rows);
 }
 
 static void process_close(void *state)
 {
-    procfile_close(state);
+    struct process_probe *probe = state;
+
+    for (size_t i = 0; i < probe->count; i++)
+        procfile_close(&probe->files[i]);
+    free(probe->files);
 }
 
+/* The sum is missing where one of them is. */
 static void process_sample(void *state, uint64_t *values)
 {
-    struct process_counters counters;
+    const struct process_probe *probe = state;
+    struct process_counters sum = {0}, counters;
     struct text text;
 
-    if (procfile_read(state, &text) == 0 && process_parse_io(text, &counters))
-        metric_put_rows(rows, &counters, values);
+    for (size_t i = 0; i < probe->count; i++) {
+        if (procfile_read(&probe->files[i], &text) || !process_parse_io(text, &counters))
+            return;
+        sum.read_bytes += counters.read_bytes;
+        sum.read_calls_bytes += counters.read_calls_bytes;
+        sum.read_calls += counters.read_calls;
+        sum.write_bytes += counters.write_bytes;
+    }
+    metric_put_rows(rows, &sum, values);
 }
 
 const struct probe_ops probe_process = {
     .plugin = {.name = "process",
                .summary = "what the process itself read and wrote",
-               .state_size = sizeof(struct procfile)},
+               .state_size = sizeof(struct process_probe)},
     .open = process_open,
     .close = process_close,
     .sample = process_sample,

@@ -28,18 +28,58 @@ for host in 1 2; do
 done
 
 # What stands for ssh: a process in the other host's network, with a host name and shared memory of
-# its own.
+# its own; and the second host's clock has run for another time.
+unshare -T --monotonic 5000 true 2>/dev/null && later="-T --monotonic 5000"
 cat >agent <<END
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do case \$1 in -l | -p | -o) shift ;; esac; shift; done
 host=\${1##*.}
 shift
-exec ip netns exec $BRIDGE-\$host unshare -u -m sh -c \\
-    "hostname host\$host; mount -t tmpfs tmpfs /dev/shm; cd $T; exec sh -c \"\\\$*\"" sh "\$@"
+[ \$host = 2 ] && clock="${later-}"
+exec ip netns exec $BRIDGE-\$host unshare -u -m \${clock-} sh -c \\
+    "hostname host\$host; mount -t tmpfs tmpfs /dev/shm; [ \$host = 1 ] || [ ! -d $T/strict ] ||
+     { mount -t tmpfs tmpfs $T/strict && cp $T/set/* $T/strict; }
+     cd $T; exec sh -c \"\\\$*\"" sh "\$@"
 END
 chmod +x agent
-expect 0 timeout 60 mpirun -n 2 --host 10.99.7.1,10.99.7.2 --bind-to none \
-    --mca plm_rsh_agent "$T/agent" --mca btl self,tcp --mca btl_tcp_if_include 10.99.7.0/24 \
-    --mca oob_tcp_if_include 10.99.7.0/24 "$RANKS" 5
-says "2 ranks: weights differ by"
+hosts() { # COUNT COMMAND...: ranks on host1 first
+    count=$1
+    shift
+    timeout 60 mpirun -n "$count" --host 10.99.7.1:$(((count + 1) / 2)),10.99.7.2:$((count / 2)) --bind-to none \
+        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include 10.99.7.0/24 \
+        --mca oob_tcp_if_include 10.99.7.0/24 "$@"
+}
+for count in 2 3 4; do
+    expect 0 hosts $count "$RANKS" 5
+    says "$count ranks: tiny differs by" "$count ranks: lenet differs by"
+done
+
+# One picture of both hosts, on one clock.
+expect 0 "$IOBENCH" pack synthetic:count=256,classes=3,mean=6k,seed=5 set
+expect 0 hosts 4 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 \
+    --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 4 --json both.json \
+    --series both.csv --sample-interval 20ms
+says "4 on 2 nodes" "host1" "host2" "Clocks"
+[ "$(grep -c '"clock_uncertainty_s"' both.json)" = 2 ] || die "both.json does not know of two clocks"
+awk -F, '
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+    { seconds = $1 - before; before = $1
+      all += seconds * $column["trained_samples_per_s"]
+      for (host = 1; host <= 2; host++)
+          trained[host] += seconds * $column["host" host ":trained_samples_per_s"]
+      expected += seconds * $column["expected_gradient_bytes_per_s"]
+      sent += seconds * $column["fabric_send_bytes_per_s"] }
+    END {
+        printf "trained %d = %d + %d; gradients expected %d, sent %d\n", all, trained[1], trained[2],
+            expected, sent
+        if (trained[1] < 500 || trained[2] < 500 || all < 1010 || all > 1030) exit 1
+        if (sent < 0.9 * expected || sent > 1.5 * expected) exit 2
+    }' both.csv >sums || die "the hosts do not add up: $(cat sums)"
+
+# Strict: the host whose caches cannot be emptied is named.
+mkdir strict && cp set/* strict
+expect 1 hosts 2 "$IOBENCH" run --data strict --runs 1 --memory 16m --decode checksum \
+    --calibrate=no --drop-caches=strict
+says "rank 1 on host2: "
+cat sums
 echo "two hosts agree"

@@ -18,7 +18,8 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     [ "$(printf '%s\n' "$out" | grep -c ': valid, ')" = 1 ] || die "not one rank spoke"
     case $out in *"$(printf '\033')"*) die "colours though no terminal is known of" ;; esac
     together=$(printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p')
-    [ -n "$alone" ] && [ "$alone" = "$together" ] || die "three ranks read other samples than one"
+    [ -n "$alone" ] || die "one rank prints no digest"
+    [ "$alone" = "$together" ] || die "three ranks read other samples than one"
     [ "$(wc -l <server)" = 2 ] || die "the server was asked $(wc -l <server) times in two runs"
     grep -q '"exit_status": 0' all.json || die "all.json does not say how the server's drop ended"
     [ "$(grep -c '"start_barrier_s"' all.json)" = $((2 * (3 + 1))) ] ||

@@ -7,7 +7,7 @@
 
 for count in 1 2 3 4; do
     expect 0 mpi $count "$RANKS" 3
-    says "$count ranks: weights differ by"
+    says "$count ranks: tiny differs by" "$count ranks: lenet differs by"
 done
 
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
