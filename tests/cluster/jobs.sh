@@ -34,10 +34,10 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
 
     # A slow rank, in a job whose ranks do not wait for each other and in one whose ranks do.
     # shellcheck disable=SC2016 # the shell of each rank expands it
-    slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 400k; exec "$@"'
-    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1
+    slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 60k; exec "$@"'
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30
     says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: storage)"
-    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --decode jpeg:size=32 --json slow.json \
+    expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30 --decode jpeg:size=32 --json slow.json \
         --trainer network:lenet,classes=3,threads=1,rate=0.0001
     says "Straggler rank 1 on $(uname -n)" "wait for batches"
     grep -A1 '"straggler": {' slow.json | grep -q '"rank": 1' || die "slow.json names another rank"
