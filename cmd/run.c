@@ -346,10 +346,13 @@ const struct command command_run = {
         "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
         "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
         "were really empty. A job file holds several jobs, which are carried out one after the "
-        "other.",
-    .examples = "iobench\tmake a synthetic set where there is room, read it, print the table\n"
-                "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"
-                "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n",
+        "other. Started by mpirun or srun, all processes share the job and rank 0 prints.",
+    .examples =
+        "iobench\tmake a synthetic set where there is room, read it, print the table\n"
+        "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"
+        "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
+        "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tfour nodes with "
+        "four ranks each, as one job\n",
     .options = job_options,
     .settings_size = sizeof(struct job),
     .run = run_run,

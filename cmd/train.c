@@ -386,7 +386,8 @@ const struct command command_train = {
         "a shuffled order, decodes, crops and mirrors, computes, updates; evaluates between "
         "epochs. Reports the loss, accuracy and images a second of each epoch and the time to a "
         "target accuracy, from the first step to the evaluation that passes. With --checkpoint it "
-        "can be stopped at any time and goes on bit for bit after the last whole epoch.",
+        "can be stopped at any time and goes on bit for bit after the last whole epoch. Started by "
+        "mpirun or srun, all processes learn together and rank 0 prints.",
     .examples =
         "iobench train --network tiny --data train --eval-data test --epochs 3\ta small network\n"
         "iobench train --data imagenet --epochs 90 --checkpoint DIR --resume\tResNet-50 goes on\n",

@@ -10,6 +10,8 @@ EXTRA_DIST += \
 	docs/results/shuffle-front.csv docs/results/shuffle-front.svg \
 	docs/results/shuffle-learning.csv docs/results/shuffle-learning.svg
 
+EXTRA_DIST += docs/cluster.md
+
 # What was seen on guests, with the commands.
 EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
 	docs/results/guests/gradients-epochs.csv docs/results/guests/gradients.csv \

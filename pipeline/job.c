@@ -61,7 +61,7 @@ const struct option_spec job_options[] = {
     {"resume-at", 0, OPTION_TEXT, FIELD(resume_at), .metavar = "EPOCH:SAMPLE",
      .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
     {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
-     .summary = "the data set is shared by so many processes"},
+     .summary = "the data set is shared by so many processes; mpirun and srun say it by themselves"},
     {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
      .summary = "which of them this one is, from 0"},
     {"partition", 0, OPTION_CHOICE, FIELD(partition), .fallback = "disjoint",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run by mpirun: the ranks learn 20 steps together, each from its share of a global batch; then
+ * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks learn 20
+ * steps or so together, each from its share of a global batch; then
  * rank 0 does the same alone, with a state for each share where there is BN, which looks at a share
  * alone ("ghost batches"), else with the whole batch; and the weights must agree within what FP32
  * sums in another order differ by.
@@ -15,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, STEPS = 20, ROW = SIDE * SIDE * 3 };
+enum { SIDE = 16, CLASSES = 10, GLOBAL_BATCH = 24, ROW = SIDE * SIDE * 3 };
 
+static uint64_t steps = 20;
+static const char *exchange = "auto", *backend = "auto";
 static uint8_t rows[GLOBAL_BATCH * ROW];
 static int32_t labels[GLOBAL_BATCH];
 
@@ -44,7 +47,7 @@ static struct training_site site_of(const char *network, uint32_t batch, struct 
 {
     return (struct training_site){
         .network = network_find(network),
-        .backend = "auto",
+        .backend = together ? backend : "auto",
         .side = SIDE,
         .classes = CLASSES,
         .batch_size = batch,
@@ -52,6 +55,7 @@ static struct training_site site_of(const char *network, uint32_t batch, struct 
         .threads = 1,
         .learns = true,
         .ranks = together,
+        .exchange = exchange,
         .buckets = buckets,
         .silence_ns = 60000000000,
         .recipe = {
@@ -74,7 +78,7 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
 
     require(training_open(&training, &site));
     const uint64_t floats = training.graph->parameter_floats;
-    for (uint64_t step = 0; step < STEPS; step++) {
+    for (uint64_t step = 0; step < steps; step++) {
         struct trainer_times times;
         struct backend_loss loss;
         make_batch(step);
@@ -120,7 +124,7 @@ static void learn_alone(const char *network, uint32_t count, float *weights)
 
     for (uint32_t i = 0; i < count; i++)
         require(training_open(&shares[i], &site));
-    for (uint64_t step = 0; step < STEPS; step++) {
+    for (uint64_t step = 0; step < steps; step++) {
         make_batch(step);
         for (uint32_t i = 0; i < count; i++) {
             struct trainer_batch share = share_of(i, count);
@@ -169,6 +173,9 @@ int main(int argc, char **argv)
     struct ranks ranks;
     int status = 0;
 
+    exchange = argc > 2 ? argv[2] : exchange;
+    backend = argc > 3 ? argv[3] : backend;
+    steps = argc > 4 ? (uint64_t)atoi(argv[4]) : steps;
     require(ranks_join(&ranks));
     if (GLOBAL_BATCH % ranks.place.ranks)
         require(fail(22, "%u ranks do not divide the batch", ranks.place.ranks));
