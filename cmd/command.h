@@ -54,6 +54,11 @@ int command_failed(const struct invocation *invocation);
 /* The same for a wrong request, with a hint at the command's help. Returns COMMAND_USAGE. */
 int command_misused(const struct invocation *invocation);
 
+/* SIGINT and SIGTERM call handler, once: a second one ends the program. On a stack of its own:
+ * oneDNN's matrix kernels point the stack register into memory that holds a page beneath it, and a
+ * signal's frame with vector registers is larger. */
+void command_on_interrupt(void (*handler)(int number));
+
 /* ranks_join(), and rank 0 says on stderr which ranks it has been waiting for. */
 int command_join(struct ranks *ranks);
 

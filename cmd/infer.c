@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +239,6 @@ static void on_signal(int number)
 static int infer_command(const struct invocation *invocation)
 {
     const struct infer_settings *settings = invocation->settings;
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct infer_job job = {0};
     struct infer_result result;
 
@@ -248,8 +246,7 @@ static int infer_command(const struct invocation *invocation)
         option_release(job_options, &job.job);
         return command_misused(invocation);
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    command_on_interrupt(on_signal);
     struct show show = {.settings = settings,
                         .line = line_start(),
                         .table = !settings->json || strcmp(settings->json, "-") != 0};

@@ -12,6 +12,7 @@
 #include "cmd/nearest.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,18 @@ int command_misused(const struct invocation *invocation)
         fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
                 fail_reason(), invocation->command->name);
     return COMMAND_USAGE;
+}
+
+void command_on_interrupt(void (*handler)(int number))
+{
+    static char stack[256 * 1024]; /* of the main thread, which takes the process's signals */
+    const stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+
+    sigemptyset(&action.sa_mask);
+    sigaltstack(&apart, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static void show_waiting(void *context, const char *text)

@@ -11,7 +11,6 @@
 #include "report/words.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 /* Asked once, it stops in good order; asked again, at once. */
@@ -71,7 +70,6 @@ static int pack_command(const struct invocation *invocation)
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
     const struct pack_observer observer = {.progress = show, .context = &line};
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct plugin_choice format;
     struct pack_figures figures;
 
@@ -80,8 +78,7 @@ static int pack_command(const struct invocation *invocation)
     if (plugin_choose("format", format_registry, job->format, &format))
         return command_misused(invocation);
     plugin_release(&format);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    command_on_interrupt(on_signal);
     int code = pack_run(job, &observer, &figures);
     line_clear(&line);
     if (code)

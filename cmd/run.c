@@ -171,16 +171,6 @@ static void on_signal(int number)
     run_interrupt();
 }
 
-/* The first signal ends the job in order, a second one the program at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 static bool takes_stdout(const struct job *job)
 {
     return job_stdout_count(job) > 0;
@@ -312,7 +302,7 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
     } else if (check_jobs(jobs)) {
         status = command_misused(invocation);
     } else {
-        catch_signals(); /* after MPI's own */
+        command_on_interrupt(on_signal); /* after MPI's own */
         status = carry_out_all(invocation, jobs);
     }
     ranks_leave(&jobs->ranks, status != COMMAND_OK);

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,7 +354,6 @@ static int learn(const struct invocation *invocation, struct train_job *job)
 static int train_command(const struct invocation *invocation)
 {
     const struct train_settings *settings = invocation->settings;
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct ranks ranks;
     struct train_job job = {0};
     int status = COMMAND_OK;
@@ -365,8 +363,7 @@ static int train_command(const struct invocation *invocation)
         return command_misused(invocation);
     }
     int code = command_join(&ranks);
-    sigaction(SIGINT, &action, NULL); /* after MPI's own */
-    sigaction(SIGTERM, &action, NULL);
+    command_on_interrupt(on_signal); /* after MPI's own */
     job.ranks = &ranks;
     if (code == 0)
         code = learn(invocation, &job);

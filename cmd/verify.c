@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,12 +103,10 @@ static int verify_command(const struct invocation *invocation)
                               .faults = job->json ? json_array() : NULL};
     const struct verify_observer observer = {
         .progress = show, .fault = take_fault, .context = &watcher};
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct verify_figures figures;
 
     job->path = invocation->operands[0];
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    command_on_interrupt(on_signal);
     int code = verify_run(job, &observer, &figures);
     line_clear(&watcher.line);
     if (code == 0 && job->json)

@@ -101,6 +101,8 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct course *course = context;
 
+    if (code == 0 && flag_get(&interrupted)) /* an epoch may be too short for a tick */
+        code = fail(EINTR, "interrupted");
     code = ranks_meet(course->job->ranks, code, &epoch->start_barrier_ns);
     feed_forget(&course->learn);
     if (course->start_ns == 0)
