@@ -37,8 +37,8 @@ cut_short() {
         while [ ! -e cut/last.checkpoint ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
         kill -INT $pid 2>/dev/null
         wait $pid && status=0 || status=$?
-        [ $status != 1 ] || return 0
-        [ $status = 0 ] || die "exit status $status when it was interrupted"
+        [ "$status" != 1 ] || return 0
+        [ "$status" = 0 ] || die "exit status $status when it was interrupted"
     done
     die "96 epochs went on in spite of SIGINT"
 }
