@@ -139,6 +139,8 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct execution *execution = context;
 
+    if (code == 0 && flag_get(&interrupted)) /* an epoch may be too short for a tick */
+        code = fail(EINTR, "interrupted");
     code = ranks_meet(execution->ranks, code, &epoch->start_barrier_ns);
     if (code)
         return code;

@@ -17,5 +17,15 @@ status=$?
 out "INVALID"
 out "interrupted"
 err "interrupted"
+# Epochs of some milliseconds each hear it, too.
+"$IOBENCH" --data "$tmp/recordio" --no-calibrate --runs 1 --epochs 100000 -B 10 --decode none \
+    >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+sleep 0.7
+kill -INT $pid
+wait $pid
+status=$?
+[ $status -eq 1 ] || fault "exit status $status, not 1, in short epochs"
+out "interrupted"
 grep -q '"valid": false' "$tmp/a.json" || fault "the JSON does not say that it is invalid"
 finish
