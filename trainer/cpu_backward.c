@@ -5,7 +5,10 @@
  */
 #include "trainer/cpu.h"
 
+#include "base/fail.h"
+
 #include <assert.h>
+#include <errno.h>
 
 static const struct graph_node *node_of(const struct cpu_plan *plan, uint32_t number)
 {
@@ -276,8 +279,13 @@ static void build_concat(struct cpu_plan *plan, uint32_t number, const struct cp
             /* A block of channels cannot be cut; the canonical layout can. */
             whole = cpu_convert(plan, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
             part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
-            if (!part.layout)
-                cpu_keep(plan, dnnl_unimplemented, number);
+            if (!part.layout) {
+                plan->code = fail(ENOSYS,
+                                  "backend cpu: %s: its layout cannot be cut into that of its "
+                                  "inputs; use the reference backend",
+                                  node->name);
+                return;
+            }
         }
         part.buffer = whole.buffer;
         const struct cpu_tensor own = cpu_convert(plan, &part, input, number);
