@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -36,6 +37,20 @@ void *memory_array(size_t count, size_t size)
     if (!memory)
         fail(ENOMEM, "out of memory: %zu times %zu bytes", count, size);
     return memory;
+}
+
+int memory_room(void *rows, uint64_t count, size_t size, const char *what)
+{
+    void *moved;
+
+    if (count & (count - 1))
+        return 0;
+    memcpy(&moved, rows, sizeof moved);
+    moved = count <= SIZE_MAX / 2 ? reallocarray(moved, count ? 2 * count : 1, size) : NULL;
+    if (!moved)
+        return fail(ENOMEM, "out of memory for more than %llu %s", (unsigned long long)count, what);
+    memcpy(rows, &moved, sizeof moved);
+    return 0;
 }
 
 enum { SECOND_BITS = 4, SECOND = 1 << SECOND_BITS, FIRST = 32 };

@@ -17,6 +17,12 @@
 void *memory_zeroed(size_t bytes);
 void *memory_array(size_t count, size_t size);
 
+/* Room for one more element behind `count` elements of `size` bytes. rows: the address of the
+ * pointer to the first one (NULL before the first call), which may move. The array is as large as
+ * the next power of two and is only ever grown here, so its capacity need not be kept.
+ * -ENOMEM with a reason that names `what` (a plural); the elements stay as they are then. */
+int memory_room(void *rows, uint64_t count, size_t size, const char *what);
+
 struct arena;
 
 enum { ARENA_ALIGNMENT = 4096 }; /* of the region; extents are aligned to the granule */

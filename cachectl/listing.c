@@ -2,6 +2,7 @@
 #include "cachectl/listing.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -11,19 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The array is as large as the next power of two. */
 static int append(struct listing *listing, const char *path)
 {
-    char **paths = listing->paths, *copy = strdup(path);
-
-    if (copy && (listing->count & (listing->count - 1)) == 0)
-        paths = reallocarray(paths, listing->count ? 2 * listing->count : 1, sizeof *paths);
-    if (!copy || !paths) {
-        free(copy);
-        return fail(ENOMEM, "%s: out of memory for its list of files", path);
-    }
-    listing->paths = paths;
-    paths[listing->count++] = copy;
+    if (memory_room(&listing->paths, listing->count, sizeof *listing->paths, "files"))
+        return -ENOMEM;
+    listing->paths[listing->count] = strdup(path);
+    if (!listing->paths[listing->count])
+        return fail(ENOMEM, "%s: out of memory for its name", path);
+    listing->count++;
     return 0;
 }
 

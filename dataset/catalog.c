@@ -43,19 +43,11 @@ static int grow(void **array, uint64_t count, uint64_t *capacity, size_t size)
     return 0;
 }
 
-/* Shards double: their array is full when the count is a power of two. */
 static int grow_shards(struct catalog *catalog)
 {
     if (catalog->shard_count == UINT32_MAX)
         return fail(EOVERFLOW, "%s: more than 2^32 shards", catalog->root);
-    if ((catalog->shard_count & (catalog->shard_count - 1)) == 0) {
-        uint32_t larger = catalog->shard_count ? catalog->shard_count * 2 : 1;
-        void *moved = reallocarray(catalog->shards, larger, sizeof *catalog->shards);
-        if (!moved)
-            return fail(ENOMEM, "out of memory for %u shards", larger);
-        catalog->shards = moved;
-    }
-    return 0;
+    return memory_room(&catalog->shards, catalog->shard_count, sizeof *catalog->shards, "shards");
 }
 
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags)

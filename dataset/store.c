@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -180,13 +181,8 @@ static int keep_name(void *context, const struct store_entry *entry)
     struct names *names = context;
     bool is_folder = entry->kind == STORE_FOLDER && !entry->is_link;
 
-    if ((names->count & (names->count - 1)) == 0) {
-        char **moved =
-            reallocarray(names->list, names->count ? names->count * 2 : 1, sizeof *moved);
-        if (!moved)
-            return fail(ENOMEM, "out of memory for names");
-        names->list = moved;
-    }
+    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
+        return -ENOMEM;
     names->list[names->count] = file_format_path("%c%s", is_folder ? 'd' : 'f', entry->name);
     return names->list[names->count++] ? 0 : -ENOMEM;
 }

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "dataset/store.h"
 #include "formats/shard_list.h"
 
@@ -48,8 +49,8 @@ struct name {
 
 struct names {
     struct name *list;
-    size_t count, capacity, limit; /* limit 0: all */
-    bool follow;                   /* links to folders */
+    size_t count, limit; /* limit 0: all */
+    bool follow;         /* links to folders */
 };
 
 enum { ENOUGH = 1 };
@@ -75,14 +76,8 @@ static int names_add(void *context, const struct store_entry *entry)
 
     if (entry->name[0] == '.')
         return 0;
-    if (names->count == names->capacity) {
-        size_t larger = names->capacity ? names->capacity * 2 : 64;
-        struct name *moved = reallocarray(names->list, larger, sizeof *moved);
-        if (!moved)
-            return fail(ENOMEM, "out of memory for %zu names", larger);
-        names->list = moved;
-        names->capacity = larger;
-    }
+    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
+        return -ENOMEM;
     struct name *name = &names->list[names->count];
     *name = (struct name){.kind = entry->kind == STORE_FILE ? KIND_FILE : KIND_OTHER,
                           .text = strdup(entry->name)};

@@ -65,18 +65,13 @@ static char *next_line(struct lines *lines)
 uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_row **rows)
 {
     struct lines *lines = memory_zeroed(sizeof *lines);
-    uint64_t count = 0, capacity = 0;
+    uint64_t count = 0;
     bool right = lines && store_open(path, STORE_READ, &lines->file) == 0;
 
     *rows = NULL;
     for (char *line; right && (line = next_line(lines));) {
-        if (count == capacity) {
-            capacity = capacity ? capacity * 2 : 1024;
-            struct idx_row *moved = reallocarray(*rows, capacity, sizeof *moved);
-            right = moved != NULL;
-            *rows = moved ? moved : *rows;
-        }
-        right = right && count < limit && parse_line(line, separator, &(*rows)[count++]);
+        right = count < limit && memory_room(rows, count, sizeof **rows, "rows") == 0 &&
+                parse_line(line, separator, &(*rows)[count++]);
     }
     right = right && lines->start == lines->end && lines->offset == lines->file->status.bytes;
     if (lines)

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "dataset/store.h"
 
 #include <ctype.h>
@@ -59,14 +60,10 @@ static int add_path(struct shard_list *list, char *path)
 {
     if (!path)
         return -ENOMEM;
-    if ((list->count & (list->count - 1)) == 0) {
-        uint32_t larger = list->count ? list->count * 2 : 1;
-        char **moved = reallocarray(list->paths, larger, sizeof *moved);
-        if (!moved || list->count > UINT32_MAX / 4) {
-            free(path);
-            return fail(ENOMEM, "out of memory for %u shards", larger);
-        }
-        list->paths = moved;
+    if (list->count == UINT32_MAX ||
+        memory_room(&list->paths, list->count, sizeof *list->paths, "shards")) {
+        free(path);
+        return -ENOMEM;
     }
     list->paths[list->count++] = path;
     return 0;

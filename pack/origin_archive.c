@@ -254,10 +254,10 @@ struct class
 
 struct archive_origin {
     char *path;
-    uint64_t count, capacity;
+    uint64_t count;
     int32_t *labels; /* first the number of the class, in order of appearance */
     struct class *classes;
-    uint32_t class_count, class_capacity;
+    uint32_t class_count;
 };
 
 /* What the first pass remembers of the sample it is in (WebDataset: files of one key). */
@@ -277,14 +277,8 @@ static int class_number(struct archive_origin *origin, const char *name, size_t 
         if (strncmp(origin->classes[i - 1].name, name, length) == 0 &&
             origin->classes[i - 1].name[length] == '\0')
             return (int)i - 1;
-    if (origin->class_count == origin->class_capacity) {
-        uint32_t larger = origin->class_capacity ? origin->class_capacity * 2 : 64;
-        void *moved = reallocarray(origin->classes, larger, sizeof *origin->classes);
-        if (!moved)
-            return fail(ENOMEM, "out of memory for the classes");
-        origin->classes = moved;
-        origin->class_capacity = larger;
-    }
+    if (memory_room(&origin->classes, origin->class_count, sizeof *origin->classes, "classes"))
+        return -ENOMEM;
     struct class *added = &origin->classes[origin->class_count];
     added->name = strndup(name, length);
     if (!added->name)
@@ -307,18 +301,9 @@ static int class_of(struct archive_origin *origin, const char *name)
 
 static int add_image(struct archive_origin *origin, struct listing *listing, const char *name)
 {
-    if (origin->count == origin->capacity) {
-        uint64_t larger = origin->capacity ? origin->capacity * 2 : 1024;
-        int32_t *labels = reallocarray(origin->labels, larger, sizeof *labels);
-        if (labels)
-            origin->labels = labels;
-        int32_t *given = reallocarray(listing->given, larger, sizeof *given);
-        if (given)
-            listing->given = given;
-        if (!labels || !given)
-            return fail(ENOMEM, "out of memory for %llu images", (unsigned long long)larger);
-        origin->capacity = larger;
-    }
+    if (memory_room(&origin->labels, origin->count, sizeof *origin->labels, "images") ||
+        memory_room(&listing->given, origin->count, sizeof *listing->given, "images"))
+        return -ENOMEM;
     int class = class_of(origin, name);
     if (class == INT32_MIN)
         return -ENOMEM;

@@ -54,7 +54,7 @@ struct found {
 
 struct piece {
     struct found *found;
-    uint32_t count, capacity;
+    uint32_t count;
     bool done;
 };
 
@@ -133,14 +133,8 @@ static int add_found(const struct verify *verify, struct piece *piece, uint64_t 
     const char *what = fail_reason();
     char place[FAIL_REASON_BYTES];
 
-    if (piece->count == piece->capacity) {
-        uint32_t larger = piece->capacity ? piece->capacity * 2 : 16;
-        void *moved = reallocarray(piece->found, larger, sizeof *piece->found);
-        if (!moved)
-            return fail(ENOMEM, "out of memory for the faults");
-        piece->found = moved;
-        piece->capacity = larger;
-    }
+    if (memory_room(&piece->found, piece->count, sizeof *piece->found, "faults"))
+        return -ENOMEM;
     int length = snprintf(place, sizeof place,
                           "%s: offset %llu: ", verify->catalog->shards[extent->shard].path,
                           (unsigned long long)extent->offset);

@@ -41,19 +41,11 @@ void probe_sample(struct probe *probe, uint64_t *values)
     probe->ops->sample(probe->state, values);
 }
 
-/* The array is as large as the next power of two. */
 struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,
                           enum metric_kind kind, uint32_t scale)
 {
-    if ((list->count & (list->count - 1)) == 0) {
-        struct metric *larger =
-            reallocarray(list->metrics, list->count ? 2 * list->count : 1, sizeof *list->metrics);
-        if (!larger) {
-            fail(ENOMEM, "out of memory for metrics");
-            return NULL;
-        }
-        list->metrics = larger;
-    }
+    if (memory_room(&list->metrics, list->count, sizeof *list->metrics, "metrics"))
+        return NULL;
     struct metric *metric = &list->metrics[list->count++];
     *metric =
         (struct metric){.probe = list->probe, .kind = kind, .bits = 64, .scale = scale ? scale : 1};

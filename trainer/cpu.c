@@ -100,27 +100,17 @@ static int open_model(struct cpu_state *cpu)
         model->momenta = parameter_block(graph, &cpu->blocks[2]);
     }
     model->statistics = memory_array(graph->statistic_floats + LINE_FLOATS, sizeof(float));
-    model->statistic_offsets = memory_array(graph->node_count, sizeof(uint64_t));
     model->canonical = memory_array(graph->parameter_count, sizeof *model->canonical);
     model->home = memory_array(graph->parameter_count, sizeof *model->home);
     if (!model->parameters || (cpu->site.training && (!model->gradients || !model->momenta)) ||
-        !model->statistics || !model->statistic_offsets || !model->canonical || !model->home)
+        !model->statistics || !model->canonical || !model->home)
         return -ENOMEM;
     int code = cpu_dnnl_open(&model->dnnl);
     if (code)
         return code;
     for (uint32_t i = 0; i < graph->parameter_count; i++)
         model->home[i] = model->canonical[i] = canonical_layout(&model->dnnl, graph, i);
-    uint64_t offset = 0;
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint32_t channels = graph->nodes[i].shape.channels;
-        if (graph->nodes[i].kind != GRAPH_BATCH_NORM)
-            continue;
-        model->statistic_offsets[i] = offset;
-        for (uint32_t j = 0; j < channels; j++)
-            model->statistics[offset + channels + j] = 1;
-        offset += 2 * (uint64_t)channels;
-    }
+    graph_initialise_statistics(graph, model->statistics);
     return 0;
 }
 
@@ -191,7 +181,6 @@ static void cpu_close(void *state)
     cpu_dnnl_close(&model->dnnl);
     free(model->home);
     free(model->canonical);
-    free(model->statistic_offsets);
     free(model->statistics);
     for (int i = 0; i < 3; i++)
         free(cpu->blocks[i]);

@@ -31,8 +31,7 @@ struct cpu_model {
     float *parameters, *gradients, *momenta, *statistics; /* gradients, momenta: NULL to infer */
     const struct cpu_layout **canonical, **home;          /* of each parameter */
     bool homes_known;
-    uint64_t *statistic_offsets; /* of each BN node's running mean; its variance follows */
-    uint64_t parameter_version;  /* rises whenever parameters change */
+    uint64_t parameter_version; /* rises whenever parameters change */
     uint64_t seed;
 };
 
@@ -106,11 +105,11 @@ struct cpu_plan {
     bool training;
     int code; /* first error while building; its reason is the thread's */
     struct cpu_step *steps;
-    uint32_t step_count, step_capacity;
+    uint32_t step_count;
     struct cpu_buffer *buffers;
-    uint32_t buffer_count, buffer_capacity;
+    uint32_t buffer_count;
     struct cpu_memory *memories;
-    uint32_t memory_count, memory_capacity;
+    uint32_t memory_count;
     struct cpu_node *nodes;           /* only while building */
     dnnl_primitive_attr_t attributes; /* only while building: scratch memory is ours */
     uint32_t scratch;                 /* one buffer for what primitives scribble in */

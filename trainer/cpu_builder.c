@@ -10,22 +10,11 @@
 #include <string.h>
 
 /* Room for one more. Keeps the error in the plan. */
-static bool grow(struct cpu_plan *plan, void **rows, uint32_t count, uint32_t *capacity,
-                 size_t bytes)
+static bool grow(struct cpu_plan *plan, void *rows, uint32_t count, size_t bytes)
 {
-    if (plan->code)
-        return false;
-    if (count < *capacity)
-        return true;
-    uint32_t larger = *capacity ? 2 * *capacity : 256;
-    void *grown = reallocarray(*rows, larger, bytes);
-    if (!grown) {
-        plan->code = fail(ENOMEM, "out of memory for a plan of %u steps", plan->step_count);
-        return false;
-    }
-    *rows = grown;
-    *capacity = larger;
-    return true;
+    if (plan->code == 0)
+        plan->code = memory_room(rows, count, bytes, "parts of a plan");
+    return plan->code == 0;
 }
 
 void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node)
@@ -39,8 +28,7 @@ void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node)
 
 uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address)
 {
-    if (!grow(plan, (void **)&plan->buffers, plan->buffer_count, &plan->buffer_capacity,
-              sizeof *plan->buffers))
+    if (!grow(plan, &plan->buffers, plan->buffer_count, sizeof *plan->buffers))
         return 0;
     plan->buffers[plan->buffer_count] = (struct cpu_buffer){
         .place = place, .life = {.first = UINT32_MAX, .bytes = bytes}, .address = address};
@@ -79,8 +67,7 @@ struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, ui
 
     touch(plan, source);
     touch(plan, target);
-    if (!grow(plan, (void **)&plan->steps, plan->step_count, &plan->step_capacity,
-              sizeof *plan->steps))
+    if (!grow(plan, &plan->steps, plan->step_count, sizeof *plan->steps))
         return &nowhere;
     struct cpu_step *step = &plan->steps[plan->step_count++];
     *step = (struct cpu_step){.kind = kind, .node = node, .source = source, .target = target};
@@ -104,8 +91,7 @@ static dnnl_memory_t add_memory(struct cpu_plan *plan, const struct cpu_tensor *
 {
     dnnl_memory_t memory = NULL;
 
-    if (!grow(plan, (void **)&plan->memories, plan->memory_count, &plan->memory_capacity,
-              sizeof *plan->memories))
+    if (!grow(plan, &plan->memories, plan->memory_count, sizeof *plan->memories))
         return NULL;
     cpu_keep(plan,
              dnnl_memory_create(&memory, tensor->layout->raw, plan->model->dnnl.engine,

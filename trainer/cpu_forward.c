@@ -206,7 +206,7 @@ static void build_norm(struct cpu_plan *plan, uint32_t number)
     const struct graph_node *node = &model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
     const struct cpu_layout *vector = vector_of(plan, node);
-    float *running = model->statistics + model->statistic_offsets[number];
+    float *running = model->statistics + node->statistics;
 
     own->source = *input_of(plan, number);
     const struct cpu_operation operation = {.kind = CPU_NORM,

@@ -310,7 +310,7 @@ static void sum_through_relu(const struct cpu_plan *plan, const struct cpu_step 
 static void keep_statistics(const struct cpu_plan *plan, const struct cpu_step *step)
 {
     const struct graph_node *node = &plan->model->graph->nodes[step->node];
-    float *running = plan->model->statistics + plan->model->statistic_offsets[step->node];
+    float *running = plan->model->statistics + node->statistics;
     size_t count = (size_t)plan->count * node->shape.height * node->shape.width;
 
     kernel_batch_norm_statistics(
@@ -326,7 +326,7 @@ static void fold(const struct cpu_plan *plan, const struct cpu_step *step)
     const struct graph_node *node = &graph->nodes[step->node];
     const struct graph_node *norm = &graph->nodes[step->norm];
     const uint32_t channels = node->shape.channels;
-    const float *mean = model->statistics + model->statistic_offsets[step->norm];
+    const float *mean = model->statistics + norm->statistics;
     const float *gamma = model->parameters + graph->parameters[norm->gamma].offset;
     const float *beta = model->parameters + graph->parameters[norm->beta].offset;
     const float *bias =

@@ -21,11 +21,7 @@ struct graph *graph_create(struct graph_shape input, uint32_t classes)
     if (!graph)
         return NULL;
     graph->classes = classes;
-    graph->node_capacity = 512;
-    graph->parameter_capacity = 1024;
-    graph->nodes = memory_array(graph->node_capacity, sizeof *graph->nodes);
-    graph->parameters = memory_array(graph->parameter_capacity, sizeof *graph->parameters);
-    if (!graph->nodes || !graph->parameters) {
+    if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes")) {
         graph_destroy(graph);
         return NULL;
     }
@@ -69,15 +65,9 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct graph *graph, in
 static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *name,
                          const uint32_t *inputs, uint32_t input_count, struct graph_shape shape)
 {
-    if (graph->node_count == graph->node_capacity) {
-        struct graph_node *larger =
-            reallocarray(graph->nodes, graph->node_capacity * 2, sizeof *larger);
-        if (!larger) {
-            refuse(graph, ENOMEM, "out of memory for %u nodes", graph->node_count);
-            return 0;
-        }
-        graph->nodes = larger;
-        graph->node_capacity *= 2;
+    if (memory_room(&graph->nodes, graph->node_count, sizeof *graph->nodes, "nodes")) {
+        refuse(graph, ENOMEM, "%s", fail_reason());
+        return 0;
     }
     uint32_t number = graph->node_count++;
     struct graph_node *node = &graph->nodes[number];
@@ -112,15 +102,10 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
                                         [GRAPH_GAMMA] = "gamma",
                                         [GRAPH_BETA] = "beta"};
 
-    if (graph->parameter_count == graph->parameter_capacity) {
-        struct graph_parameter *larger =
-            reallocarray(graph->parameters, graph->parameter_capacity * 2, sizeof *larger);
-        if (!larger) {
-            refuse(graph, ENOMEM, "out of memory for %u parameters", graph->parameter_count);
-            return 0;
-        }
-        graph->parameters = larger;
-        graph->parameter_capacity *= 2;
+    if (memory_room(&graph->parameters, graph->parameter_count, sizeof *graph->parameters,
+                    "parameters")) {
+        refuse(graph, ENOMEM, "%s", fail_reason());
+        return 0;
     }
     uint32_t number = graph->parameter_count++;
     struct graph_parameter *parameter = &graph->parameters[number];
@@ -190,6 +175,7 @@ uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input,
     graph->nodes[number].gamma = add_parameter(graph, number, GRAPH_GAMMA, channels);
     graph->parameters[graph->nodes[number].gamma].start = gamma_start;
     graph->nodes[number].beta = add_parameter(graph, number, GRAPH_BETA, channels);
+    graph->nodes[number].statistics = graph->statistic_floats;
     graph->statistic_floats += 2 * (uint64_t)channels;
     return number;
 }
@@ -340,5 +326,18 @@ void graph_initialise(const struct graph *graph, uint64_t seed, float *parameter
             values[j] = parameter->deviation > 0
                             ? (float)(parameter->deviation * random_normal(&random))
                             : (float)parameter->start;
+    }
+}
+
+void graph_initialise_statistics(const struct graph *graph, float *statistics)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        if (node->kind != GRAPH_BATCH_NORM)
+            continue;
+        for (uint32_t j = 0; j < node->shape.channels; j++) {
+            statistics[node->statistics + j] = 0;
+            statistics[node->statistics + node->shape.channels + j] = 1;
+        }
     }
 }

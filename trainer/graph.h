@@ -82,7 +82,8 @@ struct graph_node {
     struct graph_shape shape; /* of the output */
     struct graph_window window;
     uint32_t groups;
-    double epsilon, momentum;          /* BN; running = (1 - momentum) * running + momentum * new */
+    double epsilon, momentum; /* BN; running = (1 - momentum) * running + momentum * new */
+    uint64_t statistics;      /* BN: where its running means lie; its variances follow them */
     double lrn_alpha, lrn_beta, lrn_k; /* window.height is the size */
     double dropout_rate;
     /* Numbers in graph.parameters; UINT32_MAX when there is none. */
@@ -91,9 +92,9 @@ struct graph_node {
 
 struct graph {
     struct graph_node *nodes;
-    uint32_t node_count, node_capacity;
+    uint32_t node_count;
     struct graph_parameter *parameters;
-    uint32_t parameter_count, parameter_capacity;
+    uint32_t parameter_count;
     uint64_t parameter_floats; /* of the arena */
     uint64_t statistic_floats; /* BN running mean and variance, two a channel, in node order */
     uint32_t classes;
@@ -135,6 +136,8 @@ struct graph_cost graph_cost(const struct graph *graph);
 /* He-normal fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. The same seed gives the same
  * bits on every backend. parameters: parameter_floats, canonical layout (as enum says). */
 void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters);
+/* Running means 0, variances 1. statistics: statistic_floats. */
+void graph_initialise_statistics(const struct graph *graph, float *statistics);
 
 /* ---- networks ---- */
 

@@ -96,23 +96,6 @@ static int plan_tensors(struct reference *reference)
     return code;
 }
 
-/* Running means 0, variances 1; offsets in node order. */
-static void start_statistics(struct reference *reference)
-{
-    const struct graph *graph = reference->graph;
-    uint64_t offset = 0;
-
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint32_t channels = graph->nodes[i].shape.channels;
-        if (graph->nodes[i].kind != GRAPH_BATCH_NORM)
-            continue;
-        reference->statistic_offset[i] = offset;
-        for (uint32_t c = 0; c < channels; c++)
-            reference->statistics[offset + channels + c] = 1;
-        offset += 2 * (uint64_t)channels;
-    }
-}
-
 static int reference_open(void *state, const void *settings, const struct backend_site *site)
 {
     struct reference *reference = state;
@@ -130,15 +113,13 @@ static int reference_open(void *state, const void *settings, const struct backen
     reference->values = memory_array(graph->node_count, sizeof(float *));
     reference->d_values = memory_array(graph->node_count, sizeof(float *));
     reference->last_consumer = memory_array(graph->node_count, sizeof(uint32_t));
-    reference->statistic_offset = memory_array(graph->node_count, sizeof(uint64_t));
     reference->workspace_bytes = workspace_floats(reference) * sizeof(float);
     reference->workspace = memory_array(reference->workspace_bytes, 1);
     if (!reference->parameters || !reference->gradients || !reference->momenta ||
         !reference->statistics || !reference->batch_statistics || !reference->values ||
-        !reference->d_values || !reference->last_consumer || !reference->statistic_offset ||
-        !reference->workspace)
+        !reference->d_values || !reference->last_consumer || !reference->workspace)
         return -ENOMEM;
-    start_statistics(reference);
+    graph_initialise_statistics(graph, reference->statistics);
     return plan_tensors(reference);
 }
 
@@ -155,7 +136,6 @@ static void reference_close(void *state)
     free(reference->values);
     free(reference->d_values);
     free(reference->last_consumer);
-    free(reference->statistic_offset);
     free(reference->workspace);
 }
 

@@ -17,12 +17,11 @@ struct reference {
     const struct graph *graph;
     struct backend_site site;
     float *parameters, *gradients, *momenta, *statistics;
-    float *batch_statistics;    /* laid out as statistics */
-    uint64_t *statistic_offset; /* of each BN node */
-    float *arena;               /* values and d_values lie in it */
-    float **values;             /* output of each node */
-    float **d_values;           /* its gradient; NULL for an input that only weights look at */
-    uint32_t *last_consumer;    /* the last node that takes the output; itself for the logits */
+    float *batch_statistics; /* laid out as statistics */
+    float *arena;            /* values and d_values lie in it */
+    float **values;          /* output of each node */
+    float **d_values;        /* its gradient; NULL for an input that only weights look at */
+    uint32_t *last_consumer; /* the last node that takes the output; itself for the logits */
     float *workspace;
     uint64_t arena_bytes, workspace_bytes;
 };

@@ -88,8 +88,8 @@ static void batch_norm_forward(const struct pass *pass, uint32_t number)
     const float *gamma = part(reference, reference->parameters, node->gamma);
     const float *beta = part(reference, reference->parameters, node->beta);
     float *output = reference->values[number];
-    float *running = reference->statistics + reference->statistic_offset[number];
-    float *batch = reference->batch_statistics + reference->statistic_offset[number];
+    float *running = reference->statistics + node->statistics;
+    float *batch = reference->batch_statistics + node->statistics;
 
     if (!pass->training) {
         kernel_batch_norm_infer(pass->images, channels, plane, node->epsilon, input, gamma, beta,
@@ -227,7 +227,7 @@ static void batch_norm_backward(const struct pass *pass, uint32_t number)
 {
     struct reference *reference = pass->reference;
     const struct graph_node *node = &reference->graph->nodes[number];
-    const float *batch = reference->batch_statistics + reference->statistic_offset[number];
+    const float *batch = reference->batch_statistics + node->statistics;
 
     kernel_batch_norm_backward(
         pass->images, node->shape.channels, reference_plane(node), node->epsilon,

@@ -43,14 +43,12 @@ static void model_make(struct cuda_model *model, struct dnn *dnn, const struct g
                                  .parameters = somewhere,
                                  .gradients = somewhere,
                                  .header = somewhere};
-    model->statistic_offsets = calloc(graph->node_count, sizeof(uint64_t));
     model->compute = calloc(graph->parameter_count, sizeof(void *));
-    assert_true(model->statistic_offsets && model->compute);
+    assert_true(model->compute);
 }
 
 static void model_unmake(struct cuda_model *model)
 {
-    free(model->statistic_offsets);
     free(model->compute);
 }
 

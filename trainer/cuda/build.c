@@ -2,6 +2,7 @@
 #include "trainer/cuda/cuda.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,28 +14,16 @@ void cuda_keep_code(struct cuda_plan *plan, int code)
 }
 
 /* Room for one more. Keeps the error in the plan. */
-static bool grow(struct cuda_plan *plan, void **rows, uint32_t count, uint32_t *capacity,
-                 size_t bytes)
+static bool grow(struct cuda_plan *plan, void *rows, uint32_t count, size_t bytes)
 {
-    if (plan->code)
-        return false;
-    if (count < *capacity)
-        return true;
-    uint32_t larger = *capacity ? 2 * *capacity : 256;
-    void *grown = reallocarray(*rows, larger, bytes);
-    if (!grown) {
-        plan->code = fail(ENOMEM, "out of memory for a plan of %u steps", plan->step_count);
-        return false;
-    }
-    *rows = grown;
-    *capacity = larger;
-    return true;
+    if (plan->code == 0)
+        plan->code = memory_room(rows, count, bytes, "parts of a plan");
+    return plan->code == 0;
 }
 
 static uint32_t add_row(struct cuda_plan *plan, const struct cuda_buffer *buffer)
 {
-    if (!grow(plan, (void **)&plan->buffers, plan->buffer_count, &plan->buffer_capacity,
-              sizeof *plan->buffers))
+    if (!grow(plan, &plan->buffers, plan->buffer_count, sizeof *plan->buffers))
         return CUDA_NONE;
     plan->buffers[plan->buffer_count] = *buffer;
     return plan->buffer_count++;
@@ -74,8 +63,7 @@ void cuda_add_step(struct cuda_plan *plan, const struct cuda_step *step)
     touch(plan, step->mask);
     touch(plan, step->out);
     touch(plan, step->extra);
-    if (grow(plan, (void **)&plan->steps, plan->step_count, &plan->step_capacity,
-             sizeof *plan->steps))
+    if (grow(plan, &plan->steps, plan->step_count, sizeof *plan->steps))
         plan->steps[plan->step_count++] = *step;
 }
 
@@ -191,14 +179,14 @@ struct kernel_lrn cuda_lrn(const struct cuda_plan *plan, uint32_t number)
 
 float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row)
 {
-    return model->norms + model->statistic_offsets[node] / 2 * CUDA_NORM_ROWS +
+    return model->norms + model->graph->nodes[node].statistics / 2 * CUDA_NORM_ROWS +
            (uint64_t)row * model->graph->nodes[node].shape.channels;
 }
 
 struct device_norm cuda_norm(const struct cuda_model *model, uint32_t number)
 {
     const struct graph_node *node = &model->graph->nodes[number];
-    float *running = model->statistics + model->statistic_offsets[number];
+    float *running = model->statistics + node->statistics;
 
     return (struct device_norm){
         .epsilon = node->epsilon,

@@ -127,19 +127,10 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
         code = cuda_model_open(&cuda->model, settings, site);
     if (code)
         return code;
-    /* Running variances start at 1. */
     float *statistics = memory_array(site->graph->statistic_floats + 1, sizeof *statistics);
     if (!statistics)
         return -ENOMEM;
-    uint64_t offset = 0;
-    for (uint32_t i = 0; i < site->graph->node_count; i++) {
-        const uint32_t channels = site->graph->nodes[i].shape.channels;
-        if (site->graph->nodes[i].kind != GRAPH_BATCH_NORM)
-            continue;
-        for (uint32_t j = 0; j < channels; j++)
-            statistics[offset + channels + j] = 1;
-        offset += 2 * (uint64_t)channels;
-    }
+    graph_initialise_statistics(site->graph, statistics);
     code = cuda_model_load(&cuda->model, NULL, NULL, statistics);
     free(statistics);
     struct cuda_plan *plan;

@@ -69,8 +69,7 @@ struct cuda_model {
     void **compute; /* of each parameter: what layers take */
     void *compute_memory;
     struct device_parameters table;
-    uint64_t *statistic_offsets; /* of each BN node's running mean; its variance follows */
-    float *norms;                /* of each BN node: CUDA_NORM_ROWS rows of its channels */
+    float *norms; /* of each BN node: CUDA_NORM_ROWS rows of its channels */
     float *partial;
     uint64_t partial_floats;
     void *workspace;
@@ -146,9 +145,9 @@ struct cuda_plan {
     bool training;
     int code; /* first error while building; its reason is the thread's */
     struct cuda_step *steps;
-    uint32_t step_count, step_capacity;
+    uint32_t step_count;
     struct cuda_buffer *buffers;
-    uint32_t buffer_count, buffer_capacity;
+    uint32_t buffer_count;
     struct cuda_node *nodes; /* only while building */
     uint64_t arena_bytes, workspace_bytes;
     void *bound; /* the arena it is bound to */

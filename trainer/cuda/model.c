@@ -203,15 +203,11 @@ static int make_slots(struct cuda_model *model)
                : -ENOMEM;
 }
 
-/* Of BN nodes: where their statistics lie, and how much room the largest one's sums take. */
-static int look_at_norms(struct cuda_model *model)
+/* How much room the largest sums over pixels take. */
+static void look_at_sums(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
-    uint64_t offset = 0;
 
-    model->statistic_offsets = memory_array(graph->node_count, sizeof(uint64_t));
-    if (!model->statistic_offsets)
-        return -ENOMEM;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_shape *shape = &graph->nodes[i].shape;
         const struct device_pixels pixels = {model->type, shape->channels,
@@ -220,12 +216,7 @@ static int look_at_norms(struct cuda_model *model)
         const uint64_t needed = device_partial_floats(&pixels);
         if (needed > model->partial_floats)
             model->partial_floats = needed;
-        if (graph->nodes[i].kind != GRAPH_BATCH_NORM)
-            continue;
-        model->statistic_offsets[i] = offset;
-        offset += 2 * (uint64_t)shape->channels;
     }
-    return 0;
 }
 
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
@@ -242,7 +233,8 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     model->site = *site;
     model->type = types[settings->precision];
     model->image_channels = model->type == DEVICE_FP32 ? 4 : 8;
-    int code = look_at_norms(model);
+    look_at_sums(model);
+    int code = 0;
     model->parameters = floats(model, graph->parameter_floats, &code);
     if (site->training) {
         model->gradients = floats(model, graph->parameter_floats, &code);
@@ -292,7 +284,6 @@ void cuda_model_close(struct cuda_model *model)
     runtime_unpin(model->result);
     runtime_unpin(model->logits_result);
     free(model->compute);
-    free(model->statistic_offsets);
 }
 
 /* ---- the canonical layout ---- */
