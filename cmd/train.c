@@ -64,7 +64,7 @@ static const struct option_spec train_options[] = {
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "the gradients are sent in so many parts, each as soon as it is known"},
     {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
-     .summary = "a rank that is waited for longer ends the job"},
+     .summary = "a rank that gives no sign of life for so long while others wait for it ends the job"},
 
     {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "How far", .summary = "epochs between evaluations"},
@@ -262,8 +262,8 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
         .resume = settings->resume,
         .exchange = settings->exchange,
         .buckets = (uint32_t)settings->buckets,
-        .silence_ns = settings->silence_ns,
     };
+    train->job.silence_ns = settings->silence_ns;
     train->job.batch_size = settings->batch_size;
     train->job.sample_interval_ns = settings->sample_interval_ns;
     if (settings->target > 0 && !settings->evaluation_data)

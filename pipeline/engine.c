@@ -132,6 +132,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
         .row_bytes = row_bytes,
         .seed = job->seed,
         .ranks = engine->site.ranks,
+        .silence_ns = job->silence_ns,
     };
     int code = 0;
 
@@ -483,6 +484,8 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
+    if (engine->site.ranks) /* what comes before may take its time */
+        engine->site.ranks->silence_ns = engine->site.job->silence_ns;
     batcher_reset(engine->batcher);
     int code = loader_start(engine->loader);
     if (code)

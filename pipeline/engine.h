@@ -17,7 +17,8 @@ struct engine_site {
     const struct job_plugins *plugins;
     const struct catalog *catalog;
     uint64_t epochs_max;
-    struct ranks *ranks;           /* that share the work; NULL: one alone */
+    struct ranks *ranks;           /* that share the work; NULL: one alone. From a run's start on
+                                      they are impatient (job->silence_ns) */
     const struct trainer *trainer; /* the caller's, and open; NULL: the plug-in that is chosen */
     struct meter *meter;           /* what the stages do is counted there; NULL: nowhere */
     struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */

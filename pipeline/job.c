@@ -69,6 +69,8 @@ const struct option_spec job_options[] = {
     {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
      .choices = plan_remainder_names,
      .summary = "what is done when they cannot be dealt evenly"},
+    {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
+     .summary = "a rank that gives no sign of life for so long while others wait for it ends the job"},
 
     {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
      .section = "What is done with it", .summary = "decoder of the images; none delivers them as they are"},

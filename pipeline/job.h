@@ -39,6 +39,7 @@ struct job {
     int partition; /* enum plan_partition */
     int remainder; /* enum plan_remainder */
     uint64_t ranks, rank;
+    uint64_t silence_ns; /* a rank without a sign of life for longer ends the job; 0: never */
     uint64_t seed;
     char *resume_at; /* "EPOCH:SAMPLE", see job_resume(); NULL: from the start */
     /* what is done with it */

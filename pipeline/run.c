@@ -214,6 +214,7 @@ static int make_cold(struct execution *execution, struct result_run *run)
     int code = 0;
 
     enter(execution, RUN_DROP);
+    execution->ranks->silence_ns = 0; /* dropping takes the time it takes */
     if (place->local_rank == 0)
         code = witness_make_cold(execution->witness, place->rank == 0, tell_drop, execution, &mine);
     code = ranks_meet(execution->ranks, code, NULL);
@@ -411,6 +412,7 @@ static int conclude(struct execution *execution, int code)
     if (code)
         result_invalid(execution->result, "%s", fail_reason());
     execution->result->timeline = recorder_finish(execution->recorder, code);
+    execution->ranks->silence_ns = 0; /* until the next job runs */
     witness_close(execution->witness);
     catalog_destroy(execution->catalog);
     memory_limit_leave(&execution->limit);

@@ -79,22 +79,27 @@ static void tell(const struct course *course, const struct feed *feed,
                                    feed->counted ? feed->loss / (double)feed->counted : 0);
 }
 
+static int go_on_with(const struct course *course, const struct feed *feed,
+                      const struct result_epoch *so_far, uint64_t draws)
+{
+    tell(course, feed, so_far, draws);
+    if (ranks_called_off(course->job->ranks))
+        return fail(ECANCELED, "another rank failed");
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     const struct course *course = context;
 
-    tell(course, &course->learn, so_far, draws);
-    if (ranks_called_off(course->job->ranks))
-        return fail(ECANCELED, "another rank failed");
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    return go_on_with(course, &course->learn, so_far, draws);
 }
 
 static int evaluation_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     const struct course *course = context;
 
-    tell(course, &course->evaluate, so_far, draws);
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    return go_on_with(course, &course->evaluate, so_far, draws);
 }
 
 static int before_epoch(void *context, struct result_epoch *epoch, int code)
@@ -265,7 +270,7 @@ static int open_training(struct course *course)
                                        .ranks = job->ranks,
                                        .exchange = job->exchange,
                                        .buckets = job->buckets,
-                                       .silence_ns = job->silence_ns,
+                                       .silence_ns = job->job.silence_ns,
                                        .seed = job->job.seed,
                                        .threads = job->threads,
                                        .learns = true,
@@ -364,15 +369,14 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         code = ranks_meet(job->ranks, go_on(&course), NULL);
     if (code == 0)
         code = ranks_meet(job->ranks, open_feeds(&course), NULL);
-    if (code == 0) {
-        job->ranks->silence_ns = job->silence_ns; /* what comes before may take its time */
+    if (code == 0)
         code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
                           &course.learn.run, &result->result);
-    }
     code = ranks_meet(job->ranks, code, NULL);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
     result->result.timeline = recorder_finish(course.recorder, code);
+    job->ranks->silence_ns = 0; /* what comes after may take its time, too */
     feed_close(&course.evaluate);
     feed_close(&course.learn);
     course.training.failed = code != 0;

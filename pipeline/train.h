@@ -26,7 +26,6 @@ struct train_job {
     const char *checkpoint; /* folder; NULL: none */
     bool resume;            /* from the checkpoint that lies there */
     uint32_t buckets;       /* of the gradients */
-    uint64_t silence_ns;    /* a rank that is silent for longer ends the job; 0: never */
     const char *exchange;   /* how ranks add them up */
     struct ranks *ranks;    /* joined */
 };

@@ -23,6 +23,7 @@ static const uint64_t tell_ns = UINT64_C(5000000000);
 /* For one that is stuck; whoever knows why speaks first. */
 static const uint64_t patience_culprit_ns = UINT64_C(5000000000);
 static const uint64_t patience_ns = UINT64_C(8000000000);
+static const uint64_t sign_every_ns = UINT64_C(500000000);
 
 struct ranks ranks_alone(void)
 {
@@ -131,11 +132,13 @@ bool ranks_speaks(void)
 
 /* ---- waiting ---- */
 
-/* An even word: the sender calls off what comes before the meeting of half that number. An odd one:
- * it has come to a gathering. */
-static uint64_t word_of(uint64_t number, bool arrives)
+/* What a word says of a number: the sender calls off what comes before the meeting of that number;
+ * it has come to the gathering of it; it lives. */
+enum word_kind { WORD_CALL_OFF, WORD_ARRIVES, WORD_LIVES, WORD_KINDS };
+
+static uint64_t word_of(uint64_t number, enum word_kind kind)
 {
-    return number * 2 + arrives;
+    return number * WORD_KINDS + kind;
 }
 
 static void listen(struct ranks *ranks)
@@ -144,11 +147,42 @@ static void listen(struct ranks *ranks)
     uint64_t word;
     bool heard = true;
 
-    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard)
-        if (word & 1)
-            ranks->peers[from].gathers = word / 2 + 1;
-        else if (word / 2 == ranks->meetings && ranks->call_off_ns == 0) /* older ones are over */
+    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard) {
+        const uint64_t number = word / WORD_KINDS, kind = word % WORD_KINDS;
+        ranks->peers[from].heard_ns = clock_now_ns();
+        if (kind == WORD_ARRIVES)
+            ranks->peers[from].gathers = number + 1;
+        else if (kind == WORD_CALL_OFF && number == ranks->meetings &&
+                 ranks->call_off_ns == 0) /* older ones are over */
             ranks->call_off_ns = clock_now_ns();
+    }
+}
+
+/* Who works for long is slow, not silent: rank 0 hears from everybody, everybody from rank 0. */
+static void give_sign(struct ranks *ranks)
+{
+    const uint64_t now_ns = clock_now_ns();
+    const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
+
+    if (ranks->silence_ns == 0 || now_ns < ranks->sign_ns + sign_every_ns)
+        return;
+    ranks->sign_ns = now_ns;
+    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
+        ranks->ops->call(ranks->state, i, word_of(0, WORD_LIVES));
+}
+
+/* Since when there is no sign of one that is waited for, at the earliest since the wait began. */
+static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
+{
+    uint64_t since_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < ranks->place.ranks; i++) {
+        const struct ranks_peer *peer = &ranks->peers[i];
+        const bool is_awaited = ranks->place.rank == 0 ? i && peer->gathers <= ranks->gathers : !i;
+        if (is_awaited && peer->heard_ns < since_ns)
+            since_ns = peer->heard_ns;
+    }
+    return since_ns < start_ns ? start_ns : since_ns;
 }
 
 /* "rank 3 on c7, rank 5 on c9"; "" where nobody, or who is not known here. */
@@ -188,7 +222,7 @@ static int give_up(struct ranks *ranks, const char *what)
 }
 
 /* 0: there is reason to go on. */
-static int lose_patience(struct ranks *ranks, uint64_t now_ns, uint64_t waited_ns)
+static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
     const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
     char text[80];
@@ -196,10 +230,11 @@ static int lose_patience(struct ranks *ranks, uint64_t now_ns, uint64_t waited_n
     if (ranks_called_off(ranks) && now_ns > ranks->call_off_ns + patient_ns)
         return give_up(ranks,
                        "was told that a rank failed, but another one did not come to hear why");
-    if (ranks->silence_ns == 0 || waited_ns < ranks->silence_ns)
+    const uint64_t since_ns = ranks->silence_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
+    if (since_ns > now_ns || now_ns - since_ns < ranks->silence_ns)
         return 0;
     snprintf(text, sizeof text, "waited %llu s: another rank is silent",
-             (unsigned long long)(waited_ns / 1000000000));
+             (unsigned long long)((now_ns - since_ns) / 1000000000));
     return give_up(ranks, text);
 }
 
@@ -214,7 +249,7 @@ static int wait_done(struct ranks *ranks)
         if (code || done)
             return code;
         const uint64_t now_ns = clock_now_ns(), waited_ns = now_ns - start_ns;
-        code = lose_patience(ranks, now_ns, waited_ns);
+        code = lose_patience(ranks, start_ns, now_ns);
         if (code)
             return code;
         if (waited_ns >= next_tell_ns) {
@@ -233,7 +268,7 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
     int code = ranks->is_unheard ? -ETIMEDOUT : 0;
 
     if (code == 0 && ranks->place.rank != 0)
-        code = ranks->ops->call(ranks->state, 0, word_of(ranks->gathers, true));
+        code = ranks->ops->call(ranks->state, 0, word_of(ranks->gathers, WORD_ARRIVES));
     if (code == 0)
         code = ranks->ops->gather(ranks->state, mine, bytes, all);
     if (code == 0)
@@ -382,12 +417,13 @@ void ranks_call_off(struct ranks *ranks)
     ranks->call_off_ns = clock_now_ns();
     for (uint32_t i = 0; i < ranks->place.ranks; i++)
         if (i != ranks->place.rank)
-            ranks->ops->call(ranks->state, i, word_of(ranks->meetings, false));
+            ranks->ops->call(ranks->state, i, word_of(ranks->meetings, WORD_CALL_OFF));
 }
 
 bool ranks_called_off(struct ranks *ranks)
 {
     listen(ranks);
+    give_sign(ranks);
     return ranks->call_off_ns != 0;
 }
 

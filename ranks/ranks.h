@@ -52,8 +52,9 @@ extern const struct plugin *const ranks_registry[];
 struct ranks_peer {
     char host[RANKS_HOST_BYTES];
     uint32_t node;
-    bool leads;       /* the lowest rank of its node */
-    uint64_t gathers; /* it came to so many; rank 0 alone knows */
+    bool leads;        /* the lowest rank of its node */
+    uint64_t gathers;  /* it came to so many; rank 0 alone knows */
+    uint64_t heard_ns; /* when it last said a word */
 };
 
 struct ranks {
@@ -64,7 +65,9 @@ struct ranks {
     /* Told now and then which ranks are waited for, on rank 0 alone; NULL: nobody. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t silence_ns; /* who waits for longer gives up; 0: never. May change between calls */
+    uint64_t silence_ns; /* who waits for one that gives no sign of life for longer gives up; 0:
+                            never. May change between calls */
+    uint64_t sign_ns;    /* when this one last gave one */
     uint64_t meetings, gathers; /* that are over */
     uint64_t call_off_ns;       /* when it was known that a rank had failed; 0: none has */
     bool is_culprit;            /* this one */
@@ -91,7 +94,8 @@ bool ranks_speaks(void);
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
 /* This rank fails and will say so at the next meeting: the others need not go on until then. */
 void ranks_call_off(struct ranks *ranks);
-/* Did a rank call off what is going on? To be asked in loops; costs a microsecond. */
+/* Did a rank call off what is going on? To be asked in loops, by which the others know that this one
+ * lives; costs a microsecond. */
 bool ranks_called_off(struct ranks *ranks);
 
 /* `bytes` of each rank into `all` (ranks x bytes) of everybody. */

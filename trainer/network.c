@@ -12,9 +12,6 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* A rank that is waited for longer has failed. */
-static const uint64_t silence_ns = UINT64_C(60000000000);
-
 struct network_settings {
     char *name, *backend;
     uint64_t classes, threads;
@@ -59,7 +56,7 @@ static int network_open(void *state, const void *settings_given, const struct tr
                                      : 0,
         .learns = true,
         .ranks = site->ranks,
-        .silence_ns = silence_ns,
+        .silence_ns = site->silence_ns,
         .recipe = {.decay_shape = RECIPE_CONSTANT,
                    .rate = settings->rate,
                    .momentum = 0.9,

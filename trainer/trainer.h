@@ -19,6 +19,7 @@ struct trainer_site {
     size_t row_bytes; /* of one decoded image; 0 when decoding is off */
     uint64_t seed;
     struct ranks *ranks; /* that share the work; NULL: one alone */
+    uint64_t silence_ns; /* a rank that is waited for longer has failed; 0: never */
 };
 
 struct trainer_batch {

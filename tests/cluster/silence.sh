@@ -1,11 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A rank that lives but is silent (stopped) ends the job after --silence, and the rank that waited
-# says why; wherever the others wait for it.
+# says why; wherever the others wait for it. One that is slow is waited for by name.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
+
+# The last of the processes below mpirun, which a shell called as $job: rank 1.
+rank_1() {
+    launcher=$(ps -eo pid=,ppid=,comm= | awk -v job=$job '$2 == job && $3 == "mpirun" { print $1 }')
+    ps -eo pid=,ppid=,comm= | awk -v launcher="${launcher:-$job}" \
+        '$2 == launcher && $3 == "iobench" { pid = $1 } END { print pid }'
+}
+
+stop_rank_1() { # SECONDS: of --silence
+    victim=$(rank_1)
+    [ -n "$victim" ] || die "no rank was found below mpirun: $(cat log)"
+    start=$(date +%s)
+    kill -STOP "$victim"
+    wait $job && die "a job with a silent rank succeeded"
+    took=$(($(date +%s) - start))
+    [ $took -le $(($1 + 20)) ] || die "the job took $took s to end"
+    grep -q "waited $1 s.*: another rank is silent.*rank 1 on $(uname -n)" log ||
+        die "nobody says that rank 1 is silent: $(cat log)"
+}
 
 # Two epochs of which one lasts: the stop comes in the middle of steps (the whole set in batches of
 # 1) or near the end of an epoch (two steps each).
@@ -16,16 +35,18 @@ for batch in 1 16; do
         --checkpoint kept --silence 2s >log 2>&1 &
     job=$!
     while [ ! -e kept/last.checkpoint ] && kill -0 $job 2>/dev/null; do sleep 0.05; done
-    launcher=$(ps -eo pid=,ppid=,comm= | awk -v job=$job '$2 == job && $3 == "mpirun" { print $1 }')
-    victim=$(ps -eo pid=,ppid=,comm= | awk -v launcher="${launcher:-$job}" \
-        '$2 == launcher && $3 == "iobench" { pid = $1 } END { print pid }')
-    [ -n "$victim" ] || die "no rank was found below mpirun: $(cat log)"
-    start=$(date +%s)
-    kill -STOP "$victim"
-    wait $job && die "a job with a silent rank succeeded"
-    took=$(($(date +%s) - start))
-    [ $took -le 20 ] || die "the job took $took s to end"
-    grep -q "waited 2 s.*: another rank is silent.*rank 1 on $(uname -n)" log ||
-        die "nobody says that rank 1 is silent: $(cat log)"
+    stop_rank_1 2
 done
-echo "a silent rank ended its job"
+
+# A rank that reads for hours while the other is done: waited for beyond --silence, until it is silent.
+# shellcheck disable=SC2016 # the shell of each rank expands it
+slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10; exec "$@"'
+mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \
+    --decode checksum --batch-size 1 --runs 1 --silence 4s >log 2>&1 &
+job=$!
+while ! grep -q "iobench: waiting for rank 1 on $(uname -n), 5 s so far" log && kill -0 $job 2>/dev/null; do
+    sleep 0.05
+done
+stop_rank_1 4
+grep -q "iobench: waiting for rank 1 on $(uname -n), 5 s so far" log || die "nobody was waited for: $(cat log)"
+echo "a silent rank ended its job, a slow one did not"
