@@ -64,7 +64,8 @@ static const struct option_spec train_options[] = {
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "the gradients are sent in so many parts, each as soon as it is known"},
     {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
-     .summary = "a rank that gives no sign of life for so long while others wait for it ends the job"},
+     .summary =
+         "a rank that gives no sign of life for so long while others wait for it ends the job"},
 
     {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "How far", .summary = "epochs between evaluations"},

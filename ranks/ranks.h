@@ -94,8 +94,8 @@ bool ranks_speaks(void);
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
 /* This rank fails and will say so at the next meeting: the others need not go on until then. */
 void ranks_call_off(struct ranks *ranks);
-/* Did a rank call off what is going on? To be asked in loops, by which the others know that this one
- * lives; costs a microsecond. */
+/* Did a rank call off what is going on? To be asked in loops, by which the others know that this
+ * one lives; costs a microsecond. */
 bool ranks_called_off(struct ranks *ranks);
 
 /* `bytes` of each rank into `all` (ranks x bytes) of everybody. */

@@ -9,7 +9,6 @@ OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 . "$(dirname "$0")/bed/uml.sh"
 # shellcheck source=tests/cluster/bed/sets.sh
 . "$BED/sets.sh"
-command -v mpirun >/dev/null || skip "mpirun is not installed"
 
 make_sets 1600 recordio:1 # 100 KB each
 boot_server
@@ -23,11 +22,8 @@ done
 forget server node1 node2
 
 # Each rank is watched by a monitor that knows nothing of it, but for rank 0's own marks of epochs.
-must node1 "mpirun --allow-run-as-root -n 2 --host $(address_of node1),$(address_of node2) \
-    --bind-to none --mca mpi_yield_when_idle 1 --mca plm_rsh_agent $AGENT \
-    --mca oob_tcp_if_include $BED_NET.0/24 \
-    --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include $BED_NET.0/24 \
-    $IOBENCH monitor --probes=nfs,net --interval=200ms --sample=100ms --json=/run/lines /mnt/nfs -- \
+mpirun_in "node1 node2" 1 "$IOBENCH monitor --probes=nfs,net --interval=200ms --sample=100ms \
+    --json=/run/lines /mnt/nfs -- \
     $IOBENCH train --network lenet --size 28 --classes 10 --data /mnt/nfs/recordio --batch-size 25 \
     --epochs 6 --lr 0.0001 --threads 1 --compute-threads 1 --memory 20m --json /run/run.json"
 cat "$T/must"

@@ -27,7 +27,6 @@ served() { on server "awk '\$1 == \"io\" { print \$2 }' /proc/net/rpc/nfsd"; } #
 wire() { # NAME: bytes that left for a node, as the bridge's port outside of the guests counts
     ip -s link show dev "guest$(($(address_of "$1" | cut -d . -f 4)))" | awk 'on { print $1; exit } $1 == "TX:" { on = 1 }'
 }
-forget_server="python3 $AGENT $(address_of server) 'sync; echo 3 >/proc/sys/vm/drop_caches'"
 
 # run NODE JSON OPTION...: two epochs
 run() {
@@ -44,7 +43,7 @@ epoch() { value "$1" "jobs.0.runs.0.epochs.$2.device_read_bytes"; }
 must node1 "$IOBENCH run --data /mnt/nfs/set --dry-run" # looks for the records, once
 
 echo "== the server drops too"
-run node1 cold.json "--drop-caches=strict --server-drop-cmd \"$forget_server\""
+run node1 cold.json "--drop-caches=strict --server-drop-cmd \"$(forget_command server)\""
 [ "$(value cold.json jobs.0.summary.cache_before)" = cold ] || die "the run was not cold"
 near "resident pages, percent" "$(value cold.json jobs.0.summary.cold_residue_percent)" 0 0
 near "epoch 1, bytes from the server" "$(epoch cold.json 0)" "$file_bytes" 1

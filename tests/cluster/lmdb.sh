@@ -26,5 +26,5 @@ for cache in large small; do
         --no-calibrate --runs 1 --epochs 3 --sample-interval 200ms --trainer replay:rate=$RATE \
         --batch-size 5 --drop-caches=strict $limit --json /run/run.json"
     on node1 "cat /run/run.json" >run.json
-    end_case "lmdb-$cache" node1=run.json
+    end_case "lmdb-$cache" run.json
 done

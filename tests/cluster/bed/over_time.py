@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""over_time.py NAME NODE=RESULT.json...: results of ranks that ran at the same time, as one table,
-NAME.csv: a row a node and bin of time. Second 0 is the begin of the first epoch. On the standard
-output a row a node and epoch. What a node counts is taken from its first rank, since all of them see
-the same counters; samples are added up."""
+"""over_time.py NAME RESULT.json: the result of a job as one table, NAME.csv: a row a node and bin of
+time. Second 0 is the begin of the first epoch. On the standard output a row a node and epoch."""
 import csv
 import json
 import sys
@@ -19,22 +17,20 @@ NODE_COLUMNS = {
     "page_cache_MB": (("page_cache_bytes",), MB),
 }
 SAMPLES = (("trained_samples_per_s",), 1)
+DELIVERED = (("record_bytes_per_s",), MB)
 
 
-class Rank:
-    def __init__(self, word):
-        self.node, path = word.split("=", 1)
-        with open(path) as file:
-            document = json.load(file)
-        self.job = document["jobs"][0] if "jobs" in document else document
-        self.series = self.job["series"]
-        self.epochs = [p for p in self.series["phases"] if p["phase"] == "epoch"]
+class Node:
+    """Seconds are those of the job's first node."""
+    def __init__(self, number, series, cold):
+        self.name, self.series, self.cold = f"node{number}", series, cold
+        self.epochs = [p for p in series["phases"] if p["phase"] == "epoch"]
 
     def begin(self, epoch=0):
-        return self.series["start_unix_s"] + self.epochs[epoch]["from_s"]
+        return self.epochs[epoch]["from_s"]
 
     def end(self):
-        return self.series["start_unix_s"] + self.epochs[-1]["to_s"]
+        return self.epochs[-1]["to_s"]
 
     def mean(self, column, begin, end):
         """Sum of columns over the rows that overlap the time, by how much they do; None where nothing
@@ -44,16 +40,23 @@ class Rank:
         area = known = 0
         row_begin = float("-inf")
         for row in self.series["rows"]:
-            row_end = row[0] + self.series["start_unix_s"]
-            overlap = min(end, row_end) - max(begin, row_begin)
+            overlap = min(end, row[0]) - max(begin, row_begin)
             if overlap > 0 and at and all(row[place] is not None for place in at):
                 area += overlap * sum(row[place] for place in at) * factor
                 known += overlap
-            row_begin = row_end
+            row_begin = row[0]
         return area / known if known else None
 
     def epoch_at(self, time):
         return max((e for e in range(len(self.epochs)) if self.begin(e) <= time), default=0) + 1
+
+
+def nodes_of(document):
+    job = document["jobs"][0]
+    run = job["runs"][0]
+    colds = [node["cold"] for node in run.get("nodes", [run])]
+    return [Node(number, *pair) for number, pair in enumerate(
+        zip(job["series"].get("nodes", [job["series"]]), colds), 1)]
 
 
 def rounded(value):
@@ -61,45 +64,37 @@ def rounded(value):
 
 
 def over_time(nodes, out):
-    ranks = sum(nodes.values(), [])
-    first = min(rank.begin() for rank in ranks)
-    last = max(rank.end() for rank in ranks)
+    first = min(node.begin() for node in nodes)
+    last = max(node.end() for node in nodes)
     out.writerow(["node", "time_s", "epoch", "samples_per_s", *NODE_COLUMNS])
-    for node, members in nodes.items():
+    for node in nodes:
         for number in range(int((last - first) / BIN_S) + 1):
             begin, end = first + number * BIN_S, first + (number + 1) * BIN_S
-            samples = [rank.mean(SAMPLES, begin, end) for rank in members]
-            out.writerow([node, round(end - first, 1), members[0].epoch_at((begin + end) / 2),
-                          rounded(sum(value or 0 for value in samples)),
-                          *(rounded(members[0].mean(column, begin, end))
-                            for column in NODE_COLUMNS.values())])
+            out.writerow([node.name, round(end - first, 1), node.epoch_at((begin + end) / 2),
+                          *(rounded(node.mean(column, begin, end))
+                            for column in (SAMPLES, *NODE_COLUMNS.values()))])
 
 
 def by_epoch(name, nodes, out):
-    """Bytes of an epoch are those until the next begins on the node's first rank. The node was cold
-    when one of its ranks found it so: the others may have looked when that one was already reading."""
-    for node, members in nodes.items():
-        rank = members[0]
-        words = [member.job["summary"]["cache_before"] for member in members]
-        before = "cold" if "cold" in words else words[0]
-        for epoch in range(len(rank.epochs)):
-            begin = rank.begin(epoch) if epoch else min(member.begin() for member in members)
-            end = rank.begin(epoch + 1) if epoch + 1 < len(rank.epochs) else max(
-                member.end() for member in members)
-            results = [member.job["runs"][0]["epochs"][epoch] for member in members]
-            fetched = rank.mean(NODE_COLUMNS["storage_MB_per_s"], begin, end) * (end - begin)
-            wait = rank.mean(NODE_COLUMNS["io_wait_percent"], begin, end)
-            out.writerow([name, node, epoch + 1, before,
-                          round(end - begin, 2),
-                          round(sum(result["samples_per_s"] for result in results), 1),
-                          round(sum(result["record_bytes"] for result in results) * MB, 1),
-                          round(fetched, 1), rounded(wait)])
+    """What belongs to an epoch goes on until the next begins."""
+    for node in nodes:
+        for epoch in range(len(node.epochs)):
+            begin = node.begin(epoch)
+            end = node.begin(epoch + 1) if epoch + 1 < len(node.epochs) else node.end()
+
+            def amount(column):
+                return (node.mean(column, begin, end) or 0) * (end - begin)
+
+            out.writerow([name, node.name, epoch + 1, node.cold["cache_before"],
+                          round(end - begin, 2), round(amount(SAMPLES) / (end - begin), 1),
+                          round(amount(DELIVERED), 1),
+                          round(amount(NODE_COLUMNS["storage_MB_per_s"]), 1),
+                          rounded(node.mean(NODE_COLUMNS["io_wait_percent"], begin, end))])
 
 
 def main(words):
-    nodes = {}
-    for rank in map(Rank, words[1:]):
-        nodes.setdefault(rank.node, []).append(rank)
+    with open(words[1]) as file:
+        nodes = nodes_of(json.load(file))
     with open(words[0] + ".csv", "w") as file:
         over_time(nodes, csv.writer(file, lineterminator="\n"))
     by_epoch(words[0].rpartition("/")[2], nodes, csv.writer(sys.stdout, lineterminator="\n"))

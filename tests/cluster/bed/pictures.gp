@@ -7,7 +7,7 @@ set border 3 lc rgb '#666666'
 set tics nomirror
 set key outside right top
 set style data lines
-blue = '#1f5fa8'; orange = '#d97b12'; grey = '#888888'; green = '#2a8a4a'
+blue = '#1f5fa8'; orange = '#d97b12'; green = '#2a8a4a'
 table(name) = folder.'/'.name.'.csv'
 # One node's rows, and the epoch's number where it grows.
 of(node, column) = strcol(1) eq node ? column : NaN
@@ -18,20 +18,21 @@ title_of(pipeline) = pipeline eq 'mxnet' ? 'mxnet: one RecordIO file, each rank 
     pipeline eq 'tensorflow' ? 'tensorflow: 64 shards, each rank reads any of them, shuffle buffer' : \
     'caffe2: one LMDB in key order, each rank every P-th record'
 
-# Storage read throughput over time: a picture a memory size, a panel a pipeline, 1 and 2 nodes.
+# Storage read throughput over time: a picture a memory size, a panel a pipeline, in it the sums over
+# 1, 2 and 4 nodes (rows of one time are added up).
 do for [size in 'large small'] {
     set output folder.'/storage-'.size.'.svg'
     set multiplot layout 3,1 title size eq 'large' ? \
-        'Read from the NFS server; page cache of a node larger than the set' : \
-        'Read from the NFS server; page cache of a node smaller than the set'
+        'Read from the NFS server by all nodes; page cache of a node larger than the set' : \
+        'Read from the NFS server by all nodes; page cache of a node smaller than the set'
     set ylabel 'MB/s'
     set yrange [0:*]
     do for [pipeline in pipelines] {
         set title title_of(pipeline) offset 0,-0.8
         if (pipeline eq 'caffe2') { set xlabel 'seconds since the first epoch began' } else { unset xlabel }
-        plot table(size.'-1-'.pipeline) using 2:(of('node1', $5)) title '1 node' lc rgb blue lw 1.5, \
-            table(size.'-2-'.pipeline) using 2:(of('node1', $5)) title '2 nodes, node 1' lc rgb orange lw 1.5, \
-            table(size.'-2-'.pipeline) using 2:(of('node2', $5)) title '2 nodes, node 2' lc rgb green lw 1.5
+        counts = size eq 'large' ? '1 2 4' : '1 2'
+        plot for [i = 1:words(counts)] table(size.'-'.word(counts, i).'-'.pipeline) every ::1 using 2:5 \
+            smooth frequency title word(counts, i).(i == 1 ? ' node' : ' nodes') lc rgb word(blue.' '.orange.' '.green, i) lw 1.5
     }
     unset multiplot
 }

@@ -30,9 +30,7 @@ begin_case() { # NAME
     sed -i "/^$1-/d" "$OUT/epochs.csv"
 }
 
-end_case() { # NAME NODE=RESULT...
-    case_name=$1
-    shift
-    python3 "$BED/over_time.py" "$OUT/$case_name" "$@" >"$T/epochs" || die "$case_name"
+end_case() { # NAME RESULT
+    python3 "$BED/over_time.py" "$OUT/$1" "$2" >"$T/epochs" || die "$1"
     tee -a "$OUT/epochs.csv" <"$T/epochs"
 }
