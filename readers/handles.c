@@ -326,6 +326,15 @@ int handle_open(const struct handles *handles, struct handle *handle)
     return code;
 }
 
+bool handle_is_fresh(struct handle *handle)
+{
+    if (pthread_mutex_trylock(&handle->lock))
+        return false;
+    bool fresh = handle->opened && clock_now_ns() - handle->checked_ns <= RECHECK_NS;
+    pthread_mutex_unlock(&handle->lock);
+    return fresh;
+}
+
 int64_t handle_resume(const struct handles *handles, const struct handle *handle, uint64_t offset,
                       uint32_t got, uint32_t short_reads)
 {

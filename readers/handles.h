@@ -74,6 +74,9 @@ void handles_give(struct handles *handles, struct handle *handle);
  * on the reader's thread. */
 int handle_open(const struct handles *handles, struct handle *handle);
 
+/* True when handle_open() would have nothing to do but to say 0. Never waits. */
+bool handle_is_fresh(struct handle *handle);
+
 /* A read at offset brought too little: got bytes, all in all. Where it goes on, from the offset: a
  * multiple of the alignment. -ESTALE when the file has ended there, -EIO when this is the
  * short_reads-th time and too often. */

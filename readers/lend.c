@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/lend.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -10,6 +14,20 @@
 #ifndef MADV_POPULATE_READ /* Linux 5.14, glibc 2.35 */
 #define MADV_POPULATE_READ 22
 #endif
+
+/* The kernel's ABI, since Linux 6.7: PAGEMAP_SCAN of include/uapi/linux/fs.h, here for ranges of
+ * pages that have an entry in the page table (PAGE_IS_PRESENT). */
+struct scan {
+    uint64_t size, flags, start, end, walk_end, ranges, ranges_most, pages_most, inverted, all_of,
+        any_of, told;
+};
+
+struct scan_range {
+    uint64_t start, end, categories;
+};
+
+#define SCAN_PAGES _IOWR('f', 16, struct scan)
+#define SCAN_PRESENT 8
 
 /* For kernels before 5.14: copy one byte of each page to ourselves, which fails where touching
  * would kill. */
@@ -62,4 +80,45 @@ void lend_pages(struct pool_job *job, const uint8_t *first, uint32_t bytes)
     job->data = first;
     job->lent = true;
     job->result = (int)bytes;
+}
+
+/* A file that was cut short has no pages behind its end, unlike what mincore() says of a dirty one;
+ * and a file of somebody else tells no less. */
+static bool is_mapped(int pagemap, const uint8_t *first, size_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)first;
+    struct scan_range range = {0};
+    struct scan scan = {.size = sizeof scan,
+                        .start = bytes_align_down(at, page),
+                        .end = bytes_align_up(at + bytes, page),
+                        .ranges = (uintptr_t)&range,
+                        .ranges_most = 1,
+                        .all_of = SCAN_PRESENT,
+                        .told = SCAN_PRESENT};
+
+    return ioctl(pagemap, SCAN_PAGES, &scan) == 1 && range.start == scan.start &&
+           range.end == scan.end;
+}
+
+int lend_open(void)
+{
+    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    uint8_t here = 0;
+
+    if (pagemap >= 0 && !is_mapped(pagemap, &here, sizeof here)) {
+        close(pagemap);
+        return -1;
+    }
+    return pagemap;
+}
+
+bool lend_at_once(int pagemap, struct pool_job *job, const uint8_t *first)
+{
+    if (pagemap < 0 || job->offset + job->bytes > job->handle->bytes ||
+        !is_mapped(pagemap, first, job->bytes))
+        return false;
+    job->data = first;
+    job->lent = true;
+    job->result = (int)job->bytes;
+    return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lend: what readers that lend mapped pages do on the threads of a pool.
+ * lend: what readers that lend mapped pages do: on the threads of a pool where page faults must be
+ * taken, else without.
  */
 #ifndef IOBENCH_READERS_LEND_H
 #define IOBENCH_READERS_LEND_H
@@ -11,5 +12,11 @@
  * be read is an error of the job, where touching it would end the program by SIGBUS: -ESTALE when
  * the file has become shorter than it was indexed, else -EIO. */
 void lend_pages(struct pool_job *job, const uint8_t *first, uint32_t bytes);
+
+/* A descriptor for lend_at_once(), or -1: the kernel cannot tell which pages take no fault. */
+int lend_open(void);
+
+/* Lend the job's bytes, which lie at first, if touching them takes no page fault, else false. */
+bool lend_at_once(int pagemap, struct pool_job *job, const uint8_t *first);
 
 #endif

@@ -51,6 +51,7 @@ struct lmdb_state {
     const struct catalog *catalog;
     struct database *databases; /* one a shard */
     struct pool *pool;
+    int pagemap;
 };
 
 static int fail_lmdb(const struct shard *shard, const char *what, int code)
@@ -147,16 +148,25 @@ static void lmdb_job(struct pool_job *job)
     lend_pages(job, job->buffer, left < job->bytes ? (uint32_t)left : job->bytes);
 }
 
+static bool lmdb_job_at_once(void *state, struct pool_job *job)
+{
+    return lend_at_once(((struct lmdb_state *)state)->pagemap, job, job->buffer);
+}
+
 static int lmdb_open(void *state, const void *chosen, const struct reader_site *site,
                      struct reader_traits *traits)
 {
     const struct lmdb_settings *settings = chosen;
     const struct catalog *catalog = site->catalog;
     struct lmdb_state *lmdb = state;
-    struct pool_settings pool_settings = {
-        .site = site, .threads = (uint32_t)settings->threads, .work = lmdb_job};
+    struct pool_settings pool_settings = {.site = site,
+                                          .threads = (uint32_t)settings->threads,
+                                          .work = lmdb_job,
+                                          .at_once = lmdb_job_at_once,
+                                          .state = state};
     int code = 0;
 
+    lmdb->pagemap = lend_open();
     if (strcmp(catalog->format, "lmdb") != 0)
         return fail(EINVAL, "%s: the lmdb reader reads format lmdb, not %s; choose another reader",
                     catalog->root, catalog->format);
@@ -183,6 +193,8 @@ static void lmdb_close(void *state)
     struct lmdb_state *lmdb = state;
 
     pool_destroy(lmdb->pool);
+    if (lmdb->pagemap >= 0)
+        close(lmdb->pagemap);
     for (uint32_t i = 0; lmdb->databases && i < lmdb->catalog->shard_count; i++) {
         if (lmdb->databases[i].transaction)
             mdb_txn_abort(lmdb->databases[i].transaction);

@@ -30,6 +30,7 @@ static const struct option_spec mmap_options[] = {
 
 struct mmap_state {
     struct pool *pool;
+    int pagemap;
 };
 
 static void lend_job(struct pool_job *job)
@@ -45,6 +46,13 @@ static void lend_job(struct pool_job *job)
     lend_pages(job, handle->map + job->offset, bytes);
 }
 
+static bool lend_job_at_once(void *state, struct pool_job *job)
+{
+    const struct mmap_state *mmap_state = state;
+
+    return lend_at_once(mmap_state->pagemap, job, job->handle->map + job->offset);
+}
+
 static int mmap_open(void *state, const void *chosen, const struct reader_site *site,
                      struct reader_traits *traits)
 {
@@ -55,9 +63,12 @@ static int mmap_open(void *state, const void *chosen, const struct reader_site *
         .threads = (uint32_t)settings->threads,
         .flags = HANDLES_MAP | (settings->readahead ? 0U : HANDLES_RANDOM),
         .work = lend_job,
+        .at_once = lend_job_at_once,
+        .state = state,
     };
-    int code = pool_create(&mmap_state->pool, &pool_settings, &traits->alignment);
 
+    mmap_state->pagemap = lend_open();
+    int code = pool_create(&mmap_state->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
     traits->lends = true;
@@ -68,7 +79,11 @@ static int mmap_open(void *state, const void *chosen, const struct reader_site *
 
 static void mmap_close(void *state)
 {
-    pool_destroy(((struct mmap_state *)state)->pool);
+    struct mmap_state *mmap_state = state;
+
+    pool_destroy(mmap_state->pool);
+    if (mmap_state->pagemap >= 0)
+        close(mmap_state->pagemap);
 }
 
 static int mmap_submit(void *state, struct read_request *request)

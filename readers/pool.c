@@ -39,6 +39,8 @@ struct worker {
 struct pool {
     struct handles handles;
     void (*work)(struct pool_job *job);
+    bool (*at_once)(void *state, struct pool_job *job);
+    void *state;
     uint64_t timeout_ns;
     uint32_t thread_count, inbox_count;
     struct worker *workers;
@@ -135,6 +137,8 @@ static int prepare(struct pool *pool, const struct pool_settings *settings)
         return code;
     pool->handles.forget = settings->forget;
     pool->work = settings->work;
+    pool->at_once = settings->at_once;
+    pool->state = settings->state;
     pool->timeout_ns = site->timeout_ns;
     pool->job_count = site->depth;
     pool->jobs = memory_array(site->depth, sizeof *pool->jobs);
@@ -225,10 +229,9 @@ int pool_submit(struct pool *pool, struct read_request *request)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
     pthread_mutex_lock(&pool->lock);
     struct handle *handle = job ? handles_take(&pool->handles, request->shard) : NULL;
-    if (!handle) {
-        pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    if (!handle)
         return -EAGAIN;
-    }
     pool->free_jobs = job->next;
     *job = (struct pool_job){
         .handles = &pool->handles,
@@ -240,9 +243,11 @@ int pool_submit(struct pool *pool, struct read_request *request)
         .request = request,
         .submit_ns = request->submit_ns,
     };
+    bool is_done = pool->at_once && handle_is_fresh(handle) && pool->at_once(pool->state, job);
     struct inbox *inbox = &pool->inboxes[(handle - pool->handles.all) % pool->inbox_count];
-    list_push(&inbox->waiting, job);
-    inbox->fresh++;
+    pthread_mutex_lock(&pool->lock);
+    list_push(is_done ? &pool->done : &inbox->waiting, job);
+    inbox->fresh += !is_done;
     pthread_mutex_unlock(&pool->lock);
     return 0;
 }

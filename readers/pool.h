@@ -5,7 +5,7 @@
  * any job, or, in_order, a shard keeps to one thread, which does its jobs in the order they came.
  *
  * All calls but pool_release() belong to the reader's thread; only the work function runs on the
- * pool's threads.
+ * pool's threads. What needs no waiting may be done by pool_submit(), and then costs no thread.
  */
 #ifndef IOBENCH_READERS_POOL_H
 #define IOBENCH_READERS_POOL_H
@@ -39,6 +39,9 @@ struct pool_settings {
     uint32_t flags;   /* enum handles_flags */
     bool in_order;
     void (*work)(struct pool_job *job);
+    /* NULL, or: do it on the reader's thread if that cannot wait, else false. */
+    bool (*at_once)(void *state, struct pool_job *job);
+    void *state; /* for at_once */
     /* With HANDLES_REMOTE: so many handles are kept, and the end of handle->remote, which the work
      * function begins. */
     uint32_t handles_most;

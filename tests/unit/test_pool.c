@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mapped pages are lent without a thread; a page that would have to be faulted in is not. */
+#include "tests/unit/unit.h"
+
+#include "base/atomic.h"
+#include "readers/lend.h"
+#include "readers/pool.h"
+#include "tests/unit/reader_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { DEPTH = 4, PIECE = 4000 };
+static const uint64_t LONG_NS = UINT64_C(20000000000);
+
+static struct counter with_a_thread;
+
+static void lend_slowly(struct pool_job *job)
+{
+    uint64_t map_bytes = job->handle->map_bytes;
+    uint64_t left = job->offset < map_bytes ? map_bytes - job->offset : 0;
+
+    counter_add(&with_a_thread, 1);
+    lend_pages(job, job->handle->map + job->offset,
+               left < job->bytes ? (uint32_t)left : job->bytes);
+}
+
+static bool lend_quickly(void *pagemap, struct pool_job *job)
+{
+    return lend_at_once(*(int *)pagemap, job, job->handle->map + job->offset);
+}
+
+static struct pool *open_pool(int *pagemap)
+{
+    struct reader_site site = {.catalog = set.catalog, .depth = DEPTH};
+    struct pool_settings settings = {.site = &site,
+                                     .flags = HANDLES_MAP,
+                                     .work = lend_slowly,
+                                     .at_once = lend_quickly,
+                                     .state = pagemap};
+    struct pool *pool;
+    uint32_t alignment;
+
+    *pagemap = lend_open();
+    with_a_thread = (struct counter){0};
+    assert_int_equal(pool_create(&pool, &settings, &alignment), 0);
+    return pool;
+}
+
+static void close_pool(struct pool *pool, int pagemap)
+{
+    pool_destroy(pool);
+    if (pagemap >= 0)
+        close(pagemap);
+}
+
+/* Reads and compares a piece of the first shard; true when a thread had to. */
+static bool used_a_thread(struct pool *pool, uint64_t offset, int *result)
+{
+    struct read_request request = {.offset = offset, .bytes = PIECE, .needed = PIECE}, *done;
+    uint64_t before = counter_get(&with_a_thread);
+
+    assert_int_equal(pool_submit(pool, &request), 0);
+    int count = pool_reap(pool, &done, 1, 0);
+    if (count == 0)
+        count = pool_reap(pool, &done, 1, LONG_NS);
+    assert_int_equal(count, 1);
+    *result = request.result;
+    if (request.result >= 0) {
+        assert_int_equal(request.result, PIECE);
+        assert_memory_equal(request.data, set.content[0] + offset, PIECE);
+        pool_release(pool, &request);
+    }
+    return counter_get(&with_a_thread) > before;
+}
+
+static void what_is_mapped_is_lent_at_once(void **unused)
+{
+    int pagemap, result;
+    struct pool *pool = open_pool(&pagemap);
+
+    (void)unused;
+    assert_true(used_a_thread(pool, 0, &result)); /* which opens the file */
+    for (uint64_t offset = 0; offset + PIECE <= set_sizes[0]; offset += 10001) {
+        used_a_thread(pool, offset, &result);
+        assert_int_equal(used_a_thread(pool, offset, &result), pagemap < 0);
+    }
+    close_pool(pool, pagemap);
+}
+
+/* Touching what was lent would end the program. */
+static void what_is_gone_is_not_lent(void **unused)
+{
+    int pagemap, result;
+    struct pool *pool = open_pool(&pagemap);
+    char *path = set_path(0);
+
+    (void)unused;
+    used_a_thread(pool, 500000, &result);
+    used_a_thread(pool, 500000, &result);
+    assert_int_equal(truncate(path, 300000), 0);
+    assert_true(used_a_thread(pool, 500000, &result));
+    assert_int_equal(result, -ESTALE);
+    close_pool(pool, pagemap);
+    set_write(0);
+    set_index();
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_mapped_is_lent_at_once),
+        cmocka_unit_test(what_is_gone_is_not_lent),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
