@@ -55,7 +55,9 @@ CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/build.c trainer/cuda/cuda.c 
 	trainer/cuda/cuda.h trainer/cuda/forward.c trainer/cuda/model.c trainer/cuda/plan.c
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
-	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_choices.h trainer/cuda/dnn_graph.h
+	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c \
+	trainer/cuda/dnn_operations.c \
+	trainer/cuda/dnn_choices.h trainer/cuda/dnn_graph.h
 iobench_cuda_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared

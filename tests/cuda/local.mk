@@ -49,9 +49,20 @@ tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
-	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c tests/cuda/emulated_runtime.c tests/unit/folder.h tests/unit/unit.h
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
+	tests/cuda/emulated_runtime.c tests/unit/folder.h tests/unit/unit.h
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_plans_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+
+# What cuDNN fuses, for the same devices.
+check_PROGRAMS += tests/cuda/test_fusions
+TESTS += tests/cuda/test_fusions
+tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
+	tests/cuda/emulated_runtime.c tests/unit/unit.h
+tests_cuda_test_fusions_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_fusions_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_fusions_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 endif
 endif

@@ -43,9 +43,9 @@ static int run_weight(const struct cuda_plan *plan, const struct cuda_step *step
                                          cuda_at(plan, step->other), cuda_at(plan, step->out),
                                          model->runtime.stream);
     return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.input = cuda_at(plan, step->in),
-                                         .weight = cuda_at(plan, step->out),
-                                         .output = cuda_at(plan, step->other),
+                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->in),
+                                                [DNN_WEIGHTS] = cuda_at(plan, step->out),
+                                                [DNN_OUTPUT] = cuda_at(plan, step->other)},
                                          .workspace = model->workspace});
 }
 
@@ -72,9 +72,9 @@ static int run_data(const struct cuda_plan *plan, const struct cuda_step *step)
         return device_convolution_data(&step->shape.window, model->type, cuda_at(plan, step->in),
                                        weight, cuda_at(plan, step->out), model->runtime.stream);
     return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.input = cuda_at(plan, step->out),
-                                         .weight = weight,
-                                         .output = cuda_at(plan, step->in),
+                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->out),
+                                                [DNN_WEIGHTS] = weight,
+                                                [DNN_OUTPUT] = cuda_at(plan, step->in)},
                                          .workspace = model->workspace});
 }
 

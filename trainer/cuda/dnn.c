@@ -24,11 +24,13 @@ enum {
     NOISE_BYTES = 1 << 20,
 };
 
+static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
 
 struct dnn_plan {
     struct dnn_plan *next;
     char key[KEY_BYTES];
+    struct dnn_shape shape;
     cudnnBackendDescriptor_t plan; /* NULL: no engine takes the shape */
     uint64_t workspace_bytes;
     uint32_t candidates;
@@ -90,40 +92,51 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
 {
     static const char *const kinds[] = {"forward", "data", "weight"};
     static const char *const types[] = {"fp32", "fp16", "bf16"};
+    static const char *const parts[] = {"prologue", "statistics", "scale", "bias",
+                                        "add",      "relu",       "norm",  "sum"};
     const struct kernel_window *w = &shape->window;
     const struct runtime *runtime = dnn->site.runtime;
+    char fusions[80] = "";
 
-    snprintf(key, KEY_BYTES,
-             "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s batch %u, %u x %u x %u by "
-             "%u x %u / %u "
-             "+ %u,%u in "
-             "%u to %u x %u x %u",
-             cudnnGetVersion(), runtime ? runtime->driver : 0,
-             runtime ? runtime->name : "described",
-             runtime ? runtime->capability : dnn->site.described,
-             runtime ? runtime->multiprocessors : 0, dnn->site.deterministic ? "" : " any",
-             dnn->site.tournament, kinds[shape->kind], shape->tf32 ? "tf32" : types[shape->type],
-             w->images, w->in_channels, w->in_height, w->in_width, w->height, w->width, w->stride,
-             w->pad_top, w->pad_left, w->groups, w->out_channels, w->out_height, w->out_width);
+    for (size_t i = 0, end = 0; i < sizeof parts / sizeof *parts; i++)
+        if (shape->fusion >> i & 1)
+            end += (size_t)snprintf(fusions + end, sizeof fusions - end, ", %s", parts[i]);
+    snprintf(
+        key, KEY_BYTES,
+        "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s batch %u, %u x %u x %u by "
+        "%u x %u / %u "
+        "+ %u,%u in "
+        "%u to %u x %u x %u%s",
+        cudnnGetVersion(), runtime ? runtime->driver : 0, runtime ? runtime->name : "described",
+        runtime ? runtime->capability : dnn->site.described, runtime ? runtime->multiprocessors : 0,
+        dnn->site.deterministic ? "" : " any", dnn->site.tournament, kinds[shape->kind],
+        shape->tf32 ? "tf32" : types[shape->type], w->images, w->in_channels, w->in_height,
+        w->in_width, w->height, w->width, w->stride, w->pad_top, w->pad_left, w->groups,
+        w->out_channels, w->out_height, w->out_width, fusions);
 }
 
 /* ---- running ---- */
 
-static int execute(const struct dnn *dnn, cudnnBackendDescriptor_t plan,
-                   const struct dnn_tensors *tensors)
+static int execute(const struct dnn *dnn, const struct dnn_shape *shape,
+                   cudnnBackendDescriptor_t plan, const struct dnn_tensors *tensors)
 {
-    const int64_t ids[] = {DNN_INPUT, DNN_WEIGHTS, DNN_OUTPUT};
-    void *const places[] = {tensors->input, tensors->weight, tensors->output};
+    int64_t ids[DNN_TENSORS], count = 0;
+    void *places[DNN_TENSORS];
     cudnnBackendDescriptor_t pack = NULL;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
 
+    for (enum dnn_tensor i = 0; i < DNN_TENSORS; i++)
+        if (dnn_takes(shape, i)) {
+            ids[count] = dnn_uid(i);
+            places[count++] = tensors->at[i];
+        }
     if (!status)
         status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                                          CUDNN_TYPE_INT64, 3, ids);
+                                          CUDNN_TYPE_INT64, count, ids);
     if (!status)
         status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                          CUDNN_TYPE_VOID_PTR, 3, places);
+                                          CUDNN_TYPE_VOID_PTR, count, places);
     if (!status)
         status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
                                           CUDNN_TYPE_VOID_PTR, 1, &tensors->workspace);
@@ -138,15 +151,15 @@ static int execute(const struct dnn *dnn, cudnnBackendDescriptor_t plan,
 
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
-    return execute(dnn, plan->plan, tensors);
+    return execute(dnn, &plan->shape, plan->plan, tensors);
 }
 
 /* ---- the tournament ---- */
 
 struct trial {
     const struct dnn *dnn;
+    const struct dnn_shape *shape;
     struct dnn_tensors tensors;
-    uint64_t bytes[3];
     void *first, *last; /* events */
 };
 
@@ -166,24 +179,20 @@ static int fill(const struct trial *trial, void *memory, uint64_t bytes)
 static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_shape *shape,
                       uint64_t workspace_bytes)
 {
-    const struct kernel_window *w = &shape->window;
-    const uint64_t size = device_type_bytes(shape->type);
-    void **const places[] = {&trial->tensors.input, &trial->tensors.weight, &trial->tensors.output};
     int code = 0;
 
-    *trial = (struct trial){
-        .dnn = dnn,
-        .bytes = {size * w->images * w->in_channels * w->in_height * w->in_width,
-                  size * w->out_channels * w->height * w->width * (w->in_channels / w->groups),
-                  size * w->images * w->out_channels * w->out_height * w->out_width}};
+    *trial = (struct trial){.dnn = dnn, .shape = shape};
     if (!dnn->noise) {
         dnn->noise = memory_zeroed(NOISE_BYTES);
         for (uint32_t i = 0; dnn->noise && i < NOISE_BYTES / sizeof *dnn->noise; i++)
             dnn->noise[i] = (uint16_t)((random_mix(i) & 0x83ff) | 0x3800);
     }
-    for (int i = 0; i < 3 && code == 0; i++) {
-        *places[i] = dnn->noise ? runtime_allocate(trial->bytes[i]) : NULL;
-        code = *places[i] ? fill(trial, *places[i], trial->bytes[i]) : -ENOMEM;
+    for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
+        const uint64_t bytes = dnn_tensor_bytes(shape, i);
+        if (!dnn_takes(shape, i))
+            continue;
+        trial->tensors.at[i] = dnn->noise ? runtime_allocate(bytes) : NULL;
+        code = trial->tensors.at[i] ? fill(trial, trial->tensors.at[i], bytes) : -ENOMEM;
     }
     if (code == 0) {
         trial->tensors.workspace = runtime_allocate(workspace_bytes);
@@ -196,9 +205,8 @@ static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_sha
 
 static void trial_close(struct trial *trial)
 {
-    runtime_release(trial->tensors.input);
-    runtime_release(trial->tensors.weight);
-    runtime_release(trial->tensors.output);
+    for (int i = 0; i < DNN_TENSORS; i++)
+        runtime_release(trial->tensors.at[i]);
     runtime_release(trial->tensors.workspace);
     runtime_event_destroy(trial->first);
     runtime_event_destroy(trial->last);
@@ -208,14 +216,14 @@ static void trial_close(struct trial *trial)
 static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
 {
     void *stream = trial->dnn->site.runtime->stream;
-    int code = execute(trial->dnn, plan, &trial->tensors); /* warm */
+    int code = execute(trial->dnn, trial->shape, plan, &trial->tensors); /* warm */
 
     *milliseconds = 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
         code = runtime_event_record(trial->first, stream);
         if (code == 0)
-            code = execute(trial->dnn, plan, &trial->tensors);
+            code = execute(trial->dnn, trial->shape, plan, &trial->tensors);
         if (code == 0)
             code = runtime_event_record(trial->last, stream);
         if (code == 0)
@@ -361,6 +369,10 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
     char key[KEY_BYTES];
     struct dnn_plan *plan;
 
+    if (shape->type != DEVICE_FP16 && (shape->fusion & of_norms)) {
+        *code = fail(ENOTSUP, "backend cuda: cuDNN fuses BN in FP16 alone");
+        return NULL; /* it would say so itself, after a while */
+    }
     name_shape(dnn, shape, key);
     for (plan = dnn->plans; plan; plan = plan->next)
         if (strcmp(plan->key, key) == 0)
@@ -372,6 +384,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         if (*code)
             return NULL;
         memcpy(plan->key, key, sizeof key);
+        plan->shape = *shape;
         plan->next = dnn->plans;
         dnn->plans = plan;
         if (!recall(dnn, shape, plan)) {

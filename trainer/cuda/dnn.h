@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dnn: convolutions, and fully connected layers as convolutions of one pixel, by cuDNN's graph
- * interface. A plan is made once for a shape: all engines that take it are found, timed on the
- * device, and the fastest is kept, on disk too. One thread.
+ * interface, alone or with what stands around them. A plan is made once for a shape: all engines
+ * that take it are found, timed on the device, and the fastest is kept, on disk too. One thread.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_H
 #define IOBENCH_TRAINER_CUDA_DNN_H
@@ -16,6 +16,21 @@ enum dnn_kind {
     DNN_WEIGHT,  /* d_weight, from input and d_output */
 };
 
+/* What is computed in the same pass over memory. Bits; cuDNN takes BN's in FP16 alone. */
+enum dnn_fusion {
+    DNN_PROLOGUE = 1,   /* forward, weight: of relu(input * in_scale + in_bias) */
+    DNN_STATISTICS = 2, /* forward: sums and squares of the output, over its pixels */
+    DNN_SCALED = 4,     /* forward: output * scale, */
+    DNN_BIASED = 8,     /* forward: + bias, */
+    DNN_ADDED = 16,     /* forward: + other, */
+    DNN_RECTIFIED = 32, /* forward: and ReLU of all that */
+    DNN_NORM = 64,      /* data: back through a ReLU and into a BN of x: the input's gradient is
+                           dz = d_input where the ReLU was open; with d_gamma, d_beta and
+                           a, b, c: the gradient of x is a * dz + b * x + c */
+    DNN_SUMMED = 128,   /* with it: the ReLU was that of BN's output + residual */
+    /* data, with it and DNN_ADDED: of d_input + other */
+};
+
 /* NHWC tensors, weights out_channels x height x width x in_channels / groups. pad_bottom and
  * pad_right are what the output's size implies. */
 struct dnn_shape {
@@ -23,13 +38,44 @@ struct dnn_shape {
     enum device_type type;
     bool tf32; /* FP32 multiplied in TF32 */
     struct kernel_window window;
+    uint32_t fusion; /* of enum dnn_fusion */
 };
 
-/* What a plan computes with, in device memory. */
+/* What a plan computes with. Input, weights and output are their gradients where the kind says so.
+ */
+enum dnn_tensor {
+    DNN_INPUT,
+    DNN_WEIGHTS,
+    DNN_OUTPUT,
+    DNN_IN_SCALE, /* these two in the tensors' type; all others of one number a channel in FP32 */
+    DNN_IN_BIAS,
+    DNN_SUMS,
+    DNN_SQUARES,
+    DNN_SCALE,
+    DNN_BIAS,
+    DNN_OTHER,
+    DNN_X,
+    DNN_RESIDUAL,
+    DNN_MEAN,
+    DNN_INVERSE,
+    DNN_GAMMA,
+    DNN_BETA,
+    DNN_D_GAMMA,
+    DNN_D_BETA,
+    DNN_A,
+    DNN_B,
+    DNN_C,
+    DNN_TENSORS,
+};
+
+/* In device memory; those that the shape does not take may be NULL. */
 struct dnn_tensors {
-    void *input, *weight, *output; /* or their gradients, as the kind says */
+    void *at[DNN_TENSORS];
     void *workspace;
 };
+
+bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which);
+uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which);
 
 struct dnn;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dnn_graph: a convolution in the words of cuDNN's graph interface, and the engines that take it.
+ * dnn_graph: a convolution, and what is fused with it, in the words of cuDNN's graph interface;
+ * and the engines that take it.
  * For trainer/cuda/dnn*.c alone.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_GRAPH_H
@@ -10,9 +11,6 @@
 
 #include <cudnn.h>
 
-/* What a plan's tensors are called in its graph. */
-enum dnn_uid { DNN_INPUT = 1, DNN_WEIGHTS, DNN_OUTPUT };
-
 /* cuDNN's codes as ours; -ENOTSUP where it says that it does not support something. */
 int dnn_check(cudnnStatus_t status, const char *what);
 
@@ -20,12 +18,31 @@ int dnn_check(cudnnStatus_t status, const char *what);
  * (H200). Destroy it with cudnnBackendDestroyDescriptor(). */
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
+/* dnn_operations.c makes graphs, dnn_graph.c asks for their engines. */
+enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 64 };
+
+/* What a tensor is called there. */
+static inline int64_t dnn_uid(enum dnn_tensor which)
+{
+    return (int64_t)which + 1;
+}
+
 struct dnn_graph {
-    cudnnBackendDescriptor_t operations;    /* the finished graph */
-    cudnnBackendDescriptor_t parts[8 + 34]; /* and those of a choice */
+    const struct dnn_shape *shape; /* while it is made */
+    cudnnBackendDescriptor_t operations[DNN_OPERATIONS_MAX];
+    uint32_t operation_count;
+    cudnnBackendDescriptor_t whole;                     /* all of them, finished */
+    cudnnBackendDescriptor_t parts[DNN_PARTS_MAX + 34]; /* and those of a choice */
     uint32_t part_count;
     int code; /* first error */
 };
+
+/* A descriptor that goes with its graph, in which the first error is kept. */
+cudnnBackendDescriptor_t dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type);
+void dnn_part_set(struct dnn_graph *graph, cudnnBackendDescriptor_t made,
+                  cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                  const void *values);
+void dnn_part_finish(struct dnn_graph *graph, cudnnBackendDescriptor_t made);
 
 /* handle may be NULL where a device is described. */
 int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct dnn_shape *shape);

@@ -33,9 +33,9 @@ static int run_convolution(const struct cuda_plan *plan, const struct cuda_step 
         return device_convolution(&step->shape.window, model->type, cuda_at(plan, step->in), weight,
                                   cuda_at(plan, step->out), model->runtime.stream);
     return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.input = cuda_at(plan, step->in),
-                                         .weight = weight,
-                                         .output = cuda_at(plan, step->out),
+                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->in),
+                                                [DNN_WEIGHTS] = weight,
+                                                [DNN_OUTPUT] = cuda_at(plan, step->out)},
                                          .workspace = model->workspace});
 }
 

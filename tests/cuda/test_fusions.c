@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What cuDNN fuses with the convolutions of ResNet-50 in FP16 on an A100 and an H200 that are only
+ * described: everything that is asked of it, but for what is listed here.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "trainer/cuda/cuda.h"
+#include "trainer/cuda/dnn_graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* NVIDIA's libraries keep memory to the end; see test_plans.c. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+    return 1;
+}
+
+enum { BATCH = 64, SHAPES_MAX = 64 };
+
+/* Different convolutions of the network; the image has 8 channels. */
+static uint32_t convolutions(struct kernel_window *shapes)
+{
+    struct graph *graph = network_find("resnet50")->build(224, 1000);
+    struct cuda_model model = {.graph = graph, .type = DEVICE_FP16, .image_channels = 8};
+    const struct cuda_plan plan = {.model = &model, .count = BATCH};
+    uint32_t count = 0;
+
+    assert_non_null(graph);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].kind != GRAPH_CONVOLUTION)
+            continue;
+        assert_true(count < SHAPES_MAX);
+        shapes[count] = cuda_window(&plan, i);
+        uint32_t same = 0;
+        while (memcmp(&shapes[same], &shapes[count], sizeof *shapes) != 0)
+            same++;
+        count += same == count;
+    }
+    graph_destroy(graph);
+    return count;
+}
+
+static bool accepts(struct dnn *dnn, enum dnn_kind kind, const struct kernel_window *window,
+                    uint32_t fusion)
+{
+    int code = 0;
+    const struct dnn_plan *plan = dnn_find(
+        dnn,
+        &(struct dnn_shape){.kind = kind, .type = DEVICE_FP16, .window = *window, .fusion = fusion},
+        &code);
+
+    if (!plan && code != -ENOTSUP)
+        fail_msg("%s", fail_reason());
+    return plan != NULL;
+}
+
+/* Known: the stem, of 8 channels and a window of 7, fuses on the way back on an A100 alone, which
+ * nobody asks for. A sum before the ReLU is for 1 x 1 of stride 1, where ResNet-50 has it. */
+static void resnet50_layers_fuse(void **unused)
+{
+    static const struct {
+        enum dnn_kind kind;
+        uint32_t fusion;
+        bool single; /* windows of 1 x 1 and stride 1 only */
+    } forms[] = {{DNN_FORWARD, DNN_STATISTICS, false},
+                 {DNN_FORWARD, DNN_PROLOGUE | DNN_STATISTICS, false},
+                 {DNN_WEIGHT, DNN_PROLOGUE, false},
+                 {DNN_DATA, DNN_NORM, false},
+                 {DNN_DATA, DNN_NORM | DNN_ADDED, true},
+                 {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED, true}};
+    struct kernel_window shapes[SHAPES_MAX];
+    const uint32_t count = convolutions(shapes);
+
+    (void)unused;
+    assert_int_equal(count, 23);
+    for (uint32_t capability = 80; capability <= 90; capability += 10) {
+        struct dnn *dnn;
+        if (dnn_open(&dnn, &(struct dnn_site){
+                               .described = capability, .deterministic = true, .tournament = 1}))
+            fail_msg("%s", fail_reason());
+        for (uint32_t i = 0; i < count; i++)
+            for (size_t j = 0; j < sizeof forms / sizeof *forms; j++) {
+                const struct kernel_window *w = &shapes[i];
+                const bool stem = w->in_channels == 8;
+                if (stem && (forms[j].kind != DNN_FORWARD))
+                    continue;
+                if (forms[j].single && (w->height > 1 || w->stride > 1))
+                    continue;
+                if (accepts(dnn, forms[j].kind, w, forms[j].fusion) == stem)
+                    fail_msg("sm_%u: %u x %u / %u in %u channels of %u x %u: kind %d, fusion %u is "
+                             "%s",
+                             capability, w->height, w->width, w->stride, w->in_channels,
+                             w->in_height, w->in_width, (int)forms[j].kind, forms[j].fusion,
+                             stem ? "taken" : "refused");
+            }
+        dnn_close(dnn);
+    }
+}
+
+/* BN is fused in FP16 alone. */
+static void other_types_are_refused(void **unused)
+{
+    static const enum device_type types[] = {DEVICE_FP32, DEVICE_BF16};
+    struct kernel_window shapes[SHAPES_MAX];
+    struct dnn *dnn;
+    int code;
+
+    (void)unused;
+    convolutions(shapes);
+    assert_int_equal(dnn_open(&dnn, &(struct dnn_site){.described = 90, .tournament = 1}), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_null(dnn_find(dnn,
+                             &(struct dnn_shape){.kind = DNN_FORWARD,
+                                                 .type = types[i],
+                                                 .window = shapes[1],
+                                                 .fusion = DNN_STATISTICS},
+                             &code));
+        assert_int_equal(code, -ENOTSUP);
+    }
+    dnn_close(dnn);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resnet50_layers_fuse),
+        cmocka_unit_test(other_types_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

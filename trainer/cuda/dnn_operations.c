@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a shape asks for, as a graph of operations. cuDNN has engines for the forms below and not
+ * for others that compute the same: BN before a ReLU on the way back, for one, is to be written as
+ * (x - mean) * inverse * gamma + beta.
+ */
+#include "trainer/cuda/dnn_graph.h"
+
+#include "base/fail.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+enum { TENSOR_ALIGNMENT = 16 };
+
+typedef cudnnBackendDescriptor_t part;
+
+/* ---- descriptors ---- */
+
+part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
+{
+    part made = NULL;
+
+    if (graph->code)
+        return NULL;
+    assert(graph->part_count < sizeof graph->parts / sizeof *graph->parts);
+    graph->code = dnn_check(cudnnBackendCreateDescriptor(type, &made), "make a descriptor");
+    if (made)
+        graph->parts[graph->part_count++] = made;
+    return made;
+}
+
+void dnn_part_set(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
+                  cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    if (graph->code == 0)
+        graph->code = dnn_check(cudnnBackendSetAttribute(made, name, type, count, values),
+                                "describe a convolution");
+}
+
+void dnn_part_finish(struct dnn_graph *graph, part made)
+{
+    if (graph->code == 0)
+        graph->code = dnn_check(cudnnBackendFinalize(made), "describe a convolution");
+}
+
+/* made knows other, by that name. */
+static void join(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name, part other)
+{
+    dnn_part_set(graph, made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
+}
+
+/* ---- tensors ---- */
+
+enum extent { IN_PIXELS, OUT_PIXELS, FILTER, IN_CHANNELS, OUT_CHANNELS };
+
+static enum extent extent_of(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    switch (which) {
+    case DNN_WEIGHTS:
+        return FILTER;
+    case DNN_OUTPUT:
+        return OUT_PIXELS;
+    case DNN_OTHER:
+        return shape->kind == DNN_DATA ? IN_PIXELS : OUT_PIXELS;
+    case DNN_SUMS:
+    case DNN_SQUARES:
+    case DNN_SCALE:
+    case DNN_BIAS:
+        return OUT_CHANNELS;
+    case DNN_IN_SCALE:
+    case DNN_IN_BIAS:
+    case DNN_MEAN:
+    case DNN_INVERSE:
+    case DNN_GAMMA:
+    case DNN_BETA:
+    case DNN_D_GAMMA:
+    case DNN_D_BETA:
+    case DNN_A:
+    case DNN_B:
+    case DNN_C:
+        return IN_CHANNELS;
+    case DNN_INPUT:
+    case DNN_X:
+    case DNN_RESIDUAL:
+    case DNN_TENSORS:
+        break;
+    }
+    return IN_PIXELS;
+}
+
+/* Those of one number a channel are FP32, but for those of a prologue, which cuDNN takes in the
+ * tensors' own type. */
+static enum device_type type_of(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    const bool own =
+        extent_of(shape, which) < IN_CHANNELS || which == DNN_IN_SCALE || which == DNN_IN_BIAS;
+
+    return own ? shape->type : DEVICE_FP32;
+}
+
+/* In the order N, C, H, W. */
+static void dims_of(const struct dnn_shape *shape, enum extent extent, int64_t dims[4])
+{
+    const struct kernel_window *w = &shape->window;
+    const int64_t all[][4] = {
+        [IN_PIXELS] = {w->images, w->in_channels, w->in_height, w->in_width},
+        [OUT_PIXELS] = {w->images, w->out_channels, w->out_height, w->out_width},
+        [FILTER] = {w->out_channels, w->in_channels / w->groups, w->height, w->width},
+        [IN_CHANNELS] = {1, w->in_channels, 1, 1},
+        [OUT_CHANNELS] = {1, w->out_channels, 1, 1}};
+
+    for (int i = 0; i < 4; i++)
+        dims[i] = all[extent][i];
+}
+
+bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    static const uint32_t wanted_by[DNN_TENSORS] = {[DNN_IN_SCALE] = DNN_PROLOGUE,
+                                                    [DNN_IN_BIAS] = DNN_PROLOGUE,
+                                                    [DNN_SUMS] = DNN_STATISTICS,
+                                                    [DNN_SQUARES] = DNN_STATISTICS,
+                                                    [DNN_SCALE] = DNN_SCALED,
+                                                    [DNN_BIAS] = DNN_BIASED,
+                                                    [DNN_OTHER] = DNN_ADDED,
+                                                    [DNN_X] = DNN_NORM,
+                                                    [DNN_RESIDUAL] = DNN_SUMMED,
+                                                    [DNN_MEAN] = DNN_NORM,
+                                                    [DNN_INVERSE] = DNN_NORM,
+                                                    [DNN_GAMMA] = DNN_NORM,
+                                                    [DNN_BETA] = DNN_NORM,
+                                                    [DNN_D_GAMMA] = DNN_NORM,
+                                                    [DNN_D_BETA] = DNN_NORM,
+                                                    [DNN_A] = DNN_NORM,
+                                                    [DNN_B] = DNN_NORM,
+                                                    [DNN_C] = DNN_NORM};
+
+    return which == DNN_INPUT || which == DNN_WEIGHTS || which == DNN_OUTPUT ||
+           (shape->fusion & wanted_by[which]) != 0;
+}
+
+uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    int64_t dims[4];
+
+    dims_of(shape, extent_of(shape, which), dims);
+    return (uint64_t)dims[0] * (uint64_t)dims[1] * (uint64_t)dims[2] * (uint64_t)dims[3] *
+           device_type_bytes(type_of(shape, which));
+}
+
+static cudnnDataType_t data_type(enum device_type type)
+{
+    switch (type) {
+    case DEVICE_FP16:
+        return CUDNN_DATA_HALF;
+    case DEVICE_BF16:
+        return CUDNN_DATA_BFLOAT16;
+    case DEVICE_FP32:
+        break;
+    }
+    return CUDNN_DATA_FLOAT;
+}
+
+/* Memory as NHWC. */
+static part add_tensor(struct dnn_graph *graph, enum extent extent, enum device_type type,
+                       int64_t id, bool stored)
+{
+    const cudnnDataType_t numbers = data_type(type);
+    const int64_t alignment = TENSOR_ALIGNMENT;
+    const bool is_virtual = !stored;
+    int64_t dims[4];
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+
+    dims_of(graph->shape, extent, dims);
+    const int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &numbers);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    if (is_virtual)
+        dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+    dnn_part_finish(graph, made);
+    return made;
+}
+
+/* One that the caller brings. */
+static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
+{
+    return add_tensor(graph, extent_of(graph->shape, which), type_of(graph->shape, which),
+                      dnn_uid(which), true);
+}
+
+/* One between two operations, which is never stored. */
+static part between(struct dnn_graph *graph, enum extent extent)
+{
+    return add_tensor(graph, extent, DEVICE_FP32, dnn_uid(DNN_TENSORS) + graph->part_count, false);
+}
+
+/* ---- the convolution ---- */
+
+/* Padding behind the input. As before it, where that gives the same output: most engines take
+ * nothing else. What no window reaches does not matter. */
+static int64_t behind(uint32_t in, uint32_t out, uint32_t window, uint32_t stride, uint32_t before)
+{
+    const int64_t needed = ((int64_t)out - 1) * stride + window - in - before;
+
+    if (needed <= before && before < needed + stride)
+        return before;
+    return needed > 0 ? needed : 0;
+}
+
+static part convolution(struct dnn_graph *graph)
+{
+    const struct kernel_window *window = &graph->shape->window;
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const int64_t dimensions = 2, ones[] = {1, 1};
+    const int64_t strides[] = {window->stride, window->stride};
+    const int64_t before[] = {window->pad_top, window->pad_left};
+    const int64_t after[] = {behind(window->in_height, window->out_height, window->height,
+                                    window->stride, window->pad_top),
+                             behind(window->in_width, window->out_width, window->width,
+                                    window->stride, window->pad_left)};
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1,
+                 &dimensions);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
+                 &mode);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
+    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    dnn_part_finish(graph, made);
+    return made;
+}
+
+/* The attributes of the three kinds are called alike, and numbered differently. */
+static const struct operation_kind {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t alpha, beta, convolution, input, weight, output;
+} kinds[] = {
+    [DNN_FORWARD] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+    [DNN_DATA] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+    [DNN_WEIGHT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+};
+
+static void add(struct dnn_graph *graph, part operation)
+{
+    dnn_part_finish(graph, operation);
+    if (graph->code)
+        return;
+    assert(graph->operation_count < DNN_OPERATIONS_MAX);
+    graph->operations[graph->operation_count++] = operation;
+}
+
+static void add_convolution(struct dnn_graph *graph, part input, part output)
+{
+    const struct operation_kind *kind = &kinds[graph->shape->kind];
+    const float one = 1, zero = 0;
+    part weight = tensor(graph, DNN_WEIGHTS), form = convolution(graph);
+    part made = dnn_part_begin(graph, kind->type);
+
+    join(graph, made, kind->input, input);
+    join(graph, made, kind->weight, weight);
+    join(graph, made, kind->output, output);
+    join(graph, made, kind->convolution, form);
+    dnn_part_set(graph, made, kind->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    dnn_part_set(graph, made, kind->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    add(graph, made);
+}
+
+/* ---- what stands around it ---- */
+
+static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part form = dnn_part_begin(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+
+    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    dnn_part_finish(graph, form);
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    join(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, form);
+    return made;
+}
+
+/* y = x, or x and b. Returns y. */
+static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, part b, part y)
+{
+    part made = pointwise(graph, mode);
+
+    join(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b)
+        join(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    join(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    add(graph, made);
+    return y;
+}
+
+/* The same with a tensor of the caller's, to where nothing is stored. */
+static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
+                         enum dnn_tensor which, enum extent extent)
+{
+    return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
+}
+
+/* What the convolution takes: the input, or ReLU of its BN. */
+static part prologue(struct dnn_graph *graph)
+{
+    part input = tensor(graph, DNN_INPUT);
+
+    if (!(graph->shape->fusion & DNN_PROLOGUE))
+        return input;
+    input = apply_tensor(graph, CUDNN_POINTWISE_MUL, input, DNN_IN_SCALE, IN_PIXELS);
+    input = apply_tensor(graph, CUDNN_POINTWISE_ADD, input, DNN_IN_BIAS, IN_PIXELS);
+    return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, between(graph, IN_PIXELS));
+}
+
+static void add_statistics(struct dnn_graph *graph, part output)
+{
+    const cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part sums = tensor(graph, DNN_SUMS), squares = tensor(graph, DNN_SQUARES);
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1,
+                 &mode);
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
+                 &compute);
+    join(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, output);
+    join(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums);
+    join(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares);
+    add(graph, made);
+}
+
+static void build_forward(struct dnn_graph *graph)
+{
+    static const struct {
+        enum dnn_fusion fusion;
+        cudnnPointwiseMode_t mode;
+        enum dnn_tensor with;
+    } links[] = {{DNN_SCALED, CUDNN_POINTWISE_MUL, DNN_SCALE},
+                 {DNN_BIASED, CUDNN_POINTWISE_ADD, DNN_BIAS},
+                 {DNN_ADDED, CUDNN_POINTWISE_ADD, DNN_OTHER},
+                 {DNN_RECTIFIED, CUDNN_POINTWISE_RELU_FWD, DNN_TENSORS}};
+    const uint32_t fusion = graph->shape->fusion;
+    uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED);
+    part input = prologue(graph);
+    part value = left ? between(graph, OUT_PIXELS) : tensor(graph, DNN_OUTPUT);
+
+    add_convolution(graph, input, value);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        if (!(left & links[i].fusion))
+            continue;
+        left &= ~(uint32_t)links[i].fusion;
+        part with = links[i].with == DNN_TENSORS ? NULL : tensor(graph, links[i].with);
+        value = apply(graph, links[i].mode, value, with,
+                      left ? between(graph, OUT_PIXELS) : tensor(graph, DNN_OUTPUT));
+    }
+    if (fusion & DNN_STATISTICS)
+        add_statistics(graph, value);
+}
+
+/* dz is the gradient of BN's output, x its input. */
+static void add_norm_weights(struct dnn_graph *graph, part dz, part x, part mean, part inverse,
+                             part gamma)
+{
+    static const struct {
+        cudnnBackendAttributeName_t name;
+        enum dnn_tensor which;
+    } results[] = {{CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, DNN_D_GAMMA},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, DNN_D_BETA},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, DNN_A},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, DNN_B},
+                   {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, DNN_C}};
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
+
+    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
+                 1, &compute);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, dz);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, x);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, mean);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, inverse);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, gamma);
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        join(graph, made, results[i].name, tensor(graph, results[i].which));
+    add(graph, made);
+}
+
+/* Back through the convolution, the ReLU before it, whose sign is computed anew, and the sums over
+ * pixels of the BN before that. */
+static void build_norm_data(struct dnn_graph *graph)
+{
+    const uint32_t fusion = graph->shape->fusion;
+    part d = between(graph, IN_PIXELS), dz = tensor(graph, DNN_INPUT), x = tensor(graph, DNN_X);
+    part mean = tensor(graph, DNN_MEAN), inverse = tensor(graph, DNN_INVERSE);
+    part gamma = tensor(graph, DNN_GAMMA), value = between(graph, IN_PIXELS);
+
+    add_convolution(graph, d, tensor(graph, DNN_OUTPUT));
+    apply(graph, CUDNN_POINTWISE_SUB, x, mean, value);
+    value = apply(graph, CUDNN_POINTWISE_MUL, value, inverse, between(graph, IN_PIXELS));
+    value = apply(graph, CUDNN_POINTWISE_MUL, value, gamma, between(graph, IN_PIXELS));
+    value = apply_tensor(graph, CUDNN_POINTWISE_ADD, value, DNN_BETA, IN_PIXELS);
+    if (fusion & DNN_SUMMED)
+        value = apply_tensor(graph, CUDNN_POINTWISE_ADD, value, DNN_RESIDUAL, IN_PIXELS);
+    if (fusion & DNN_ADDED)
+        d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, IN_PIXELS);
+    part back = pointwise(graph, CUDNN_POINTWISE_RELU_BWD);
+    join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, d);
+    join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
+    join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dz);
+    add(graph, back);
+    add_norm_weights(graph, dz, x, mean, inverse, gamma);
+}
+
+static void build(struct dnn_graph *graph)
+{
+    switch (graph->shape->kind) {
+    case DNN_FORWARD:
+        return build_forward(graph);
+    case DNN_DATA:
+        if (graph->shape->fusion & DNN_NORM)
+            return build_norm_data(graph);
+        return add_convolution(graph, tensor(graph, DNN_INPUT), tensor(graph, DNN_OUTPUT));
+    case DNN_WEIGHT:
+        return add_convolution(graph, prologue(graph), tensor(graph, DNN_OUTPUT));
+    }
+}
+
+int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct dnn_shape *shape)
+{
+    *graph = (struct dnn_graph){.shape = shape};
+    build(graph);
+    graph->whole = dnn_part_begin(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                 graph->operation_count, graph->operations);
+    if (handle)
+        dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                     &handle);
+    dnn_part_finish(graph, graph->whole);
+    return graph->code;
+}
+
+void dnn_graph_destroy(struct dnn_graph *graph)
+{
+    while (graph->part_count > 0)
+        cudnnBackendDestroyDescriptor(graph->parts[--graph->part_count]);
+}
