@@ -42,24 +42,26 @@ static const struct option_spec plot_options[] = {
 
 struct page {
     struct picture_node nodes[PICTURE_NODES];
-    char names[PICTURE_NODES][NAME_BYTES];
-    struct timeline *timelines[PICTURE_NODES];
     uint32_t count;
+    char names[PICTURE_NODES][NAME_BYTES]; /* of files */
+    struct timeline *timelines[PICTURE_NODES];
+    uint32_t files;
 };
 
-/* A result made with --json; its host names the node. */
+/* A result made with --json: a training, or one of its jobs, whose host names the node. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
                                     char *name)
 {
-    json_t *document = load_parse(path, text, bytes);
-    const json_t *jobs = json_object_get(document, "jobs");
+    json_t *document = load_any(path, text, bytes);
+    const json_t *chosen = document, *jobs = json_object_get(document, "jobs");
     struct timeline *timeline = NULL;
 
-    if (document && job > json_array_size(jobs))
+    if (jobs && job > json_array_size(jobs)) {
         fail(EINVAL, "%s: it has %zu jobs, --job %llu is not among them", path,
              json_array_size(jobs), (unsigned long long)job);
-    else if (document) {
-        const json_t *chosen = json_array_get(jobs, job - 1);
+    } else if (document) {
+        if (jobs)
+            chosen = json_array_get(jobs, job - 1);
         const char *host = load_text(chosen, "place.host");
         if (host)
             snprintf(name, NAME_BYTES, "%s", host);
@@ -90,18 +92,38 @@ static struct timeline *load(const char *path, uint64_t job, char *name)
     return timeline;
 }
 
+/* The nodes of one job lie on one clock, whatever time of day each has. More than there is room for
+ * are drawn as their sum. */
+static void add_nodes(struct page *page, const char *name, struct timeline *timeline, uint32_t room)
+{
+    if (timeline->node_count == 0 || timeline->node_count > room) {
+        page->nodes[page->count++] = (struct picture_node){name, timeline};
+        return;
+    }
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        struct timeline_node *node = &timeline->nodes[i];
+        node->timeline->start_unix_ns = timeline->start_unix_ns;
+        page->nodes[page->count++] = (struct picture_node){node->host, node->timeline};
+    }
+}
+
 static int load_all(const struct invocation *invocation, struct page *page)
 {
     const struct plot_settings *settings = invocation->settings;
+    const int files = invocation->count;
 
-    if (invocation->count > PICTURE_NODES)
+    if (files > PICTURE_NODES)
         return fail(EINVAL, "at most %d series are drawn together", PICTURE_NODES);
-    for (int i = 0; i < invocation->count; i++) {
-        char *name = page->names[i];
-        page->timelines[i] = load(invocation->operands[i], settings->job, name);
-        if (!page->timelines[i])
+    for (int i = 0; i < files; i++) {
+        struct timeline *timeline =
+            load(invocation->operands[i], settings->job, page->names[page->files]);
+        if (!timeline)
             return -EINVAL;
-        page->nodes[page->count++] = (struct picture_node){name, page->timelines[i]};
+        const uint32_t room = PICTURE_NODES - page->count - (uint32_t)(files - i - 1);
+        if (timeline->node_count > room)
+            snprintf(page->names[page->files], NAME_BYTES, "%u nodes", timeline->node_count);
+        page->timelines[page->files] = timeline;
+        add_nodes(page, page->names[page->files++], timeline, room);
     }
     return 0;
 }
@@ -137,7 +159,7 @@ static int run_plot(const struct invocation *invocation)
 
     if (code == 0)
         code = draw(settings, page, path);
-    for (uint32_t i = 0; page && i < page->count; i++)
+    for (uint32_t i = 0; page && i < page->files; i++)
         timeline_destroy(page->timelines[i]);
     free(page);
     free(path);
@@ -154,11 +176,11 @@ const struct command command_plot = {
         "Draws what storage gave and what the fabric received and sent over time, with received - "
         "sent, which is what storage brought over the fabric; index, dropping of caches, shuffles, "
         "evaluations and checkpoints are shaded. FILE is a result (--json), a series (--series) "
-        "or a profile (iobench monitor --json); several, as of the nodes of one job, are laid "
-        "beside each other by their clocks (a series has none and starts with the first). gnuplot "
-        "does the drawing.",
+        "or a profile (iobench monitor --json). The nodes of a job of several are drawn each, with "
+        "their sum; so are several FILEs, which are laid beside each other by their clocks (a "
+        "series has none and starts with the first). gnuplot does the drawing.",
     .examples = "iobench plot result.json\tinto result.json.svg\n"
-                "iobench plot -o both.svg node0.json node1.json\tnode by node, and their sum\n",
+                "iobench plot -o both.svg node0.jsonl node1.jsonl\tnode by node, and their sum\n",
     .options = plot_options,
     .settings_size = sizeof(struct plot_settings),
     .run = run_plot,

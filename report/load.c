@@ -30,16 +30,21 @@ static int check(const char *name, const json_t *document)
     return 0;
 }
 
-json_t *load_parse(const char *name, const char *text, size_t bytes)
+json_t *load_any(const char *name, const char *text, size_t bytes)
 {
     json_error_t error;
     json_t *document = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 
-    if (!document) {
+    if (!document)
         fail(EINVAL, "%s:%d: %s", name, error.line, error.text);
-        return NULL;
-    }
-    if (check(name, document)) {
+    return document;
+}
+
+json_t *load_parse(const char *name, const char *text, size_t bytes)
+{
+    json_t *document = load_any(name, text, bytes);
+
+    if (document && check(name, document)) {
         json_decref(document);
         return NULL;
     }

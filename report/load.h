@@ -12,6 +12,8 @@
 /* The document, whose "jobs" is an array of objects; json_decref() it. NULL with a reason. */
 json_t *load_document(const char *path);
 json_t *load_parse(const char *name, const char *text, size_t bytes);
+/* Any JSON, as of a training, which has no jobs. */
+json_t *load_any(const char *name, const char *text, size_t bytes);
 
 /* Members by a path like "summary.read_latency.p99_s". */
 const json_t *load_member(const json_t *object, const char *path);

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { PICTURE_NODES = 16 };
+enum { PICTURE_NODES = 64 };
 
 struct picture_node {
     const char *name;

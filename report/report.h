@@ -36,10 +36,10 @@ struct timeline *report_timeline_load(const char *name, const json_t *series);
  * digits (in such arrays with 6). NULL with a reason. */
 char *report_json_text(const json_t *value, int digits);
 
-/* A row a bin of time: figures, then every counter. */
+/* A row a bin of time: figures, then every counter; of several nodes the sums, then each node's. */
 void report_series_csv(FILE *stream, const struct timeline *timeline);
 /* What it was made of, but for what is not in the table: phases begin and end with rows, and have
- * no run. text is used up. NULL with a reason. */
+ * no run; nodes have the rows and phases of all. text is used up. NULL with a reason. */
 struct timeline *report_series_load(const char *name, char *text);
 
 /* The lines of `iobench monitor --json`. NULL with a reason. */

@@ -5,11 +5,17 @@
 #include "report/report.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PHASES_MAX = 4096 };
+
+/* What the columns of each node begin with. */
+#define FIRST_KEY "read_bytes_per_s"
 
 /* The phases of a row's time, "epoch 0+shuffle 1"; names need no quotes. */
 static void print_phases(FILE *stream, const struct timeline *timeline, double from_s, double to_s)
@@ -80,18 +86,62 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
 
 /* ---- read back ---- */
 
-static int load_heading(const char *name, char *heading, struct timeline *timeline)
+/* Where the columns of a node begin in the table. */
+struct node_columns {
+    char host[sizeof(((struct timeline_node *)0)->host)];
+    uint32_t first;
+};
+
+struct table {
+    struct timeline *all; /* every column, those of the nodes without their host */
+    struct node_columns *nodes;
+    uint32_t node_count;
+};
+
+/* The first column of a node; a counter's name may hold a colon, too, but ends otherwise. */
+static bool begins_node(const char *key)
 {
+    const char *colon = strchr(key, ':');
+
+    return colon && strcmp(colon + 1, FIRST_KEY) == 0;
+}
+
+/* The key without its host: "n1:read_bytes_per_s" begins the columns of n1. NULL with a reason. */
+static const char *key_of_node(const char *name, const char *key, struct table *table)
+{
+    const size_t length = strcspn(key, ":");
+
+    if (begins_node(key)) {
+        struct node_columns *node = &table->nodes[table->node_count];
+        if (length >= sizeof node->host) {
+            fail(EINVAL, "%s: a host's name has %zu bytes, %zu are the most: %.40s...", name,
+                 length, sizeof node->host - 1, key);
+            return NULL;
+        }
+        *node = (struct node_columns){.first = table->all->column_count};
+        memcpy(node->host, key, length);
+        table->node_count++;
+    }
+    return table->node_count ? key + length + (key[length] == ':') : key;
+}
+
+static int load_heading(const char *name, char *heading, struct table *table)
+{
+    struct timeline *all = table->all;
     const char *key;
 
     strsep(&heading, ",");
     strsep(&heading, ",");
     while ((key = strsep(&heading, ","))) {
+        key = key_of_node(name, key, table);
+        if (!key)
+            return -EINVAL;
         if (strlen(key) >= TIMELINE_KEY_BYTES)
-            return fail(EINVAL, "%s: the name of a column is too long: %.40s...", name, key);
-        snprintf(timeline->keys[timeline->column_count++], TIMELINE_KEY_BYTES, "%s", key);
+            return fail(EINVAL, "%s: the name of a column has %zu bytes, %d are the most: %.40s...",
+                        name, strlen(key), TIMELINE_KEY_BYTES - 1, key);
+        snprintf(all->keys[all->column_count++], TIMELINE_KEY_BYTES, "%s", key);
     }
-    timeline->figure_count = timeline->column_count;
+    all->figure_count = all->column_count;
     return 0;
 }
 
@@ -150,16 +200,73 @@ static int load_row(const char *name, char *line, struct timeline *timeline, uin
     return 0;
 }
 
+/* Some columns of the table, with its phases. */
+static struct timeline *take_columns(const struct timeline *all, uint32_t first, uint32_t count)
+{
+    struct timeline *part = timeline_blank(count, all->row_count, all->phase_count);
+
+    if (!part)
+        return NULL;
+    part->interval_s = all->interval_s;
+    part->row_count = all->row_count;
+    part->phase_count = all->phase_count;
+    part->phases_lost = all->phases_lost;
+    memcpy(part->phases, all->phases, all->phase_count * sizeof *all->phases);
+    memcpy(part->keys, all->keys + first, count * sizeof *all->keys);
+    for (uint64_t row = 0; row < all->row_count; row++) {
+        const double *from = all->values + row * (1 + (uint64_t)all->column_count);
+        double *to = part->values + row * (1 + (uint64_t)count);
+        to[0] = from[0];
+        memcpy(to + 1, from + 1 + first, count * sizeof *to);
+    }
+    return part;
+}
+
+/* The sums are what stands before the first node. */
+static struct timeline *deal_out(const struct table *table)
+{
+    struct timeline *sum = take_columns(table->all, 0, table->nodes[0].first);
+
+    if (sum)
+        sum->nodes = memory_array(table->node_count, sizeof *sum->nodes);
+    for (uint32_t i = 0; sum && sum->nodes && i < table->node_count; i++) {
+        const uint32_t first = table->nodes[i].first;
+        const uint32_t end =
+            i + 1 < table->node_count ? table->nodes[i + 1].first : table->all->column_count;
+        struct timeline_node *node = &sum->nodes[i];
+        memcpy(node->host, table->nodes[i].host, sizeof node->host);
+        node->timeline = take_columns(table->all, first, end - first);
+        if (!node->timeline)
+            break;
+        sum->node_count++;
+    }
+    if (sum && sum->node_count < table->node_count) {
+        timeline_destroy(sum);
+        return NULL;
+    }
+    return sum;
+}
+
+/* A whole table; its text is used up. */
+static int load_table(const char *name, char *heading, char *text, struct table *table)
+{
+    char *line;
+    int code = load_heading(name, heading, table);
+
+    while (code == 0 && (line = strsep(&text, "\n")))
+        if (*line)
+            code = load_row(name, line, table->all, PHASES_MAX);
+    return code;
+}
+
 struct timeline *report_series_load(const char *name, char *text)
 {
-    enum { PHASES_MAX = 4096 };
     const size_t bytes = strlen(text);
     size_t columns = 0, rows = 0;
-    char *line = strsep(&text, "\n");
-    int code = 0;
+    char *heading = strsep(&text, "\n");
 
-    if (strncmp(line, "time_s,phases,", 14) == 0)
-        for (const char *at = line; (at = strchr(at, ',')); at++)
+    if (strncmp(heading, "time_s,phases,", 14) == 0)
+        for (const char *at = heading; (at = strchr(at, ',')); at++)
             columns++;
     for (const char *at = text; at && (at = strchr(at, '\n')); at++)
         rows++;
@@ -167,17 +274,16 @@ struct timeline *report_series_load(const char *name, char *text)
         fail(EINVAL, "%s: this is no series of iobench (made with --series FILE)", name);
         return NULL;
     }
-    struct timeline *timeline = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX);
-    if (!timeline)
-        return NULL;
-    timeline->column_count = 0;
-    code = load_heading(name, line, timeline);
-    while (code == 0 && (line = strsep(&text, "\n")))
-        if (*line)
-            code = load_row(name, line, timeline, PHASES_MAX);
-    if (code) {
-        timeline_destroy(timeline);
-        return NULL;
+    struct table table = {.all = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX),
+                          .nodes = memory_array(columns, sizeof *table.nodes)};
+    struct timeline *timeline = NULL;
+    if (table.all && table.nodes) {
+        table.all->column_count = 0;
+        if (load_table(name, heading, text, &table) == 0)
+            timeline = table.node_count ? deal_out(&table) : table.all;
     }
+    if (timeline != table.all)
+        timeline_destroy(table.all);
+    free(table.nodes);
     return timeline;
 }

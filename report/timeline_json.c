@@ -5,6 +5,7 @@
 #include "report/report.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
 #include "report/load.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 4096 };
+enum { COLUMNS_MAX = 4096, NODES_MAX = 1 << 16 };
 
 /* In bytes, of struct origin. */
 static const struct {
@@ -251,7 +252,7 @@ static void load_sampling(const json_t *series, struct timeline *timeline)
     load_origin(json_object_get(series, "origin"), &timeline->origin);
 }
 
-struct timeline *report_timeline_load(const char *name, const json_t *series)
+static struct timeline *load_one(const char *name, const json_t *series)
 {
     const json_t *columns = json_object_get(series, "columns");
     const json_t *rows = json_object_get(series, "rows");
@@ -270,6 +271,45 @@ struct timeline *report_timeline_load(const char *name, const json_t *series)
     load_sampling(series, timeline);
     if (load_keys(name, columns, timeline) || load_rows(name, rows, timeline) ||
         load_phases(name, phases, timeline)) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+/* Those of a node have none of their own. */
+static int load_nodes(const char *name, const json_t *nodes, struct timeline *timeline)
+{
+    const size_t count = json_array_size(nodes);
+
+    if (count > NODES_MAX)
+        return fail(EINVAL, "%s: series: %zu nodes, which this program never writes", name, count);
+    timeline->nodes = memory_array(count, sizeof *timeline->nodes);
+    if (!timeline->nodes)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *object = json_array_get(nodes, i);
+        struct timeline_node *node = &timeline->nodes[timeline->node_count++];
+        const char *host = load_text(object, "host");
+        if (!host || strlen(host) >= sizeof node->host)
+            return fail(EINVAL, "%s: series: node %zu has no host that this program writes", name,
+                        i);
+        memcpy(node->host, host, strlen(host) + 1);
+        node->clock_offset_s = load_number(object, "clock_offset_s");
+        node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
+        node->clock_drift_s = load_number(object, "clock_drift_s");
+        node->timeline = load_one(name, object);
+        if (!node->timeline)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+struct timeline *report_timeline_load(const char *name, const json_t *series)
+{
+    struct timeline *timeline = load_one(name, series);
+
+    if (timeline && load_nodes(name, json_object_get(series, "nodes"), timeline)) {
         timeline_destroy(timeline);
         return NULL;
     }

@@ -14,6 +14,31 @@ awk 'BEGIN {
     }
 }' >series.csv
 
+# A job of two nodes draws each of them and their sum, from either of its files; clocks that differ do
+# not push its nodes apart.
+awk -F, 'NR == 1 { print $0 ",n1:read_bytes_per_s,n1:from_fabric_bytes_per_s,n2:read_bytes_per_s,n2:from_fabric_bytes_per_s" }
+    NR > 1 { print $0 ",1e6,1e6,3e6,3e6" }' series.csv >job.csv
+python3 - <<'END'
+import json
+def series(start, rate, **more):
+    return {"start_unix_s": start, "interval_s": 0.1, "phases": [], **more,
+            "columns": ["time_s", "from_fabric_bytes_per_s"], "rows": [[i / 10, rate] for i in range(1, 21)]}
+nodes = [series(1e9 + 7 * i, (1 + 2 * i) * 1e6, host=f"n{i + 1}") for i in range(2)]
+with open("job.json", "w") as file:
+    json.dump({"schema": "iobench-result", "schema_version": 1,
+               "jobs": [{"place": {"host": "n1"}, "series": series(1e9, 4e6, nodes=nodes)}]}, file)
+END
+for file in job.csv job.json; do
+    expect 0 "$IOBENCH" plot --script -o job.gnuplot $file
+    awk '/^\$/ { name = $1 } /^[0-9]/ { rows[name]++; sums[name] += NF == 5 ? $3 : $2 }
+        END { for (name in sums) print name, rows[name], sums[name] }' job.gnuplot | sort >sums
+    # shellcheck disable=SC2016 # names of gnuplot
+    printf '%s\n' '$all 20 80' '$node0 20 20' '$node1 20 60' | diff - sums || die "$file: other curves"
+    for text in "'n1'" "'n2'" "'all nodes'"; do
+        grep -q "$text" job.gnuplot || die "$file: no $text"
+    done
+done
+
 # Missing gnuplot is said; its program can still be had.
 mkdir none
 expect 1 env PATH="$T/none" "$IOBENCH" plot series.csv

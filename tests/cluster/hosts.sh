@@ -76,6 +76,11 @@ awk -F, '
         if (sent < 0.9 * expected || sent > 1.5 * expected) exit 2
     }' both.csv >sums || die "the hosts do not add up: $(cat sums)"
 
+for file in both.json both.csv; do
+    expect 0 "$IOBENCH" plot --script -o - $file
+    says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
+done
+
 # Strict: the host whose caches cannot be emptied is named.
 mkdir strict && cp set/* strict
 expect 1 hosts 2 "$IOBENCH" run --data strict --runs 1 --memory 16m --decode checksum \

@@ -169,19 +169,87 @@ static void damaged_json_is_refused(void **unused)
     expect_refusal(NULL, "there is no series in it");
 }
 
+/* ---- several nodes ---- */
+
+/* Two nodes on one clock, whose times of day are 2.5 s apart; the hosts' names are as long as can
+ * be. */
+static struct timeline *make_joined(void)
+{
+    struct timeline_node *nodes = calloc(2, sizeof *nodes);
+
+    assert_non_null(nodes);
+    for (int i = 0; i < 2; i++) {
+        memset(nodes[i].host, i ? 'b' : 'a', sizeof nodes[i].host - 1);
+        nodes[i].timeline = make();
+    }
+    nodes[1].clock_offset_s = 2.5;
+    nodes[1].clock_uncertainty_s = 1e-5;
+    nodes[1].clock_drift_s = -1e-4;
+    nodes[1].timeline->start_unix_ns += UINT64_C(2500000000);
+    nodes[1].timeline->values[1 * (1 + COLUMNS) + 3] = 4e7; /* fabric of the second row */
+    struct timeline *joined = timeline_join(nodes, 2);
+    assert_non_null(joined);
+    return joined;
+}
+
+static void check_nodes(const struct timeline *read, const struct timeline *joined)
+{
+    assert_int_equal(read->node_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_string_equal(read->nodes[i].host, joined->nodes[i].host);
+        assert_int_equal(read->nodes[i].timeline->node_count, 0);
+        assert_int_equal(read->nodes[i].timeline->phase_count, 3);
+    }
+    check_rows(read->nodes[0].timeline);
+    assert_true(timeline_value(read->nodes[1].timeline, 1, 2) == 4e7);
+    assert_true(timeline_value(read, 1, 2) == 8e7 + 4e7);
+    assert_int_equal(read->row_count, ROWS);
+}
+
+static void nodes_in_json(void **unused)
+{
+    struct timeline *joined = make_joined();
+    json_t *json = json_of(make_joined());
+    struct timeline *read = report_timeline_load("x.json", json);
+
+    (void)unused;
+    assert_non_null(read);
+    check_nodes(read, joined);
+    assert_true(read->nodes[1].clock_offset_s == 2.5 && read->nodes[1].clock_drift_s == -1e-4 &&
+                read->nodes[1].clock_uncertainty_s == 1e-5);
+    assert_true(read->nodes[1].timeline->start_unix_ns > read->start_unix_ns);
+    json_t *again = json_of(read);
+    assert_true(json_equal(json, again));
+    json_decref(again);
+
+    json_t *nodes = json_object_get(json, "nodes");
+    json_object_del(json_array_get(nodes, 1), "columns");
+    expect_refusal(json_deep_copy(json), "there is no series in it");
+    json_object_del(json_array_get(nodes, 0), "host");
+    expect_refusal(json, "node 0 has no host");
+    timeline_destroy(joined);
+}
+
 /* ---- CSV ---- */
 
-static void csv_is_read_back(void **unused)
+static char *csv_of(const struct timeline *timeline)
 {
-    struct timeline *made = make();
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
 
-    (void)unused;
-    report_series_csv(stream, made);
+    report_series_csv(stream, timeline);
     fclose(stream);
+    return text;
+}
+
+static void csv_is_read_back(void **unused)
+{
+    struct timeline *made = make();
+    char *text = csv_of(made);
     struct timeline *read = report_series_load("x.csv", text);
+
+    (void)unused;
     assert_non_null(read);
     check_rows(read);
     assert_int_equal(read->phase_count, 3);
@@ -194,6 +262,24 @@ static void csv_is_read_back(void **unused)
     timeline_destroy(read);
     timeline_destroy(made);
     free(text);
+}
+
+/* The names of the columns are longer with the hosts before them. */
+static void nodes_in_csv(void **unused)
+{
+    struct timeline *joined = make_joined();
+
+    (void)unused;
+    memset(joined->nodes[1].timeline->keys[4], 'k', TIMELINE_KEY_BYTES - 1);
+    char *text = csv_of(joined);
+    struct timeline *read = report_series_load("x.csv", text);
+    assert_non_null(read);
+    check_nodes(read, joined);
+    assert_int_equal(read->column_count, COLUMNS);
+    assert_int_equal(strlen(read->nodes[1].timeline->keys[4]), TIMELINE_KEY_BYTES - 1);
+    timeline_destroy(read);
+    free(text);
+    timeline_destroy(joined);
 }
 
 static void expect_csv_refusal(const char *csv, const char *reason)
@@ -216,6 +302,12 @@ static void damaged_csv_is_refused(void **unused)
     expect_csv_refusal("time_s,phases,a\n1,,2\n0.5,,2\n", "row 2 begins with no time after 1");
     expect_csv_refusal("time_s,phases,a\n1,epoch,2\n", "'epoch' is no phase");
     expect_csv_refusal("time_s,phases,a\nx,,2\n", "row 1 begins with no time");
+    char heading[512] = "time_s,phases,";
+    memset(heading + strlen(heading), 'k', TIMELINE_KEY_BYTES);
+    expect_csv_refusal(strcat(heading, "\n1,,2\n"), "a column has 128 bytes, 127 are the most");
+    memset(strcpy(heading, "time_s,phases,") + 14, 'h', 64);
+    strcpy(heading + 78, ":read_bytes_per_s\n1,,2\n");
+    expect_csv_refusal(heading, "a host's name has 64 bytes, 63 are the most");
 }
 
 /* ---- lines ---- */
@@ -329,10 +421,16 @@ static void nothing_to_draw(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_is_read_back),         cmocka_unit_test(damaged_json_is_refused),
-        cmocka_unit_test(csv_is_read_back),          cmocka_unit_test(damaged_csv_is_refused),
-        cmocka_unit_test(lines_of_monitor_are_read), cmocka_unit_test(one_node),
-        cmocka_unit_test(two_nodes_by_their_clocks), cmocka_unit_test(nothing_to_draw),
+        cmocka_unit_test(json_is_read_back),
+        cmocka_unit_test(damaged_json_is_refused),
+        cmocka_unit_test(nodes_in_json),
+        cmocka_unit_test(nodes_in_csv),
+        cmocka_unit_test(csv_is_read_back),
+        cmocka_unit_test(damaged_csv_is_refused),
+        cmocka_unit_test(lines_of_monitor_are_read),
+        cmocka_unit_test(one_node),
+        cmocka_unit_test(two_nodes_by_their_clocks),
+        cmocka_unit_test(nothing_to_draw),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

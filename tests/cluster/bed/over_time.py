@@ -54,9 +54,9 @@ class Node:
 def nodes_of(document):
     job = document["jobs"][0]
     run = job["runs"][0]
-    colds = [node["cold"] for node in run.get("nodes", [run])]
+    colds = [node["cold"] for node in run.get("nodes") or [run]]
     return [Node(number, *pair) for number, pair in enumerate(
-        zip(job["series"].get("nodes", [job["series"]]), colds), 1)]
+        zip(job["series"].get("nodes") or [job["series"]], colds), 1)]
 
 
 def rounded(value):
