@@ -2,8 +2,8 @@
  *
  * depth: finds how many reads a storage wants in flight, its knee. It climbs by doubling while that
  * brings more than 1 - DEPTH_KNEE_SHARE. A storage that others use, or that is a virtual machine's,
- * drifts by more than that; so two depths take turns, and what counts is which one wins, pair by
- * pair. It knows neither readers nor clocks: it is fed with what was read and when.
+ * drifts by more than that; so two depths take turns, and what counts is which one wins, turn by
+ * turn. It knows neither readers nor clocks: it is fed with what was read and when.
  *
  * Only time in which the storage was the limit counts: while fewer reads are in flight than it
  * asked for, because memory or the consumer stops the loader, it measures nothing and stays where
@@ -25,8 +25,8 @@ struct depth {
     /* private */
     uint32_t most;
     uint32_t above;         /* takes turns with the knee that is known so far */
-    uint32_t window, wins;  /* since the turns began; pairs that the depth above has won */
-    double pair[2], sum[2]; /* bytes/s of the knee and the depth above: this pair's, of all */
+    uint32_t window, wins;  /* since the turns began; turns that the depth above has won */
+    double turn[2], sum[2]; /* bytes/s of the knee and the depth above: this turn's, of all */
     uint32_t in_vain;       /* doublings without growth */
     bool running;
     uint32_t settling; /* completions that still belong to the depth before */
