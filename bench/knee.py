@@ -3,6 +3,7 @@
 """Does the whole pipeline give what the device gives at its knee?
 
     bench/knee.py [--long] [--iobench build/iobench] [--folder DIR] [--case NAME] [--rounds N]
+                  [--make] [--keep]
 
 Two sets of records as large as ImageNet's: 1,024 TFRecord shards in tf.data's order, and one
 RecordIO file (--long: of 20 GB) in random order of its records; both O_DIRECT. `--iodepth auto`
@@ -11,8 +12,8 @@ fio (io_uring) replays reads of the same pattern and sizes: what the device give
 at depth 64, where a knee that was found too low would show.
 
 The patterns: windows of 512 records drawn at random, sorted by place, as the loader's are; and as many
-files as tf.data interleaves, each read from front to back in blocks as large as the loader's were.
-fio's reads all lie in one file of the same size.
+shards as tf.data interleaves, each read from front to back in blocks as large as the loader's were.
+fio reads the same files. --make makes the sets and ends; --keep does not remove them.
 """
 import argparse
 import functools
@@ -25,9 +26,11 @@ import struct
 import subprocess
 
 SIZES = {32: 10, 64: 22, 96: 25, 128: 20, 160: 11, 224: 8, 384: 4}  # KiB: percent, as in bench/io
+MEAN = 1024 * sum(size * percent for size, percent in SIZES.items()) // 100
 SHARDS = 1024
 INTERLEAVED = 10  # shards, by --shuffle tfdata
 DEEP = 64
+FOR_KNEE = 30 * 10**9  # bytes
 
 
 def crc32c(data):
@@ -87,11 +90,13 @@ CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata"],
 
 
 def run_iobench(options, folder, case, depth):
-    # Finding the knee takes seconds of reading.
-    samples = options.samples * (4 if depth == "auto" else 1)
+    # Finding the knee takes some ten seconds of reading.
+    passes = ["--limit-samples", str(options.samples)]
+    if depth == "auto":
+        passes = ["--epochs", str(-(-FOR_KNEE // options.bytes))]
     arguments = [options.iobench, "--data", folder, "--reader", "uring:direct=yes", "--decode",
                  "none", "--no-crc", "--runs", "1", "--no-calibrate", "--json", "-", "--iodepth",
-                 str(depth), "--limit-samples", str(samples), *CASES[case]]
+                 str(depth), *passes, *CASES[case]]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit("knee: " + done.stderr.strip())
@@ -99,33 +104,43 @@ def run_iobench(options, folder, case, depth):
     return job["engine"]["iodepth"], job["runs"][0]["epochs"][0]
 
 
-def records(file_bytes, total, draw):
-    """(offset, bytes) of records in random order, each 512 sorted by place."""
+def records(files, total, draw):
+    """(file, offset, bytes) of records of one file in random order, each 512 sorted by place."""
+    size = os.path.getsize(files[0])
     while total > 0:
-        window = [(draw.randrange(0, file_bytes - (1 << 20), 512),
+        window = [(draw.randrange(0, size - (1 << 20), 512),
                    draw.choices(list(SIZES), SIZES.values())[0] * 1024) for _ in range(512)]
         total -= sum(bytes_ for _, bytes_ in window)
-        yield from sorted(window)
+        yield from ((files[0], *read) for read in sorted(window))
 
 
-def streams(file_bytes, total, block, draw):
-    """(offset, bytes) of blocks of INTERLEAVED shards, each read to its end."""
-    shard = file_bytes // SHARDS // block * block
-    order = draw.sample(range(SHARDS), SHARDS)
-    for group in range(0, SHARDS, INTERLEAVED):
-        for at in range(0, shard, block):
-            for number in order[group:group + INTERLEAVED]:
-                yield number * (file_bytes // SHARDS) // 4096 * 4096 + at, block
+def streams(files, total, block, draw):
+    """(file, offset, bytes) of blocks of INTERLEAVED shards, each read to its end."""
+    size = os.path.getsize(files[0])
+    files = draw.sample(files, len(files))
+    for group in range(0, len(files), INTERLEAVED):
+        for at in range(0, size - block + 1, block):
+            for file in files[group:group + INTERLEAVED]:
+                yield file, at, block
                 total -= block
                 if total <= 0:
                     return
 
 
-def write_reads(path, target, reads):
+def write_reads(path, reads):
+    reads = list(reads)
+    last = {file: number for number, (file, _, _) in enumerate(reads)}
+    opened = set()
     with open(path, "w", encoding="ascii") as log:
-        log.write(f"fio version 2 iolog\n{target} add\n{target} open\n")
-        log.writelines(f"{target} read {offset} {bytes_}\n" for offset, bytes_ in reads)
-        log.write(f"{target} close\n")
+        log.write("fio version 2 iolog\n")
+        log.writelines(f"{file} add\n" for file in last)
+        for number, (file, offset, bytes_) in enumerate(reads):
+            if file not in opened:
+                opened.add(file)
+                log.write(f"{file} open\n")
+            log.write(f"{file} read {offset} {bytes_}\n")
+            if last[file] == number:
+                log.write(f"{file} close\n")
 
 
 def run_fio(reads, depth):
@@ -148,23 +163,17 @@ def in_mib(values):
             f"({min(values) / 2**20:.0f} .. {max(values) / 2**20:.0f})")
 
 
-def measure(options, case):
-    folder = os.path.join(options.folder, case)
-    if not os.path.isdir(folder):
-        make_sets(folder, case, options.bytes)
-    target = os.path.join(options.folder, "recordio-epoch", "train.rec")
-    if not os.path.exists(target):
-        make_sets(os.path.dirname(target), "recordio-epoch", options.bytes)
+def measure(options, case, folder):
+    files = sorted(entry.path for entry in os.scandir(folder) if entry.name.startswith("train"))
     depth, epoch = run_iobench(options, folder, case, "auto")
     if not depth:
         raise SystemExit(f"{case}: no knee was found; the run is too short")
-    draw, total = random.Random(3), int(epoch["request_bytes"]) // 4
+    draw = random.Random(3)
+    total = min(options.samples * MEAN, options.bytes)
     mean = epoch["request_bytes"] / epoch["requests"]
     reads = os.path.join(options.folder, "reads")
-    size = os.path.getsize(target)
-    write_reads(reads, target,
-                records(size, total, draw) if case == "recordio-epoch"
-                else streams(size, total, round(mean / 4096) * 4096, draw))
+    write_reads(reads, records(files, total, draw) if case == "recordio-epoch"
+                else streams(files, total, round(mean / 4096) * 4096, draw))
     ours, device, deep = [], [], []
     for _ in range(options.rounds):
         _, epoch = run_iobench(options, folder, case, depth)
@@ -186,14 +195,19 @@ def main():
     parser.add_argument("--folder", default="/tmp/iobench-knee")
     parser.add_argument("--case", choices=CASES, action="append")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--make", action="store_true", help="make the sets, measure nothing")
     parser.add_argument("--keep", action="store_true", help="do not remove the sets")
     options = parser.parse_args()
     options.bytes = 20 * 10**9 if options.long else 2 * 10**9
     options.samples = 40000
     for case in options.case or CASES:
-        measure(options, case)
-    for case in [] if options.keep else CASES:  # what else lies in the folder is not ours
-        shutil.rmtree(os.path.join(options.folder, case), ignore_errors=True)
+        folder = os.path.join(options.folder, case)
+        if not os.path.isdir(folder):
+            make_sets(folder, case, options.bytes)
+        if not options.make:
+            measure(options, case, folder)
+        if not options.make and not options.keep:
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
