@@ -109,12 +109,11 @@ static void add_to_summaries(struct watch *watch)
 
 static void print_json(struct watch *watch)
 {
-    struct timespec now;
+    const struct series_anchor now = series_anchor_now();
+    const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* the end of what the line is of */
     json_t *root = json_object();
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    json_object_set_new(root, "unix_time_s",
-                        json_real((double)now.tv_sec + (double)now.tv_nsec / 1e9));
+    json_object_set_new(root, "unix_time_s", json_real((double)(now.unix_ns - ago_ns) / 1e9));
     json_object_set_new(root, "elapsed_s",
                         json_real((double)(watch->last_ns - watch->start_ns) / 1e9));
     json_object_set_new(root, "interval_s", json_real(watch->interval_s));

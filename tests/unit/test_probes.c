@@ -341,6 +341,65 @@ static void samples_come_in_time(void **unused)
     sampler_close(sampler);
 }
 
+/* A probe that is held up once, as by a busy machine, and says how often it was asked. */
+struct held_probe {
+    uint64_t asked;
+};
+static uint64_t held_answer;
+
+static int held_open(void *state, const void *settings, const struct probe_site *site,
+                     struct probe_traits *traits)
+{
+    (void)state;
+    (void)settings;
+    (void)site;
+    return metric_add(&traits->metrics, "", "asked_count", METRIC_COUNTER, 1) ? 0 : -ENOMEM;
+}
+
+static void held_close(void *state)
+{
+    (void)state;
+}
+
+static void held_sample(void *state, uint64_t *values)
+{
+    values[0] = ++((struct held_probe *)state)->asked;
+    if (values[0] == 2) {
+        held_answer = values[0];
+        clock_sleep_ns(30000000);
+    }
+}
+
+/* What was read before such a stop is not told for the time after it, nor the other way round. */
+static void a_sample_that_was_held_up_is_taken_again(void **unused)
+{
+    static const struct probe_ops held = {.plugin = {.name = "held",
+                                                     .summary = "is held up",
+                                                     .state_size = sizeof(struct held_probe)},
+                                          .open = held_open,
+                                          .close = held_close,
+                                          .sample = held_sample};
+    const struct plugin_choice own = {.plugin = &held.plugin};
+    const struct sampler_site site = {.probes = {.roots = &telemetry_roots_usual},
+                                      .names = "memory",
+                                      .own = &own,
+                                      .interval_ns = 200000000};
+
+    (void)unused;
+    struct sampler *sampler = sampler_open(&site);
+    assert_non_null(sampler);
+    assert_int_equal(sampler_start(sampler), 0);
+    sampler_sample(sampler);
+    sampler_stop(sampler);
+    const struct series *series = sampler_series(sampler);
+    const uint32_t asked = series_find(series, "held", NULL, "asked_count");
+    assert_int_equal(held_answer, 2);
+    for (uint64_t row = 0; row < series->row_count; row++)
+        assert_true(series_value(series, row, asked) != held_answer);
+    assert_true(sampler_figures(sampler).longest_ns >= 30000000);
+    sampler_close(sampler);
+}
+
 static void asked_for_probes_must_be_there(void **unused)
 {
     const struct sampler_site missing = {.probes = {.roots = &telemetry_roots_usual},
@@ -382,11 +441,17 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(network_interfaces),   cmocka_unit_test(processors),
-        cmocka_unit_test(memory_and_pressure),  cmocka_unit_test(lustre_sums_its_servers),
-        cmocka_unit_test(control_groups),       cmocka_unit_test(mellanox_adapter),
-        cmocka_unit_test(rates_of_links),       cmocka_unit_test(gpus_by_a_library),
-        cmocka_unit_test(samples_come_in_time), cmocka_unit_test(asked_for_probes_must_be_there),
+        cmocka_unit_test(network_interfaces),
+        cmocka_unit_test(processors),
+        cmocka_unit_test(memory_and_pressure),
+        cmocka_unit_test(lustre_sums_its_servers),
+        cmocka_unit_test(control_groups),
+        cmocka_unit_test(mellanox_adapter),
+        cmocka_unit_test(rates_of_links),
+        cmocka_unit_test(gpus_by_a_library),
+        cmocka_unit_test(samples_come_in_time),
+        cmocka_unit_test(asked_for_probes_must_be_there),
+        cmocka_unit_test(a_sample_that_was_held_up_is_taken_again),
     };
 
     return cmocka_run_group_tests(tests, setup, folder_teardown);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """wire_over_time.py RESULT.json NAME NODE=LINES...: what iobench monitor saw on each node while
 `iobench train` ran, as one table, NAME.csv; second 0 is the begin of the first epoch. On the
-standard output the sums of each epoch, in MB; epoch 0 is what was before the first."""
+standard output the sums of each epoch, in MB; epoch 0 is what was before the first. Epochs begin
+on each node when its own ranks begin them; lines that lie in several bins or epochs are shared out."""
 import csv
 import json
 import sys
@@ -12,20 +13,35 @@ BIN_S = 2  # some steps of the training
 KEYS = "nfs_read_bytes_per_s", "net_receive_bytes_per_s", "net_transmit_bytes_per_s"
 
 
-def add(sums, key, line):
+def add(sums, key, line, share):
     """Seconds; MB of files from the server, received, sent."""
     total = sums.setdefault(key, [0, 0, 0, 0])
-    total[0] += line["interval_s"]
+    seconds = line["interval_s"] * share
+    total[0] += seconds
     for at, key in enumerate(KEYS, 1):
-        total[at] += (line[key] or 0) * MB * line["interval_s"]
+        total[at] += (line[key] or 0) * MB * seconds
+
+
+def shares(line, borders):
+    """(number of the part, share of the line in it): parts lie between the borders, 0 is before the
+    first."""
+    end = line["unix_time_s"]
+    begin = end - line["interval_s"]
+    cuts = [begin, *(border for border in borders if begin < border < end), end]
+    for left, right in zip(cuts, cuts[1:]):
+        yield sum(border <= left for border in borders), (right - left) / (end - begin)
+
+
+def begins_of(series, node):
+    """Times of day on the node at which its epochs began."""
+    own = series["nodes"][node]
+    return [series["start_unix_s"] + own["clock_offset_s"] + phase["from_s"]
+            for phase in own["phases"] if phase["phase"] == "epoch"]
 
 
 def main(words):
     with open(words[0]) as file:
-        document = json.load(file)
-    series = document["series"] if "series" in document else document["jobs"][0]["series"]
-    begins = [series["start_unix_s"] + phase["from_s"]
-              for phase in series["phases"] if phase["phase"] == "epoch"]
+        series = json.load(file)["series"]
     sums = csv.writer(sys.stdout, lineterminator="\n")
     sums.writerow(["node", "epoch", "from_server_MB", "received_MB", "sent_MB",
                    "received_minus_sent_MB"])
@@ -33,19 +49,22 @@ def main(words):
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["node", "time_s", "epoch", "storage_MB_per_s", "receive_MB_per_s",
                         "send_MB_per_s"])
-        for word in words[2:]:
+        for number, word in enumerate(words[2:]):
             node, path = word.split("=", 1)
+            begins = begins_of(series, number)
             with open(path) as lines:
                 lines = [json.loads(line) for line in lines]
+            ends = [begins[0] + BIN_S * i for i in
+                    range(int((lines[-1]["unix_time_s"] - begins[0]) / BIN_S) + 2)]
             bins, epochs = {}, {}
             for line in lines:
-                middle = line["unix_time_s"] - line["interval_s"] / 2
-                epoch = sum(begin <= middle for begin in begins)
-                if epoch:
-                    add(bins, int((middle - begins[0]) / BIN_S), line)
-                add(epochs, epoch, line)
-            for number, (seconds, *values) in sorted(bins.items()):
-                begin = number * BIN_S
+                for part, share in shares(line, ends):
+                    add(bins, part, line, share)
+                for part, share in shares(line, begins):
+                    add(epochs, part, line, share)
+            bins.pop(0, None)
+            for part, (seconds, *values) in sorted(bins.items()):
+                begin = (part - 1) * BIN_S
                 epoch = sum(other - begins[0] <= begin for other in begins)
                 table.writerow([node, begin + BIN_S, epoch,
                                 *(round(value / seconds, 2) for value in values)])
