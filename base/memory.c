@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void *memory_zeroed(size_t bytes)
@@ -281,17 +282,38 @@ static uint64_t read_number(const char *path)
     return value;
 }
 
-uint64_t memory_resident_bytes(void)
+/* Address space in use, and what of it is resident; 0: not known. */
+static void read_own(uint64_t *space_bytes, uint64_t *resident_bytes)
 {
-    unsigned long long total, resident = 0;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long space = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "re");
 
-    if (!file)
-        return 0;
-    if (fscanf(file, "%llu %llu", &total, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (file && fscanf(file, "%llu %llu", &space, &resident) != 2)
+        space = resident = 0;
+    if (file)
+        fclose(file);
+    *space_bytes = space * page_bytes;
+    *resident_bytes = resident * page_bytes;
+}
+
+uint64_t memory_resident_bytes(void)
+{
+    uint64_t space_bytes, resident_bytes;
+
+    read_own(&space_bytes, &resident_bytes);
+    return resident_bytes;
+}
+
+static uint64_t space_left_bytes(void)
+{
+    struct rlimit limit;
+    uint64_t space_bytes, resident_bytes;
+
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    read_own(&space_bytes, &resident_bytes);
+    return limit.rlim_cur > space_bytes ? limit.rlim_cur - space_bytes : 0;
 }
 
 uint64_t memory_available_bytes(void)
@@ -316,5 +338,6 @@ uint64_t memory_available_bytes(void)
         if (limit && limit > usage && limit - usage < available)
             available = limit - usage;
     }
-    return available;
+    const uint64_t left = space_left_bytes();
+    return left < available ? left : available;
 }

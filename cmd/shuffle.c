@@ -5,6 +5,7 @@
  */
 #include "cmd/shuffle.h"
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
@@ -220,12 +221,40 @@ static int find_labels(struct survey *survey)
     return code == -ENODATA && settings->labels == SHUFFLE_LABELS_AUTO ? 0 : code;
 }
 
+/* What looking at an order takes besides the order's own memory. */
+static uint64_t looking_bytes(const struct survey *survey, uint64_t records)
+{
+    return records * (QUALITY_RECORD_BYTES + survey->settings->epochs);
+}
+
+/* Before an hour is spent, or memory that is not there. */
+static int check_memory(const struct survey *survey, uint64_t records, uint64_t catalog_bytes)
+{
+    const struct shuffle_settings *settings = survey->settings;
+    const uint64_t need = catalog_bytes + looking_bytes(survey, records);
+    const uint64_t free_bytes = memory_available_bytes();
+    char needed[32], available[32];
+
+    if (need < free_bytes)
+        return 0;
+    return fail(ENOMEM,
+                "to look at orders of %llu records over %llu epochs takes %s, and what an order "
+                "itself needs; %s are free to this process (memory, control group, ulimit -v): "
+                "%slook at fewer epochs (--epochs), or allow more",
+                (unsigned long long)records, (unsigned long long)settings->epochs,
+                bytes_text(need, needed, sizeof needed),
+                bytes_text(free_bytes, available, sizeof available),
+                settings->data ? "" : "imagine fewer --records, ");
+}
+
 static int open_catalog(struct survey *survey)
 {
     const struct shuffle_settings *settings = survey->settings;
     const struct format_scan scan = {.progress = show_indexing, .progress_context = &survey->line};
 
     if (!settings->data) {
+        if (check_memory(survey, settings->records, settings->records * sizeof(struct extent)))
+            return -ENOMEM;
         survey->classes = (uint32_t)settings->classes;
         survey->catalog = outline_create(settings->records, (uint32_t)settings->shards,
                                          (uint32_t)settings->sample_bytes, 0);
@@ -236,6 +265,8 @@ static int open_catalog(struct survey *survey)
         code = format_choose(settings->format, settings->data, &survey->format);
     if (code == 0)
         code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
+    if (code == 0)
+        code = check_memory(survey, survey->catalog->record_count, 0);
     if (code == 0)
         code = find_labels(survey);
     line_clear(&survey->line);
@@ -274,6 +305,8 @@ static void start_panel(const struct survey *survey, const struct shuffle_row *r
 static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_panel *panel)
 {
     const struct shuffle_settings *settings = survey->settings;
+    const uint64_t free_bytes = memory_available_bytes(),
+                   taken_bytes = looking_bytes(survey, survey->catalog->record_count);
     struct plugin_choice choice;
     char title[160];
     struct quality_terms terms = {
@@ -284,7 +317,7 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
                   .partition = row->partition,
                   .remainder = (enum plan_remainder)settings->remainder,
                   .batch_size = (uint32_t)settings->batch_size,
-                  .memory_bytes = memory_available_bytes()},
+                  .memory_bytes = free_bytes > taken_bytes ? free_bytes - taken_bytes : 1},
         .epochs = settings->epochs,
         .labels = survey->labels.of,
         .classes = survey->classes,

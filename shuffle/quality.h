@@ -48,7 +48,10 @@ struct quality {
     uint64_t run_ns;             /* all plans and epochs, with the measuring */
 };
 
-/* 0, or negative with a reason. Needs 4 + epochs bytes a record. */
+/* Memory that is needed for each record, besides a byte for each epoch. */
+enum { QUALITY_RECORD_BYTES = 4 };
+
+/* 0, or negative with a reason. */
 int quality_measure(const struct quality_terms *terms, struct quality *quality);
 
 /* The label of a record under these terms. */
