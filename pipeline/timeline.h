@@ -79,8 +79,9 @@ void timeline_move(struct timeline *timeline, double start_s, double end_s);
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 
 /* As one piece of memory that another process of this program can unpack; columns: so many of the
- * first. To be freed. NULL when memory is short. */
+ * first; nodes stay behind. To be freed. NULL when memory is short. */
 void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
+/* NULL also when that is not what was packed. */
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
 
 #endif

@@ -37,6 +37,8 @@ void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t 
 
     if (columns < head.column_count)
         head.column_count = columns;
+    if (columns < head.figure_count)
+        head.figure_count = columns;
     head.node_count = 0;
     *bytes = packed_bytes(&head);
     char *packed = memory_zeroed(*bytes), *at = packed;
@@ -75,7 +77,8 @@ struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
     timeline->values = NULL;
     timeline->phases = NULL;
     timeline->nodes = NULL;
-    if (packed_bytes(timeline) != bytes) {
+    if (timeline->row_count > bytes / sizeof(double) || packed_bytes(timeline) != bytes ||
+        timeline->figure_count > timeline->column_count) {
         free(timeline);
         return NULL;
     }

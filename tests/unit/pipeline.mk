@@ -29,3 +29,6 @@ tests_unit_test_pack_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_timeline
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/unit/unit.h
 tests_unit_test_timeline_LDADD = $(UNIT_LIBS)
+UNIT_TESTS += tests/unit/test_timeline_join
+tests_unit_test_timeline_join_SOURCES = tests/unit/test_timeline_join.c tests/unit/unit.h
+tests_unit_test_timeline_join_LDADD = $(UNIT_LIBS)
