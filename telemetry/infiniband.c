@@ -162,11 +162,14 @@ static int add_own_bytes(struct infiniband_probe *probe, const struct telemetry_
     return code;
 }
 
+/* "rxe0/1@eth0": by the name it is known that the interface counts the same bytes. */
 static int add_interface(struct infiniband_probe *probe, const struct telemetry_roots *roots,
-                         struct probe_traits *traits, const char *part, const char *interface)
+                         struct probe_traits *traits, const struct infiniband_port *port)
 {
-    char path[512];
+    const char *interface = port->interface;
+    char path[512], part[METRIC_PART_BYTES];
 
+    snprintf(part, sizeof part, "%.20s/%u@%s", port->device, port->number, interface);
     snprintf(path, sizeof path, "%.300s/class/net/%.31s/statistics/rx_bytes", roots->sys,
              interface);
     int code = add_file(probe, traits, part, &port_files[0], 1, path);
@@ -196,9 +199,7 @@ static int add_port(struct infiniband_probe *probe, const struct telemetry_roots
         bytes |= i == 0 && code > 0;
     }
     int code = bytes ? 1 : add_own_bytes(probe, roots, traits, part, port);
-    return code == 0 && port->interface[0]
-               ? add_interface(probe, roots, traits, part, port->interface)
-               : code;
+    return code == 0 && port->interface[0] ? add_interface(probe, roots, traits, port) : code;
 }
 
 static int infiniband_open(void *state, const void *settings, const struct probe_site *site,

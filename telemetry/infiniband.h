@@ -6,7 +6,8 @@
  * port_rcv_data and port_xmit_data count words of 4 bytes, with all headers. On RoCE they count
  * RDMA alone: TCP over the same adapter is in the network interface's counters, and the other way
  * round. Drivers without 64-bit counters stop at 2^32 - 1. Software RDMA (rxe) has no such
- * counters; there the network interface beneath tells the bytes, of everything that passes.
+ * counters; there the network interface beneath tells the bytes, of everything that passes, and the
+ * parts are called "rxe0/1@eth0".
  */
 #ifndef IOBENCH_TELEMETRY_INFINIBAND_H
 #define IOBENCH_TELEMETRY_INFINIBAND_H

@@ -9,10 +9,23 @@ static bool is_there(const struct series *series, const char *probe, const char 
     return series_find(series, probe, NULL, quantity) < series->metric_count;
 }
 
-/* IPoIB bytes are in the port's counters already. */
-static bool counts_twice(const struct metric *metric)
+/* Does a port of soft-RoCE count by this interface? */
+static bool is_beneath_port(const struct series *series, const char *interface)
 {
-    return strcmp(metric->probe, "net") == 0 && strncmp(metric->part, "ib", 2) == 0;
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        const struct metric *metric = &series->metrics[i];
+        const char *at = strchr(metric->part, '@');
+        if (strcmp(metric->probe, "infiniband") == 0 && at && strcmp(at + 1, interface) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* IPoIB bytes are in the port's counters already. */
+static bool counts_twice(const struct series *series, const struct metric *metric)
+{
+    return strcmp(metric->probe, "net") == 0 &&
+           (strncmp(metric->part, "ib", 2) == 0 || is_beneath_port(series, metric->part));
 }
 
 /* Of all parts of a probe; NAN when none is known. */
@@ -24,7 +37,7 @@ static double grown(const struct series *series, const char *probe, const char *
     for (uint32_t i = 0; i < series->metric_count; i++) {
         const struct metric *metric = &series->metrics[i];
         if (strcmp(metric->probe, probe) != 0 || strcmp(metric->quantity, quantity) != 0 ||
-            counts_twice(metric))
+            counts_twice(series, metric))
             continue;
         double part = series_total(series, i, from_ns, to_ns);
         if (!isnan(part))

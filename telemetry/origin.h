@@ -26,7 +26,8 @@ struct origin {
     double page_cache; /* the rest */
     double ahead;      /* storage gave more than was asked for: the kernel read ahead, or a block
                           was read for a part of it */
-    double received, sent; /* by all fabrics of this node: InfiniBand, and interfaces but IPoIB */
+    double received, sent; /* by all fabrics of this node: InfiniBand, and interfaces that no port
+                              counts (IPoIB, soft-RoCE) */
     double excess;         /* received - sent: storage reads, when gradients go both ways alike */
     double gradients;      /* what the trainer's exchange should have sent */
     enum origin_witness witness;

@@ -251,7 +251,7 @@ static void mellanox_adapter(void **unused)
     assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_wait_ticks"), 77);
     assert_int_equal(value_of(&look, "mlx5_0/1", "out_of_sequence_count"), 3);
     assert_int_equal(value_of(&look, "mlx4_0/2", "receive_bytes"), 20);
-    assert_int_equal(value_of(&look, "rxe0/1", "receive_bytes"), 12890000);
+    assert_int_equal(value_of(&look, "rxe0/1@eth7", "receive_bytes"), 12890000);
     assert_int_equal(value_of(&look, "rxe0/1", "sent_packet_count"), 9);
     assert_int_equal(value_of(&look, "efa_0/1", "receive_bytes"), 4000000001);
     assert_int_equal(value_of(&look, "efa_0/1", "transmit_bytes"), 6);

@@ -88,6 +88,25 @@ static void nfs_over_infiniband(void **unused)
     assert_true(origin.fabric == 750 && origin.page_cache == 750 && origin.read == 1500);
 }
 
+/* A port of soft-RoCE counts by its interface: once, and not twice. */
+static void nfs_over_soft_roce(void **unused)
+{
+    const struct line lines[] = {{"pipeline", "", "read_bytes", {500}},
+                                 {"nfs", "/mnt", "server_read_bytes", {500}},
+                                 {"infiniband", "rxe0/1@eth0", "receive_bytes", {610}},
+                                 {"infiniband", "rxe0/1@eth0", "transmit_bytes", {110}},
+                                 {"net", "eth0", "receive_bytes", {610}},
+                                 {"net", "eth0", "transmit_bytes", {110}},
+                                 {"net", "eth1", "receive_bytes", {3}},
+                                 {"net", "eth1", "transmit_bytes", {1}},
+                                 {0}};
+    const struct origin origin = origin_in(lines, 0, 1);
+
+    (void)unused;
+    assert_true(origin.received == 613 && origin.sent == 111 && origin.excess == 502);
+    assert_true(origin.fabric == 500);
+}
+
 static void nfs_beside_a_local_disk(void **unused)
 {
     static const struct line node[] = {
@@ -262,9 +281,13 @@ static void a_moment_is_no_bin(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nfs_over_infiniband), cmocka_unit_test(nfs_beside_a_local_disk),
-        cmocka_unit_test(local_disks),         cmocka_unit_test(neither_disk_nor_client_counts),
-        cmocka_unit_test(figures_over_time),   cmocka_unit_test(a_long_timeline_is_thinned),
+        cmocka_unit_test(nfs_over_infiniband),
+        cmocka_unit_test(nfs_over_soft_roce),
+        cmocka_unit_test(nfs_beside_a_local_disk),
+        cmocka_unit_test(local_disks),
+        cmocka_unit_test(neither_disk_nor_client_counts),
+        cmocka_unit_test(figures_over_time),
+        cmocka_unit_test(a_long_timeline_is_thinned),
         cmocka_unit_test(a_moment_is_no_bin),
     };
 
