@@ -40,6 +40,18 @@ void *memory_array(size_t count, size_t size)
     return memory;
 }
 
+void *memory_pages(size_t bytes)
+{
+    void *memory = NULL;
+    int code = posix_memalign(&memory, ARENA_ALIGNMENT, bytes ? bytes : 1);
+
+    if (code) {
+        fail(code, "out of memory: %zu bytes", bytes);
+        return NULL;
+    }
+    return memory;
+}
+
 int memory_room(void *rows, uint64_t count, size_t size, const char *what)
 {
     void *moved;

@@ -16,6 +16,8 @@
 /* Zeroed, or NULL with a reason. memory_array checks count * size for overflow. */
 void *memory_zeroed(size_t bytes);
 void *memory_array(size_t count, size_t size);
+/* Not zeroed, at a page's start; free() gives it back. NULL with a reason. */
+void *memory_pages(size_t bytes);
 
 /* Room for one more element behind `count` elements of `size` bytes. rows: the address of the
  * pointer to the first one (NULL before the first call), which may move. The array is as large as

@@ -87,7 +87,8 @@ int main(int argc, char **argv)
     open_backend(&backend, &choice, argv[1], graph, batch);
     const double opened_s = (double)(clock_now_ns() - start_ns) * 1e-9;
     for (uint64_t step = 0;; step++) {
-        const struct backend_batch given = {images.rows, images.labels, batch, step};
+        const struct backend_batch given = {
+            .rows = images.rows, .labels = images.labels, .count = batch, .step = step};
         struct backend_loss loss;
         if (step == WARM_STEPS)
             start_ns = clock_now_ns();

@@ -207,7 +207,8 @@ static int open_ours(struct bench *bench, bool training)
                                       .seed = 1,
                                       .threads = bench->threads};
 
-    bench->batch = (struct backend_batch){rows, labels, bench->batch_size, 0};
+    bench->batch =
+        (struct backend_batch){.rows = rows, .labels = labels, .count = bench->batch_size};
     if (!parameters || !rows || !labels)
         return fail(ENOMEM, "out of memory");
     for (size_t i = 0; i < bytes; i++)

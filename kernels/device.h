@@ -56,6 +56,10 @@ struct device_input {
 int device_normalise(const struct device_input *input, const uint8_t *rows, void *output,
                      void *stream);
 
+/* *moment = the device's clock in ns, when all before it is done: also in each run of a CUDA graph.
+ */
+int device_stamp(uint64_t *moment, void *stream);
+
 /* ---- device_pointwise.cu ---- */
 
 /* sum = a + b, or a alone where b is NULL; then ReLU, if asked for. */

@@ -138,23 +138,38 @@ template <class T> struct wide {
 
 #ifdef KERNELS_EMULATED
 
-template <class Kernel> int launch_each(const char *, const Kernel &kernel, uint64_t count, void *)
+/* tests/cuda/emulated.h */
+extern "C" int emulated_start(void (*run)(const void *work, uint64_t count), const void *work,
+                              size_t bytes, uint64_t count, void *stream);
+
+template <class Kernel> void emulate_each(const void *kernel, uint64_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        kernel.each(i);
-    return 0;
+        static_cast<const Kernel *>(kernel)->each(i);
 }
 
-template <class Kernel> int launch_phases(const char *, const Kernel &kernel, uint32_t blocks, void *)
+template <class Kernel>
+int launch_each(const char *, const Kernel &kernel, uint64_t count, void *stream)
 {
-    static typename Kernel::shared_t shared;
-    static typename Kernel::local_t locals[KERNEL_THREADS];
+    return emulated_start(emulate_each<Kernel>, &kernel, sizeof kernel, count, stream);
+}
+
+template <class Kernel> void emulate_phases(const void *kernel, uint64_t blocks)
+{
+    static thread_local typename Kernel::shared_t shared;
+    static thread_local typename Kernel::local_t locals[KERNEL_THREADS];
 
     for (uint32_t block = 0; block < blocks; block++)
         for (int phase = 0; phase < Kernel::phases; phase++)
             for (uint32_t thread = 0; thread < KERNEL_THREADS; thread++)
-                kernel.run(phase, shared, locals[thread], place{thread, block, blocks});
-    return 0;
+                static_cast<const Kernel *>(kernel)->run(phase, shared, locals[thread],
+                                                         place{thread, block, (uint32_t)blocks});
+}
+
+template <class Kernel>
+int launch_phases(const char *, const Kernel &kernel, uint32_t blocks, void *stream)
+{
+    return emulated_start(emulate_phases<Kernel>, &kernel, sizeof kernel, blocks, stream);
 }
 
 #else

@@ -30,6 +30,7 @@ struct engine {
     struct job_place resume;
     struct stage_figures stage_before; /* at the start of the epoch */
     uint64_t decode_wait_before_ns;
+    uint64_t waited_ns; /* for the batch that is waited for */
 };
 
 static uint32_t local_ranks(const struct engine *engine)
@@ -264,7 +265,7 @@ void engine_destroy(struct engine *engine)
     loader_destroy(engine->loader);
     batcher_destroy(engine->batcher);
     if (engine->rows)
-        trainer_release(&engine->trainer, engine->rows, engine->rows_bytes);
+        trainer_release(&engine->trainer, engine->rows);
     if (!engine->site.trainer)
         trainer_close(&engine->trainer);
     plan_close(&engine->plan);
@@ -337,6 +338,19 @@ static void cancel(struct engine *engine)
     batcher_cancel(engine->batcher);
 }
 
+static void add_times(struct engine *engine, const struct trainer_times *times,
+                      struct result_epoch *epoch)
+{
+    epoch->wait_ns += times->wait_ns;
+    epoch->compute_ns += times->compute_ns;
+    epoch->upload_ns += times->upload_ns;
+    epoch->copy_ns += times->copy_ns;
+    epoch->exchange_ns += times->exchange_ns;
+    epoch->update_ns += times->update_ns;
+    meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
+              times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
+}
+
 /* One step, or a moment of waiting for its batch. */
 static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 {
@@ -346,7 +360,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 
     int code = batcher_take(engine->batcher, &batch);
     uint64_t taken_ns = clock_now_ns();
-    epoch->wait_ns += taken_ns - start_ns;
+    engine->waited_ns += taken_ns - start_ns;
     meter_add(engine->site.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
     if (code <= 0)
         return code;
@@ -356,18 +370,26 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
                                   .labels = batch.labels,
                                   .count = batch.count,
                                   .epoch = epoch->epoch,
-                                  .step = batch.step};
+                                  .step = batch.step,
+                                  .waited_ns = engine->waited_ns};
+    engine->waited_ns = 0;
     code = trainer_step(&engine->trainer, &given, &times);
     batcher_give(engine->batcher);
-    epoch->compute_ns += times.compute_ns;
-    epoch->upload_ns += times.upload_ns;
-    epoch->exchange_ns += times.exchange_ns;
-    epoch->update_ns += times.update_ns;
+    add_times(engine, &times, epoch);
     epoch->batches++;
     epoch->samples += batch.count;
     meter_add(engine->site.meter, METER_TRAINED_COUNT, batch.count);
-    meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
-              times.compute_ns + times.upload_ns + times.exchange_ns + times.update_ns);
+    return code;
+}
+
+/* All steps of the epoch are given; some may still be under way. */
+static int finish_steps(struct engine *engine, struct result_epoch *epoch)
+{
+    struct trainer_times times;
+    int code;
+
+    while ((code = trainer_finish(&engine->trainer, &times)) == 1)
+        add_times(engine, &times, epoch);
     return code;
 }
 
@@ -390,6 +412,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
         return code;
     getrusage(RUSAGE_SELF, &before);
     epoch->start_ns = clock_now_ns();
+    engine->waited_ns = 0;
     if (!job->overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
     uint64_t draws = 0;
@@ -405,7 +428,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
         }
     }
     if (code == 0)
-        code = trainer_finish(&engine->trainer);
+        code = finish_steps(engine, epoch);
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
     if (code)
         cancel(engine);

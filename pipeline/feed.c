@@ -57,7 +57,7 @@ int feed_find(struct feed *feed, const struct job *job, const char *data, enum f
     return code ? code : ranks_in_turn(ranks, find_catalog, feed);
 }
 
-static void close_engine(struct feed *feed)
+void feed_shut(struct feed *feed)
 {
     engine_destroy(feed->engine);
     free(feed->run.epochs);
@@ -68,7 +68,7 @@ static void close_engine(struct feed *feed)
 int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uint64_t first_epoch,
               uint64_t epochs, struct result *result)
 {
-    close_engine(feed);
+    feed_shut(feed);
     snprintf(feed->resume_at, sizeof feed->resume_at, "%llu:0", (unsigned long long)first_epoch);
     feed->job.resume_at = feed->resume_at;
     feed->trainer = (struct trainer){.ops = ops, .state = state};
@@ -87,7 +87,7 @@ int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uin
 
 void feed_close(struct feed *feed)
 {
-    close_engine(feed);
+    feed_shut(feed);
     catalog_destroy(feed->catalog);
     job_release(&feed->plugins);
 }

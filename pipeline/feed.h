@@ -39,6 +39,8 @@ int feed_find(struct feed *feed, const struct job *job, const char *data, enum f
  * May be called again, after the job was changed. */
 int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uint64_t first_epoch,
               uint64_t epochs, struct result *result);
+/* The engine goes, and with it the trainer's memory; the rest stays. */
+void feed_shut(struct feed *feed);
 void feed_close(struct feed *feed);
 
 void feed_forget(struct feed *feed);

@@ -115,6 +115,7 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
         &merged->wait_ns,
         &merged->compute_ns,
         &merged->upload_ns,
+        &merged->copy_ns,
         &merged->exchange_ns,
         &merged->update_ns,
         &merged->start_barrier_ns,

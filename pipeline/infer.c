@@ -47,7 +47,18 @@ static int answer(void *state, const struct trainer_batch *batch, struct trainer
     return 0;
 }
 
-static const struct trainer_ops answerer = {.plugin = {.name = "answerer"}, .step = answer};
+static void *allocate(void *state, size_t bytes)
+{
+    return training_allocate(&((struct inference *)state)->training, bytes);
+}
+
+static void release(void *state, void *memory)
+{
+    training_release(&((struct inference *)state)->training, memory);
+}
+
+static const struct trainer_ops answerer = {
+    .plugin = {.name = "answerer"}, .allocate = allocate, .release = release, .step = answer};
 
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
@@ -151,6 +162,7 @@ static int next_row(struct inference *inference, uint32_t batch_size)
     int code = open_network(inference, batch_size);
     if (code == 0)
         code = measure(inference, row);
+    feed_shut(&inference->feed); /* its batches are the backend's memory */
     training_close(&inference->training);
     if (code)
         return code;

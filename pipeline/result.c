@@ -55,6 +55,7 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
     sum->wait_ns += epoch->wait_ns;
     sum->compute_ns += epoch->compute_ns;
     sum->upload_ns += epoch->upload_ns;
+    sum->copy_ns += epoch->copy_ns;
     sum->exchange_ns += epoch->exchange_ns;
     sum->update_ns += epoch->update_ns;
     sum->start_barrier_ns += epoch->start_barrier_ns;

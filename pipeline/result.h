@@ -74,7 +74,9 @@ struct result_epoch {
     uint64_t shuffle_ns;        /* making the order */
     uint64_t storage_idle_ns;   /* storage had nothing to do since the epoch before */
     uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
-    uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns; /* of the trainer's loop */
+    /* Of the trainer's loop; on a device what it does not hide, so that they add up to its time. */
+    uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
+    uint64_t copy_ns;                           /* the uploads themselves, hidden or not */
     uint64_t start_barrier_ns, stop_barrier_ns; /* waited for the other ranks, outside of wall_ns */
     struct result_waits waits;
     enum result_limit limit;

@@ -64,8 +64,35 @@ static int evaluate_step(void *state, const struct trainer_batch *batch,
     return code;
 }
 
-static const struct trainer_ops learner = {.plugin = {.name = "learner"}, .step = learn_step};
+static int learn_finish(void *state, struct trainer_times *times)
+{
+    struct course *course = state;
+    struct backend_loss loss;
+    int code = training_finish(&course->training, times, &loss);
+
+    if (code == 1)
+        feed_count(&course->learn, &loss);
+    return code;
+}
+
+static void *allocate(void *state, size_t bytes)
+{
+    return training_allocate(&((struct course *)state)->training, bytes);
+}
+
+static void release(void *state, void *memory)
+{
+    training_release(&((struct course *)state)->training, memory);
+}
+
+static const struct trainer_ops learner = {.plugin = {.name = "learner"},
+                                           .allocate = allocate,
+                                           .release = release,
+                                           .step = learn_step,
+                                           .finish = learn_finish};
 static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
+                                             .allocate = allocate,
+                                             .release = release,
                                              .step = evaluate_step};
 
 /* ---- progress ---- */
@@ -274,6 +301,7 @@ static int open_training(struct course *course)
                                        .seed = job->job.seed,
                                        .threads = job->threads,
                                        .learns = true,
+                                       .late = true,
                                        .recipe = result->recipe};
     int code = training_open(&course->training, &site);
     if (code)

@@ -304,6 +304,7 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     put_seconds(object, "wait_s", epoch->wait_ns);
     put_seconds(object, "compute_s", epoch->compute_ns);
     put_seconds(object, "upload_s", epoch->upload_ns);
+    put_seconds(object, "upload_copy_s", epoch->copy_ns);
     put_seconds(object, "exchange_s", epoch->exchange_ns);
     put_seconds(object, "update_s", epoch->update_ns);
     put_real_if(object, "au_percent", trains, result_epoch_au_percent(epoch), no_work);

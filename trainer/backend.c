@@ -16,6 +16,7 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
                  const struct backend_site *site)
 {
     assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
+    assert(!(site->late && site->gradients_on_host));
     *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
                                 .site = *site};
     int code = plugin_usable(choice->plugin);
@@ -107,8 +108,19 @@ int backend_step(struct backend *backend, const struct backend_batch *batch, dou
     if (code)
         return code;
     assert(check.done == check.floats);
-    check_loss(loss, batch->count);
+    check_loss(loss, backend->site.batch_size); /* it may be a longer one's */
     return 0;
+}
+
+int backend_finish(struct backend *backend, struct backend_loss *loss)
+{
+    *loss = (struct backend_loss){0};
+    if (!backend->ops->finish)
+        return 0;
+    int code = backend->ops->finish(backend->state, loss);
+    if (code == 1)
+        check_loss(loss, backend->site.batch_size);
+    return code;
 }
 
 int backend_update(struct backend *backend, const struct backend_update *update)
@@ -132,6 +144,21 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
     if (loss)
         check_loss(loss, batch->count);
     return 0;
+}
+
+void *backend_allocate(struct backend *backend, size_t bytes)
+{
+    if (backend->ops->allocate)
+        return backend->ops->allocate(backend->state, bytes);
+    return memory_pages(bytes);
+}
+
+void backend_release(struct backend *backend, void *memory)
+{
+    if (backend->ops->release)
+        backend->ops->release(backend->state, memory);
+    else
+        free(memory);
 }
 
 void backend_memory(struct backend *backend, struct backend_memory *memory)

@@ -21,11 +21,15 @@ struct backend_batch {
     const int32_t *labels; /* -1: no label, no gradient */
     uint32_t count;        /* up to batch_size */
     uint64_t step;
+    uint64_t waited_ns; /* for this batch, before it was given */
 };
 
 /* What a device's own clock says of a step; all 0 where there is none. */
 struct backend_times {
-    uint64_t upload_ns, compute_ns;
+    uint64_t wait_ns;   /* the device had no batch, and neither had the host */
+    uint64_t upload_ns; /* the device had nothing to do but to wait for the batch's upload */
+    uint64_t copy_ns;   /* the upload itself, also what other work hides */
+    uint64_t compute_ns;
     uint64_t exchange_ns; /* that enqueue() started and compute did not hide */
     uint64_t update_ns;   /* of the step before */
 };
@@ -57,6 +61,8 @@ struct backend_site {
     void *enqueue_context;
     uint64_t
         silence_ns; /* a device that takes longer for a step waits for a silent rank; 0: never */
+    /* step() may return before the step is done: see there. Not with gradients_on_host. */
+    bool late;
 };
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };
@@ -71,10 +77,13 @@ struct backend_update {
 struct backend_memory {
     float *parameters, *gradients, *momenta, *statistics;
     uint64_t workspace_bytes, activation_bytes;
-    bool on_device;  /* the arenas are no memory of the host... */
-    uint32_t device; /* ...but of this one, */
-    void *stream;    /* and this orders what is done with them */
-    uint64_t layout; /* arenas may be added up where this is equal; 0: the canonical layout */
+    uint64_t device_bytes; /* of the device, all that this backend takes; 0: there is no device */
+    uint64_t batch_bytes;  /* of it, where batches are uploaded to */
+    uint64_t pinned_bytes; /* of the host, batches from allocate() too */
+    bool on_device;        /* the arenas are no memory of the host... */
+    uint32_t device;       /* ...but of this one, */
+    void *stream;          /* and this orders what is done with them */
+    uint64_t layout;       /* arenas may be added up where this is equal; 0: the canonical layout */
 };
 
 struct backend_ops {
@@ -89,15 +98,23 @@ struct backend_ops {
                 float *gradients);
     /* Forward, loss with label smoothing, backward. The gradient is that of the mean loss over the
      * labelled rows. BN takes mean and variance from this batch alone; the running variance takes
-     * the unbiased one. */
+     * the unbiased one. The batch is the caller's again when this returns. With site.late the loss
+     * may be that of the oldest step that none was told of yet, or nothing at all (counted is 0,
+     * and all times); nothing else changes: what follows is done in the order of the calls. */
     int (*step)(void *state, const struct backend_batch *batch, double label_smoothing,
                 backend_gradients_ready ready, void *context, struct backend_loss *loss);
+    /* Waits for the oldest step whose loss was not told. 1 and its loss, or 0: all were. Before
+     * infer(), load() and save() all must be. NULL: step() is never late. */
+    int (*finish)(void *state, struct backend_loss *loss);
     /* kernels/kernels.h has the formulas. LARS adapts the rate of parameters that decay. */
     int (*update)(void *state, const struct backend_update *update);
     /* Forward only, by running statistics; logits: count x classes, may be NULL. loss may be
      * NULL; without label smoothing. Also on a state that trains. */
     int (*infer)(void *state, const struct backend_batch *batch, float *logits,
                  struct backend_loss *loss);
+    /* Memory of the host that a device copies batches from at full speed. NULL: any is good. */
+    void *(*allocate)(void *state, size_t bytes);
+    void (*release)(void *state, void *memory);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and the report */
 };
 
@@ -127,11 +144,15 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
 /* ready may be NULL. -EINVAL when a label is no class of the network. */
 int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss);
+int backend_finish(struct backend *backend, struct backend_loss *loss);
 int backend_update(struct backend *backend, const struct backend_update *update);
 
 /* loss may be NULL, and so may batch->labels when it is. */
 int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
                   struct backend_loss *loss);
+/* For batches, aligned to a page; NULL with a reason. */
+void *backend_allocate(struct backend *backend, size_t bytes);
+void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
 
 /* ImageNet mean and deviation per channel, of 0..255 values; every backend normalises with them. */

@@ -27,6 +27,8 @@ static const struct option_spec cuda_options[] = {
      .maximum = 63, .summary = "which GPU, as CUDA numbers them"},
     {"graph", 0, OPTION_FLAG, offsetof(struct cuda_settings, graph), .fallback = "yes",
      .summary = "start a whole step at once, as a CUDA graph"},
+    {"ahead", 0, OPTION_COUNT, offsetof(struct cuda_settings, ahead), .fallback = "2",
+     .maximum = 64, .summary = "batches that are uploaded while another one computes"},
     {"deterministic", 0, OPTION_FLAG, offsetof(struct cuda_settings, deterministic),
      .fallback = "yes", .summary = "only algorithms that give the same bits again"},
     {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "8",
@@ -129,6 +131,27 @@ static int remote_infer(void *state, const struct backend_batch *batch, float *l
     return remote->ops->infer(remote->state, batch, logits, loss);
 }
 
+static int remote_finish(void *state, struct backend_loss *loss)
+{
+    struct remote *remote = state;
+
+    return remote->ops->finish(remote->state, loss);
+}
+
+static void *remote_allocate(void *state, size_t bytes)
+{
+    struct remote *remote = state;
+
+    return remote->ops->allocate(remote->state, bytes);
+}
+
+static void remote_release(void *state, void *memory)
+{
+    struct remote *remote = state;
+
+    remote->ops->release(remote->state, memory);
+}
+
 static void remote_memory(void *state, struct backend_memory *memory)
 {
     struct remote *remote = state;
@@ -148,7 +171,10 @@ const struct backend_ops backend_cuda = {
     .load = remote_load,
     .save = remote_save,
     .step = remote_step,
+    .finish = remote_finish,
     .update = remote_update,
     .infer = remote_infer,
+    .allocate = remote_allocate,
+    .release = remote_release,
     .memory = remote_memory,
 };

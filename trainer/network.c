@@ -55,6 +55,7 @@ static int network_open(void *state, const void *settings_given, const struct tr
                    : site->ranks     ? site->ranks->place.cpus
                                      : 0,
         .learns = true,
+        .late = true,
         .ranks = site->ranks,
         .silence_ns = site->silence_ns,
         .recipe = {.decay_shape = RECIPE_CONSTANT,
@@ -77,6 +78,23 @@ static int network_step(void *state, const struct trainer_batch *batch, struct t
     return training_step(state, batch, times, &loss);
 }
 
+static int network_finish(void *state, struct trainer_times *times)
+{
+    struct backend_loss loss;
+
+    return training_finish(state, times, &loss);
+}
+
+static void *network_allocate(void *state, size_t bytes)
+{
+    return training_allocate(state, bytes);
+}
+
+static void network_release(void *state, void *memory)
+{
+    training_release(state, memory);
+}
+
 const struct trainer_ops trainer_network = {
     .plugin = {.name = "network",
                .summary = "trains a network for real; resnet50 is short for network:resnet50",
@@ -85,5 +103,8 @@ const struct trainer_ops trainer_network = {
                .state_size = sizeof(struct training)},
     .open = network_open,
     .close = network_close,
+    .allocate = network_allocate,
+    .release = network_release,
     .step = network_step,
+    .finish = network_finish,
 };

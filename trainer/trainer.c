@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_ALIGNMENT = 4096 };
-
 static bool names_a_network(const char *text)
 {
     size_t length = strcspn(text, ":");
@@ -67,19 +65,13 @@ void *trainer_allocate(struct trainer *trainer, size_t bytes)
 {
     if (trainer->ops->allocate)
         return trainer->ops->allocate(trainer->state, bytes);
-    void *memory = NULL;
-    int code = posix_memalign(&memory, ROW_ALIGNMENT, bytes ? bytes : 1);
-    if (code) {
-        fail(code, "out of memory: %zu bytes of batches", bytes);
-        return NULL;
-    }
-    return memory;
+    return memory_pages(bytes);
 }
 
-void trainer_release(struct trainer *trainer, void *memory, size_t bytes)
+void trainer_release(struct trainer *trainer, void *memory)
 {
     if (trainer->ops->release)
-        trainer->ops->release(trainer->state, memory, bytes);
+        trainer->ops->release(trainer->state, memory);
     else
         free(memory);
 }
@@ -87,11 +79,12 @@ void trainer_release(struct trainer *trainer, void *memory, size_t bytes)
 int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times)
 {
-    *times = (struct trainer_times){0};
+    *times = (struct trainer_times){.wait_ns = batch->waited_ns};
     return trainer->ops->step(trainer->state, batch, times);
 }
 
-int trainer_finish(struct trainer *trainer)
+int trainer_finish(struct trainer *trainer, struct trainer_times *times)
 {
-    return trainer->ops->finish ? trainer->ops->finish(trainer->state) : 0;
+    *times = (struct trainer_times){0};
+    return trainer->ops->finish ? trainer->ops->finish(trainer->state, times) : 0;
 }

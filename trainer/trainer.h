@@ -27,12 +27,15 @@ struct trainer_batch {
     const int32_t *labels; /* count */
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
+    uint64_t waited_ns; /* for this batch, before it was given */
 };
 
-/* Times of one step, set by step(). Zero where a trainer has no such phase. */
+/* Where the time of one step went. Zero where a trainer has no such phase. */
 struct trainer_times {
-    uint64_t compute_ns; /* forward and backward, or the replayed step */
-    uint64_t upload_ns;
+    uint64_t wait_ns;     /* for the batch; what the trainer does not know better is waited_ns */
+    uint64_t compute_ns;  /* forward and backward, or the replayed step */
+    uint64_t upload_ns;   /* not hidden behind compute */
+    uint64_t copy_ns;     /* the upload, hidden or not */
     uint64_t exchange_ns; /* gradient all-reduce not hidden behind compute */
     uint64_t update_ns;
 };
@@ -43,9 +46,13 @@ struct trainer_ops {
     void (*close)(void *state);
     /* Memory for rows; NULL ops: ordinary memory. */
     void *(*allocate)(void *state, size_t bytes);
-    void (*release)(void *state, void *memory, size_t bytes);
+    void (*release)(void *state, void *memory);
+    /* The batch's memory is the caller's again when this returns. A device may compute on: the
+     * times are then those of an earlier step, or all 0. */
     int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
-    int (*finish)(void *state); /* all steps of a run are given; wait for them */
+    /* Waits for the oldest step whose times were not told. 1 and its times, or 0: all were. NULL:
+     * no step is ever late. */
+    int (*finish)(void *state, struct trainer_times *times);
 };
 
 extern const struct plugin *const trainer_registry[];
@@ -63,9 +70,9 @@ int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_site *site);
 void trainer_close(struct trainer *trainer);
 void *trainer_allocate(struct trainer *trainer, size_t bytes);
-void trainer_release(struct trainer *trainer, void *memory, size_t bytes);
+void trainer_release(struct trainer *trainer, void *memory);
 int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times);
-int trainer_finish(struct trainer *trainer);
+int trainer_finish(struct trainer *trainer, struct trainer_times *times);
 
 #endif

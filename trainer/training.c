@@ -102,6 +102,7 @@ static int open_backend(struct training *training)
         where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
         where.enqueue_context = exchange;
     }
+    where.late = site->late && !where.gradients_on_host;
     return backend_open(&training->backend, &training->choice, &where);
 }
 
@@ -143,7 +144,24 @@ static struct backend_batch batch_of(const struct training *training,
     return (struct backend_batch){.rows = batch->rows,
                                   .labels = batch->labels,
                                   .count = batch->count,
-                                  .step = training->step};
+                                  .step = training->step,
+                                  .waited_ns = batch->waited_ns};
+}
+
+/* Steps may be told of late: then nothing but the device's clock knows what they took. */
+static bool is_late(const struct training *training)
+{
+    return training->backend.site.late && training->backend.ops->finish;
+}
+
+static void take_times(const struct backend_times *device, struct trainer_times *times)
+{
+    *times = (struct trainer_times){.wait_ns = device->wait_ns,
+                                    .upload_ns = device->upload_ns,
+                                    .copy_ns = device->copy_ns,
+                                    .compute_ns = device->compute_ns,
+                                    .exchange_ns = device->exchange_ns,
+                                    .update_ns = device->update_ns};
 }
 
 /* A device's clock tells apart what the host's sees as one: the whole step. */
@@ -152,10 +170,19 @@ static void split_times(const struct backend_times *device, struct trainer_times
     if (device->compute_ns == 0)
         return;
     times->upload_ns = device->upload_ns;
+    times->copy_ns = device->copy_ns;
     times->update_ns += device->update_ns;
     times->exchange_ns += device->exchange_ns;
     const uint64_t beside = device->upload_ns + device->exchange_ns + device->update_ns;
     times->compute_ns -= beside < times->compute_ns ? beside : times->compute_ns;
+}
+
+static int check_loss(const struct training *training, const struct backend_loss *loss)
+{
+    if (loss->counted == 0 || isfinite(loss->loss))
+        return 0;
+    return fail(ERANGE, "the loss is no number any more at step %llu: use a smaller rate",
+                (unsigned long long)training->step);
 }
 
 int training_step(struct training *training, const struct trainer_batch *batch,
@@ -184,14 +211,36 @@ int training_step(struct training *training, const struct trainer_batch *batch,
     code = backend_update(&training->backend, &update);
     training->rate_before = update.rate;
     training->step++;
-    times->compute_ns = computed_ns - start_ns;
-    times->exchange_ns = exchange ? exchanged_ns - computed_ns : 0;
-    times->update_ns = clock_now_ns() - exchanged_ns;
-    split_times(&loss->times, times);
-    if (code == 0 && loss->counted && !isfinite(loss->loss))
-        code = fail(ERANGE, "the loss is no number any more at step %llu: use a smaller rate",
-                    (unsigned long long)training->step);
+    if (is_late(training)) {
+        take_times(&loss->times, times);
+    } else {
+        times->compute_ns = computed_ns - start_ns;
+        times->exchange_ns = exchange ? exchanged_ns - computed_ns : 0;
+        times->update_ns = clock_now_ns() - exchanged_ns;
+        split_times(&loss->times, times);
+    }
+    return code ? code : check_loss(training, loss);
+}
+
+int training_finish(struct training *training, struct trainer_times *times,
+                    struct backend_loss *loss)
+{
+    int code = backend_finish(&training->backend, loss);
+
+    take_times(&loss->times, times);
+    if (code == 1 && check_loss(training, loss))
+        code = -ERANGE;
     return code;
+}
+
+void *training_allocate(struct training *training, size_t bytes)
+{
+    return backend_allocate(&training->backend, bytes);
+}
+
+void training_release(struct training *training, void *memory)
+{
+    backend_release(&training->backend, memory);
 }
 
 int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,

@@ -25,6 +25,7 @@ struct training_site {
     const char *exchange; /* how, see exchange_open(); NULL: "auto" */
     uint32_t buckets;     /* of the gradients; 0: 4 */
     uint64_t silence_ns;  /* a rank that is waited for longer has failed; 0: never */
+    bool late;            /* losses and times of steps may come later, see training_step() */
 };
 
 struct training {
@@ -42,9 +43,18 @@ struct training {
 int training_open(struct training *training, const struct training_site *site);
 void training_close(struct training *training);
 
-/* One batch: forward, backward, exchange, update. */
+/* One batch: forward, backward, exchange, update. The batch is the caller's again when this
+ * returns. With site.late a device computes on: loss and times are those of the oldest step that
+ * none was told of yet, or nothing. */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
+/* Waits for the oldest step that none was told of. 1, or 0 when all were told: to be called until
+ * then before training_infer(), training_save() and training_load(). */
+int training_finish(struct training *training, struct trainer_times *times,
+                    struct backend_loss *loss);
+/* Memory for batches that reaches the backend at full speed. NULL with a reason. */
+void *training_allocate(struct training *training, size_t bytes);
+void training_release(struct training *training, void *memory);
 /* One batch by the running statistics, changing nothing. logits: count x classes, or NULL. */
 int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
                    struct backend_loss *loss);

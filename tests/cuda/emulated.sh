@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tests that every backend must pass, and those of the cpu one, on the cuda backend with the
-# host in place of a device.
+# The tests that every backend must pass, those of the cpu one, and those of batches on their way, on
+# the cuda backend with the host in place of a device.
 set -eu
 IOBENCH_CUDA_MODULE=$PWD/tests/cuda/emulated.so
 export IOBENCH_CUDA_MODULE
-for test in tests/cuda/test_cuda tests/unit/test_backend; do
+for test in tests/cuda/test_cuda tests/cuda/test_input tests/unit/test_backend; do
     echo "== $test"
     "$test"
 done

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend without a device: its kernels built for the host, the host's memory in place of
 # the device's (tests/cuda/emulated_runtime.c).
-EXTRA_DIST += tests/cuda/emulated.sh tests/cuda/ranks.sh
+EXTRA_DIST += tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 check_PROGRAMS += tests/cuda/emulated.so
-tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) tests/cuda/emulated_runtime.c \
+tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) tests/cuda/emulated.h tests/cuda/emulated_runtime.c \
 	tests/cuda/emulated_dnn.c
 tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
@@ -15,7 +15,7 @@ tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/emulated_nccl.so
 tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
-	tests/cuda/emulated_runtime.c tests/cuda/mock_nccl.c
+	tests/cuda/emulated.h tests/cuda/emulated_runtime.c tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 # The real NCCL may be there, too, and is loaded first.
@@ -30,7 +30,11 @@ check_PROGRAMS += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
-TESTS += tests/cuda/emulated.sh
+TESTS += tests/cuda/emulated.sh tests/cuda/feed.sh
+
+check_PROGRAMS += tests/cuda/test_input
+tests_cuda_test_input_SOURCES = tests/cuda/test_input.c tests/unit/unit.h
+tests_cuda_test_input_LDADD = $(UNIT_LIBS)
 
 # Kernels against kernels/kernels.h: on the host always, on a device where there is one.
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h

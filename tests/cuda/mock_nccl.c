@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * As much of NCCL as trainer/cuda/nccl.c asks for, between processes of one host and on its memory.
- * All is done when a call returns. Ranks meet in a piece of shared memory that the identity names.
+ * Work goes to the emulated stream. Ranks meet in a piece of shared memory that the identity names.
  */
+#include "tests/cuda/emulated.h"
+
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -78,18 +80,22 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks, ncclUniqueId id
     return status;
 }
 
-ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
-                           ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream)
+struct reduction {
+    struct ncclComm *comm;
+    const float *from;
+    float *to;
+};
+
+static void reduce(const void *work, uint64_t count)
 {
+    const struct reduction *reduction = work;
+    struct ncclComm *comm = reduction->comm;
     struct meeting *meeting = comm->meeting;
 
-    (void)stream;
-    if (type != ncclFloat || operation != ncclSum || (char *)to < (char *)comm->registered)
-        return ncclInvalidArgument;
     for (size_t done = 0; done < count; done += SLOT_FLOATS) {
         const size_t part = count - done < SLOT_FLOATS ? count - done : SLOT_FLOATS;
-        float *sum = (float *)to + done;
-        memcpy(meeting->slots[comm->rank], (const float *)from + done, part * sizeof *sum);
+        float *sum = reduction->to + done;
+        memcpy(meeting->slots[comm->rank], reduction->from + done, part * sizeof *sum);
         pthread_barrier_wait(&meeting->barrier);
         for (size_t i = 0; i < part; i++) {
             sum[i] = meeting->slots[0][i];
@@ -98,7 +104,17 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
         }
         pthread_barrier_wait(&meeting->barrier);
     }
-    return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream)
+{
+    const struct reduction reduction = {comm, from, to};
+
+    if (type != ncclFloat || operation != ncclSum || (char *)to < (char *)comm->registered)
+        return ncclInvalidArgument;
+    return emulated_start(reduce, &reduction, sizeof reduction, count, stream) ? ncclSystemError
+                                                                               : ncclSuccess;
 }
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)

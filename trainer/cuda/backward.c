@@ -19,9 +19,7 @@ static int run_loss(const struct cuda_plan *plan, const struct cuda_step *step)
         code = device_cross_entropy(model->type, plan->count, classes, cuda_at(plan, step->in),
                                     cuda_labels(model, model->header), plan->pass->label_smoothing,
                                     &model->header->gradient_scale, cuda_at(plan, step->out),
-                                    model->per_image, model->total, stream);
-    if (code == 0 && plan->pass->loss)
-        code = runtime_copy(model->result, model->total, sizeof *model->result, stream);
+                                    model->per_image, &model->report->loss, stream);
     if (code == 0 && !plan->training) {
         const uint64_t numbers = (uint64_t)plan->count * classes;
         code = device_gradient(model->type, numbers, 1, 1, cuda_at(plan, step->in), NULL,
@@ -184,12 +182,19 @@ static int run_split(const struct cuda_plan *plan, const struct cuda_step *step)
 /* Work of others joins the stream, and the graph that is made of it. */
 static int run_ready(const struct cuda_plan *plan, const struct cuda_step *step)
 {
-    const struct backend_site *site = &plan->model->site;
-    const bool last = step->ready_floats == plan->model->graph->parameter_floats;
-    int code = last ? cuda_mark(plan->model, CUDA_EXCHANGE) : 0;
+    const struct cuda_model *model = plan->model;
+    const struct backend_site *site = &model->site;
+    const bool last = step->ready_floats == model->graph->parameter_floats;
+    int code = 0;
 
-    if (code == 0 && site->enqueue)
+    if (!site->enqueue)
+        return 0;
+    if (last)
+        code = device_stamp(&model->report->gradients_ns, model->runtime.stream);
+    if (code == 0)
         code = site->enqueue(site->enqueue_context, step->ready_floats);
+    if (last && code == 0)
+        code = device_stamp(&model->report->exchanged_ns, model->runtime.stream);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +30,12 @@ const char iobench_module_version[] = PACKAGE_VERSION;
 
 /* ---- memory ---- */
 
-static int grow(void **memory, uint64_t *bytes, uint64_t wanted, bool *moved)
+static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, bool *moved)
 {
     if (wanted <= *bytes)
         return 0;
+    if (*memory)
+        runtime_wait(stream); /* a step under way may use it */
     runtime_release(*memory);
     *bytes = 0;
     *memory = runtime_allocate(wanted);
@@ -45,12 +48,13 @@ static int grow(void **memory, uint64_t *bytes, uint64_t wanted, bool *moved)
 
 static int make_room(struct cuda_state *cuda, const struct cuda_plan *plan)
 {
+    void *stream = cuda->model.runtime.stream;
     bool moved = false;
-    int code = grow(&cuda->arena, &cuda->arena_bytes, plan->arena_bytes, &moved);
+    int code = grow(&cuda->arena, &cuda->arena_bytes, plan->arena_bytes, stream, &moved);
 
     if (code == 0)
         code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, plan->workspace_bytes,
-                    &moved);
+                    stream, &moved);
     for (struct cuda_plan *other = cuda->plans; moved && other; other = other->next) {
         cuda_plan_forget(other);
         other->bound = NULL;
@@ -143,7 +147,10 @@ static void cuda_close(void *state)
 
     if (cuda->model.is_stuck) /* giving memory back would wait for it; the process' end does not */
         return;
-
+    if (cuda->model.runtime.upload) {
+        runtime_wait(cuda->model.runtime.upload);
+        runtime_wait(cuda->model.runtime.stream);
+    }
     while (cuda->plans) {
         struct cuda_plan *next = cuda->plans->next;
         cuda_plan_destroy(cuda->plans);
@@ -157,11 +164,17 @@ static void cuda_close(void *state)
 
 /* ---- the contract ---- */
 
+static bool nothing_flies(const struct cuda_state *cuda)
+{
+    return cuda->model.started == cuda->model.told;
+}
+
 static int cuda_load(void *state, const float *parameters, const float *momenta,
                      const float *statistics)
 {
     struct cuda_state *cuda = state;
 
+    assert(nothing_flies(cuda));
     return cuda_model_load(&cuda->model, parameters, momenta, statistics);
 }
 
@@ -170,36 +183,68 @@ static int cuda_save(void *state, float *parameters, float *momenta, float *stat
 {
     struct cuda_state *cuda = state;
 
+    assert(nothing_flies(cuda));
     return cuda_model_save(&cuda->model, parameters, momenta, statistics, gradients);
 }
 
 static int cuda_step(void *state, const struct backend_batch *batch, double label_smoothing,
                      backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
-    const struct cuda_pass pass = {.batch = batch,
-                                   .label_smoothing = label_smoothing,
-                                   .ready = ready,
-                                   .context = context,
-                                   .loss = loss};
+    struct cuda_state *cuda = state;
+    struct cuda_model *model = &cuda->model;
+    struct cuda_pass pass = {.batch = batch,
+                             .label_smoothing = label_smoothing,
+                             .ready = ready,
+                             .context = context,
+                             .loss = loss};
     struct cuda_plan *plan;
-    int code = find_plan(state, batch->count, true, &plan);
+    int code = 0;
 
-    return code ? code : cuda_plan_run(plan, &pass);
+    if (model->started - model->told == model->slot_count)
+        code = cuda_flight_land(model, loss);
+    if (code == 0)
+        code = find_plan(cuda, batch->count, true, &plan);
+    if (code == 0)
+        code = cuda_flight_start(plan, &pass);
+    if (code == 0 && !model->site.late)
+        code = cuda_flight_land(model, loss);
+    return code ? code : cuda_plan_tell_ready(plan, &pass);
+}
+
+static int cuda_finish(void *state, struct backend_loss *loss)
+{
+    struct cuda_state *cuda = state;
+
+    if (nothing_flies(cuda))
+        return 0;
+    int code = cuda_flight_land(&cuda->model, loss);
+    return code ? code : 1;
 }
 
 static int cuda_infer(void *state, const struct backend_batch *batch, float *logits,
                       struct backend_loss *loss)
 {
-    const struct cuda_pass pass = {.batch = batch, .logits = logits, .loss = loss};
+    struct cuda_state *cuda = state;
+    struct cuda_model *model = &cuda->model;
+    struct cuda_pass pass = {.batch = batch, .loss = loss};
     struct cuda_plan *plan;
-    int code = find_plan(state, batch->count, false, &plan);
 
-    return code ? code : cuda_plan_run(plan, &pass);
+    assert(nothing_flies(cuda));
+    int code = find_plan(cuda, batch->count, false, &plan);
+    if (code == 0)
+        code = cuda_flight_start(plan, &pass);
+    if (code == 0)
+        code = cuda_flight_land(model, loss);
+    if (code == 0 && logits)
+        memcpy(logits, model->logits_result,
+               (size_t)batch->count * model->graph->classes * sizeof *logits);
+    return code;
 }
 
 static int cuda_update(void *state, const struct backend_update *update)
 {
     struct cuda_state *cuda = state;
+    struct cuda_model *model = &cuda->model;
     const struct device_update wanted = {.adapts = update->recipe == BACKEND_LARS,
                                          .rate = update->rate,
                                          .rate_before = update->rate_before,
@@ -207,20 +252,25 @@ static int cuda_update(void *state, const struct backend_update *update)
                                          .decay = update->decay,
                                          .eta = update->eta,
                                          .gradient_scale = update->gradient_scale};
-
-    const struct cuda_model *model = &cuda->model;
-    void *stream = model->runtime.stream;
-    int code = cuda_mark(model, CUDA_UPDATE);
+    int code = cuda_flight_updated(model, false);
 
     if (code == 0 && model->host_gradients)
         code = runtime_copy(model->gradients, model->host_gradients,
-                            model->graph->parameter_floats * sizeof(float), stream);
+                            model->graph->parameter_floats * sizeof(float), model->runtime.stream);
     if (code == 0)
-        code = device_optimise(&model->table, &wanted, stream);
-    if (code == 0)
-        code = cuda_mark(model, CUDA_UPDATE_END);
-    cuda->model.updated = code == 0;
-    return code;
+        code = device_optimise(&model->table, &wanted, model->runtime.stream);
+    return code ? code : cuda_flight_updated(model, true);
+}
+
+static void *cuda_batches(void *state, size_t bytes)
+{
+    return cuda_pin(&((struct cuda_state *)state)->model, bytes);
+}
+
+static void cuda_forget_batches(void *state, void *memory)
+{
+    if (!((struct cuda_state *)state)->model.is_stuck) /* it would be waited for */
+        runtime_unpin(memory);
 }
 
 static void cuda_memory(void *state, struct backend_memory *memory)
@@ -228,17 +278,20 @@ static void cuda_memory(void *state, struct backend_memory *memory)
     const struct cuda_state *cuda = state;
     const struct cuda_model *model = &cuda->model;
 
-    *memory = (struct backend_memory){.parameters = model->parameters,
-                                      .gradients = model->host_gradients ? model->host_gradients
-                                                                         : model->gradients,
-                                      .momenta = model->momenta,
-                                      .statistics = model->statistics,
-                                      .on_device = !model->host_gradients,
-                                      .device = model->runtime.device,
-                                      .stream = model->runtime.stream,
-                                      .layout = LAYOUT,
-                                      .activation_bytes = cuda->arena_bytes,
-                                      .workspace_bytes = model->workspace_bytes};
+    *memory = (struct backend_memory){
+        .parameters = model->parameters,
+        .gradients = model->host_gradients ? model->host_gradients : model->gradients,
+        .momenta = model->momenta,
+        .statistics = model->statistics,
+        .on_device = !model->host_gradients,
+        .device = model->runtime.device,
+        .stream = model->runtime.stream,
+        .layout = LAYOUT,
+        .activation_bytes = cuda->arena_bytes,
+        .workspace_bytes = model->workspace_bytes,
+        .device_bytes = model->device_bytes + cuda->arena_bytes + model->workspace_bytes,
+        .batch_bytes = model->slot_bytes,
+        .pinned_bytes = model->pinned_bytes};
 }
 
 const struct backend_ops iobench_backend_cuda = {
@@ -252,7 +305,10 @@ const struct backend_ops iobench_backend_cuda = {
     .load = cuda_load,
     .save = cuda_save,
     .step = cuda_step,
+    .finish = cuda_finish,
     .update = cuda_update,
     .infer = cuda_infer,
+    .allocate = cuda_batches,
+    .release = cuda_forget_batches,
     .memory = cuda_memory,
 };

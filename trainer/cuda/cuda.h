@@ -41,15 +41,38 @@ struct cuda_header {
     /* then: a dropout key for each node, 8 bytes; a label for each image, 4 bytes */
 };
 
-/* Moments of a step, by the device's clock. */
-enum cuda_mark {
+/* What goes back to the host after each batch. */
+struct cuda_report {
+    struct device_loss loss;
+    uint64_t gradients_ns, exchanged_ns; /* when they were final, and added up; device's clock */
+};
+
+/* Where a batch lies on the device until its first step has taken it. */
+struct cuda_slot {
+    struct cuda_header *header;
+    uint8_t *rows;
+};
+
+/* Moments of a batch on its way, by the device's clock: two on the upload stream, then those of the
+ * compute stream. */
+enum cuda_moment {
     CUDA_UPLOAD,
-    CUDA_COMPUTE,  /* uploaded; compute begins */
-    CUDA_EXCHANGE, /* gradients are final */
-    CUDA_STEP_END, /* and added up */
+    CUDA_UPLOADED,
+    CUDA_COMPUTE, /* it begins, with an uploaded batch */
+    CUDA_STEP_END,
+    CUDA_DONE, /* the report is on the host */
     CUDA_UPDATE,
-    CUDA_UPDATE_END,
-    CUDA_MARKS,
+    CUDA_UPDATED,
+    CUDA_MOMENTS,
+};
+
+/* A batch on its way, from when it is given until its loss is told; see flight.c. */
+struct cuda_flight {
+    struct cuda_header *staged; /* pinned, as the report */
+    struct cuda_report *report;
+    void *moments[CUDA_MOMENTS];
+    uint64_t waited_ns; /* by the host for the batch */
+    bool exchanges, updated;
 };
 
 /* What all plans of one state share. */
@@ -63,10 +86,8 @@ struct cuda_model {
     uint32_t image_channels;
     float *parameters, *gradients, *momenta, *statistics;
     float *host_gradients; /* pinned; NULL unless the site wants them */
-    void *marks[CUDA_MARKS];
-    bool is_stuck;  /* the device does not answer: nothing may wait for it */
-    bool updated;   /* the update's marks are set */
-    void **compute; /* of each parameter: what layers take */
+    bool is_stuck;         /* the device does not answer: nothing may wait for it */
+    void **compute;        /* of each parameter: what layers take */
     void *compute_memory;
     struct device_parameters table;
     float *norms; /* of each BN node: CUDA_NORM_ROWS rows of its channels */
@@ -74,12 +95,17 @@ struct cuda_model {
     uint64_t partial_floats;
     void *workspace;
     uint64_t workspace_bytes;
-    uint8_t *rows;
-    struct cuda_header *header, *staged; /* on the device; pinned */
-    uint64_t header_bytes;
-    struct device_loss *per_image, *total; /* on the device */
-    struct device_loss *result;            /* pinned */
-    float *logits, *logits_result;         /* FP32, on the device; pinned */
+    uint32_t slot_count;
+    struct cuda_slot *slots;
+    struct cuda_flight *flights;                   /* slot_count + 1 */
+    uint64_t started, told;                        /* passes */
+    uint64_t rows_bytes, header_bytes, slot_bytes; /* a batch's rows; slot_bytes: of all slots */
+    struct cuda_header *header;                    /* of the pass that runs */
+    struct device_loss *per_image;
+    struct cuda_report *report;
+    float *logits, *logits_result; /* FP32, on the device; pinned */
+    uint64_t device_bytes,
+        pinned_bytes; /* taken so far; plans' arena and workspace are not in it */
 };
 
 enum cuda_norm_row {
@@ -131,6 +157,7 @@ struct cuda_node {
 /* One batch on its way through a plan. */
 struct cuda_pass {
     const struct backend_batch *batch;
+    const uint8_t *rows; /* on the device */
     double label_smoothing;
     backend_gradients_ready ready;
     void *context;
@@ -207,11 +234,27 @@ void cuda_plan_destroy(struct cuda_plan *plan);
 void cuda_plan_bind(struct cuda_plan *plan, void *arena);
 /* Its graph is no longer right: memory it names has moved. */
 void cuda_plan_forget(struct cuda_plan *plan);
-int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass);
-int cuda_mark(const struct cuda_model *model, enum cuda_mark mark);
+/* All of it on the compute stream. */
+int cuda_plan_start(struct cuda_plan *plan, const struct cuda_pass *pass);
+/* Says of all gradients that they are final. */
+int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass);
+
+/* ---- flight.c ---- */
+
+int cuda_flights_open(struct cuda_model *model);
+void cuda_flights_close(struct cuda_model *model);
+/* A batch takes off, into a slot that is free. It is its giver's again when this returns. */
+int cuda_flight_start(struct cuda_plan *plan, struct cuda_pass *pass);
+/* The update behind the last one that was started begins, or is done. */
+int cuda_flight_updated(struct cuda_model *model, bool done);
+/* Waits for the oldest batch under way; loss may be NULL. */
+int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss);
 
 /* ---- model.c ---- */
 
+/* Memory of the device, and pinned memory of the host, that is counted. */
+void *cuda_allocate(struct cuda_model *model, uint64_t bytes);
+void *cuda_pin(struct cuda_model *model, uint64_t bytes);
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_site *site);
 void cuda_model_close(struct cuda_model *model);

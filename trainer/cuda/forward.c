@@ -20,7 +20,8 @@ static int run_normalise(const struct cuda_plan *plan, const struct cuda_step *s
         input.mean[c] = backend_mean[c];
         input.deviation[c] = backend_deviation[c];
     }
-    return device_normalise(&input, model->rows, cuda_at(plan, step->out), model->runtime.stream);
+    return device_normalise(&input, plan->pass->rows, cuda_at(plan, step->out),
+                            model->runtime.stream);
 }
 
 /* in: input; out: output. */

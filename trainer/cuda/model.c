@@ -56,6 +56,24 @@ static uint64_t aligned(uint64_t bytes)
 
 /* ---- memory ---- */
 
+void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
+{
+    void *memory = runtime_allocate(bytes);
+
+    if (memory)
+        model->device_bytes += bytes;
+    return memory;
+}
+
+void *cuda_pin(struct cuda_model *model, uint64_t bytes)
+{
+    void *memory = runtime_pin(bytes);
+
+    if (memory)
+        model->pinned_bytes += bytes;
+    return memory;
+}
+
 /* The compute copies, one behind the other. */
 static int make_copies(struct cuda_model *model)
 {
@@ -69,7 +87,7 @@ static int make_copies(struct cuda_model *model)
         if (needs_copy(model, &graph->parameters[i]))
             bytes += aligned(copy_numbers(model, &graph->parameters[i]) *
                              device_type_bytes(model->type));
-    model->compute_memory = runtime_allocate(bytes);
+    model->compute_memory = cuda_allocate(model, bytes);
     if (!model->compute_memory)
         return -ENOMEM;
     int code = runtime_zero(model->compute_memory, bytes, model->runtime.stream);
@@ -124,9 +142,9 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
 }
 
 /* On the device, from the host's. */
-static void *send(const void *from, uint64_t bytes, int *code)
+static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
 {
-    void *memory = *code ? NULL : runtime_allocate(bytes);
+    void *memory = *code ? NULL : cuda_allocate(model, bytes);
 
     if (!memory) {
         *code = *code ? *code : -ENOMEM;
@@ -154,14 +172,15 @@ static int make_tables(struct cuda_model *model)
         fill_tables(model, parameters, chunks);
     model->table.parameter_count = graph->parameter_count;
     model->table.chunk_count = chunk_count;
-    model->table.parameters = send(parameters, graph->parameter_count * sizeof *parameters, &code);
-    model->table.chunks = send(chunks, chunk_count * sizeof *chunks, &code);
+    model->table.parameters =
+        send(model, parameters, graph->parameter_count * sizeof *parameters, &code);
+    model->table.chunks = send(model, chunks, chunk_count * sizeof *chunks, &code);
     free(parameters);
     free(chunks);
     model->table.norms =
         code ? NULL
-             : runtime_allocate((2 * (uint64_t)chunk_count + graph->parameter_count) *
-                                sizeof(float));
+             : cuda_allocate(model,
+                             (2 * (uint64_t)chunk_count + graph->parameter_count) * sizeof(float));
     if (code == 0 && !model->table.norms)
         code = -ENOMEM;
     model->table.weights = model->parameters;
@@ -172,7 +191,7 @@ static int make_tables(struct cuda_model *model)
 
 static float *floats(struct cuda_model *model, uint64_t count, int *code)
 {
-    float *memory = *code ? NULL : runtime_allocate(count * sizeof *memory + ALIGNMENT);
+    float *memory = *code ? NULL : cuda_allocate(model, count * sizeof *memory + ALIGNMENT);
 
     if (!memory)
         *code = *code ? *code : -ENOMEM;
@@ -184,21 +203,18 @@ static float *floats(struct cuda_model *model, uint64_t count, int *code)
 /* What each batch brings and takes away. */
 static int make_slots(struct cuda_model *model)
 {
-    const struct graph_shape *shape = &model->graph->nodes[0].shape;
     const uint64_t batch = model->site.batch_size;
+    int code = cuda_flights_open(model);
 
-    model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
-                          batch * sizeof(int32_t);
-    model->rows = runtime_allocate(batch * shape->height * shape->width * 3);
-    model->header = runtime_allocate(model->header_bytes);
-    model->staged = runtime_pin(model->header_bytes);
-    model->per_image = runtime_allocate(batch * sizeof *model->per_image);
-    model->total = runtime_allocate(sizeof *model->total);
-    model->result = runtime_pin(sizeof *model->result);
-    model->logits = runtime_allocate(batch * model->graph->classes * sizeof(float));
-    model->logits_result = runtime_pin(batch * model->graph->classes * sizeof(float));
-    return model->rows && model->header && model->staged && model->per_image && model->total &&
-                   model->result && model->logits && model->logits_result
+    if (code)
+        return code;
+    model->header = cuda_allocate(model, model->header_bytes);
+    model->per_image = cuda_allocate(model, batch * sizeof *model->per_image);
+    model->report = cuda_allocate(model, sizeof *model->report);
+    model->logits = cuda_allocate(model, batch * model->graph->classes * sizeof(float));
+    model->logits_result = cuda_pin(model, batch * model->graph->classes * sizeof(float));
+    return model->header && model->per_image && model->report && model->logits &&
+                   model->logits_result
                ? 0
                : -ENOMEM;
 }
@@ -243,10 +259,8 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     model->statistics = floats(model, graph->statistic_floats + 1, &code);
     model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
     model->partial = floats(model, model->partial_floats, &code);
-    for (int i = 0; i < CUDA_MARKS && code == 0; i++)
-        code = runtime_event_create(&model->marks[i]);
     if (code == 0 && site->training && site->gradients_on_host) {
-        model->host_gradients = runtime_pin(graph->parameter_floats * sizeof(float));
+        model->host_gradients = cuda_pin(model, graph->parameter_floats * sizeof(float));
         code = model->host_gradients ? 0 : -ENOMEM;
     }
     if (code == 0)
@@ -267,21 +281,17 @@ void cuda_model_close(struct cuda_model *model)
                                model->table.norms,
                                model->compute_memory,
                                model->workspace,
-                               model->rows,
                                model->header,
                                model->per_image,
-                               model->total,
+                               model->report,
                                model->logits,
                                (void *)(uintptr_t)model->table.parameters,
                                (void *)(uintptr_t)model->table.chunks};
 
     for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
         runtime_release(on_device[i]);
-    for (int i = 0; i < CUDA_MARKS; i++)
-        runtime_event_destroy(model->marks[i]);
+    cuda_flights_close(model);
     runtime_unpin(model->host_gradients);
-    runtime_unpin(model->staged);
-    runtime_unpin(model->result);
     runtime_unpin(model->logits_result);
     free(model->compute);
 }

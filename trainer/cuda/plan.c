@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,43 +190,19 @@ void cuda_plan_bind(struct cuda_plan *plan, void *arena)
 
 void cuda_plan_forget(struct cuda_plan *plan)
 {
+    if (plan->graph)
+        runtime_wait(plan->model->runtime.stream); /* it may run */
     runtime_graph_destroy(plan->graph);
     plan->graph = NULL;
 }
 
 /* ---- running ---- */
 
-static int upload(const struct cuda_plan *plan, const struct cuda_pass *pass)
-{
-    const struct cuda_model *model = plan->model;
-    const struct graph_shape *shape = &model->graph->nodes[0].shape;
-    uint64_t *keys = (uint64_t *)(void *)(model->staged + 1);
-    int32_t *labels = cuda_labels(model, model->staged);
-    uint32_t counted = 0;
-
-    for (uint32_t i = 0; i < plan->count; i++) {
-        labels[i] = pass->batch->labels ? pass->batch->labels[i] : -1;
-        counted += labels[i] >= 0;
-    }
-    for (uint32_t i = 0; i < model->graph->node_count; i++)
-        keys[i] = kernel_dropout_key(model->site.seed, pass->batch->step, i);
-    const float mean = counted ? 1.0f / (float)counted : 0;
-    const bool sums = model->type == DEVICE_FP16;
-    model->staged->gradient_scale = sums ? 1 : mean;
-    model->staged->unscale = sums ? mean : 1;
-    int code =
-        runtime_copy(model->header, model->staged, model->header_bytes, model->runtime.stream);
-    return code ? code
-                : runtime_copy(model->rows, pass->batch->rows,
-                               (uint64_t)plan->count * shape->height * shape->width * 3,
-                               model->runtime.stream);
-}
-
-static int run_steps(struct cuda_plan *plan)
+static int run_steps(struct cuda_plan *plan, uint32_t first, uint32_t end)
 {
     int code = 0;
 
-    for (uint32_t i = 0; i < plan->step_count && code == 0; i++) {
+    for (uint32_t i = first; i < end && code == 0; i++) {
         runtime_range_push(plan->model->graph->nodes[plan->steps[i].node].name);
         code = plan->steps[i].run(plan, &plan->steps[i]);
         runtime_range_pop();
@@ -241,7 +218,7 @@ static int capture(struct cuda_plan *plan)
 
     if (code)
         return code;
-    code = run_steps(plan);
+    code = run_steps(plan, 1, plan->step_count);
     int ended = runtime_capture_end(stream, &plan->graph);
     plan->label_smoothing = pass->label_smoothing;
     plan->labelled = pass->loss != NULL;
@@ -259,7 +236,7 @@ static int start_steps(struct cuda_plan *plan)
     /* The first run is eager: libraries load what they need when they first run. */
     if (!plan->has_run || !model->settings->graph || !model->runtime.captures) {
         plan->has_run = true;
-        return run_steps(plan);
+        return run_steps(plan, 1, plan->step_count);
     }
     if (plan->graph &&
         (plan->label_smoothing != pass->label_smoothing || plan->labelled != (pass->loss != NULL)))
@@ -268,15 +245,20 @@ static int start_steps(struct cuda_plan *plan)
     return code ? code : runtime_graph_launch(plan->graph, model->runtime.stream);
 }
 
-/* ---- results ---- */
-
-int cuda_mark(const struct cuda_model *model, enum cuda_mark mark)
+/* The first step takes the images from where they are this time; all others always find theirs in
+ * the same place, and so can be a graph. */
+int cuda_plan_start(struct cuda_plan *plan, const struct cuda_pass *pass)
 {
-    return runtime_event_mark(model->marks[mark], model->runtime.stream);
+    assert(plan->steps[0].node == 0);
+    plan->pass = pass;
+    int code = run_steps(plan, 0, 1);
+    if (code == 0)
+        code = start_steps(plan);
+    plan->pass = NULL;
+    return code;
 }
 
-/* All of the step is done, and so are its gradients. */
-static int tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass)
+int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass)
 {
     int code = 0;
 
@@ -284,86 +266,4 @@ static int tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass
         if (plan->steps[i].ready_floats)
             code = pass->ready(pass->context, plan->steps[i].ready_floats);
     return code;
-}
-
-static int between(const struct cuda_model *model, enum cuda_mark first, enum cuda_mark last,
-                   uint64_t *ns)
-{
-    double milliseconds = 0;
-    int code = runtime_event_elapsed(model->marks[first], model->marks[last], &milliseconds);
-
-    *ns = (uint64_t)(milliseconds * 1e6);
-    return code;
-}
-
-static int take_times(const struct cuda_plan *plan, struct backend_times *times)
-{
-    const struct cuda_model *model = plan->model;
-    int code = between(model, CUDA_UPLOAD, CUDA_COMPUTE, &times->upload_ns);
-
-    if (!plan->training)
-        return code ? code : between(model, CUDA_COMPUTE, CUDA_STEP_END, &times->compute_ns);
-    if (code == 0)
-        code = between(model, CUDA_COMPUTE, CUDA_EXCHANGE, &times->compute_ns);
-    if (code == 0)
-        code = between(model, CUDA_EXCHANGE, CUDA_STEP_END, &times->exchange_ns);
-    if (code == 0 && model->updated)
-        code = between(model, CUDA_UPDATE, CUDA_UPDATE_END, &times->update_ns);
-    return code;
-}
-
-static void take_results(const struct cuda_plan *plan, const struct cuda_pass *pass)
-{
-    const struct cuda_model *model = plan->model;
-    const struct device_loss *result = model->result;
-
-    if (pass->loss)
-        *pass->loss =
-            (struct backend_loss){.loss = result->counted ? result->loss / result->counted : 0,
-                                  .correct = result->correct,
-                                  .correct_top5 = result->correct_top5,
-                                  .counted = result->counted};
-    if (pass->logits)
-        memcpy(pass->logits, model->logits_result,
-               (size_t)plan->count * model->graph->classes * sizeof *pass->logits);
-}
-
-/* All of the pass on the stream. */
-static int start(struct cuda_plan *plan, const struct cuda_pass *pass)
-{
-    const struct cuda_model *model = plan->model;
-    int code = cuda_mark(model, CUDA_UPLOAD);
-
-    if (code == 0)
-        code = upload(plan, pass);
-    if (code == 0)
-        code = cuda_mark(model, CUDA_COMPUTE);
-    plan->pass = pass;
-    if (code == 0)
-        code = start_steps(plan);
-    plan->pass = NULL;
-    if (code == 0)
-        code = cuda_mark(model, CUDA_STEP_END);
-    if (code == 0 && plan->training && model->host_gradients)
-        code = runtime_copy(model->host_gradients, model->gradients,
-                            model->graph->parameter_floats * sizeof(float), model->runtime.stream);
-    return code;
-}
-
-int cuda_plan_run(struct cuda_plan *plan, const struct cuda_pass *pass)
-{
-    const struct cuda_model *model = plan->model;
-    int code = start(plan, pass);
-    /* Also after an error: nothing may use the batch any more. */
-    int waited = runtime_wait_for(model->runtime.stream, model->site.silence_ns);
-
-    plan->model->is_stuck = waited == -ETIMEDOUT;
-    if (code == 0)
-        code = waited;
-    if (code == 0)
-        code = tell_ready(plan, pass);
-    if (code)
-        return code;
-    take_results(plan, pass);
-    return pass->loss ? take_times(plan, &pass->loss->times) : 0;
 }

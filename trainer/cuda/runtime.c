@@ -162,29 +162,10 @@ int runtime_wait(void *stream)
     return check(cudaStreamSynchronize(stream), "compute");
 }
 
-int runtime_wait_for(void *stream, uint64_t timeout_ns)
-{
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    const uint64_t start_ns = now_ns();
-
-    if (timeout_ns == 0)
-        return runtime_wait(stream);
-    for (;;) {
-        cudaError_t status = cudaStreamQuery(stream);
-        if (status != cudaErrorNotReady)
-            return check(status, "compute");
-        if (now_ns() - start_ns > timeout_ns)
-            return fail(ETIMEDOUT,
-                        "backend cuda: GPU %u has not finished a step after %llu s: another rank "
-                        "is silent, or the GPU hangs",
-                        current_device(), (unsigned long long)(timeout_ns / 1000000000));
-        nanosleep(&pause, NULL);
-    }
-}
-
 int runtime_event_create(void **event)
 {
-    return check(cudaEventCreate((cudaEvent_t *)event), "make an event");
+    return check(cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventBlockingSync),
+                 "make an event");
 }
 
 void runtime_event_destroy(void *event)
@@ -203,23 +184,29 @@ int runtime_event_await(void *event, void *stream)
     return check(cudaStreamWaitEvent(stream, event, 0), "wait for a moment");
 }
 
-int runtime_event_mark(void *event, void *stream)
-{
-    enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    int code = check(cudaStreamIsCapturing(stream, &capturing), "mark a moment");
-
-    if (code)
-        return code;
-    return check(cudaEventRecordWithFlags(event, stream,
-                                          capturing == cudaStreamCaptureStatusActive
-                                              ? cudaEventRecordExternal
-                                              : cudaEventRecordDefault),
-                 "mark a moment");
-}
-
 int runtime_event_synchronise(void *event)
 {
     return check(cudaEventSynchronize(event), "compute");
+}
+
+int runtime_event_wait_for(void *event, uint64_t timeout_ns)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const uint64_t start_ns = now_ns();
+
+    if (timeout_ns == 0)
+        return runtime_event_synchronise(event);
+    for (;;) {
+        cudaError_t status = cudaEventQuery(event);
+        if (status != cudaErrorNotReady)
+            return check(status, "compute");
+        if (now_ns() - start_ns > timeout_ns)
+            return fail(ETIMEDOUT,
+                        "backend cuda: GPU %u has not finished a step after %llu s: another rank "
+                        "is silent, or the GPU hangs",
+                        current_device(), (unsigned long long)(timeout_ns / 1000000000));
+        nanosleep(&pause, NULL);
+    }
 }
 
 int runtime_event_elapsed(void *first, void *last, double *milliseconds)

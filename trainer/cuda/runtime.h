@@ -45,17 +45,17 @@ int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream);
 int runtime_zero(void *memory, uint64_t bytes, void *stream);
 /* Until all that was started on the stream is done. */
 int runtime_wait(void *stream);
-/* The same, for at most so long; 0: for ever. -ETIMEDOUT. */
-int runtime_wait_for(void *stream, uint64_t timeout_ns);
 
 int runtime_event_create(void **event);
 void runtime_event_destroy(void *event);
 int runtime_event_record(void *event, void *stream);
 /* What is put on the stream from now on starts after the event. */
 int runtime_event_await(void *event, void *stream);
-/* A moment whose time is asked for, also in each run of a graph that is being captured. */
-int runtime_event_mark(void *event, void *stream);
+/* Until the moment has come. The host's thread sleeps meanwhile: others need its CPU. */
 int runtime_event_synchronise(void *event);
+/* The same, for at most so long; 0: for ever. -ETIMEDOUT. */
+int runtime_event_wait_for(void *event, uint64_t timeout_ns);
+/* Below 0 when the second came first. Both must have come. */
 int runtime_event_elapsed(void *first, void *last, double *milliseconds);
 
 /* What is started on the stream between the two becomes a graph, which does not run yet. */

@@ -13,6 +13,7 @@ struct cuda_settings {
     uint64_t device;     /* of those CUDA_VISIBLE_DEVICES leaves */
     bool graph;          /* a whole step is one CUDA graph */
     bool deterministic;  /* only algorithms that give the same bits again */
+    uint64_t ahead;      /* batches that are uploaded while another one computes */
     uint64_t tournament; /* engines of cuDNN that compete for a layer */
     char *plans;         /* where chosen plans are kept; "none" */
 };

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A data set on its way to a device, through the whole program, with the host in the device's place and
+# late uploads: a batch's memory is not decoded into again before it was copied, and the network learns
+# the same however far ahead batches are uploaded.
+# shellcheck source=tests/cli/cli.sh
+. "$(dirname "$0")/../cli/cli.sh"
+
+IOBENCH_CUDA_MODULE=$(dirname "$IOBENCH")/tests/cuda/emulated.so
+IOBENCH_EMULATED_LATE_US=5000
+export IOBENCH_CUDA_MODULE IOBENCH_EMULATED_LATE_US
+
+expect 0 "$IOBENCH" pack synthetic:count=48,classes=3,mean=6k,seed=5 set
+train() { # NAME BACKEND
+    expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --eval-data set \
+        --batch-size 4 --threads 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 \
+        --backend "cuda:fp32,plans=none,$2" --json "$1.json"
+    grep -E '"(evaluation_)?loss":' "$1.json" >"$1.losses"
+    [ "$(wc -l <"$1.losses")" -ge 4 ] || die "no losses in $1.json"
+}
+train apart ahead=0,graph=no
+train ahead ahead=2
+cmp apart.losses ahead.losses || die "uploads ahead change what is learnt: $(cat ./*.losses)"
