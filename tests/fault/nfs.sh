@@ -23,7 +23,7 @@ grep -q '; 4 loaders' "$tmp/out" || fault "not 4 loaders"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "4 loaders failed"
 
 # Away for a second: nobody sees an error.
-(sleep 1; kill -9 $server; sleep 1; echo gone) &
+(sent 1000000; kill -9 $server; sleep 1) &
 breaker=$!
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 8 20000 >"$tmp/out" 2>&1 &
 reader=$!
@@ -35,19 +35,19 @@ grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "an outage of a second 
 cat "$tmp/out"
 
 # Silent for a second, as a server that is overloaded: nobody sees an error.
-(sleep 0.5; kill -STOP $server; sleep 1; kill -CONT $server) &
+(sent 1000000; kill -STOP $server; sleep 1; kill -CONT $server) &
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 3 20000 >"$tmp/out" 2>&1 || fault "silence"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "a silence of a second was not survived"
 
 # Silent for longer than is waited: a sentence.
-(sleep 0.5; kill -STOP $server; sleep 2; kill -CONT $server) &
-tests/fault/nfs_reads "$url" "$tmp/export/set" 3 2 500 >"$tmp/out" 2>&1
+(sent 1000000; kill -STOP $server; sleep 2; kill -CONT $server) &
+tests/fault/nfs_reads "$url" "$tmp/export/set" 3 4 500 >"$tmp/out" 2>&1
 grep -q 'errors [1-9].*no answer for 0.5 s\|answers none of the last' "$tmp/out" ||
     fault "no sentence about the silence"
 wait $!
 
 # Away for good.
-(sleep 1; kill -9 $server) &
+(sent 1000000; kill -9 $server) &
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 4 700 >"$tmp/out" 2>&1 || fault "outage"
 grep -q 'errors [1-9].*no answer for 0.7 s' "$tmp/out" || fault "no sentence about the outage"
 server=

@@ -3,6 +3,7 @@
 # An NFS server for tests, sourced by them: nfs-ganesha in a network namespace of its own, which
 # exports $tmp/export, as NFS 3 under that path and as NFS 4 under /export. Skips where it cannot.
 #   start, stop: the server; stopping is a kill, as of a machine that loses power
+#   sent BYTES: returns when the server has sent so many more: a client is at work
 #   fault TEXT: fail, showing $tmp/out
 # Sets tmp (removed at the end), address, server (process id, empty when stopped).
 skip() {
@@ -27,6 +28,14 @@ stop() {
     [ -z "$server" ] || kill -9 "$server"
     [ -z "$server" ] || wait "$server" 2>/dev/null
     server=
+}
+sent() {
+    counter=/sys/class/net/ib0-$$/statistics/rx_bytes
+    goal=$(($(cat $counter) + $1))
+    for _ in $(seq 1000); do
+        [ "$(cat $counter)" -lt $goal ] || return 0
+        sleep 0.03
+    done
 }
 clean() {
     stop
@@ -61,15 +70,18 @@ CONF
 ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind
     rpcbind -w -f & echo \$! >$tmp/rpcbind.pid; exec sleep 1000" &
 holder=$!
+listens() { # PORT: somebody does, within 30 s
+    for _ in $(seq 120); do
+        ip netns exec $ns ss -ltn | grep -q ":$1 " && return
+        sleep 0.25
+    done
+    return 1
+}
 start() {
     nsenter -t $holder -m -n ganesha.nfsd -F -f "$tmp/conf" -L "$tmp/log" -p "$tmp/ganesha.pid" \
         -N NIV_EVENT &
     server=$!
-    for _ in $(seq 60); do
-        ip netns exec $ns ss -ltn | grep -q ':2049 ' && return
-        sleep 0.25
-    done
-    fault "the server does not start"
+    listens 2049 || fault "the server does not start"
 }
-sleep 1
+listens 111 || skip "rpcbind does not start"
 start
