@@ -4,6 +4,7 @@
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
+is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 ID=$$
@@ -45,7 +46,7 @@ chmod +x agent
 hosts() { # COUNT COMMAND...: ranks on host1 first
     count=$1
     shift
-    timeout 60 mpirun -n "$count" --host 10.99.7.1:$(((count + 1) / 2)),10.99.7.2:$((count / 2)) --bind-to none \
+    timeout 60 "$MPIRUN" -n "$count" --host 10.99.7.1:$(((count + 1) / 2)),10.99.7.2:$((count / 2)) --bind-to none \
         --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include 10.99.7.0/24 \
         --mca oob_tcp_if_include 10.99.7.0/24 "$@"
 }

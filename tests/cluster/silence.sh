@@ -7,16 +7,8 @@
 
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
 
-# The last of the processes below mpirun, which a shell called as $job: rank 1.
-rank_1() {
-    launcher=$(ps -eo pid=,ppid=,comm= | awk -v job=$job '$2 == job && $3 == "mpirun" { print $1 }')
-    ps -eo pid=,ppid=,comm= | awk -v launcher="${launcher:-$job}" \
-        '$2 == launcher && $3 == "iobench" { pid = $1 } END { print pid }'
-}
-
 stop_rank_1() { # SECONDS: of --silence
-    victim=$(rank_1)
-    [ -n "$victim" ] || die "no rank was found below mpirun: $(cat log)"
+    victim=$(last_rank $job)
     start=$(date +%s)
     kill -STOP "$victim"
     wait $job && die "a job with a silent rank succeeded"
