@@ -303,6 +303,18 @@ static int run_case(struct bench *bench, const char *name, uint32_t side, uint32
     return code;
 }
 
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: bench/trainer [--long] [--network NAME]... [--rounds 1..%d] [--threads N] "
+            "[--cpu-time] [--peer PYTHON]\n"
+            "  --long      the networks at their own sizes, and more of them\n"
+            "  --cpu-time  of one thread, where others use the machine\n"
+            "  --peer      a Python that has PyTorch, which takes turns\n",
+            ROUNDS_MAX);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     static struct bench bench = {.rounds = 5, .now_ns = clock_now_ns};
@@ -316,14 +328,16 @@ int main(int argc, char **argv)
             is_long = true;
         else if (strcmp(argv[i], "--cpu-time") == 0)
             bench.now_ns = clock_cpu_ns;
-        else if (strcmp(argv[i], "--peer") == 0)
-            python = value;
-        else if (strcmp(argv[i], "--network") == 0 && wanted_count < 16)
-            wanted[wanted_count++] = value;
+        else if (strcmp(argv[i], "--peer") == 0 && *value)
+            python = argv[++i];
+        else if (strcmp(argv[i], "--network") == 0 && *value && wanted_count < 16)
+            wanted[wanted_count++] = argv[++i];
         else if (strcmp(argv[i], "--rounds") == 0 && atoi(value) > 0 && atoi(value) <= ROUNDS_MAX)
-            bench.rounds = atoi(value);
-        else if (strcmp(argv[i], "--threads") == 0)
-            bench.threads = (uint32_t)atoi(value);
+            bench.rounds = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--threads") == 0 && atoi(value) > 0)
+            bench.threads = (uint32_t)atoi(argv[++i]);
+        else
+            return usage();
     }
     if (bench.now_ns == clock_cpu_ns)
         bench.threads = 1;
