@@ -30,7 +30,7 @@ MEAN = 1024 * sum(size * percent for size, percent in SIZES.items()) // 100
 SHARDS = 1024
 INTERLEAVED = 10  # shards, by --shuffle tfdata
 DEEP = 64
-FOR_KNEE = 30 * 10**9  # bytes
+FOR_KNEE = 20 * 10**9  # bytes
 
 
 def crc32c(data):

@@ -13,7 +13,9 @@ Without read-ahead each page is a read of its own, and nothing is used later: a 
 tells as much as all of them.
 
 Twice: with a database that fits into memory, where what the kernel read ahead is used later, and
-under --memory-limit of a quarter of it, as when a database is larger than memory.
+under --memory-limit of a quarter of it, as when a database is larger than memory. Where it fits,
+uring also reads with a record memory that lets all of the order be sorted (--memory of 4.2 times the
+set: a quarter of it is sorted at once); the claim is for that.
 """
 import argparse
 import json
@@ -39,11 +41,11 @@ def read_once(program, folder, options):
     return epoch["record_bytes_per_s"] / 2**20
 
 
-def compare(options, name, limit):
-    figures = {reader: [] for reader in READERS}
+def compare(options, name, readers, ours, limit):
+    figures = {reader: [] for reader in readers}
     few = ["--limit-samples", str(max(options.images // 32, 1))]
     for _ in range(options.rounds):
-        for reader, arguments in READERS.items():
+        for reader, arguments in readers.items():
             slow = few if "no read-ahead" in reader else []
             figures[reader].append(read_once(options.iobench, options.folder,
                                              [*arguments, *limit, *slow]))
@@ -52,7 +54,7 @@ def compare(options, name, limit):
         print(f"{name:18} {reader:24} {median[reader]:7.0f} MiB/s "
               f"({min(values):.0f} .. {max(values):.0f})")
     best = max(figure for reader, figure in median.items() if reader.startswith("liblmdb"))
-    ratio = median["uring"] / best
+    ratio = median[ours] / best
     print(f"claim lmdb-cold-random-{name} {ratio:.2f} x-liblmdb goal >=3 "
           f"{'ok' if ratio >= 3 else 'short'}", flush=True)
 
@@ -69,8 +71,9 @@ def main():
                         options.folder, "--format", "lmdb"], check=True, stdout=subprocess.DEVNULL)
     size = os.path.getsize(os.path.join(options.folder, "data.mdb"))
     limited = ["--memory-limit", str(size // 4), "--limit-samples", str(options.images // 8)]
-    compare(options, "fits", [])
-    compare(options, "larger-than-memory", limited)
+    sorted_ = {"uring, all sorted": [*READERS["uring"], "--memory", str(size * 42 // 10)]}
+    compare(options, "fits", {**sorted_, **READERS}, "uring, all sorted", [])
+    compare(options, "larger-than-memory", READERS, "uring", limited)
 
 
 if __name__ == "__main__":

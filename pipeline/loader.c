@@ -10,7 +10,10 @@
 #include <string.h>
 
 enum {
-    FETCHES_AHEAD = 8192,
+    WINDOW_LEAST = 512, /* fetches sorted by place before they are issued */
+    WINDOW_MOST = 16384,
+    WINDOWS_AHEAD = 4, /* that records are fetched for */
+    FETCHES_LEAST = 8192,
     BLOCKS_LEAST = 16, /* that the memory of each loader holds */
 };
 
@@ -114,7 +117,7 @@ static void split_block(struct loader *loader, struct block *block)
 
 static bool window_has_room(const struct loader *loader, uint32_t count)
 {
-    return loader->window_count - loader->window_at + count <= WINDOW_FETCHES + BLOCK_FETCHES;
+    return loader->window_count - loader->window_at + count <= loader->window_most + BLOCK_FETCHES;
 }
 
 /* A record whose draw is not known yet stays long; it must not keep a whole block. */
@@ -433,9 +436,28 @@ static int create_arenas(struct loader *loader)
     return code;
 }
 
+/* As many fetches as its memory holds: the more are sorted at once, the closer they lie, and the
+ * larger is what can be read at once. */
+static int create_window(struct loader *loader)
+{
+    const struct catalog *catalog = loader->site.catalog;
+    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1;
+
+    loader->window_bytes_max = loader->site.memory_bytes / 4;
+    uint64_t most = loader->window_bytes_max / mean;
+    loader->window_most = most < WINDOW_LEAST  ? WINDOW_LEAST
+                          : most > WINDOW_MOST ? WINDOW_MOST
+                                               : (uint32_t)most;
+    loader->window = memory_array(loader->window_most + BLOCK_FETCHES, sizeof *loader->window);
+    loader->window_scratch = memory_array(loader->window_most, sizeof *loader->window_scratch);
+    return loader->window && loader->window_scratch ? 0 : -ENOMEM;
+}
+
 static int create_pools(struct loader *loader)
 {
-    uint64_t fetches = loader->site.plan->traits.slots + FETCHES_AHEAD;
+    uint64_t ahead = (uint64_t)WINDOWS_AHEAD * loader->window_most;
+    uint64_t fetches =
+        loader->site.plan->traits.slots + (ahead < FETCHES_LEAST ? FETCHES_LEAST : ahead);
 
     if (fetches > UINT32_MAX)
         return fail(EINVAL, "a shuffle of %llu slots is too large",
@@ -484,12 +506,11 @@ struct loader *loader_create(const struct loader_site *site)
     depth_start(&loader->depth, loader->depth_most);
     if (site->depth)
         depth_fix(&loader->depth);
-    loader->window_bytes_max = site->memory_bytes / 4;
     /* A block is freed with its last record; small ones keep little memory from the others. */
     uint64_t block_most = site->memory_bytes / loader->site.loaders / BLOCKS_LEAST;
     if (loader->site.block_bytes > block_most)
         loader->site.block_bytes = block_most;
-    if (create_pools(loader) || create_arenas(loader)) {
+    if (create_window(loader) || create_pools(loader) || create_arenas(loader)) {
         loader_destroy(loader);
         return NULL;
     }
@@ -504,6 +525,8 @@ void loader_destroy(struct loader *loader)
         arena_destroy(loader->arenas[i]);
     free(loader->arenas);
     free(loader->regions);
+    free(loader->window);
+    free(loader->window_scratch);
     free(loader->fetches);
     free(loader->free_fetches);
     free(loader->draw_ring);

@@ -30,8 +30,7 @@ struct block {
 };
 
 enum {
-    BLOCK_FETCHES = 256,  /* records in one block at most */
-    WINDOW_FETCHES = 512, /* fetches sorted by place before they are issued */
+    BLOCK_FETCHES = 256, /* records in one block at most */
     PLAN_OPS = 256,
     GROUP = 64, /* fetches moved through a queue at once */
 };
@@ -84,9 +83,9 @@ struct loader {
     uint64_t slot_count;
 
     /* fetches that wait to be read, sorted by place from window_at on */
-    struct fetch *window[WINDOW_FETCHES + BLOCK_FETCHES]; /* room for a block that failed */
-    struct fetch *window_scratch[WINDOW_FETCHES];
-    uint32_t window_at, window_count;
+    struct fetch **window;         /* window_most + BLOCK_FETCHES: room for a block that failed */
+    struct fetch **window_scratch; /* window_most */
+    uint32_t window_at, window_count, window_most;
     uint64_t window_bytes_max;
 
     /* draws not yet delivered, in order: a ring of fetch_count entries */

@@ -137,7 +137,7 @@ static int fill_window(struct loader *loader)
             loader->op_at++;
             continue;
         }
-        if (loader->window_count == WINDOW_FETCHES || loader->free_fetch_count == 0 ||
+        if (loader->window_count == loader->window_most || loader->free_fetch_count == 0 ||
             (bytes >= loader->window_bytes_max && loader->window_count > 0))
             break;
         struct fetch *fetch = loader->free_fetches[--loader->free_fetch_count];
