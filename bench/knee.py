@@ -11,9 +11,10 @@ finds the depth at which the device stops growing. At that depth iobench reads, 
 fio (io_uring) replays reads of the same pattern and sizes: what the device gives. iobench also reads
 at depth 64, where a knee that was found too low would show.
 
-The patterns: windows of 512 records drawn at random, sorted by place, as the loader's are; and as many
-shards as tf.data interleaves, each read from front to back in blocks as large as the loader's were.
-fio reads the same files. --make makes the sets and ends; --keep does not remove them.
+The patterns: windows of records drawn at random, sorted by place, as large as the loader's are (a
+quarter of its memory, which is 1 GiB at each depth here: what `auto` takes); and as many shards as
+tf.data interleaves, each read from front to back in blocks as large as the loader's were. fio reads
+the same files. --make makes the sets and ends; --keep does not remove them.
 """
 import argparse
 import functools
@@ -29,6 +30,8 @@ SIZES = {32: 10, 64: 22, 96: 25, 128: 20, 160: 11, 224: 8, 384: 4}  # KiB: perce
 MEAN = 1024 * sum(size * percent for size, percent in SIZES.items()) // 100
 SHARDS = 1024
 INTERLEAVED = 10  # shards, by --shuffle tfdata
+MEMORY = 1 << 30
+SORTED = MEMORY // 4 // MEAN
 DEEP = 64
 FOR_KNEE = 20 * 10**9  # bytes
 
@@ -86,7 +89,7 @@ def make_sets(folder, case, bytes_):
 
 
 CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata"],
-         "recordio-epoch": ["--format", "recordio", "--shuffle", "epoch"]}
+         "recordio-epoch": ["--format", "recordio", "--shuffle", "epoch", "--memory", str(MEMORY)]}
 
 
 def run_iobench(options, folder, case, depth):
@@ -105,11 +108,11 @@ def run_iobench(options, folder, case, depth):
 
 
 def records(files, total, draw):
-    """(file, offset, bytes) of records of one file in random order, each 512 sorted by place."""
+    """(file, offset, bytes) of records of one file in random order, each SORTED of them sorted by place."""
     size = os.path.getsize(files[0])
     while total > 0:
         window = [(draw.randrange(0, size - (1 << 20), 512),
-                   draw.choices(list(SIZES), SIZES.values())[0] * 1024) for _ in range(512)]
+                   draw.choices(list(SIZES), SIZES.values())[0] * 1024) for _ in range(SORTED)]
         total -= sum(bytes_ for _, bytes_ in window)
         yield from ((files[0], *read) for read in sorted(window))
 
