@@ -18,7 +18,7 @@ shift
 
 SAMPLES=1600 # of 100 KB: 160 MB
 EPOCHS=3
-RATE=150 # samples a second that a rank's GPU would take
+RATE=100 # samples a second that a rank's GPU would take
 RANKS=2  # of a node
 # What a framework does at its real sizes, at ours: fewer files in flight, a smaller shuffle buffer.
 MXNET="--as mxnet --data /mnt/nfs/recordio"

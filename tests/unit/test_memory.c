@@ -4,7 +4,10 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { EXTENTS = 400, ROUNDS = 200000 };
 
@@ -51,10 +54,34 @@ static void extents_never_overlap_and_merge_again(void **unused)
     arena_destroy(arena);
 }
 
+/* What is left of the address space is all that may be used (ulimit -v). */
+static void address_space_is_a_limit(void **unused)
+{
+    const uint64_t left_bytes = UINT64_C(64) << 20, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    struct rlimit before, limit;
+
+    (void)unused;
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu", &pages), 1);
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = pages * page_bytes + left_bytes;
+    if (limit.rlim_cur > before.rlim_max)
+        skip();
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const uint64_t available_bytes = memory_available_bytes();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_true(available_bytes > 0 && available_bytes <= left_bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(extents_never_overlap_and_merge_again),
+        cmocka_unit_test(address_space_is_a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

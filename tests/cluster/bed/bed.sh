@@ -77,14 +77,15 @@ forget_command() { # NAME: for --server-drop-cmd, in other guests as well
 }
 
 # Ranks in guests as one job; mpirun is started in the first of them and must succeed.
-mpirun_in() { # "NAME..." RANKS_OF_EACH COMMAND
+BED_TCP="--mca pml ob1 --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none \
+    --mca btl_tcp_if_include $BED_NET.0/24"
+mpirun_in() { # "NAME..." RANKS_OF_EACH COMMAND [OPTIONS OF MPIRUN: how ranks talk]
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     bed_hosts=''
     for bed_name in $1; do bed_hosts=$bed_hosts,$(address_of "$bed_name"):$2; done
     must "${1%% *}" "timeout ${BED_JOB_S:-600} mpirun --allow-run-as-root --host ${bed_hosts#,} --bind-to none \
         --mca mpi_yield_when_idle 1 --mca plm_rsh_agent $AGENT --mca oob_tcp_if_include $BED_NET.0/24 \
-        --mca pml ob1 --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none \
-        --mca btl_tcp_if_include $BED_NET.0/24 $3"
+        ${4:-$BED_TCP} $3"
 }
 
 # Kernel NFS server: exports its folder $1 to everybody.

@@ -2,8 +2,9 @@
 # These boot kernels of their own and take minutes: `bootstrap cluster` and `bootstrap experiment` run
 # them, not `make check`.
 EXTRA_DIST += tests/cluster/experiment.sh tests/cluster/guests_nfs.sh tests/cluster/guests_rdma.sh \
-	tests/cluster/gradients.sh tests/cluster/lmdb.sh tests/cluster/bed/README.md \
-	tests/cluster/bed/agent.py tests/cluster/bed/bed.sh tests/cluster/bed/guest.sh \
+	tests/cluster/gradients.sh tests/cluster/lmdb.sh tests/cluster/rdma.sh \
+	tests/cluster/bed/README.md tests/cluster/bed/agent.py tests/cluster/bed/bed.sh \
+	tests/cluster/bed/by_epoch.py tests/cluster/bed/guest.sh \
 	tests/cluster/bed/kernels.sh tests/cluster/bed/over_time.py tests/cluster/bed/pictures.gp \
 	tests/cluster/bed/qemu.sh tests/cluster/bed/qemu_init.sh tests/cluster/bed/sets.sh \
 	tests/cluster/bed/uml.sh tests/cluster/bed/uml_init.sh tests/cluster/bed/wire_over_time.py

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""by_epoch.py RESULT.json: where the bytes of each node's epochs came from, as `iobench run` or
+`iobench train` tells itself, a row a node and epoch, in MB, on the standard output."""
+import csv
+import json
+import sys
+
+KEYS = ("read", "from_page_cache", "from_fabric", "fabric_receive", "fabric_send", "fabric_excess",
+        "expected_gradient")
+
+
+def main(words):
+    with open(words[0]) as file:
+        document = json.load(file)
+    series = (document["jobs"][0] if "jobs" in document else document)["series"]
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["node", "epoch", *(f"{key}_MB" for key in KEYS)])
+    for number, node in enumerate(series.get("nodes") or [series], 1):
+        for phase in node["phases"]:
+            if phase["phase"] == "epoch":
+                values = (phase["origin"][f"{key}_bytes"] for key in KEYS)
+                out.writerow([f"node{number}", phase["epoch"] + 1,
+                              *("" if value is None else round(value / 1e6, 2) for value in values)])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
