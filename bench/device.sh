@@ -12,6 +12,7 @@ usage: device.sh [PART...] [--out FOLDER]
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
   rates       kernels beside a copy; images/s of ResNet-50 in FP16 by batch
+  fusion      fused plans against their reference; images/s of ResNet-50 with nothing, all and the faster fused
   precisions  images/s of ResNet-50 in the other precisions
   networks    images/s of every network
   ranks       all GPUs of this machine by NCCL and by MPI (needs mpirun)
@@ -22,11 +23,12 @@ END
 HERE=$(cd -P "${0%/*}" && pwd)
 OUT=device-results
 TOURNAMENT=${TOURNAMENT:-3}
+PYTHON=${PYTHON:-python3}
 PARTS=
 while [ $# -gt 0 ]; do
     case $1 in
     --out) OUT=${2:?} && shift ;;
-    check | sanitize | learn | rates | precisions | networks | ranks) PARTS="$PARTS $1" ;;
+    check | sanitize | learn | rates | fusion | precisions | networks | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -46,6 +48,17 @@ else
     export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
 fi
 export srcdir
+
+# Where cuDNN lies, for the one program that is linked with it; modules find it by themselves.
+cudnn=$({ ls -d "${CUDA_HOME:-/usr/local/cuda}"/lib64 "${CUDA_HOME:-/usr/local/cuda}"/lib
+    "$PYTHON" -c 'import sys; print("\n".join(p + "/nvidia/cudnn/lib" for p in sys.path))'
+} 2>/dev/null | while read -r folder; do
+    [ -e "$folder/libcudnn.so.9" ] && echo "$folder" && break
+done)
+fused() {
+    run 200 env IOBENCH_SHOW="${1:-}" LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$cudnn" \
+        "$(tool tests/cuda/test_device_fused)"
+}
 
 # run SECONDS COMMAND...: says what it does, how it ended, and how long it took.
 run() {
@@ -73,6 +86,7 @@ machine() {
 
 check() {
     run 60 "$(tool tests/cuda/test_device_kernels)"
+    fused
     run 120 "$(tool tests/cuda/test_cuda)"
     run 180 "$(tool tests/unit/test_backend)"
 }
@@ -99,6 +113,24 @@ rates() {
     done
 }
 
+# The plans, with the contests between fused and unfused, come back beside the figures.
+fusion() {
+    fused 1
+    for fusion in no all auto; do
+        plans=$OUT/plans-$fusion.json
+        run 120 "$(tool bench/device_steps)" \
+            "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$plans" resnet50 "${BATCH:-256}" 5 7950
+    done
+    "$PYTHON" - "$OUT/plans-auto.json" <<'END' 2>/dev/null || echo "no contests were held, or no python3"
+import json, sys
+rows = json.load(open(sys.argv[1]))["plans"]
+held = sorted((key.split("; ", 2)[2], row) for key, row in rows.items() if key.startswith("contest; "))
+for key, row in held:
+    print("%-110s winner %d of %d, %.3f ms" % (key, row["engine"], row["candidates"], row["milliseconds"]))
+print("fused: %d of %d groups" % (sum(row["engine"] > 0 for _, row in held), len(held)))
+END
+}
+
 precisions() {
     for precision in bf16 tf32 fp32; do
         run 180 "$(tool bench/device_steps)" "cuda:$precision,tournament=$TOURNAMENT" resnet50 256 5
@@ -121,7 +153,7 @@ ranks() {
     done
 }
 
-for part in ${PARTS:-check sanitize learn rates precisions networks ranks}; do
+for part in ${PARTS:-check sanitize learn rates fusion precisions networks ranks}; do
     { machine && echo "==== $part" && $part; } 2>&1 | tee "$OUT/$part.txt"
 done
 ! grep -q -- '^-- FAILED' "$OUT"/*.txt

@@ -49,16 +49,16 @@ static struct device_norm norm(void)
 {
     float *at = place.vectors;
 
-    return (struct device_norm){1e-5,
-                                0.1,
-                                at,
-                                at + CHANNELS,
-                                at + 2 * CHANNELS,
-                                at + 3 * CHANNELS,
-                                at + 4 * CHANNELS,
-                                at + 5 * CHANNELS,
-                                at + 6 * CHANNELS,
-                                at + 7 * CHANNELS};
+    return (struct device_norm){.epsilon = 1e-5,
+                                .momentum = 0.1,
+                                .gamma = at,
+                                .beta = at + CHANNELS,
+                                .running_mean = at + 2 * CHANNELS,
+                                .running_variance = at + 3 * CHANNELS,
+                                .mean = at + 4 * CHANNELS,
+                                .inverse = at + 5 * CHANNELS,
+                                .scale = at + 6 * CHANNELS,
+                                .bias = at + 7 * CHANNELS};
 }
 
 static struct kernel_window stem_window(void)

@@ -97,11 +97,19 @@ struct device_norm {
     float *running_mean, *running_variance;
     float *mean, *inverse; /* of this batch; inverse: 1 / sqrt(variance + epsilon) */
     float *scale, *bias;   /* y = scale * x + bias does it all */
+    /* For convolutions that apply BN to their input: the same in the tensors' type; and aligned
+     * copies of gamma and beta. All NULL: nobody asks. */
+    void *typed_scale, *typed_bias;
+    float *gamma_copy, *beta_copy;
 };
 
 /* Statistics of x into norm: mean, inverse, scale, bias; running ones go on. */
 int device_norm_statistics(const struct device_pixels *pixels, const struct device_norm *norm,
                            const void *x, float *partial, void *stream);
+/* The same from sums and squares of x over its pixels, which a convolution left: `channels` floats
+ * each. In FP32, so a mean far from 0 costs digits. */
+int device_norm_finish(const struct device_pixels *pixels, const struct device_norm *norm,
+                       const float *sums, const float *squares, void *stream);
 /* scale and bias by the running statistics. */
 int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *stream);
 
@@ -122,6 +130,7 @@ struct device_norm_gradient {
     const void *d_other; /* NULL, or a second gradient to add */
     const void *mask;    /* output of the ReLU behind; NULL: there is none */
     void *dz;            /* kept here; NULL: d_output is dz already. May be d_output. */
+    bool rectified;      /* without mask: the ReLU of BN's output, which is computed anew */
 };
 /* Gives dz, d_gamma, d_beta (times *unscale, when there is one) and the three vectors of
  * `channels` floats with which d_input = a * dz + b * x + c. */
@@ -129,6 +138,9 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
                          const struct device_norm_gradient *gradient, const void *x,
                          const float *unscale, float *d_gamma, float *d_beta, float *abc,
                          float *partial, void *stream);
+/* Gradients of both parameters to the arena, times *unscale, where a convolution left them. */
+int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
+                           const float *unscale, float *d_gamma, float *d_beta, void *stream);
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
                                const void *x, void *d_input, void *stream);
 /* d_bias = sum over pixels, times *unscale. */

@@ -26,6 +26,33 @@ template <class T, int W> struct moment_source {
     }
 };
 
+/* From mean and variance to all that is known of the batch. */
+template <class T>
+KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, double mean, double spread,
+                              double count)
+{
+    const double variance = spread > 0 ? spread : 0;
+    const double inverse = 1 / sqrt(variance + norm.epsilon);
+    const double unbiased = count > 1 ? count / (count - 1) : 1;
+    const float scale = (float)(norm.gamma[c] * inverse);
+    const float bias = (float)(norm.beta[c] - norm.gamma[c] * inverse * mean);
+
+    norm.mean[c] = (float)mean;
+    norm.inverse[c] = (float)inverse;
+    norm.scale[c] = scale;
+    norm.bias[c] = bias;
+    if (norm.typed_scale) {
+        ((T *)norm.typed_scale)[c] = number<T>::from(scale);
+        ((T *)norm.typed_bias)[c] = number<T>::from(bias);
+        norm.gamma_copy[c] = norm.gamma[c];
+        norm.beta_copy[c] = norm.beta[c];
+    }
+    norm.running_mean[c] =
+        (float)((1 - norm.momentum) * norm.running_mean[c] + norm.momentum * mean);
+    norm.running_variance[c] = (float)((1 - norm.momentum) * norm.running_variance[c] +
+                                       norm.momentum * unbiased * variance);
+}
+
 template <class T> struct moment_finish {
     device_norm norm;
     const T *x;
@@ -33,19 +60,20 @@ template <class T> struct moment_finish {
 
     KERNEL_CODE void take(uint32_t c, double sum, double squares) const
     {
-        const double off = sum / count, mean = as_float(x[c]) + off;
-        const double spread = squares / count - off * off, variance = spread > 0 ? spread : 0;
-        const double inverse = 1 / sqrt(variance + norm.epsilon);
-        const double unbiased = count > 1 ? count / (count - 1) : 1;
+        const double off = sum / count;
+        keep_moments<T>(norm, c, as_float(x[c]) + off, squares / count - off * off, count);
+    }
+};
 
-        norm.mean[c] = (float)mean;
-        norm.inverse[c] = (float)inverse;
-        norm.scale[c] = (float)(norm.gamma[c] * inverse);
-        norm.bias[c] = (float)(norm.beta[c] - norm.gamma[c] * inverse * mean);
-        norm.running_mean[c] =
-            (float)((1 - norm.momentum) * norm.running_mean[c] + norm.momentum * mean);
-        norm.running_variance[c] = (float)((1 - norm.momentum) * norm.running_variance[c] +
-                                           norm.momentum * unbiased * variance);
+template <class T> struct sums_finish {
+    device_norm norm;
+    const float *sums, *squares;
+    double count;
+
+    KERNEL_CODE void each(uint32_t c) const
+    {
+        const double mean = sums[c] / count;
+        keep_moments<T>(norm, c, mean, squares[c] / count - mean * mean, count);
     }
 };
 
@@ -116,8 +144,8 @@ template <class T, int W> struct gradient_source {
         lanes<T, W> x, d, other, mask;
     };
     device_norm_gradient from;
+    device_norm norm;
     const T *x;
-    const float *mean;
     uint32_t vectors;
 
     KERNEL_CODE row_t read(uint64_t pixel, uint32_t vector) const
@@ -139,15 +167,30 @@ template <class T, int W> struct gradient_source {
             float d = row.d.get(i);
             if (from.d_other)
                 d += row.other.get(i);
+            const uint32_t c = vector * W + (uint32_t)i;
             if (from.mask && row.mask.get(i) <= 0)
+                d = 0;
+            if (from.rectified && row.x.get(i) * norm.scale[c] + norm.bias[c] <= 0)
                 d = 0;
             row.d.set(i, d);
             d = row.d.get(i); /* as it will be read again */
             a[i] += d;
-            b[i] += d * (row.x.get(i) - mean[vector * W + (uint32_t)i]);
+            b[i] += d * (row.x.get(i) - norm.mean[c]);
         }
         if (from.dz)
             row.d.write((T *)from.dz, pixel * vectors + vector);
+    }
+};
+
+struct parameter_gradients {
+    const float *gamma, *beta, *unscale;
+    float *d_gamma, *d_beta;
+
+    KERNEL_CODE void each(uint32_t c) const
+    {
+        const float factor = unscale ? *unscale : 1;
+        d_gamma[c] = gamma[c] * factor;
+        d_beta[c] = beta[c] * factor;
     }
 };
 
@@ -229,6 +272,16 @@ int device_norm_statistics(const struct device_pixels *pixels, const struct devi
     });
 }
 
+int device_norm_finish(const struct device_pixels *pixels, const struct device_norm *norm,
+                       const float *sums, const float *squares, void *stream)
+{
+    return with_type(pixels->type, [&](auto *null) {
+        using T = typename std::remove_pointer<decltype(null)>::type;
+        const sums_finish<T> finish = {*norm, sums, squares, (double)pixels->count};
+        return launch_each("norm_finish", finish, pixels->channels, stream);
+    });
+}
+
 int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *stream)
 {
     return launch_each("norm_infer", infer_coefficients{*norm}, channels, stream);
@@ -256,10 +309,17 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
     return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         const int W = decltype(width)::value;
-        const gradient_source<T, W> source = {*gradient, (const T *)x, norm->mean,
+        const gradient_source<T, W> source = {*gradient, *norm, (const T *)x,
                                               pixels->channels / W};
         return launch_columns<W>("norm_backward", pixels, source, finish, partial, stream);
     });
+}
+
+int device_norm_parameters(uint32_t channels, const float *gamma, const float *beta,
+                           const float *unscale, float *d_gamma, float *d_beta, void *stream)
+{
+    return launch_each("norm_parameters",
+                       parameter_gradients{gamma, beta, unscale, d_gamma, d_beta}, channels, stream);
 }
 
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,

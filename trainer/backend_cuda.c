@@ -20,6 +20,9 @@
 static const char *const precisions[] = {
     [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};
 
+static const char *const fusions[] = {
+    [CUDA_FUSE_FASTEST] = "auto", [CUDA_FUSE_NONE] = "no", [CUDA_FUSE_ALL] = "all", NULL};
+
 static const struct option_spec cuda_options[] = {
     {"precision", 0, OPTION_CHOICE, offsetof(struct cuda_settings, precision), .fallback = "fp16",
      .choices = precisions, .summary = "of the layers; weights are kept and updated in FP32"},
@@ -34,6 +37,9 @@ static const struct option_spec cuda_options[] = {
     {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "8",
      .minimum = 1, .maximum = 64,
      .summary = "engines that compete for each layer; 1: cuDNN's choice"},
+    {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",
+     .choices = fusions,
+     .summary = "BN and ReLU in convolutions: where faster, nowhere, or wherever cuDNN can"},
     {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
      .summary = "where chosen cuDNN plans are kept, or none; else in the user's cache folder"},
     {0},

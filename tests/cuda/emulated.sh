@@ -9,3 +9,8 @@ for test in tests/cuda/test_cuda tests/cuda/test_input tests/unit/test_backend; 
     echo "== $test"
     "$test"
 done
+# Everything fused, and nothing; above it was a mixture.
+for fusion in all no; do
+    echo "== fusion=$fusion"
+    IOBENCH_TEST_BACKEND=cuda:fp32,plans=none,fusion=$fusion tests/cuda/test_cuda
+done

@@ -1,32 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * No cuDNN, for trainer/cuda/dnn.h: every convolution is the plain kernel's.
+ * No cuDNN, for trainer/cuda/dnn.h: convolutions are the plain kernels', and what is fused with
+ * them is computed before and behind them, by our kernels and loops over floats. Groups are
+ * refused, as by a cuDNN that lacks an engine. Times are made up, so that contests end in all ways,
+ * the same each time.
  */
 #include "trainer/cuda/dnn.h"
 
 #include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "tests/cuda/emulated.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
-int dnn_open(struct dnn **dnn, const struct dnn_site *site)
+struct dnn_plan {
+    struct dnn_plan *next;
+    struct dnn_shape shape;
+};
+
+struct dnn {
+    struct dnn_plan *plans;
+    uint64_t times; /* asked for */
+    void *stream;
+};
+
+int dnn_open(struct dnn **made, const struct dnn_site *site)
 {
-    (void)site;
-    *dnn = NULL;
+    struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
+
+    if (!dnn)
+        return -ENOMEM;
+    dnn->stream = site->runtime->stream;
     return 0;
 }
 
 void dnn_close(struct dnn *dnn)
 {
-    (void)dnn;
+    while (dnn && dnn->plans) {
+        struct dnn_plan *next = dnn->plans->next;
+        free(dnn->plans);
+        dnn->plans = next;
+    }
+    free(dnn);
 }
 
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
 {
-    (void)dnn;
-    (void)shape;
-    *code = fail(ENOTSUP, "no cuDNN on the host");
-    return NULL;
+    *code = 0;
+    if (shape->window.groups > 1) {
+        *code = fail(ENOTSUP, "no such convolution");
+        return NULL;
+    }
+    struct dnn_plan *plan = memory_zeroed(sizeof *plan);
+    if (!plan) {
+        *code = -ENOMEM;
+        return NULL;
+    }
+    *plan = (struct dnn_plan){dnn->plans, *shape};
+    dnn->plans = plan;
+    return plan;
 }
 
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
@@ -35,16 +70,269 @@ uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
     return 0;
 }
 
-int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
+double dnn_milliseconds(const struct dnn_plan *plan)
+{
+    const struct kernel_window *w = &plan->shape.window;
+
+    return (double)(random_mix(plan->shape.fusion * 64 + w->in_channels * 16 + w->out_channels +
+                               w->height + (uint64_t)plan->shape.kind) %
+                    1000) +
+           1;
+}
+
+bool dnn_has_clock(const struct dnn *dnn)
 {
     (void)dnn;
-    (void)plan;
-    (void)tensors;
-    return fail(ENOTSUP, "no cuDNN on the host");
+    return true;
+}
+
+int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *milliseconds)
+{
+    int code = run(context);
+
+    *milliseconds = (double)(random_mix(dnn->times++) % 1000);
+    return code ? code : runtime_wait(dnn->stream);
+}
+
+bool dnn_recall_winner(const struct dnn *dnn, const struct dnn_shape *name, uint32_t *winner)
+{
+    (void)dnn;
+    (void)name;
+    (void)winner;
+    return false;
+}
+
+int dnn_keep_winner(struct dnn *dnn, const struct dnn_shape *name, uint32_t winner,
+                    uint32_t contenders, double milliseconds)
+{
+    (void)dnn;
+    (void)name;
+    (void)winner;
+    return contenders > 1 && milliseconds > 0 ? 0 : fail(EINVAL, "that was no contest");
 }
 
 int dnn_keep(struct dnn *dnn)
 {
     (void)dnn;
     return 0;
+}
+
+/* ---- computing ---- */
+
+/* One run, all of it at once in the stream's turn, with memory that is given back at its end. */
+struct run {
+    const struct dnn_shape *shape;
+    struct dnn_tensors tensors;
+    void *memory[16];
+    uint32_t count;
+    int code;
+};
+
+static void *scratch(struct run *run, uint64_t bytes)
+{
+    void *memory = runtime_allocate(bytes);
+
+    if (!memory)
+        run->code = -ENOMEM;
+    else
+        run->memory[run->count++] = memory;
+    return memory;
+}
+
+/* A tensor's numbers as floats. */
+static float *floats_of(struct run *run, enum device_type type, const void *from, uint64_t count)
+{
+    float *to = scratch(run, count * sizeof *to);
+
+    if (run->code == 0)
+        run->code = device_gradient(type, count, 1, 1, from, NULL, to, NULL);
+    return to;
+}
+
+static struct device_pixels pixels_in(const struct dnn_shape *shape)
+{
+    const struct kernel_window *w = &shape->window;
+
+    return (struct device_pixels){shape->type, w->in_channels,
+                                  (uint64_t)w->images * w->in_height * w->in_width};
+}
+
+static struct device_pixels pixels_out(const struct dnn_shape *shape)
+{
+    const struct kernel_window *w = &shape->window;
+
+    return (struct device_pixels){shape->type, w->out_channels,
+                                  (uint64_t)w->images * w->out_height * w->out_width};
+}
+
+static uint64_t bytes_of(const struct device_pixels *pixels)
+{
+    return pixels->count * pixels->channels * device_type_bytes(pixels->type);
+}
+
+static const void *prologue(struct run *run)
+{
+    const struct device_pixels pixels = pixels_in(run->shape);
+    void *const *at = run->tensors.at;
+
+    if (!(run->shape->fusion & DNN_PROLOGUE))
+        return at[DNN_INPUT];
+    void *input = scratch(run, bytes_of(&pixels));
+    const struct device_affine affine = {
+        .scale = floats_of(run, pixels.type, at[DNN_IN_SCALE], pixels.channels),
+        .bias = floats_of(run, pixels.type, at[DNN_IN_BIAS], pixels.channels),
+        .relu = true};
+    if (run->code == 0)
+        run->code = device_affine(&pixels, &affine, at[DNN_INPUT], input, NULL);
+    return input;
+}
+
+static void statistics(struct run *run)
+{
+    const struct device_pixels pixels = pixels_out(run->shape);
+    const float *y =
+        floats_of(run, pixels.type, run->tensors.at[DNN_OUTPUT], pixels.count * pixels.channels);
+    float *sums = run->tensors.at[DNN_SUMS], *squares = run->tensors.at[DNN_SQUARES];
+
+    for (uint32_t c = 0; c < pixels.channels && run->code == 0; c++) {
+        double sum = 0, square = 0;
+        for (uint64_t i = c; i < pixels.count * pixels.channels; i += pixels.channels) {
+            sum += (double)y[i];
+            square += (double)y[i] * (double)y[i];
+        }
+        sums[c] = (float)sum;
+        squares[c] = (float)square;
+    }
+}
+
+static void forward(struct run *run)
+{
+    const struct device_pixels pixels = pixels_out(run->shape);
+    void *const *at = run->tensors.at;
+    const uint32_t fusion = run->shape->fusion;
+    const void *input = prologue(run);
+    const struct device_affine affine = {.scale = fusion & DNN_SCALED ? at[DNN_SCALE] : NULL,
+                                         .bias = fusion & DNN_BIASED ? at[DNN_BIAS] : NULL,
+                                         .other = fusion & DNN_ADDED ? at[DNN_OTHER] : NULL,
+                                         .relu = (fusion & DNN_RECTIFIED) != 0};
+
+    if (run->code == 0)
+        run->code = device_convolution(&run->shape->window, pixels.type, input, at[DNN_WEIGHTS],
+                                       at[DNN_OUTPUT], NULL);
+    if (run->code == 0 && fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED))
+        run->code = device_affine(&pixels, &affine, at[DNN_OUTPUT], at[DNN_OUTPUT], NULL);
+    if (run->code == 0 && fusion & DNN_STATISTICS)
+        statistics(run);
+}
+
+/* Sums over dz, and what they give; as kernels/norm.cuh has it. */
+static void norm_weights(struct run *run)
+{
+    const struct device_pixels pixels = pixels_in(run->shape);
+    const uint64_t count = pixels.count * pixels.channels;
+    const float *dz = floats_of(run, pixels.type, run->tensors.at[DNN_INPUT], count);
+    const float *x = floats_of(run, pixels.type, run->tensors.at[DNN_X], count);
+    float *rows[DNN_TENSORS];
+
+    for (int i = 0; i < DNN_TENSORS; i++)
+        rows[i] = run->tensors.at[i];
+    for (uint32_t c = 0; c < pixels.channels && run->code == 0; c++) {
+        const double mean = (double)rows[DNN_MEAN][c], inverse = (double)rows[DNN_INVERSE][c];
+        const double a = (double)rows[DNN_GAMMA][c] * inverse;
+        double sum = 0, dot = 0;
+        for (uint64_t i = c; i < count; i += pixels.channels) {
+            sum += (double)dz[i];
+            dot += (double)dz[i] * ((double)x[i] - mean);
+        }
+        const double b = -a * inverse * inverse * dot / (double)pixels.count;
+        rows[DNN_D_GAMMA][c] = (float)(dot * inverse);
+        rows[DNN_D_BETA][c] = (float)sum;
+        rows[DNN_A][c] = (float)a;
+        rows[DNN_B][c] = (float)b;
+        rows[DNN_C][c] = (float)(-a * sum / (double)pixels.count - b * mean);
+    }
+}
+
+/* What the ReLU took, but for its sign not rounded as cuDNN does. */
+static const void *before_relu(struct run *run)
+{
+    const struct device_pixels pixels = pixels_in(run->shape);
+    void *const *at = run->tensors.at;
+    const float *mean = at[DNN_MEAN], *inverse = at[DNN_INVERSE];
+    const float *gamma = at[DNN_GAMMA], *beta = at[DNN_BETA];
+    float *scale = scratch(run, pixels.channels * sizeof *scale);
+    float *bias = scratch(run, pixels.channels * sizeof *bias);
+    void *value = scratch(run, bytes_of(&pixels));
+
+    for (uint32_t c = 0; c < pixels.channels && run->code == 0; c++) {
+        scale[c] = gamma[c] * inverse[c];
+        bias[c] = beta[c] - gamma[c] * inverse[c] * mean[c];
+    }
+    const struct device_affine affine = {.scale = scale,
+                                         .bias = bias,
+                                         .other = run->shape->fusion & DNN_SUMMED ? at[DNN_RESIDUAL]
+                                                                                  : NULL};
+    if (run->code == 0)
+        run->code = device_affine(&pixels, &affine, at[DNN_X], value, NULL);
+    return value;
+}
+
+static void data(struct run *run)
+{
+    const struct device_pixels pixels = pixels_in(run->shape);
+    const uint64_t numbers = pixels.count * pixels.channels;
+    void *const *at = run->tensors.at;
+    const bool back = (run->shape->fusion & DNN_NORM) != 0;
+    void *d = back ? scratch(run, bytes_of(&pixels)) : at[DNN_INPUT];
+
+    if (run->code == 0)
+        run->code = device_convolution_data(&run->shape->window, pixels.type, at[DNN_OUTPUT],
+                                            at[DNN_WEIGHTS], d, NULL);
+    if (!back || run->code)
+        return;
+    if (run->shape->fusion & DNN_ADDED)
+        run->code = device_sum(pixels.type, numbers, d, at[DNN_OTHER], false, d, NULL);
+    const void *value = before_relu(run);
+    if (run->code == 0)
+        run->code = device_relu_backward(pixels.type, numbers, value, d, at[DNN_INPUT], NULL);
+    norm_weights(run);
+}
+
+static void weight(struct run *run)
+{
+    void *const *at = run->tensors.at;
+    const void *input = prologue(run);
+
+    if (run->code == 0)
+        run->code = device_convolution_weight(&run->shape->window, run->shape->type, input,
+                                              at[DNN_OUTPUT], at[DNN_WEIGHTS], NULL);
+}
+
+static void compute(const void *work, uint64_t unused)
+{
+    struct run copy = *(const struct run *)work, *run = &copy;
+
+    (void)unused;
+    switch (run->shape->kind) {
+    case DNN_FORWARD:
+        forward(run);
+        break;
+    case DNN_DATA:
+        data(run);
+        break;
+    case DNN_WEIGHT:
+        weight(run);
+        break;
+    }
+    while (run->count > 0)
+        runtime_release(run->memory[--run->count]);
+    if (run->code)
+        abort(); /* out of memory */
+}
+
+int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
+{
+    const struct run run = {.shape = &plan->shape, .tensors = *tensors};
+
+    return emulated_start(compute, &run, sizeof run, 0, dnn->stream);
 }

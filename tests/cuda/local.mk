@@ -49,6 +49,21 @@ tests_cuda_test_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_kernels_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
+# Numbers of fused plans against kernels/kernels.h, in both ways too.
+CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
+check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
+TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
+tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) tests/cuda/emulated.h tests/cuda/emulated_runtime.c \
+	tests/cuda/emulated_dnn.c
+tests_cuda_test_emulated_fused_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) trainer/cuda/runtime.c trainer/cuda/dnn.c \
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c
+tests_cuda_test_device_fused_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_fused_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_device_fused_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
 # Plans of all networks for devices that are only described.
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans

@@ -303,7 +303,8 @@ static void norm_backward(enum device_type type, uint32_t channels)
         d_gamma[c] *= unscale;
         d_beta[c] *= unscale;
     }
-    const struct device_norm_gradient gradient = {d.device, d_other.device, mask.device, dz.device};
+    const struct device_norm_gradient gradient = {
+        .d_output = d.device, .d_other = d_other.device, .mask = mask.device, .dz = dz.device};
     must(device_norm_statistics(&pixels, &place.norm, x.device, place.partial, STREAM));
     must(device_norm_backward(&pixels, &place.norm, &gradient, x.device, given_unscale,
                               place.d_gamma, place.d_beta, place.abc, place.partial, STREAM));

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* NVIDIA's libraries keep memory to the end, some of it for modules that are gone when the leak
@@ -64,6 +65,22 @@ static struct dnn *open_for(uint32_t capability, const char *file)
     return dnn;
 }
 
+/* Steps that the last network had, by what they compute beside their convolution. */
+static struct {
+    uint32_t statistics, prologue, weight, back, back_sum;
+} fused;
+
+static void count_fused(const struct cuda_step *step)
+{
+    const struct dnn_shape *shape = &step->shape;
+
+    fused.statistics += (shape->fusion & DNN_STATISTICS) != 0;
+    fused.prologue += shape->kind == DNN_FORWARD && shape->fusion & DNN_PROLOGUE;
+    fused.weight += shape->kind == DNN_WEIGHT && shape->fusion & DNN_PROLOGUE;
+    fused.back += (shape->fusion & DNN_NORM) != 0;
+    fused.back_sum += (shape->fusion & DNN_SUMMED) != 0;
+}
+
 /* Layers that cuDNN computes; every one of them must be. */
 static uint32_t compile(struct dnn *dnn, const struct network *network, int precision,
                         uint32_t batch, uint64_t *arena_bytes)
@@ -72,6 +89,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
     struct cuda_model model;
     uint32_t found = 0;
 
+    memset(&fused, 0, sizeof fused);
     assert_non_null(graph);
     model_make(&model, dnn, graph, precision);
     struct cuda_plan *plan = cuda_plan_create(&model, batch, true);
@@ -85,6 +103,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
             fail_msg("%s: no engine for %s, kind %d", network->name, graph->nodes[step->node].name,
                      (int)step->shape.kind);
         assert_true(dnn_candidates(step->dnn) > 0);
+        count_fused(step);
         found++;
     }
     if (arena_bytes)
@@ -124,11 +143,30 @@ static void resnet50_has_engines_and_room(void **unused)
     (void)unused;
     /* 53 convolutions and the classifier: forward, weights, and all but the first one's data. */
     for (int precision = CUDA_FP32; precision <= CUDA_BF16; precision++)
-        if (precision == CUDA_FP16 || getenv("IOBENCH_LONG"))
-            assert_int_equal(compile(dnn, network, precision, 1024, &bytes), 54 * 3 - 1);
+        if (precision != CUDA_FP16 && getenv("IOBENCH_LONG"))
+            assert_int_equal(compile(dnn, network, precision, 1024, NULL), 54 * 3 - 1);
+    assert_int_equal(compile(dnn, network, CUDA_FP16, 1024, &bytes), 54 * 3 - 1);
+    /* Without a clock all is fused that can be: all but the stem, and sums of two BNs. */
+    assert_int_equal(fused.statistics, 52);
+    assert_int_equal(fused.prologue, 32);
+    assert_int_equal(fused.weight, 32);
+    assert_int_equal(fused.back, 32 + 11);
+    assert_int_equal(fused.back_sum, 11);
     print_message("resnet50, batch 1024: %.1f GB of activations and gradients\n",
                   (double)bytes * 1e-9);
     assert_true(bytes < 110000000000);
+    dnn_close(dnn);
+}
+
+static void nothing_is_fused_unasked(void **unused)
+{
+    struct dnn *dnn = open_for(90, NULL);
+
+    (void)unused;
+    settings.fusion = CUDA_FUSE_NONE;
+    compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL);
+    assert_int_equal(fused.statistics + fused.prologue + fused.weight + fused.back, 0);
+    settings.fusion = CUDA_FUSE_FASTEST;
     dnn_close(dnn);
 }
 
@@ -303,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_has_an_engine),
         cmocka_unit_test(resnet50_has_engines_and_room),
+        cmocka_unit_test(nothing_is_fused_unasked),
         cmocka_unit_test(plans_come_back_from_their_file),
         cmocka_unit_test(hostile_rows_cost_a_tournament),
         cmocka_unit_test(rows_of_other_layers_compute_the_same_layer),

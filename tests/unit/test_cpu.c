@@ -15,6 +15,14 @@
 #define BACKEND "cpu" /* tests/cuda/local.mk has another */
 #endif
 
+/* Or what the environment says: the same backend with other options. */
+static const char *tested(void)
+{
+    const char *named = getenv("IOBENCH_TEST_BACKEND");
+
+    return named ? named : BACKEND;
+}
+
 enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
 
 /* Everything of a backend in the canonical layout, after some steps. */
@@ -52,6 +60,40 @@ static struct graph *residual(void)
     x = graph_max_pool(graph, x, graph_square(3, 2, 1));
     x = graph_convolution(graph, "d", x, 10, graph_square(1, 1, 0), 1, true);
     x = graph_relu(graph, graph_average_pool(graph, x, graph_square(2, 2, 0)));
+    graph_fully_connected(graph, "fc", x, CLASSES);
+    return finish(graph);
+}
+
+static uint32_t normalised(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
+                           uint32_t side, uint32_t stride)
+{
+    const uint32_t x = graph_convolution(graph, name, input, channels,
+                                         graph_square(side, stride, side / 2), 1, false);
+
+    return graph_batch_norm(graph, name, x, 1);
+}
+
+static uint32_t bottleneck(struct graph *graph, uint32_t input, uint32_t stride, bool projects)
+{
+    uint32_t x = graph_relu(graph, normalised(graph, "one", input, 8, 1, 1));
+
+    x = graph_relu(graph, normalised(graph, "two", x, 8, 3, stride));
+    x = normalised(graph, "three", x, 32, 1, 1);
+    const uint32_t other = projects ? normalised(graph, "other", input, 32, 1, stride) : input;
+    return graph_relu(graph, graph_add(graph, x, other));
+}
+
+/* BN and ReLU between convolutions, alone, with two consumers, and with sums of all kinds. */
+static struct graph *bottlenecks(void)
+{
+    struct graph *graph = start();
+    uint32_t x = graph_relu(graph, normalised(graph, "stem", 0, 16, 3, 1));
+
+    x = bottleneck(graph, x, 2, true);
+    x = bottleneck(graph, x, 1, false);
+    x = bottleneck(graph, x, 1, false);
+    x = graph_relu(graph, graph_convolution(graph, "last", x, 16, graph_square(1, 1, 0), 1, true));
+    x = graph_global_pool(graph, x);
     graph_fully_connected(graph, "fc", x, CLASSES);
     return finish(graph);
 }
@@ -194,7 +236,7 @@ static void compare_gradients(const struct graph *graph, const struct outcome *w
 static void compare(struct graph *graph, int steps, enum backend_recipe recipe, double tolerance)
 {
     struct outcome wanted = train("reference", graph, steps, recipe, 1);
-    struct outcome found = train(BACKEND, graph, steps, recipe, 1);
+    struct outcome found = train(tested(), graph, steps, recipe, 1);
 
     for (int i = 0; i < steps; i++)
         assert_true(fabs(wanted.losses[i] - found.losses[i]) < tolerance * wanted.losses[i]);
@@ -214,6 +256,7 @@ static void one_step_is_that_of_the_reference(void **unused)
     (void)unused;
     compare(residual(), 1, BACKEND_SGD, 1e-5);
     compare(branches(), 1, BACKEND_SGD, 1e-5);
+    compare(bottlenecks(), 1, BACKEND_SGD, 1e-5);
 }
 
 static void four_steps_are_those_of_the_reference(void **unused)
@@ -222,6 +265,7 @@ static void four_steps_are_those_of_the_reference(void **unused)
     compare(residual(), 4, BACKEND_SGD, 1e-3);
     compare(branches(), 4, BACKEND_SGD, 1e-3);
     compare(residual(), 4, BACKEND_LARS, 1e-3);
+    compare(bottlenecks(), 4, BACKEND_SGD, 1e-3);
 }
 
 static void networks_are_those_of_the_reference(void **unused)
@@ -234,8 +278,8 @@ static void networks_are_those_of_the_reference(void **unused)
 static void the_same_bits_come_twice(void **unused)
 {
     struct graph *graph = branches();
-    struct outcome first = train(BACKEND, graph, 4, BACKEND_SGD, 2);
-    struct outcome second = train(BACKEND, graph, 4, BACKEND_SGD, 2);
+    struct outcome first = train(tested(), graph, 4, BACKEND_SGD, 2);
+    struct outcome second = train(tested(), graph, 4, BACKEND_SGD, 2);
 
     (void)unused;
     assert_memory_equal(first.parameters, second.parameters, 4 * graph->parameter_floats);
@@ -260,7 +304,7 @@ static void saving_and_loading_change_no_bit(void **unused)
     (void)unused;
     for (uint64_t i = 0; i < count; i++)
         given[i] = (float)i;
-    require(plugin_choose("backend", backend_registry, BACKEND, &choice));
+    require(plugin_choose("backend", backend_registry, tested(), &choice));
     require(backend_open(&backend, &choice, &site));
     require(backend_load(&backend, given, given, NULL));
     require(backend_save(&backend, saved, momenta, statistics, NULL));

@@ -40,11 +40,12 @@ static int run_weight(const struct cuda_plan *plan, const struct cuda_step *step
         return device_convolution_weight(&step->shape.window, model->type, cuda_at(plan, step->in),
                                          cuda_at(plan, step->other), cuda_at(plan, step->out),
                                          model->runtime.stream);
-    return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->in),
-                                                [DNN_WEIGHTS] = cuda_at(plan, step->out),
-                                                [DNN_OUTPUT] = cuda_at(plan, step->other)},
-                                         .workspace = model->workspace});
+    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->in),
+                                         [DNN_WEIGHTS] = cuda_at(plan, step->out),
+                                         [DNN_OUTPUT] = cuda_at(plan, step->other)},
+                                  .workspace = model->workspace};
+    cuda_add_tensors(plan, step, &tensors);
+    return dnn_run(model->dnn, step->dnn, &tensors);
 }
 
 /* in: gradient of the weights in the layer's type; it goes to the arena. */
@@ -60,7 +61,8 @@ static int run_home(const struct cuda_plan *plan, const struct cuda_step *step)
                            cuda_gradient(model, weight), model->runtime.stream);
 }
 
-/* in: gradient of the output; out: of the input. */
+/* in: gradient of the output; out: of the input. Into a BN (step->norm), out: its dz; extra: what
+ * it normalised; mask: what a sum added to it; other: a second gradient. */
 static int run_data(const struct cuda_plan *plan, const struct cuda_step *step)
 {
     const struct cuda_model *model = plan->model;
@@ -69,11 +71,12 @@ static int run_data(const struct cuda_plan *plan, const struct cuda_step *step)
     if (!step->dnn)
         return device_convolution_data(&step->shape.window, model->type, cuda_at(plan, step->in),
                                        weight, cuda_at(plan, step->out), model->runtime.stream);
-    return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->out),
-                                                [DNN_WEIGHTS] = weight,
-                                                [DNN_OUTPUT] = cuda_at(plan, step->in)},
-                                         .workspace = model->workspace});
+    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->out),
+                                         [DNN_WEIGHTS] = weight,
+                                         [DNN_OUTPUT] = cuda_at(plan, step->in)},
+                                  .workspace = model->workspace};
+    cuda_add_tensors(plan, step, &tensors);
+    return dnn_run(model->dnn, step->dnn, &tensors);
 }
 
 /* in: gradient of the output. */
@@ -107,12 +110,25 @@ static int run_norm_backward(const struct cuda_plan *plan, const struct cuda_ste
     const struct device_norm_gradient gradient = {.d_output = cuda_at(plan, step->other),
                                                   .d_other = cuda_at(plan, step->extra),
                                                   .mask = cuda_at(plan, step->mask),
-                                                  .dz = cuda_at(plan, step->out)};
+                                                  .dz = cuda_at(plan, step->out),
+                                                  .rectified = step->relu};
 
     return device_norm_backward(
         &pixels, &norm, &gradient, cuda_at(plan, step->in), cuda_unscale(model),
         cuda_gradient(model, node->gamma), cuda_gradient(model, node->beta),
         cuda_norm_row(model, step->norm, CUDA_ABC), model->partial, model->runtime.stream);
+}
+
+/* A convolution has left dz, and gradients of both parameters. */
+static int run_norm_parameters(const struct cuda_plan *plan, const struct cuda_step *step)
+{
+    const struct cuda_model *model = plan->model;
+    const struct graph_node *node = &model->graph->nodes[step->norm];
+
+    return device_norm_parameters(
+        node->shape.channels, cuda_norm_row(model, step->norm, CUDA_D_GAMMA),
+        cuda_norm_row(model, step->norm, CUDA_D_BETA), cuda_unscale(model),
+        cuda_gradient(model, node->gamma), cuda_gradient(model, node->beta), model->runtime.stream);
 }
 
 /* The same through ReLU and max-pool; mask: its winners. The step's node is the pool. */
@@ -250,20 +266,41 @@ static uint32_t input_of(const struct cuda_plan *plan, uint32_t node)
 
 /* ---- building ---- */
 
+/* Of what a sum adds to the BN that it applies: the other input. */
+static uint32_t beside_norm(const struct cuda_plan *plan, uint32_t sum)
+{
+    const uint32_t *inputs = plan->model->graph->nodes[sum].inputs;
+
+    return inputs[inputs[0] == plan->nodes[sum].norm ? 1 : 0];
+}
+
 static void add_data(struct cuda_plan *plan, const struct cuda_step *weight)
 {
     const uint32_t input = input_of(plan, weight->node);
+    const struct cuda_node *own = &plan->nodes[weight->node];
     struct cuda_step step = cuda_step_of(run_data, weight->node);
 
     if (!plan->nodes[input].needs_gradient)
         return;
     step.shape = weight->shape;
     step.shape.kind = DNN_DATA;
+    step.shape.fusion = own->fusion[DNN_DATA];
     step.in = weight->other;
     step.out = cuda_add_tensor(plan, input);
+    if (step.shape.fusion & DNN_ADDED) {
+        step.other = whole_gradient(plan, input);
+        plan->nodes[input].gradient_count = 0;
+    }
+    if (step.shape.fusion & DNN_SUMMED)
+        step.mask = plan->nodes[beside_norm(plan, own->end_before)].value;
+    if (step.shape.fusion & DNN_NORM) {
+        step.norm = own->norm_before;
+        step.extra = plan->nodes[input_of(plan, step.norm)].value;
+        plan->nodes[own->end_before].dz = step.out;
+    } else
+        leave(plan, input, step.out);
     cuda_find_dnn(plan, &step);
     cuda_add_step(plan, &step);
-    leave(plan, input, step.out);
 }
 
 static void add_convolution(struct cuda_plan *plan, uint32_t node)
@@ -281,6 +318,11 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
     }
     step.in = plan->nodes[row->inputs[0]].value;
     step.shape = cuda_shape(plan, node, DNN_WEIGHT);
+    step.shape.fusion = plan->nodes[node].fusion[DNN_WEIGHT];
+    if (step.shape.fusion & DNN_PROLOGUE) {
+        step.norm = plan->nodes[node].norm_before;
+        step.in = plan->nodes[input_of(plan, step.norm)].value;
+    }
     const struct kernel_window *window = &step.shape.window;
     const uint64_t numbers = (uint64_t)window->out_channels * window->height * window->width *
                              (window->in_channels / window->groups);
@@ -323,15 +365,21 @@ static uint32_t add_norm_backward(struct cuda_plan *plan, uint32_t norm, uint32_
     const struct cuda_node *own = &plan->nodes[node];
     struct cuda_step step = cuda_step_of(run_norm_backward, node);
 
-    add_up(plan, node, 2);
     step.norm = norm;
+    if (own->dz != CUDA_NONE) {
+        step.run = run_norm_parameters;
+        cuda_add_step(plan, &step);
+        return own->dz;
+    }
+    add_up(plan, node, 2);
     step.in = plan->nodes[input_of(plan, norm)].value;
     step.other = own->gradients[0];
     if (own->gradient_count > 1)
         step.extra = own->gradients[1];
-    if (own->relu != CUDA_NONE)
+    step.relu = plan->nodes[norm].unstored;
+    if (own->relu != CUDA_NONE && !step.relu)
         step.mask = own->value;
-    const bool same = step.extra == CUDA_NONE && step.mask == CUDA_NONE;
+    const bool same = step.extra == CUDA_NONE && own->relu == CUDA_NONE;
     if (!same)
         step.out = cuda_add_tensor(plan, node);
     cuda_add_step(plan, &step);
@@ -380,7 +428,7 @@ static void add_sum(struct cuda_plan *plan, uint32_t node)
     dz = add_norm_backward(plan, own->norm, node);
     add_apply(plan, own->norm, dz);
     if (own->norm_other == CUDA_NONE) {
-        leave(plan, row->inputs[row->inputs[0] == own->norm ? 1 : 0], dz);
+        leave(plan, beside_norm(plan, node), dz);
         return;
     }
     struct cuda_step step = cuda_step_of(run_norm_backward, node);

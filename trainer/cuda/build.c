@@ -199,6 +199,10 @@ struct device_norm cuda_norm(const struct cuda_model *model, uint32_t number)
         .inverse = cuda_norm_row(model, number, CUDA_INVERSE),
         .scale = cuda_norm_row(model, number, CUDA_SCALE),
         .bias = cuda_norm_row(model, number, CUDA_BIAS),
+        .typed_scale = cuda_norm_row(model, number, CUDA_TYPED_SCALE),
+        .typed_bias = cuda_norm_row(model, number, CUDA_TYPED_BIAS),
+        .gamma_copy = cuda_norm_row(model, number, CUDA_GAMMA),
+        .beta_copy = cuda_norm_row(model, number, CUDA_BETA),
     };
 }
 

@@ -126,6 +126,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                         &(struct dnn_site){.runtime = &cuda->model.runtime,
                                            .deterministic = settings->deterministic,
                                            .tournament = (uint32_t)settings->tournament,
+                                           .timed = settings->fusion == CUDA_FUSE_FASTEST,
                                            .plans = path[0] ? path : NULL});
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, site);

@@ -13,7 +13,8 @@
  * update renews.
  *
  * BN is fused with what stands behind it: ReLU; a sum with another tensor or another BN, and ReLU;
- * ReLU and max-pool. What lies between is never stored.
+ * ReLU and max-pool. What lies between is never stored. Where it pays, the convolutions on both
+ * sides compute parts of it, too (trainer/cuda/fuse.c).
  *
  * In FP16 the gradient of the summed loss goes back, not that of the mean, so that small numbers
  * do not vanish; it is divided where it becomes FP32.
@@ -114,7 +115,16 @@ enum cuda_norm_row {
     CUDA_SCALE,
     CUDA_BIAS,
     CUDA_ABC, /* three of them */
-    CUDA_NORM_ROWS = CUDA_ABC + 3,
+    /* What fused convolutions take and leave. */
+    CUDA_SUMS = CUDA_ABC + 3,
+    CUDA_SQUARES,
+    CUDA_TYPED_SCALE,
+    CUDA_TYPED_BIAS,
+    CUDA_GAMMA,
+    CUDA_BETA,
+    CUDA_D_GAMMA,
+    CUDA_D_BETA,
+    CUDA_NORM_ROWS,
 };
 
 /* A tensor's place: in the arena that all plans share, or somewhere fixed. */
@@ -132,7 +142,7 @@ struct cuda_step {
     /* Buffers; CUDA_NONE where there is none. What each is, the step's function says. */
     uint32_t in, other, mask, out, extra;
     bool relu;
-    uint32_t norm, norm_other;           /* BN nodes of a sum or a stem */
+    uint32_t norm, norm_other;           /* BN nodes of a sum, a stem, or in a convolution */
     uint32_t part_offset, part_channels; /* of a concatenation */
     struct dnn_shape shape;
     const struct dnn_plan *dnn; /* NULL: the plain kernel */
@@ -152,6 +162,13 @@ struct cuda_node {
     uint32_t which;      /* buffer of a max-pool's winners */
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be added up */
+    /* Of a convolution: what each kind of it computes, too (enum dnn_fusion); the BN whose ReLU it
+     * takes, or whose sums it leaves on the way back; and the node that ends with that ReLU. */
+    uint32_t fusion[DNN_WEIGHT + 1];
+    uint32_t norm_before, end_before;
+    bool counted;  /* of a BN: the convolution before leaves its sums */
+    bool unstored; /* of a BN: the ReLU behind is computed anew by the convolution that takes it */
+    uint32_t dz;   /* of what ends with a ReLU: its gradient, where a convolution has left it */
 };
 
 /* One batch on its way through a plan. */
@@ -217,6 +234,12 @@ float *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
 const float *cuda_unscale(const struct cuda_model *model); /* NULL: 1 */
 const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
 int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header);
+
+/* fuse.c: which convolutions compute what stands around them, as settings and tournament say. */
+void cuda_fuse(struct cuda_plan *plan);
+/* What a fused step takes beside input, weights and output. */
+void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step,
+                      struct dnn_tensors *tensors);
 
 void cuda_build_forward(struct cuda_plan *plan);  /* forward.c */
 void cuda_build_backward(struct cuda_plan *plan); /* backward.c */

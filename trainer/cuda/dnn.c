@@ -160,7 +160,6 @@ struct trial {
     const struct dnn *dnn;
     const struct dnn_shape *shape;
     struct dnn_tensors tensors;
-    void *first, *last; /* events */
 };
 
 /* Numbers between 1/2 and 1 in FP16, of either sign: what zeros cost says little. */
@@ -198,9 +197,7 @@ static int trial_open(struct trial *trial, struct dnn *dnn, const struct dnn_sha
         trial->tensors.workspace = runtime_allocate(workspace_bytes);
         code = trial->tensors.workspace ? 0 : -ENOMEM;
     }
-    if (code == 0)
-        code = runtime_event_create(&trial->first);
-    return code ? code : runtime_event_create(&trial->last);
+    return code;
 }
 
 static void trial_close(struct trial *trial)
@@ -208,31 +205,60 @@ static void trial_close(struct trial *trial)
     for (int i = 0; i < DNN_TENSORS; i++)
         runtime_release(trial->tensors.at[i]);
     runtime_release(trial->tensors.workspace);
-    runtime_event_destroy(trial->first);
-    runtime_event_destroy(trial->last);
 }
 
-/* The best of some rounds. */
-static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
+struct heat {
+    const struct trial *trial;
+    cudnnBackendDescriptor_t plan;
+};
+
+static int run_heat(void *context)
 {
-    void *stream = trial->dnn->site.runtime->stream;
-    int code = execute(trial->dnn, trial->shape, plan, &trial->tensors); /* warm */
+    const struct heat *heat = context;
+
+    return execute(heat->trial->dnn, heat->trial->shape, heat->plan, &heat->trial->tensors);
+}
+
+bool dnn_has_clock(const struct dnn *dnn)
+{
+    return dnn->site.runtime != NULL;
+}
+
+static int take_time(const struct dnn *dnn, void *first, void *last, int (*run)(void *context),
+                     void *context, double *milliseconds)
+{
+    void *stream = dnn->site.runtime->stream;
+    int code = run(context); /* warm */
 
     *milliseconds = 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
-        code = runtime_event_record(trial->first, stream);
+        code = runtime_event_record(first, stream);
         if (code == 0)
-            code = execute(trial->dnn, trial->shape, plan, &trial->tensors);
+            code = run(context);
         if (code == 0)
-            code = runtime_event_record(trial->last, stream);
+            code = runtime_event_record(last, stream);
         if (code == 0)
-            code = runtime_event_synchronise(trial->last);
+            code = runtime_event_synchronise(last);
         if (code == 0)
-            code = runtime_event_elapsed(trial->first, trial->last, &elapsed);
+            code = runtime_event_elapsed(first, last, &elapsed);
         if (i == 0 || elapsed < *milliseconds)
             *milliseconds = elapsed;
     }
+    return code;
+}
+
+int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *milliseconds)
+{
+    void *first = NULL, *last = NULL;
+    int code = runtime_event_create(&first);
+
+    if (code == 0)
+        code = runtime_event_create(&last);
+    if (code == 0)
+        code = take_time(dnn, first, last, run, context, milliseconds);
+    runtime_event_destroy(first);
+    runtime_event_destroy(last);
     return code;
 }
 
@@ -279,7 +305,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     int code = trial_open(&trial, dnn, shape, most), taken = code;
     for (uint32_t i = 0; i < count && code == 0; i++) {
         double milliseconds;
-        int failed = take_time(&trial, plans[i], &milliseconds);
+        int failed = dnn_time(dnn, run_heat, &(struct heat){&trial, plans[i]}, &milliseconds);
         if (failed)
             taken = winner->milliseconds > 0 ? 0 : failed;
         else if (winner->milliseconds == 0 || milliseconds < winner->milliseconds) {
@@ -308,7 +334,7 @@ static int choose(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_pla
     dnn_graph_destroy(&graph);
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
-    if (dnn->site.runtime && count > 1)
+    if (dnn->site.runtime && (count > 1 || dnn->site.timed))
         code = compete(dnn, shape, plans, count, plan);
     plan->plan = plans[0];
     plan->candidates = count;
@@ -352,6 +378,41 @@ static int remember(struct dnn *dnn, const struct dnn_plan *plan)
         code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->candidates, plan->milliseconds);
     dnn->changed = dnn->changed || code == 0;
     return code;
+}
+
+/* The row of a contest: its engine is the winner's number, and there are no knobs. */
+static void name_contest(const struct dnn *dnn, const struct dnn_shape *shape,
+                         char name[KEY_BYTES + 16])
+{
+    char key[KEY_BYTES];
+
+    name_shape(dnn, shape, key);
+    snprintf(name, KEY_BYTES + 16, "contest; %s", key);
+}
+
+bool dnn_recall_winner(const struct dnn *dnn, const struct dnn_shape *name, uint32_t *winner)
+{
+    char key[KEY_BYTES + 16];
+    struct dnn_choice choice;
+    uint32_t contenders;
+    double milliseconds;
+
+    name_contest(dnn, name, key);
+    if (!dnn_choices_get(dnn->kept, key, &choice, &contenders, &milliseconds))
+        return false;
+    *winner = (uint32_t)choice.engine;
+    return true;
+}
+
+int dnn_keep_winner(struct dnn *dnn, const struct dnn_shape *name, uint32_t winner,
+                    uint32_t contenders, double milliseconds)
+{
+    char key[KEY_BYTES + 16];
+    const struct dnn_choice choice = {.engine = winner};
+
+    name_contest(dnn, name, key);
+    dnn->changed = true;
+    return dnn_choices_put(dnn->kept, key, &choice, contenders ? contenders : 1, milliseconds);
 }
 
 int dnn_keep(struct dnn *dnn)

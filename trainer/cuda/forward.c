@@ -33,11 +33,12 @@ static int run_convolution(const struct cuda_plan *plan, const struct cuda_step 
     if (!step->dnn)
         return device_convolution(&step->shape.window, model->type, cuda_at(plan, step->in), weight,
                                   cuda_at(plan, step->out), model->runtime.stream);
-    return dnn_run(model->dnn, step->dnn,
-                   &(struct dnn_tensors){.at = {[DNN_INPUT] = cuda_at(plan, step->in),
-                                                [DNN_WEIGHTS] = weight,
-                                                [DNN_OUTPUT] = cuda_at(plan, step->out)},
-                                         .workspace = model->workspace});
+    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->in),
+                                         [DNN_WEIGHTS] = weight,
+                                         [DNN_OUTPUT] = cuda_at(plan, step->out)},
+                                  .workspace = model->workspace};
+    cuda_add_tensors(plan, step, &tensors);
+    return dnn_run(model->dnn, step->dnn, &tensors);
 }
 
 /* in, out: the output of a convolution without its bias, and with it; other: the bias, or none. */
@@ -61,6 +62,18 @@ static int run_statistics(const struct cuda_plan *plan, const struct cuda_step *
         return device_norm_infer(pixels.channels, &norm, model->runtime.stream);
     return device_norm_statistics(&pixels, &norm, cuda_at(plan, step->in), model->partial,
                                   model->runtime.stream);
+}
+
+/* The convolution before has left the sums. */
+static int run_norm_finish(const struct cuda_plan *plan, const struct cuda_step *step)
+{
+    const struct cuda_model *model = plan->model;
+    const struct device_pixels pixels = cuda_pixels(plan, step->node);
+    const struct device_norm norm = cuda_norm(model, step->node);
+
+    return device_norm_finish(&pixels, &norm, cuda_norm_row(model, step->node, CUDA_SUMS),
+                              cuda_norm_row(model, step->node, CUDA_SQUARES),
+                              model->runtime.stream);
 }
 
 /* A BN by itself, or a sum that applies one or two. in: of the BN; other: of the sum. */
@@ -192,6 +205,7 @@ static void add_plain(struct cuda_plan *plan, uint32_t node,
 static void add_convolution(struct cuda_plan *plan, uint32_t node)
 {
     const struct cuda_model *model = plan->model;
+    const struct cuda_node *own = &plan->nodes[node];
     const uint32_t bias = model->graph->nodes[node].bias;
     struct cuda_step step = cuda_step_of(run_convolution, node);
     struct cuda_step behind = cuda_step_of(run_bias, node);
@@ -199,6 +213,13 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
     step.in = input_value(plan, node, 0);
     step.out = set_value(plan, node, cuda_add_tensor(plan, node));
     step.shape = cuda_shape(plan, node, DNN_FORWARD);
+    step.shape.fusion = own->fusion[DNN_FORWARD];
+    if (step.shape.fusion & DNN_PROLOGUE) {
+        step.norm = own->norm_before;
+        step.in = input_value(plan, step.norm, 0);
+    }
+    if (step.shape.fusion & DNN_STATISTICS)
+        step.norm_other = own->consumer;
     cuda_find_dnn(plan, &step);
     cuda_add_step(plan, &step);
     behind.relu = plan->nodes[node].relu != CUDA_NONE;
@@ -226,13 +247,14 @@ static void add_stem(struct cuda_plan *plan, uint32_t norm, uint32_t pool)
 static void add_norm(struct cuda_plan *plan, uint32_t node)
 {
     const struct cuda_node *own = &plan->nodes[node];
-    struct cuda_step step = cuda_step_of(run_statistics, node);
+    struct cuda_step step = cuda_step_of(own->counted ? run_norm_finish : run_statistics, node);
 
-    step.in = input_value(plan, node, 0);
+    if (!own->counted)
+        step.in = input_value(plan, node, 0);
     cuda_add_step(plan, &step);
     if (own->pool != CUDA_NONE)
         add_stem(plan, node, own->pool);
-    else if (!own->absorbed)
+    else if (!own->absorbed && !own->unstored)
         add_plain(plan, node, run_norm);
 }
 

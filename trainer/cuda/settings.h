@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_FP16, CUDA_BF16 };
+enum cuda_fusion { CUDA_FUSE_FASTEST, CUDA_FUSE_NONE, CUDA_FUSE_ALL };
 
 struct cuda_settings {
     int precision;       /* enum cuda_precision */
@@ -15,6 +16,7 @@ struct cuda_settings {
     bool deterministic;  /* only algorithms that give the same bits again */
     uint64_t ahead;      /* batches that are uploaded while another one computes */
     uint64_t tournament; /* engines of cuDNN that compete for a layer */
+    int fusion;          /* enum cuda_fusion */
     char *plans;         /* where chosen plans are kept; "none" */
 };
 

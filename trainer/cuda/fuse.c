@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which convolutions compute what stands around them.
+ *
+ * Between two convolutions stand BN and ReLU, perhaps a sum. Alone they read and write whole
+ * tensors, and that is most of what a step waits for. A convolution can
+ *   - leave the sums that the BN behind it takes (statistics),
+ *   - apply BN and ReLU to its input while it reads it, in both passes; then what lies between is
+ * never stored (prologue),
+ *   - on the way back go through the ReLU before it, and leave the sums of the gradients of the BN
+ *     before that (norm), with a second gradient added.
+ * Each of them makes the convolution slower. So for each convolution there are two contests between
+ * all ways to compute it: one of forward and weights, which share their input, one of the way back.
+ * A contender's time is that of all kernels that differ, ours included. The winner is kept in the
+ * file of plans, as are the plans.
+ */
+#include "trainer/cuda/cuda.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* ---- what may be fused ---- */
+
+static const struct graph_node *row_of(const struct cuda_plan *plan, uint32_t node)
+{
+    return &plan->model->graph->nodes[node];
+}
+
+/* cuDNN reads 16 bytes at once. */
+static bool fits(const struct cuda_plan *plan, uint32_t norm)
+{
+    return row_of(plan, norm)->shape.channels % 8 == 0 &&
+           (uintptr_t)cuda_norm_row(plan->model, norm, CUDA_MEAN) % 16 == 0;
+}
+
+/* The BN that takes the sums of this convolution's output. */
+static uint32_t norm_behind(const struct cuda_plan *plan, uint32_t node)
+{
+    const struct cuda_node *own = &plan->nodes[node];
+
+    if (own->consumers != 1 || row_of(plan, node)->bias != CUDA_NONE ||
+        row_of(plan, own->consumer)->kind != GRAPH_BATCH_NORM || !fits(plan, own->consumer))
+        return CUDA_NONE;
+    return own->consumer;
+}
+
+/* The first node that takes the output of `node`; its gradient is the last to come. */
+static uint32_t first_consumer(const struct cuda_plan *plan, uint32_t node)
+{
+    for (uint32_t i = node + 1; i < plan->model->graph->node_count; i++)
+        for (uint32_t j = 0; j < row_of(plan, i)->input_count; j++)
+            if (row_of(plan, i)->inputs[j] == node)
+                return i;
+    return CUDA_NONE;
+}
+
+/* What ends with the ReLU that the convolution takes: a BN, or a sum that applies one; and that BN.
+ */
+static void look_before(struct cuda_plan *plan, uint32_t node)
+{
+    struct cuda_node *own = &plan->nodes[node];
+    const uint32_t relu = row_of(plan, node)->inputs[0];
+
+    if (row_of(plan, relu)->kind != GRAPH_RELU || !plan->nodes[relu].absorbed)
+        return;
+    const uint32_t end = row_of(plan, relu)->inputs[0];
+    const struct cuda_node *before = &plan->nodes[end];
+    const bool is_norm = row_of(plan, end)->kind == GRAPH_BATCH_NORM;
+    const bool is_sum = row_of(plan, end)->kind == GRAPH_ADD && before->norm != CUDA_NONE &&
+                        before->norm_other == CUDA_NONE;
+
+    if (before->relu != relu || !(is_norm || is_sum) || !fits(plan, is_norm ? end : before->norm))
+        return;
+    own->end_before = end;
+    own->norm_before = is_norm ? end : before->norm;
+}
+
+/* BN and ReLU whose output nobody but this convolution looks at. */
+static bool may_apply(const struct cuda_plan *plan, uint32_t node)
+{
+    const struct cuda_node *own = &plan->nodes[node];
+
+    return own->norm_before != CUDA_NONE && own->norm_before == own->end_before &&
+           plan->nodes[row_of(plan, node)->inputs[0]].consumers == 1;
+}
+
+/* What the way back of the convolution can go through; 0: nothing. */
+static uint32_t back_fusion(const struct cuda_plan *plan, uint32_t node)
+{
+    const struct cuda_node *own = &plan->nodes[node];
+    const uint32_t input = row_of(plan, node)->inputs[0];
+    const uint32_t consumers = plan->nodes[input].consumers;
+
+    if (own->norm_before == CUDA_NONE || consumers > 2 || first_consumer(plan, input) != node)
+        return 0;
+    return DNN_NORM | (consumers > 1 ? (uint32_t)DNN_ADDED : 0) |
+           (own->norm_before != own->end_before ? (uint32_t)DNN_SUMMED : 0);
+}
+
+/* ---- how long our own kernels take ---- */
+
+enum pass { PASS_STATISTICS, PASS_FINISH, PASS_APPLY, PASS_BACKWARD, PASS_PARAMETERS };
+
+enum { PASS_TENSORS = 4, PASS_FLOATS = CUDA_NORM_ROWS + 8 };
+
+struct pass_trial {
+    const struct cuda_model *model;
+    enum pass pass;
+    struct device_pixels pixels;
+    struct device_norm_gradient gradient;
+    struct device_norm norm;
+    void *tensors[PASS_TENSORS];
+    float *floats;
+};
+
+static float *trial_row(const struct pass_trial *trial, uint32_t row)
+{
+    return trial->floats + (uint64_t)row * trial->pixels.channels;
+}
+
+static int run_pass(void *context)
+{
+    const struct pass_trial *trial = context;
+    void *stream = trial->model->runtime.stream;
+    const struct device_affine affine = {
+        .scale = trial->norm.scale, .bias = trial->norm.bias, .relu = true};
+
+    switch (trial->pass) {
+    case PASS_STATISTICS:
+        return device_norm_statistics(&trial->pixels, &trial->norm, trial->tensors[0],
+                                      trial->model->partial, stream);
+    case PASS_FINISH:
+        return device_norm_finish(&trial->pixels, &trial->norm, trial_row(trial, CUDA_SUMS),
+                                  trial_row(trial, CUDA_SQUARES), stream);
+    case PASS_APPLY:
+        return device_affine(&trial->pixels, &affine, trial->tensors[0], trial->tensors[1], stream);
+    case PASS_BACKWARD:
+        return device_norm_backward(&trial->pixels, &trial->norm, &trial->gradient,
+                                    trial->tensors[0], NULL, trial_row(trial, CUDA_D_GAMMA),
+                                    trial_row(trial, CUDA_D_BETA), trial_row(trial, CUDA_ABC),
+                                    trial->model->partial, stream);
+    case PASS_PARAMETERS:
+        return device_norm_parameters(
+            trial->pixels.channels, trial_row(trial, CUDA_D_GAMMA), trial_row(trial, CUDA_D_BETA),
+            NULL, trial_row(trial, CUDA_GAMMA), trial_row(trial, CUDA_BETA), stream);
+    }
+    return -EINVAL;
+}
+
+static int trial_open(struct pass_trial *trial)
+{
+    void *stream = trial->model->runtime.stream;
+    const uint64_t bytes =
+        trial->pixels.count * trial->pixels.channels * device_type_bytes(trial->pixels.type);
+    const uint64_t floats = (uint64_t)PASS_FLOATS * trial->pixels.channels * sizeof(float);
+    int code = 0;
+
+    for (int i = 0; i < PASS_TENSORS && code == 0; i++) {
+        trial->tensors[i] = runtime_allocate(bytes);
+        code = trial->tensors[i] ? runtime_zero(trial->tensors[i], bytes, stream) : -ENOMEM;
+    }
+    trial->floats = code ? NULL : runtime_allocate(floats);
+    if (!trial->floats)
+        return code ? code : -ENOMEM;
+    trial->norm = (struct device_norm){.epsilon = 1,
+                                       .momentum = 0,
+                                       .gamma = trial_row(trial, CUDA_GAMMA),
+                                       .beta = trial_row(trial, CUDA_BETA),
+                                       .running_mean = trial_row(trial, CUDA_NORM_ROWS),
+                                       .running_variance = trial_row(trial, CUDA_NORM_ROWS + 1),
+                                       .mean = trial_row(trial, CUDA_MEAN),
+                                       .inverse = trial_row(trial, CUDA_INVERSE),
+                                       .scale = trial_row(trial, CUDA_SCALE),
+                                       .bias = trial_row(trial, CUDA_BIAS)};
+    return runtime_zero(trial->floats, floats, stream);
+}
+
+/* Milliseconds of one of our kernels on the pixels of a node's output. two: of two gradients. */
+static double pass_time(struct cuda_plan *plan, enum pass pass, uint32_t node, bool two)
+{
+    struct pass_trial trial = {
+        .model = plan->model, .pass = pass, .pixels = cuda_pixels(plan, node)};
+    double milliseconds = 0;
+    int code = plan->code ? plan->code : trial_open(&trial);
+
+    trial.gradient = (struct device_norm_gradient){.d_output = trial.tensors[1],
+                                                   .d_other = two ? trial.tensors[2] : NULL,
+                                                   .mask = trial.tensors[3],
+                                                   .dz = trial.tensors[1]};
+    if (code == 0)
+        code = dnn_time(plan->model->dnn, run_pass, &trial, &milliseconds);
+    for (int i = 0; i < PASS_TENSORS; i++)
+        runtime_release(trial.tensors[i]);
+    runtime_release(trial.floats);
+    cuda_keep_code(plan, code);
+    return milliseconds;
+}
+
+/* ---- contests ---- */
+
+enum { SHAPES_MAX = 2, PASSES_MAX = 2, CONTENDERS_MAX = 4 };
+
+/* One way to compute a group: cuDNN's part, and the kernels of ours that it takes beside. */
+struct contender {
+    struct dnn_shape shapes[SHAPES_MAX];
+    uint32_t shape_count;
+    struct {
+        enum pass pass;
+        uint32_t node;
+        bool two;
+    } passes[PASSES_MAX];
+    uint32_t pass_count;
+};
+
+static bool possible(struct cuda_plan *plan, const struct contender *contender)
+{
+    for (uint32_t i = 0; i < contender->shape_count && !plan->code; i++) {
+        int code = 0;
+        if (dnn_find(plan->model->dnn, &contender->shapes[i], &code))
+            continue;
+        if (code != -ENOTSUP)
+            cuda_keep_code(plan, code);
+        return false;
+    }
+    return plan->code == 0;
+}
+
+/* All of it; asked of contenders that are possible. */
+static double time_of(struct cuda_plan *plan, const struct contender *contender)
+{
+    double sum = 0;
+    int code = 0;
+
+    for (uint32_t i = 0; i < contender->shape_count; i++)
+        sum += dnn_milliseconds(dnn_find(plan->model->dnn, &contender->shapes[i], &code));
+    for (uint32_t i = 0; i < contender->pass_count; i++)
+        sum += pass_time(plan, contender->passes[i].pass, contender->passes[i].node,
+                         contender->passes[i].two);
+    return sum;
+}
+
+/* The one that is used. The first is unfused, the last fuses most, and its first shape is what the
+ * contest is known by. */
+static uint32_t winner_of(struct cuda_plan *plan, const struct contender *contenders,
+                          uint32_t count)
+{
+    struct dnn *dnn = plan->model->dnn;
+    const struct dnn_shape *name = &contenders[count - 1].shapes[0];
+    const bool timed = plan->model->settings->fusion == CUDA_FUSE_FASTEST && dnn_has_clock(dnn);
+    uint32_t winner = 0, competed = 0;
+    double best = 0;
+
+    if (timed && dnn_recall_winner(dnn, name, &winner) && winner < count &&
+        (winner == 0 || possible(plan, &contenders[winner])))
+        return winner;
+    winner = 0;
+    for (uint32_t i = count; i-- > 0 && !plan->code;) {
+        if (i > 0 && !possible(plan, &contenders[i]))
+            continue;
+        if (!timed)
+            return i;
+        if (i == 0 && (competed == 0 || !possible(plan, &contenders[0])))
+            break; /* nothing to compare with */
+        const double milliseconds = time_of(plan, &contenders[i]);
+        if (competed++ == 0 || milliseconds < best) {
+            best = milliseconds;
+            winner = i;
+        }
+    }
+    if (timed && !plan->code)
+        cuda_keep_code(plan, dnn_keep_winner(dnn, name, winner, competed, best));
+    return winner;
+}
+
+static void add_shape(const struct cuda_plan *plan, struct contender *contender, uint32_t node,
+                      enum dnn_kind kind, uint32_t fusion)
+{
+    struct dnn_shape *shape = &contender->shapes[contender->shape_count++];
+
+    *shape = cuda_shape(plan, node, kind);
+    shape->fusion = fusion;
+}
+
+static void add_pass(struct contender *contender, enum pass pass, uint32_t node, bool two)
+{
+    contender->passes[contender->pass_count].pass = pass;
+    contender->passes[contender->pass_count].node = node;
+    contender->passes[contender->pass_count++].two = two;
+}
+
+/* ---- the two groups of a convolution ---- */
+
+/* Its output, and the gradient of its weights. */
+static void fuse_input_and_output(struct cuda_plan *plan, uint32_t node)
+{
+    static const uint32_t ways[] = {0, DNN_PROLOGUE, DNN_STATISTICS, DNN_PROLOGUE | DNN_STATISTICS};
+    struct cuda_node *own = &plan->nodes[node];
+    const uint32_t behind = norm_behind(plan, node);
+    const uint32_t may = (behind != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0) |
+                         (may_apply(plan, node) ? (uint32_t)DNN_PROLOGUE : 0);
+    struct contender contenders[CONTENDERS_MAX] = {0};
+    uint32_t fusions[CONTENDERS_MAX], count = 0;
+
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct contender *one = &contenders[count];
+        const uint32_t way = ways[i];
+        if (way & ~may)
+            continue;
+        fusions[count++] = way;
+        add_shape(plan, one, node, DNN_FORWARD, way);
+        add_shape(plan, one, node, DNN_WEIGHT, way & DNN_PROLOGUE);
+        if (may & DNN_STATISTICS)
+            add_pass(one, way & DNN_STATISTICS ? PASS_FINISH : PASS_STATISTICS, behind, false);
+        if (may & ~way & DNN_PROLOGUE)
+            add_pass(one, PASS_APPLY, own->norm_before, false);
+    }
+    if (count < 2)
+        return;
+    const uint32_t fusion = fusions[winner_of(plan, contenders, count)];
+    own->fusion[DNN_FORWARD] = fusion;
+    own->fusion[DNN_WEIGHT] = fusion & DNN_PROLOGUE;
+    if (fusion & DNN_STATISTICS)
+        plan->nodes[behind].counted = true;
+    if (fusion & DNN_PROLOGUE)
+        plan->nodes[own->norm_before].unstored = true;
+}
+
+/* The gradient of its input. */
+static void fuse_back(struct cuda_plan *plan, uint32_t node)
+{
+    struct cuda_node *own = &plan->nodes[node];
+    const uint32_t fusion = back_fusion(plan, node);
+    struct contender contenders[2] = {0};
+
+    if (!fusion)
+        return;
+    add_shape(plan, &contenders[0], node, DNN_DATA, 0);
+    add_pass(&contenders[0], PASS_BACKWARD, own->norm_before, (fusion & DNN_ADDED) != 0);
+    add_shape(plan, &contenders[1], node, DNN_DATA, fusion);
+    add_pass(&contenders[1], PASS_PARAMETERS, own->norm_before, false);
+    if (winner_of(plan, contenders, 2) == 1)
+        own->fusion[DNN_DATA] = fusion;
+}
+
+void cuda_fuse(struct cuda_plan *plan)
+{
+    const struct cuda_model *model = plan->model;
+
+    if (!model->dnn || !plan->training || model->settings->fusion == CUDA_FUSE_NONE)
+        return;
+    for (uint32_t i = 1; i < model->graph->node_count && !plan->code; i++) {
+        if (model->graph->nodes[i].kind != GRAPH_CONVOLUTION || model->graph->nodes[i].groups > 1)
+            continue;
+        look_before(plan, i);
+        fuse_input_and_output(plan, i);
+        fuse_back(plan, i);
+    }
+}
+
+/* ---- running ---- */
+
+void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step,
+                      struct dnn_tensors *tensors)
+{
+    static const struct {
+        enum dnn_fusion fusion;
+        enum dnn_tensor which;
+        uint32_t row;
+        bool behind;
+    } rows[] = {{DNN_PROLOGUE, DNN_IN_SCALE, CUDA_TYPED_SCALE, false},
+                {DNN_PROLOGUE, DNN_IN_BIAS, CUDA_TYPED_BIAS, false},
+                {DNN_STATISTICS, DNN_SUMS, CUDA_SUMS, true},
+                {DNN_STATISTICS, DNN_SQUARES, CUDA_SQUARES, true},
+                {DNN_NORM, DNN_MEAN, CUDA_MEAN, false},
+                {DNN_NORM, DNN_INVERSE, CUDA_INVERSE, false},
+                {DNN_NORM, DNN_GAMMA, CUDA_GAMMA, false},
+                {DNN_NORM, DNN_BETA, CUDA_BETA, false},
+                {DNN_NORM, DNN_D_GAMMA, CUDA_D_GAMMA, false},
+                {DNN_NORM, DNN_D_BETA, CUDA_D_BETA, false},
+                {DNN_NORM, DNN_A, CUDA_ABC, false},
+                {DNN_NORM, DNN_B, CUDA_ABC + 1, false},
+                {DNN_NORM, DNN_C, CUDA_ABC + 2, false}};
+    const uint32_t fusion = step->shape.fusion;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (fusion & rows[i].fusion)
+            tensors->at[rows[i].which] =
+                cuda_norm_row(plan->model, rows[i].behind ? step->norm_other : step->norm,
+                              (enum cuda_norm_row)rows[i].row);
+    if (fusion & DNN_NORM)
+        tensors->at[DNN_X] = cuda_at(plan, step->extra);
+    if (fusion & DNN_ADDED)
+        tensors->at[DNN_OTHER] = cuda_at(plan, step->other);
+    if (fusion & DNN_SUMMED)
+        tensors->at[DNN_RESIDUAL] = cuda_at(plan, step->mask);
+}
