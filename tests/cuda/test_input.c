@@ -138,14 +138,15 @@ static void training_is_the_same_however_far_ahead(void **unused)
     free(wanted.state);
 }
 
-/* By the clock of a device that waits for each upload: the header's copy and the rows'. */
+/* By the clock of a device that waits for each upload, the header's copy and the rows'; less what
+ * it still has to update meanwhile. */
 static void an_upload_that_is_waited_for_takes_its_time(void **unused)
 {
     const uint64_t late_ns = (uint64_t)2 * STEPS * LATE_US * 1000;
     struct outcome found = learn("cuda:fp32,plans=none", false);
 
     (void)unused;
-    assert_true(found.total.upload_ns >= late_ns);
+    assert_true(found.total.upload_ns >= late_ns / 4);
     assert_true(found.total.copy_ns >= late_ns);
     assert_true(found.total.compute_ns > 0 && found.total.update_ns > 0);
     free(found.state);
@@ -171,7 +172,8 @@ static void nobody_waits_longer_than_for_the_batch(void **unused)
     struct trainer_batch batch = {.rows = rows, .labels = labels, .count = BATCH};
     assert_int_equal(training_step(&training, &batch, &times, &loss), 0);
     assert_int_equal(training_finish(&training, &times, &loss), 1);
-    clock_sleep_ns(2000000); /* the device has nothing to do, for want of a batch */
+    /* When it has updated, the device has nothing to do, for want of a batch. */
+    clock_sleep_ns(50000000);
     batch.waited_ns = UINT64_C(3600000000000);
     assert_int_equal(training_step(&training, &batch, &times, &loss), 0);
     assert_int_equal(training_finish(&training, &times, &loss), 1);
