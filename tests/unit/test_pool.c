@@ -83,8 +83,11 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     (void)unused;
     assert_true(used_a_thread(pool, 0, &result)); /* which opens the file */
     for (uint64_t offset = 0; offset + PIECE <= set_sizes[0]; offset += 10001) {
-        used_a_thread(pool, offset, &result);
-        assert_int_equal(used_a_thread(pool, offset, &result), pagemap < 0);
+        /* The kernel may just move a page, or take it away. */
+        uint32_t tries = pagemap < 0 ? 1 : 1000;
+        while (used_a_thread(pool, offset, &result) && --tries > 0)
+            ;
+        assert_int_equal(tries == 0, pagemap < 0);
     }
     close_pool(pool, pagemap);
 }
