@@ -27,13 +27,16 @@ json_t *json_file_text(const char *text)
     return json_file_text_of(text, strlen(text));
 }
 
+/* A time of day in seconds has ten digits before the point; with 17 digits 0.1 would not be 0.1. */
+enum { DIGITS = 15 };
+
 int json_file_write(const char *path, json_t *root)
 {
     int code = 0;
 
     if (!root)
         return fail(ENOMEM, "out of memory for JSON");
-    char *text = report_json_text(root, 9);
+    char *text = report_json_text(root, DIGITS);
     if (!text)
         code = -ENOMEM;
     else if (strcmp(path, "-") == 0)

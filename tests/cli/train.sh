@@ -12,9 +12,13 @@ train() { # OPTION...
     "$IOBENCH" $LENET "$@"
 }
 
+before=$(date +%s)
 expect 0 train --epochs 3 --eval-data set --checkpoint whole --csv whole.csv --json whole.json
 says "epoch" "top-1" "memory:"
 [ "$(wc -l <whole.csv)" = 4 ] || die "whole.csv has not a heading and three rows"
+awk -v after="$(date +%s)" -v before="$before" '/"start_unix_s": / {
+    at = substr($2, 1, 13) + 0; exit !(at >= before && at <= after + 1) }' whole.json ||
+    die "whole.json: the training began at another time: $(grep start_unix_s whole.json), not after $before"
 grep -q '"network": "lenet"' whole.json || die "whole.json does not name the network"
 for phase in index epoch shuffle evaluation checkpoint; do
     grep -q "\"phase\": \"$phase\"" whole.json || die "whole.json has no phase $phase"
