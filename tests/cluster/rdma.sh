@@ -34,10 +34,10 @@ must node1 "$IOBENCH run --data /mnt/nfs/recordio --decode none --no-calibrate -
 tell_bytes "$T/must"
 on node1 "cat /run/run.json" >read.json
 on node1 "grep -A 12 'mounted on /mnt/nfs ' /proc/self/mountstats" | grep "xprt:.*rdma" || die "not mounted by RDMA"
-python3 "$BED/by_epoch.py" read.json >read.csv || die "no table"
-cat read.csv
+python3 "$BED/by_epoch.py" read.json >"$OUT/rdma-read.csv" || die "no table"
+cat "$OUT/rdma-read.csv"
 set_bytes=$(on server "cat /mnt/disk/recordio/* | wc -c")
-first() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print $at[name] * 1000000 }' read.csv; }
+first() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { print $at[name] * 1000000 }' "$OUT/rdma-read.csv"; }
 near "epoch 1, bytes over the fabric" "$(first from_fabric_MB)" "$set_bytes" 1
 near "epoch 1, received - sent" "$(first fabric_excess_MB)" "$set_bytes" 4
 

@@ -29,7 +29,8 @@ def shares(line, borders):
     begin = end - line["interval_s"]
     cuts = [begin, *(border for border in borders if begin < border < end), end]
     for left, right in zip(cuts, cuts[1:]):
-        yield sum(border <= left for border in borders), (right - left) / (end - begin)
+        yield (sum(border <= left for border in borders),
+               (right - left) / (end - begin) if end > begin else 1)  # the last may be a moment
 
 
 def begins_of(series, node):
