@@ -168,6 +168,7 @@ struct cuda_node {
     uint32_t norm_before, end_before;
     bool counted;  /* of a BN: the convolution before leaves its sums */
     bool unstored; /* of a BN: the ReLU behind is computed anew by the convolution that takes it */
+    bool applied;  /* of a BN or a sum: the convolution before computes it, too */
     uint32_t dz;   /* of what ends with a ReLU: its gradient, where a convolution has left it */
 };
 

@@ -202,6 +202,25 @@ static void add_plain(struct cuda_plan *plan, uint32_t node,
     cuda_add_step(plan, &step);
 }
 
+/* The convolution computes the BN behind it, too, and the sum that it is part of. */
+static void apply_behind(struct cuda_plan *plan, struct cuda_step *step)
+{
+    const uint32_t norm = plan->nodes[step->node].consumer;
+    const uint32_t sum = plan->nodes[norm].consumer;
+    const struct cuda_step coefficients = cuda_step_of(run_statistics, norm);
+
+    cuda_add_step(plan, &coefficients);
+    step->norm_other = norm;
+    plan->nodes[norm].applied = true;
+    if (!(step->shape.fusion & DNN_ADDED)) {
+        step->out = set_value(plan, norm, cuda_add_tensor(plan, norm));
+        return;
+    }
+    plan->nodes[sum].applied = true;
+    step->other = input_value(plan, sum, plan->model->graph->nodes[sum].inputs[0] == norm ? 1 : 0);
+    step->out = set_value(plan, sum, cuda_add_tensor(plan, sum));
+}
+
 static void add_convolution(struct cuda_plan *plan, uint32_t node)
 {
     const struct cuda_model *model = plan->model;
@@ -211,9 +230,17 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
     struct cuda_step behind = cuda_step_of(run_bias, node);
 
     step.in = input_value(plan, node, 0);
-    step.out = set_value(plan, node, cuda_add_tensor(plan, node));
     step.shape = cuda_shape(plan, node, DNN_FORWARD);
     step.shape.fusion = own->fusion[DNN_FORWARD];
+    if (step.shape.fusion & DNN_SCALED)
+        apply_behind(plan, &step);
+    else
+        step.out = set_value(plan, node, cuda_add_tensor(plan, node));
+    if (bias != CUDA_NONE)
+        behind.other =
+            cuda_add_fixed(plan, model->parameters + model->graph->parameters[bias].offset);
+    if (!(step.shape.fusion & DNN_SCALED))
+        step.extra = behind.other;
     if (step.shape.fusion & DNN_PROLOGUE) {
         step.norm = own->norm_before;
         step.in = input_value(plan, step.norm, 0);
@@ -223,12 +250,9 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
     cuda_find_dnn(plan, &step);
     cuda_add_step(plan, &step);
     behind.relu = plan->nodes[node].relu != CUDA_NONE;
-    if (bias == CUDA_NONE && !behind.relu)
+    if ((bias == CUDA_NONE && !behind.relu) || step.shape.fusion & (DNN_BIASED | DNN_RECTIFIED))
         return;
     behind.in = behind.out = step.out;
-    if (bias != CUDA_NONE)
-        behind.other =
-            cuda_add_fixed(plan, model->parameters + model->graph->parameters[bias].offset);
     cuda_add_step(plan, &behind);
 }
 
@@ -247,6 +271,8 @@ static void add_stem(struct cuda_plan *plan, uint32_t norm, uint32_t pool)
 static void add_norm(struct cuda_plan *plan, uint32_t node)
 {
     const struct cuda_node *own = &plan->nodes[node];
+    if (own->applied)
+        return;
     struct cuda_step step = cuda_step_of(own->counted ? run_norm_finish : run_statistics, node);
 
     if (!own->counted)
@@ -266,6 +292,8 @@ static void add_sum(struct cuda_plan *plan, uint32_t node)
     const struct cuda_node *own = &plan->nodes[node];
     struct cuda_step step = cuda_step_of(cuda_run_sum, node);
 
+    if (own->applied)
+        return;
     step.in = input_value(plan, node, 0);
     step.other = input_value(plan, node, 1);
     step.relu = own->relu != CUDA_NONE;

@@ -9,9 +9,11 @@
  * never stored (prologue),
  *   - on the way back go through the ReLU before it, and leave the sums of the gradients of the BN
  *     before that (norm), with a second gradient added.
- * Each of them makes the convolution slower. So for each convolution there are two contests between
- * all ways to compute it: one of forward and weights, which share their input, one of the way back.
- * A contender's time is that of all kernels that differ, ours included. The winner is kept in the
+ * When inferring, where BN is two numbers a channel, a convolution can apply the BN behind it, and
+ * a sum and ReLU behind that; one with a bias can add it, and apply ReLU, in training too. Each of
+ * them makes the convolution slower. So for each convolution there are two contests between all
+ * ways to compute it: one of forward and weights, which share their input, one of the way back. A
+ * contender's time is that of all kernels that differ, ours included. The winner is kept in the
  * file of plans, as are the plans.
  */
 #include "trainer/cuda/cuda.h"
@@ -122,8 +124,10 @@ static int run_pass(void *context)
 {
     const struct pass_trial *trial = context;
     void *stream = trial->model->runtime.stream;
-    const struct device_affine affine = {
-        .scale = trial->norm.scale, .bias = trial->norm.bias, .relu = true};
+    const struct device_affine affine = {.scale = trial->norm.scale,
+                                         .bias = trial->norm.bias,
+                                         .other = trial->gradient.d_other,
+                                         .relu = true};
 
     switch (trial->pass) {
     case PASS_STATISTICS:
@@ -342,18 +346,80 @@ static void fuse_back(struct cuda_plan *plan, uint32_t node)
         own->fusion[DNN_DATA] = fusion;
 }
 
+/* ---- what is behind, where BN is two numbers a channel ---- */
+
+/* A bias and the ReLU behind it. */
+static uint32_t own_epilogue(const struct cuda_plan *plan, uint32_t node)
+{
+    const struct cuda_model *model = plan->model;
+    const uint32_t bias = row_of(plan, node)->bias;
+    uint32_t fusion = plan->nodes[node].relu != CUDA_NONE ? (uint32_t)DNN_RECTIFIED : 0;
+
+    if (bias == CUDA_NONE)
+        return fusion;
+    if ((uintptr_t)(model->parameters + model->graph->parameters[bias].offset) % 16)
+        return 0;
+    return fusion | DNN_BIASED;
+}
+
+/* BN that is inferred, the sum that applies it if its other side is there by then, and ReLU. *end:
+ * what it ends with. */
+static uint32_t norm_epilogue(const struct cuda_plan *plan, uint32_t node, uint32_t *end)
+{
+    const uint32_t norm = norm_behind(plan, node);
+    uint32_t fusion = DNN_SCALED | DNN_BIASED;
+
+    if (norm == CUDA_NONE || plan->training || plan->nodes[norm].pool != CUDA_NONE)
+        return 0;
+    *end = norm;
+    if (plan->nodes[norm].absorbed) {
+        *end = plan->nodes[norm].consumer;
+        const uint32_t *inputs = row_of(plan, *end)->inputs;
+        const uint32_t other = inputs[inputs[0] == norm ? 1 : 0];
+        if (plan->nodes[*end].norm_other != CUDA_NONE || other > node)
+            return 0;
+        fusion |= DNN_ADDED;
+    }
+    return fusion | (plan->nodes[*end].relu != CUDA_NONE ? (uint32_t)DNN_RECTIFIED : 0);
+}
+
+static void fuse_epilogue(struct cuda_plan *plan, uint32_t node)
+{
+    struct contender contenders[2] = {0};
+    uint32_t end = node, fusion = own_epilogue(plan, node);
+
+    if (!fusion)
+        fusion = norm_epilogue(plan, node, &end);
+    /* Engines for these are compiled when they are asked for, which takes a device. */
+    if (!fusion || plan->nodes[node].fusion[DNN_FORWARD] || !dnn_has_clock(plan->model->dnn))
+        return;
+    add_shape(plan, &contenders[0], node, DNN_FORWARD, 0);
+    add_pass(&contenders[0], PASS_APPLY, end, (fusion & DNN_ADDED) != 0);
+    add_shape(plan, &contenders[1], node, DNN_FORWARD, fusion);
+    if (winner_of(plan, contenders, 2) == 1)
+        plan->nodes[node].fusion[DNN_FORWARD] = fusion;
+}
+
+static void fuse_training(struct cuda_plan *plan, uint32_t node)
+{
+    look_before(plan, node);
+    fuse_input_and_output(plan, node);
+    fuse_back(plan, node);
+}
+
 void cuda_fuse(struct cuda_plan *plan)
 {
     const struct cuda_model *model = plan->model;
 
-    if (!model->dnn || !plan->training || model->settings->fusion == CUDA_FUSE_NONE)
+    if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE)
         return;
     for (uint32_t i = 1; i < model->graph->node_count && !plan->code; i++) {
-        if (model->graph->nodes[i].kind != GRAPH_CONVOLUTION || model->graph->nodes[i].groups > 1)
-            continue;
-        look_before(plan, i);
-        fuse_input_and_output(plan, i);
-        fuse_back(plan, i);
+        const struct graph_node *node = &model->graph->nodes[i];
+        const bool is_convolution = node->kind == GRAPH_CONVOLUTION && node->groups == 1;
+        if (plan->training && is_convolution)
+            fuse_training(plan, i);
+        if (is_convolution || node->kind == GRAPH_FULLY_CONNECTED)
+            fuse_epilogue(plan, i);
     }
 }
 
@@ -371,6 +437,8 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
                 {DNN_PROLOGUE, DNN_IN_BIAS, CUDA_TYPED_BIAS, false},
                 {DNN_STATISTICS, DNN_SUMS, CUDA_SUMS, true},
                 {DNN_STATISTICS, DNN_SQUARES, CUDA_SQUARES, true},
+                {DNN_SCALED, DNN_SCALE, CUDA_SCALE, true},
+                {DNN_SCALED, DNN_BIAS, CUDA_BIAS, true},
                 {DNN_NORM, DNN_MEAN, CUDA_MEAN, false},
                 {DNN_NORM, DNN_INVERSE, CUDA_INVERSE, false},
                 {DNN_NORM, DNN_GAMMA, CUDA_GAMMA, false},
@@ -387,6 +455,8 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
             tensors->at[rows[i].which] =
                 cuda_norm_row(plan->model, rows[i].behind ? step->norm_other : step->norm,
                               (enum cuda_norm_row)rows[i].row);
+    if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
+        tensors->at[DNN_BIAS] = cuda_at(plan, step->extra);
     if (fusion & DNN_NORM)
         tensors->at[DNN_X] = cuda_at(plan, step->extra);
     if (fusion & DNN_ADDED)
