@@ -192,19 +192,20 @@ static json_t *json_epoch(const struct train_epoch *epoch)
     const struct result_epoch *io = &epoch->io;
 
     return json_pack(
-        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:o}",
+        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:s, s:o}",
         "epoch", (json_int_t)io->epoch + 1, "rate", epoch->rate, "loss", epoch->loss, "accuracy",
         epoch->accuracy, "evaluation_loss",
         epoch->evaluated ? json_real(epoch->evaluation_loss) : json_null(), "top1",
         epoch->evaluated ? json_real(epoch->top1) : json_null(), "top5",
         epoch->evaluated ? json_real(epoch->top5) : json_null(), "samples_per_s",
         epoch->samples_per_s, "wall_s", (double)io->wall_ns * 1e-9, "wait_s",
-        (double)io->wait_ns * 1e-9, "upload_s", (double)io->upload_ns * 1e-9, "compute_s",
-        (double)io->compute_ns * 1e-9, "exchange_s", (double)io->exchange_ns * 1e-9, "update_s",
-        (double)io->update_ns * 1e-9, "evaluation_s", (double)epoch->evaluation_ns * 1e-9,
-        "elapsed_s", (double)epoch->elapsed_ns * 1e-9, "au_percent", result_epoch_au_percent(io),
-        "mlperf_au_percent", summary_mlperf_au_percent(io), "ranks_compared",
+        (double)io->wait_ns * 1e-9, "upload_s", (double)io->upload_ns * 1e-9, "upload_copy_s",
+        (double)io->copy_ns * 1e-9, "compute_s", (double)io->compute_ns * 1e-9, "exchange_s",
+        (double)io->exchange_ns * 1e-9, "update_s", (double)io->update_ns * 1e-9, "evaluation_s",
+        (double)epoch->evaluation_ns * 1e-9, "elapsed_s", (double)epoch->elapsed_ns * 1e-9,
+        "au_percent", result_epoch_au_percent(io), "mlperf_au_percent",
+        summary_mlperf_au_percent(io), "limit", summary_limit_name(io->limit), "ranks_compared",
         report_ranks_json(&epoch->ranks));
 }
 
@@ -217,7 +218,7 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     return json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:f, s:f, s:f, s:f, s:I, s:I}, s:I, "
-        "s:I, s:f, s:o, s:o, s:o}",
+        "s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o}",
         "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
         "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
         (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.seed, "records",
@@ -227,7 +228,10 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
         recipe->label_smoothing, "steps", (json_int_t)recipe->steps, "warmup_steps",
         (json_int_t)recipe->warmup_steps, "memory_before_bytes",
         (json_int_t)result->memory_before_bytes, "memory_bytes", (json_int_t)result->memory_bytes,
-        "target_top1", job->target, "time_to_target_s",
+        "device_bytes", (json_int_t)result->result.trainer_memory.device_bytes,
+        "device_batch_bytes", (json_int_t)result->result.trainer_memory.batch_bytes, "pinned_bytes",
+        (json_int_t)result->result.trainer_memory.pinned_bytes, "target_top1", job->target,
+        "time_to_target_s",
         result->reached ? json_real((double)result->reached_ns * 1e-9) : json_null(), "epochs",
         epochs, "series",
         result->result.timeline ? report_timeline(result->result.timeline) : json_null());
@@ -274,7 +278,7 @@ static int fill_job(const struct train_settings *settings, struct train_job *tra
 
 static void print_end(const struct train_job *job, const struct train_result *result)
 {
-    char time[WORDS_BYTES], before[32], during[32], step[256];
+    char time[WORDS_BYTES], before[32], during[32], text[256];
 
     if (result->reached)
         printf("top-1 of %.2f%% after %u epochs: %s\n", 100 * job->target, result->epoch_count,
@@ -285,14 +289,15 @@ static void print_end(const struct train_job *job, const struct train_result *re
         const struct train_epoch *last = &result->epochs[result->epoch_count - 1];
         printf("AU in the last epoch: %.1f%% (compute over compute and wait), %.1f%% as MLPerf "
                "Storage "
-               "counts\nstep: %s\n",
+               "counts\nstep: %s\nlimit: %s\n",
                result_epoch_au_percent(&last->io), summary_mlperf_au_percent(&last->io),
-               report_step(&last->io, 1, step, sizeof step));
+               report_step(&last->io, 1, text, sizeof text), summary_limit_name(last->io.limit));
         report_ranks_text(stdout, &last->ranks);
     }
-    printf("memory: %s before training, %s while training\n",
+    printf("memory: %s before training, %s while training%s\n",
            bytes_text(result->memory_before_bytes, before, sizeof before),
-           bytes_text(result->memory_bytes, during, sizeof during));
+           bytes_text(result->memory_bytes, during, sizeof during),
+           report_device_memory(&result->result.trainer_memory, text, sizeof text));
     if (result->result.timeline)
         report_timeline_text(stdout, result->result.timeline);
 }

@@ -280,22 +280,6 @@ static double cpu_seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
 }
 
-/* The stage that the others waited for. The trainer's wait says whether the pipeline is behind at
- * all; the decode workers' wait for records then tells storage from decoding. */
-static enum result_limit limit_of(const struct engine *engine, const struct result_epoch *epoch)
-{
-    const struct result_waits *waits = &epoch->waits;
-
-    if (epoch->wait_ns * 20 < epoch->wall_ns && epoch->wall_ns > 0)
-        return epoch->exchange_ns > epoch->compute_ns ? RESULT_LIMIT_EXCHANGE
-                                                      : RESULT_LIMIT_TRAINER;
-    if (strcmp(engine->site.plugins->reader.plugin->name, "null") == 0)
-        return RESULT_LIMIT_HARNESS;
-    /* Workers that are busy most of the time are what is short. */
-    return waits->decode_busy_ns * 2 > epoch->wall_ns * engine->workers ? RESULT_LIMIT_DECODE
-                                                                        : RESULT_LIMIT_STORAGE;
-}
-
 static void account_epoch(struct engine *engine, struct result_epoch *epoch,
                           const struct rusage *before)
 {
@@ -327,7 +311,8 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         epoch->waits.loader_storage_ns = loader.storage_wait_ns;
         epoch->waits.loader_memory_ns = loader.memory_wait_ns;
     }
-    epoch->limit = limit_of(engine, epoch);
+    const bool reads = strcmp(engine->site.plugins->reader.plugin->name, "null") != 0;
+    epoch->limit = result_epoch_limit(epoch, engine->workers, reads);
     *then = now;
     engine->decode_wait_before_ns = waited_ns;
 }
@@ -532,6 +517,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     stage_figures(engine->stage, &figures);
     run->decode = figures.decode;
     run->memory_peak_bytes = loader_memory_peak_bytes(engine->loader);
+    trainer_memory(&engine->trainer, &result->trainer_memory);
     if (figures.skipped)
         result_notice(result, "run %llu: %llu records were skipped, the first: %s",
                       (unsigned long long)run->number + 1, (unsigned long long)figures.skipped,

@@ -30,6 +30,30 @@ double result_epoch_au_percent(const struct result_epoch *epoch)
     return au_percent(epoch->compute_ns, epoch->wait_ns);
 }
 
+/* Of the stage that the trainer waited for. */
+static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
+                                        bool reads)
+{
+    if (!reads)
+        return RESULT_LIMIT_HARNESS;
+    return epoch->waits.decode_busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE
+                                                                      : RESULT_LIMIT_STORAGE;
+}
+
+enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
+{
+    const uint64_t compute_ns = epoch->compute_ns + epoch->update_ns;
+    const bool input_is_late = epoch->wait_ns >= epoch->upload_ns;
+    const uint64_t late_ns = input_is_late ? epoch->wait_ns : epoch->upload_ns;
+    const bool keeps_up = late_ns * 20 < epoch->wall_ns;
+
+    if (epoch->exchange_ns > compute_ns && (keeps_up || epoch->exchange_ns > late_ns))
+        return RESULT_LIMIT_EXCHANGE;
+    if (keeps_up)
+        return RESULT_LIMIT_TRAINER;
+    return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
+}
+
 static void add_waits(struct result_waits *sum, const struct result_waits *waits)
 {
     sum->loader_storage_ns += waits->loader_storage_ns;

@@ -12,6 +12,7 @@
 #include "pipeline/job.h"
 #include "pipeline/timeline.h"
 #include "ranks/ranks.h"
+#include "trainer/trainer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,7 +58,8 @@ struct result_waits {
 enum result_limit {
     RESULT_LIMIT_STORAGE,
     RESULT_LIMIT_DECODE,
-    RESULT_LIMIT_TRAINER,
+    RESULT_LIMIT_UPLOAD,  /* of batches to a device */
+    RESULT_LIMIT_TRAINER, /* compute: a CPU's, a GPU's */
     RESULT_LIMIT_EXCHANGE,
     RESULT_LIMIT_HARNESS, /* null reader, none decoder, none trainer */
 };
@@ -145,6 +147,7 @@ struct result {
     uint64_t slots;
     uint32_t ranks, nodes;                             /* of this job */
     uint64_t memory_before_bytes, memory_during_bytes; /* resident: before the first run, in it */
+    struct trainer_memory trainer_memory;              /* at the end of the last run */
     /* the floor: the same loop with the null reader and no decoding, and the AU of a loop fed
      * from memory; 0 when not measured */
     double floor_samples_per_s;
@@ -194,6 +197,14 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
 /* ---- derived figures, in one place so that every report agrees ---- */
 double result_epoch_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
+/* What held the epoch up: the longest of the trainer's wait for batches, of uploads that it waited
+ * for, and of the exchange. Of the first two only what is 5% of the time at least counts: a stage
+ * ahead of the trainer that keeps up costs it nothing. The exchange stands behind compute, so it
+ * must be longer than that. If none is, compute is the limit. Who waits for batches waits for
+ * decoding where the workers were busy for more than half of the time, else for storage; where
+ * nothing is read, for the program itself. */
+enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
+                                     bool reads);
 /* Adds up all that can be: counts, bytes and times. */
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);

@@ -85,15 +85,22 @@ static void release(void *state, void *memory)
     training_release(&((struct course *)state)->training, memory);
 }
 
+static void tell_memory(void *state, struct trainer_memory *memory)
+{
+    training_memory(&((struct course *)state)->training, memory);
+}
+
 static const struct trainer_ops learner = {.plugin = {.name = "learner"},
                                            .allocate = allocate,
                                            .release = release,
                                            .step = learn_step,
-                                           .finish = learn_finish};
+                                           .finish = learn_finish,
+                                           .memory = tell_memory};
 static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
                                              .allocate = allocate,
                                              .release = release,
-                                             .step = evaluate_step};
+                                             .step = evaluate_step,
+                                             .memory = tell_memory};
 
 /* ---- progress ---- */
 

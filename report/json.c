@@ -201,6 +201,9 @@ static json_t *engine_of(const struct result *result)
                 (double)result->memory_before_bytes, "the kernel did not say");
     put_real_if(object, "resident_during_bytes", result->memory_during_bytes > 0,
                 (double)result->memory_during_bytes, "no epoch was complete");
+    put_count(object, "device_bytes", result->trainer_memory.device_bytes);
+    put_count(object, "device_batch_bytes", result->trainer_memory.batch_bytes);
+    put_count(object, "pinned_bytes", result->trainer_memory.pinned_bytes);
     return object;
 }
 
@@ -419,7 +422,9 @@ static json_t *shares_of(const struct summary_shares *shares)
     put_real(object, "decode_for_batch_percent", shares->decode_slot);
     put_real(object, "decode_busy_percent", shares->decode_busy);
     put_real(object, "trainer_for_batch_percent", shares->trainer_input);
+    put_real(object, "trainer_upload_percent", shares->trainer_upload);
     put_real(object, "trainer_compute_percent", shares->trainer_compute);
+    put_real(object, "trainer_exchange_percent", shares->trainer_exchange);
     return object;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/ranks.h"
 
+#include "base/bytes.h"
 #include "report/summary.h"
 #include "report/words.h"
 
@@ -37,6 +38,19 @@ char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, 
                          phase_name((enum result_phase)phase),
                          100 * (double)result_epoch_phase_ns(total, (enum result_phase)phase) /
                              wall_ns);
+    return text;
+}
+
+char *report_device_memory(const struct trainer_memory *memory, char *text, size_t text_bytes)
+{
+    char device[WORDS_BYTES], batches[WORDS_BYTES], pinned[WORDS_BYTES];
+
+    text[0] = '\0';
+    if (memory->device_bytes)
+        snprintf(text, text_bytes, "; %s of the GPU, of which %s for uploaded batches; %s pinned",
+                 bytes_text(memory->device_bytes, device, sizeof device),
+                 bytes_text(memory->batch_bytes, batches, sizeof batches),
+                 bytes_text(memory->pinned_bytes, pinned, sizeof pinned));
     return text;
 }
 

@@ -23,5 +23,7 @@ json_t *report_ranks_json_one(const struct result_rank *rank);
 /* A step of the mean rank: "63.4 ms: wait for batches 0.5%, upload 0.0%, ...". total: of all ranks.
  * Returns text. */
 char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, size_t text_bytes);
+/* What the trainer takes of a device: "; 3.2 GiB of the GPU, ...", or "". Returns text. */
+char *report_device_memory(const struct trainer_memory *memory, char *text, size_t text_bytes);
 
 #endif

@@ -17,9 +17,9 @@ static const double DRIFT_MAX = 0.05, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
 const char *summary_limit_name(enum result_limit limit)
 {
     static const char *const names[] = {
-        [RESULT_LIMIT_STORAGE] = "storage", [RESULT_LIMIT_DECODE] = "decode",
-        [RESULT_LIMIT_TRAINER] = "trainer", [RESULT_LIMIT_EXCHANGE] = "exchange",
-        [RESULT_LIMIT_HARNESS] = "harness",
+        [RESULT_LIMIT_STORAGE] = "storage",   [RESULT_LIMIT_DECODE] = "decode",
+        [RESULT_LIMIT_UPLOAD] = "upload",     [RESULT_LIMIT_TRAINER] = "trainer",
+        [RESULT_LIMIT_EXCHANGE] = "exchange", [RESULT_LIMIT_HARNESS] = "harness",
     };
 
     return names[limit];
@@ -158,7 +158,9 @@ static void make_shares(const struct result *result, const struct result_epoch *
         .decode_slot = share(waits->decode_slot_ns, workers),
         .decode_busy = share(waits->decode_busy_ns, workers),
         .trainer_input = share(waits->trainer_input_ns, wall),
+        .trainer_upload = share(all->upload_ns, wall),
         .trainer_compute = share(all->compute_ns, wall),
+        .trainer_exchange = share(all->exchange_ns, wall),
     };
 }
 
@@ -184,6 +186,12 @@ static void make_limit(const struct totals *totals, struct summary *summary)
                  "decoding: its workers were busy %.0f%% of the time and storage waited for them",
                  shares->decode_busy);
         break;
+    case RESULT_LIMIT_UPLOAD:
+        snprintf(text, size,
+                 "the upload: the device waited %.0f%% of the time for batches that were on their "
+                 "way to it",
+                 shares->trainer_upload);
+        break;
     case RESULT_LIMIT_TRAINER:
         snprintf(text, size,
                  "the trainer: storage kept up, the trainer waited for batches only %.1f%% of the "
@@ -191,7 +199,9 @@ static void make_limit(const struct totals *totals, struct summary *summary)
                  shares->trainer_input);
         break;
     case RESULT_LIMIT_EXCHANGE:
-        snprintf(text, size, "the exchange of gradients between ranks");
+        snprintf(text, size,
+                 "the exchange of gradients between ranks: %.0f%% of the time, compute %.0f%%",
+                 shares->trainer_exchange, shares->trainer_compute);
         break;
     case RESULT_LIMIT_HARNESS:
         snprintf(text, size,
@@ -259,6 +269,10 @@ static void make_advice(const struct result *result, struct summary *summary)
                "storage has more to give: measure it with --decode none, or add CPUs "
                "(%u workers now)",
                result->threads);
+    if (summary->limit == RESULT_LIMIT_UPLOAD)
+        advise(summary,
+               "the device takes batches no faster: look at its PCIe link with nvidia-smi -q, "
+               "and at ahead=N of the backend");
     if (summary->limit == RESULT_LIMIT_TRAINER && job->trainer)
         advise(summary, "storage has more to give: measure it with --trainer none, or replay more "
                         "GPUs (--trainer replay:h200,gpus=8)");

@@ -22,7 +22,7 @@ struct summary_part {
 struct summary_shares {
     double loader_storage, loader_memory;          /* of the loader's wall time */
     double decode_input, decode_slot, decode_busy; /* of the workers' wall time */
-    double trainer_input, trainer_compute;         /* of the trainer's */
+    double trainer_input, trainer_upload, trainer_compute, trainer_exchange; /* of the trainer's */
 };
 
 struct summary {

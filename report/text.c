@@ -188,8 +188,9 @@ static void print_steps(const struct page *page)
     print_entry(page, "Step", "%s", report_step(all, result->ranks, text, sizeof text));
     bytes_text(result->memory_before_bytes, before, sizeof before);
     bytes_text(result->memory_during_bytes, during, sizeof during);
-    print_entry(page, "Memory", "%s resident before the trainer was made, %s while it ran%s",
-                before, during, result->ranks > 1 ? ", rank 0" : "");
+    print_entry(page, "Memory", "%s resident before the trainer was made, %s while it ran%s%s",
+                before, during, report_device_memory(&result->trainer_memory, text, sizeof text),
+                result->ranks > 1 ? "; of rank 0" : "");
 }
 
 static void print_latency(const struct page *page)

@@ -95,6 +95,11 @@ static void network_release(void *state, void *memory)
     training_release(state, memory);
 }
 
+static void network_memory(void *state, struct trainer_memory *memory)
+{
+    training_memory(state, memory);
+}
+
 const struct trainer_ops trainer_network = {
     .plugin = {.name = "network",
                .summary = "trains a network for real; resnet50 is short for network:resnet50",
@@ -107,4 +112,5 @@ const struct trainer_ops trainer_network = {
     .release = network_release,
     .step = network_step,
     .finish = network_finish,
+    .memory = network_memory,
 };

@@ -88,3 +88,10 @@ int trainer_finish(struct trainer *trainer, struct trainer_times *times)
     *times = (struct trainer_times){0};
     return trainer->ops->finish ? trainer->ops->finish(trainer->state, times) : 0;
 }
+
+void trainer_memory(struct trainer *trainer, struct trainer_memory *memory)
+{
+    *memory = (struct trainer_memory){0};
+    if (trainer->ops->memory)
+        trainer->ops->memory(trainer->state, memory);
+}

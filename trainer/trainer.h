@@ -40,6 +40,13 @@ struct trainer_times {
     uint64_t update_ns;
 };
 
+/* What a trainer takes beside the process' own memory; 0 where there is no device. */
+struct trainer_memory {
+    uint64_t device_bytes; /* of a device */
+    uint64_t batch_bytes;  /* of that, where batches are uploaded to */
+    uint64_t pinned_bytes; /* of the host, for the device to copy from */
+};
+
 struct trainer_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, const struct trainer_site *site);
@@ -53,6 +60,7 @@ struct trainer_ops {
     /* Waits for the oldest step whose times were not told. 1 and its times, or 0: all were. NULL:
      * no step is ever late. */
     int (*finish)(void *state, struct trainer_times *times);
+    void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */
 };
 
 extern const struct plugin *const trainer_registry[];
@@ -74,5 +82,6 @@ void trainer_release(struct trainer *trainer, void *memory);
 int trainer_step(struct trainer *trainer, const struct trainer_batch *batch,
                  struct trainer_times *times);
 int trainer_finish(struct trainer *trainer, struct trainer_times *times);
+void trainer_memory(struct trainer *trainer, struct trainer_memory *memory);
 
 #endif

@@ -243,6 +243,16 @@ void training_release(struct training *training, void *memory)
     backend_release(&training->backend, memory);
 }
 
+void training_memory(struct training *training, struct trainer_memory *memory)
+{
+    struct backend_memory found;
+
+    backend_memory(&training->backend, &found);
+    *memory = (struct trainer_memory){.device_bytes = found.device_bytes,
+                                      .batch_bytes = found.batch_bytes,
+                                      .pinned_bytes = found.pinned_bytes};
+}
+
 int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
                    struct backend_loss *loss)
 {

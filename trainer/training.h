@@ -55,6 +55,7 @@ int training_finish(struct training *training, struct trainer_times *times,
 /* Memory for batches that reaches the backend at full speed. NULL with a reason. */
 void *training_allocate(struct training *training, size_t bytes);
 void training_release(struct training *training, void *memory);
+void training_memory(struct training *training, struct trainer_memory *memory);
 /* One batch by the running statistics, changing nothing. logits: count x classes, or NULL. */
 int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
                    struct backend_loss *loss);
