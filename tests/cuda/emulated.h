@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* run(work, count) in the order of the stream, by its thread, with a copy of the work; at once
- * where there is no stream. */
+ * where there is no stream. What is made of several kernels, with memory of its own or computation
+ * between them, is started as one; its kernels are given no stream. */
 #ifdef __cplusplus
 extern "C"
 #endif

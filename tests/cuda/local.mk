@@ -64,6 +64,14 @@ tests_cuda_test_device_fused_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_fused_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
+# The file of plans, which jobs on one host share.
+check_PROGRAMS += tests/cuda/test_choices
+TESTS += tests/cuda/test_choices
+tests_cuda_test_choices_SOURCES = tests/cuda/test_choices.c trainer/cuda/dnn_choices.c \
+	tests/unit/folder.h tests/unit/unit.h
+tests_cuda_test_choices_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_choices_LDADD = $(UNIT_LIBS)
+
 # Plans of all networks for devices that are only described.
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans

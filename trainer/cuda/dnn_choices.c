@@ -11,10 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
+/* Two seconds. */
+enum { LOCK_TRIES = 200, LOCK_PAUSE_NS = 10000000 };
 
 struct dnn_choices {
     json_t *rows; /* by key */
@@ -126,33 +130,52 @@ int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct d
     return 0;
 }
 
-static int write_whole(const json_t *rows, const char *path)
+static int write_whole(const json_t *rows, int file)
 {
     json_t *whole =
         json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", (json_t *)(uintptr_t)rows);
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    int code = whole && file >= 0 && json_dumpfd(whole, file, JSON_INDENT(1) | JSON_SORT_KEYS) == 0
+    int code = whole && fchmod(file, 0644) == 0 &&
+                       json_dumpfd(whole, file, JSON_INDENT(1) | JSON_SORT_KEYS) == 0
                    ? 0
                    : -EIO;
 
     json_decref(whole);
-    if (file >= 0 && close(file))
-        code = -EIO;
-    return code;
+    return close(file) ? -EIO : code;
+}
+
+/* Jobs side by side add to the same file in turn: what one adds between another's reading and
+ * writing would be lost. A lock that cannot be had in time costs no more than that. */
+static int lock_others_out(const char *path)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    char name[1200];
+
+    snprintf(name, sizeof name, "%s.lock", path);
+    int lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    for (int i = 0; lock >= 0 && i < LOCK_TRIES && flock(lock, LOCK_EX | LOCK_NB); i++)
+        nanosleep(&pause, NULL);
+    return lock;
 }
 
 int dnn_choices_write(struct dnn_choices *choices, const char *path)
 {
     char fresh[1200];
+    const int lock = lock_others_out(path);
     json_t *others = read_rows(path);
 
     if (others)
         json_object_update_missing(choices->rows, others);
     json_decref(others);
-    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-    unlink(fresh); /* of a process of the same number that was killed */
-    if (write_whole(choices->rows, fresh) == 0 && rename(fresh, path) == 0)
-        return 0;
-    unlink(fresh);
-    return fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none", path);
+    snprintf(fresh, sizeof fresh, "%s.XXXXXX", path); /* of no other process, on no other host */
+    int file = mkostemp(fresh, O_CLOEXEC);
+    int code = file >= 0 ? write_whole(choices->rows, file) : -EIO;
+    if (code == 0 && rename(fresh, path))
+        code = -EIO;
+    if (code && file >= 0)
+        unlink(fresh);
+    if (lock >= 0)
+        close(lock);
+    return code ? fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none",
+                       path)
+                : 0;
 }

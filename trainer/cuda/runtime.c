@@ -120,10 +120,19 @@ void runtime_stream_destroy(void *stream)
 void *runtime_allocate(uint64_t bytes)
 {
     void *memory = NULL;
-    char what[64];
+    size_t left = 0, all = 0;
+    char what[128];
 
-    snprintf(what, sizeof what, "%llu bytes of GPU memory", (unsigned long long)bytes);
-    return check(cudaMalloc(&memory, bytes ? bytes : 1), what) ? NULL : memory;
+    cudaError_t status = cudaMalloc(&memory, bytes ? bytes : 1);
+    if (status == cudaSuccess)
+        return memory;
+    cudaMemGetInfo(&left, &all);
+    snprintf(what, sizeof what,
+             "%llu bytes of GPU memory, of which %zu of %zu are left: use a smaller batch, or look "
+             "who else is there with nvidia-smi",
+             (unsigned long long)bytes, left, all);
+    check(status, what);
+    return NULL;
 }
 
 void runtime_release(void *memory)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The file of plans among jobs that run side by side: what any of them found stays. */
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "trainer/cuda/dnn_choices.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { JOBS = 4, ROUNDS = 20 };
+
+static void name_row(int job, int round, char key[32])
+{
+    snprintf(key, 32, "job %d, layer %d", job, round);
+}
+
+/* As each start does: what is there is read, what was found is added. */
+static void find_plans(const char *path, int job)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct dnn_choice choice = {.engine = job};
+        struct dnn_choices *choices = dnn_choices_read(path);
+        char key[32];
+        name_row(job, round, key);
+        if (!choices || dnn_choices_put(choices, key, &choice, 1, 0.5) ||
+            dnn_choices_write(choices, path))
+            _exit(1);
+        dnn_choices_free(choices);
+    }
+    _exit(0);
+}
+
+static void jobs_side_by_side_lose_no_plan(void **unused)
+{
+    const char *path = folder_path("plans.json");
+    pid_t jobs[JOBS];
+
+    (void)unused;
+    for (int job = 0; job < JOBS; job++) {
+        jobs[job] = fork();
+        assert_true(jobs[job] >= 0);
+        if (jobs[job] == 0)
+            find_plans(path, job);
+    }
+    for (int job = 0; job < JOBS; job++) {
+        int status = -1;
+        assert_int_equal(waitpid(jobs[job], &status, 0), jobs[job]);
+        assert_int_equal(status, 0);
+    }
+    struct dnn_choices *choices = dnn_choices_read(path);
+    for (int job = 0; job < JOBS; job++)
+        for (int round = 0; round < ROUNDS; round++) {
+            struct dnn_choice choice;
+            uint32_t candidates;
+            double milliseconds;
+            char key[32];
+            name_row(job, round, key);
+            if (!dnn_choices_get(choices, key, &choice, &candidates, &milliseconds))
+                fail_msg("%s was lost", key);
+            assert_int_equal(choice.engine, job);
+        }
+    dnn_choices_free(choices);
+}
+
+/* No job leaves a file behind but the plans and their lock. */
+static void nothing_else_is_left(void **unused)
+{
+    DIR *folder = opendir(folder_path("."));
+    const struct dirent *entry;
+    int files = 0;
+
+    (void)unused;
+    assert_non_null(folder);
+    while ((entry = readdir(folder)))
+        files += entry->d_name[0] != '.';
+    closedir(folder);
+    assert_int_equal(files, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_side_by_side_lose_no_plan),
+        cmocka_unit_test(nothing_else_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
