@@ -15,6 +15,7 @@ usage: device.sh [PART...] [--out FOLDER]
   fusion      fused plans against their reference; images/s of ResNet-50 with nothing, all and the faster fused
   precisions  images/s of ResNet-50 in the other precisions
   networks    images/s of every network
+  feed        a data set of JPEGs through ResNet-50: who limits; uploads ahead or not; two jobs on one GPU
   ranks       all GPUs of this machine by NCCL and by MPI (needs mpirun)
 The default is all of them, in this order. Parts that cannot run say why.
 END
@@ -28,7 +29,7 @@ PARTS=
 while [ $# -gt 0 ]; do
     case $1 in
     --out) OUT=${2:?} && shift ;;
-    check | sanitize | learn | rates | fusion | precisions | networks | ranks) PARTS="$PARTS $1" ;;
+    check | sanitize | learn | rates | fusion | precisions | networks | feed | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -143,6 +144,27 @@ networks() {
     done
 }
 
+# Storage and decoding alone, then with the GPU behind them: where they give more than it takes, it waits
+# for no batch, "Limit" says so, and "Step" shows no wait and no upload.
+feed() {
+    "$(tool iobench)" list backend | grep -A 1 '^  cuda ' | grep -q -- '-> not' &&
+        echo "skipped: the cuda backend cannot run here" && return
+    program=$(tool iobench) set=$OUT/set
+    [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-16384},classes=1000,mean=40k" "$set" --shards 8
+    run 60 "$program" --data "$set" --batch-size 256 --epochs 2 --runs 1
+    run 150 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer resnet50
+    for ahead in 0 2; do
+        run 100 "$program" train --network resnet50 --data "$set" --batch-size 256 --epochs 2 --lr 0.01 \
+            --backend "cuda:ahead=$ahead,tournament=$TOURNAMENT"
+    done
+    for job in 1 2; do
+        run 140 "$program" train --network resnet50 --data "$set" --batch-size 64 --epochs 1 --lr 0.01 \
+            --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$OUT/job$job.txt" &
+    done
+    wait
+    cat "$OUT/job1.txt" "$OUT/job2.txt"
+}
+
 ranks() {
     command -v mpirun >/dev/null || { echo "skipped: mpirun is not installed" && return; }
     [ -x "$(tool tests/cluster/ranks)" ] || { echo "skipped: only from a build folder" && return; }
@@ -153,7 +175,7 @@ ranks() {
     done
 }
 
-for part in ${PARTS:-check sanitize learn rates fusion precisions networks ranks}; do
+for part in ${PARTS:-check sanitize learn rates fusion precisions networks feed ranks}; do
     { machine && echo "==== $part" && $part; } 2>&1 | tee "$OUT/$part.txt"
 done
 ! grep -q -- '^-- FAILED' "$OUT"/*.txt
