@@ -61,7 +61,8 @@ struct backend_site {
     void *enqueue_context;
     uint64_t
         silence_ns; /* a device that takes longer for a step waits for a silent rank; 0: never */
-    /* step() may return before the step is done: see there. Not with gradients_on_host. */
+    /* step() may return before the step is done: see there. Not where somebody else adds gradients
+     * up but in the order of the device's stream. */
     bool late;
 };
 

@@ -102,7 +102,8 @@ static int open_backend(struct training *training)
         where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
         where.enqueue_context = exchange;
     }
-    where.late = site->late && !where.gradients_on_host;
+    /* An exchange that the host carries out needs each step's gradients when the step returns. */
+    where.late = site->late && (!learns_together(site) || where.enqueue);
     return backend_open(&training->backend, &training->choice, &where);
 }
 
