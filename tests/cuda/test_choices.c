@@ -14,9 +14,9 @@
 
 enum { JOBS = 4, ROUNDS = 20 };
 
-static void name_row(int job, int round, char key[32])
+static void name_row(int job, int round, char key[64])
 {
-    snprintf(key, 32, "job %d, layer %d", job, round);
+    snprintf(key, 64, "job %d, layer %d", job, round);
 }
 
 /* As each start does: what is there is read, what was found is added. */
@@ -25,7 +25,7 @@ static void find_plans(const char *path, int job)
     for (int round = 0; round < ROUNDS; round++) {
         const struct dnn_choice choice = {.engine = job};
         struct dnn_choices *choices = dnn_choices_read(path);
-        char key[32];
+        char key[64];
         name_row(job, round, key);
         if (!choices || dnn_choices_put(choices, key, &choice, 1, 0.5) ||
             dnn_choices_write(choices, path))
@@ -58,7 +58,7 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
             struct dnn_choice choice;
             uint32_t candidates;
             double milliseconds;
-            char key[32];
+            char key[64];
             name_row(job, round, key);
             if (!dnn_choices_get(choices, key, &choice, &candidates, &milliseconds))
                 fail_msg("%s was lost", key);
