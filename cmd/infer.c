@@ -20,12 +20,10 @@
 
 struct infer_settings {
     struct network_settings network;
-    char *batch_sizes, *checkpoint, *json;
-    uint64_t warmup;
-    int precision;
+    char *batch_sizes, *precisions, *checkpoint, *calibrate_data, *json;
+    uint64_t warmup, calibrate;
+    int calibrate_by;
 };
-
-static const char *const precisions[] = {"fp32", NULL};
 
 /* clang-format off: a row or two each */
 #define FIELD(field) .offset = offsetof(struct infer_settings, field)
@@ -37,8 +35,16 @@ static const struct option_spec infer_options[] = {
 
     {"batch-size", 'B', OPTION_TEXT, FIELD(batch_sizes), .fallback = "1,8,64",
      .metavar = "N[,N...]", .section = "How", .summary = "one pass over the data set for each"},
-    {"precision", 0, OPTION_CHOICE, FIELD(precision), .fallback = "fp32", .choices = precisions,
-     .summary = "of weights and activations"},
+    {"precision", 0, OPTION_TEXT, FIELD(precisions), .metavar = "NAME[,NAME...]",
+     .summary = "fp32 (on GPUs without TF32), tf32, fp16, bf16, int8; one pass for each, each "
+                "compared with the first; without, what the backend computes in"},
+    {"calibrate", 0, OPTION_COUNT, FIELD(calibrate), .fallback = "1250", .minimum = 1,
+     .maximum = 1 << 24, .summary = "images that tell INT8 the ranges of the activations"},
+    {"calibrate-data", 0, OPTION_TEXT, FIELD(calibrate_data), .metavar = "PATH",
+     .summary = "their data set; without, the first images of --data"},
+    {"calibrate-by", 0, OPTION_CHOICE, FIELD(calibrate_by), .fallback = "kl",
+     .choices = quantise_methods,
+     .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
     {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
      .summary = "batches computed before the clock starts"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
@@ -54,13 +60,16 @@ struct show {
     bool table; /* on the standard output */
 };
 
-static void show_progress(void *context, uint32_t batch_size, uint64_t done, uint64_t total,
+static void show_progress(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
                           uint64_t elapsed_ns)
 {
     struct show *show = context;
+    char what[64] = "calibrating";
     char text[sizeof show->line.last], bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
 
-    snprintf(text, sizeof text, "batch size %u %s%s", batch_size, line_bar(bar, done, total),
+    if (row)
+        snprintf(what, sizeof what, "%s, batch size %u", row->precision, row->batch_size);
+    snprintf(text, sizeof text, "%s %s%s", what, line_bar(bar, done, total),
              line_left(left, done, total, elapsed_ns));
     line_show(&show->line, text);
 }
@@ -69,12 +78,15 @@ static void print_heading(const struct show *show, const struct infer_result *re
 {
     char records[WORDS_BYTES];
 
-    printf("%s on %s, %s, %.2f M parameters, %.3f GMAC an image, %s images a pass\n",
-           show->settings->network.name, result->backend, precisions[show->settings->precision],
-           (double)result->cost.parameters * 1e-6, (double)result->cost.forward_macs * 1e-9,
+    printf("%s on %s, %.2f M parameters, %.3f GMAC an image, %s images a pass\n",
+           show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
+           (double)result->cost.forward_macs * 1e-9,
            words_count(result->rows[0].io.samples, records));
-    printf("%27s  %s\n", "images a second", "latency of a batch");
-    printf("%7s %9s %9s %10s %10s %10s %10s %7s %8s %8s\n", "batch", "pipeline", "network",
+    if (result->calibrated)
+        printf("INT8 ranges by %s over %s images\n", quantise_methods[show->settings->calibrate_by],
+               words_count(result->calibrated, records));
+    printf("%33s  %s\n", "images a second", "latency of a batch");
+    printf("%5s %7s %9s %9s %10s %10s %10s %10s %7s %8s %8s\n", "", "batch", "pipeline", "network",
            "median", "90%", "99%", "max", "wait", "top-1", "top-5");
 }
 
@@ -105,7 +117,8 @@ static void show_row(void *context, const struct infer_result *result, const str
     line_clear(&show->line);
     if (result->row_count == 1)
         print_heading(show, result);
-    printf("%7u %9s %9s", row->batch_size, words_rate(infer_samples_per_s(row), whole),
+    printf("%-5s %7u %9s %9s", row->precision, row->batch_size,
+           words_rate(infer_samples_per_s(row), whole),
            words_rate(infer_compute_samples_per_s(row), network));
     print_latency(&row->latency_ns, 0.5);
     print_latency(&row->latency_ns, 0.9);
@@ -126,8 +139,36 @@ static const char *accuracy_reason(const struct infer_result *result, const stru
     return row->counted ? "" : "no sample has a label";
 }
 
+/* The row of the same batch size in the first precision; NULL for one of those. */
+static const struct infer_row *baseline(const struct infer_result *result,
+                                        const struct infer_row *row)
+{
+    const struct infer_row *first = result->rows;
+
+    while (first->batch_size != row->batch_size)
+        first++;
+    return strcmp(first->precision, row->precision) == 0 ? NULL : first;
+}
+
+static void print_comparison(const struct infer_result *result, const struct infer_row *row)
+{
+    const struct infer_row *first = baseline(result, row);
+
+    if (!first)
+        return;
+    printf("%s against %s, batches of %u: %.2f times the speed of the network", row->precision,
+           first->precision, row->batch_size,
+           infer_compute_samples_per_s(row) / infer_compute_samples_per_s(first));
+    if (has_accuracy(result, row))
+        printf(", top-1 %+.2f, top-5 %+.2f points", 100 * (row->top1 - first->top1),
+               100 * (row->top5 - first->top5));
+    printf("\n");
+}
+
 static void print_end(const struct infer_result *result)
 {
+    for (uint32_t i = 0; i < result->row_count; i++)
+        print_comparison(result, &result->rows[i]);
     if (result->row_count && !has_accuracy(result, &result->rows[0]))
         printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
 }
@@ -160,15 +201,16 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 {
     const bool known = has_accuracy(result, row);
 
-    return json_pack(
-        "{s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:s}", "batch_size",
-        (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples, "samples_per_s",
-        infer_samples_per_s(row), "network_samples_per_s", infer_compute_samples_per_s(row),
-        "latency", json_latency(&row->latency_ns), "wall_s", (double)row->io.wall_ns * 1e-9,
-        "wait_s", (double)row->io.wait_ns * 1e-9, "compute_s", (double)row->io.compute_ns * 1e-9,
-        "labelled", (json_int_t)row->counted, "loss", json_share(known, row->loss), "top1",
-        json_share(known, row->top1), "top5", json_share(known, row->top5), "accuracy_reason",
-        accuracy_reason(result, row));
+    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:s}",
+                     "precision", row->precision, "batch_size", (json_int_t)row->batch_size,
+                     "samples", (json_int_t)row->io.samples, "samples_per_s",
+                     infer_samples_per_s(row), "network_samples_per_s",
+                     infer_compute_samples_per_s(row), "latency", json_latency(&row->latency_ns),
+                     "wall_s", (double)row->io.wall_ns * 1e-9, "wait_s",
+                     (double)row->io.wait_ns * 1e-9, "compute_s", (double)row->io.compute_ns * 1e-9,
+                     "labelled", (json_int_t)row->counted, "loss", json_share(known, row->loss),
+                     "top1", json_share(known, row->top1), "top5", json_share(known, row->top5),
+                     "accuracy_reason", accuracy_reason(result, row));
 }
 
 static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
@@ -178,14 +220,14 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
 
     for (uint32_t i = 0; i < result->row_count; i++)
         json_array_append_new(rows, json_row(result, &result->rows[i]));
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network",
-                     job->network->name, "backend", result->backend, "precision",
-                     precisions[settings->precision], "side", (json_int_t)job->side, "classes",
-                     (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters,
-                     "gmacs", (double)result->cost.forward_macs * 1e-9, "data",
-                     json_file_text(job->job.data), "checkpoint",
-                     result->checkpoint[0] ? json_file_text(result->checkpoint) : json_null(),
-                     "batch_sizes", rows);
+    return json_pack(
+        "{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network", job->network->name,
+        "backend", result->backend, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
+        quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
+        (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
+        (double)result->cost.forward_macs * 1e-9, "data", json_file_text(job->job.data),
+        "checkpoint", result->checkpoint[0] ? json_file_text(result->checkpoint) : json_null(),
+        "batch_sizes", rows);
 }
 
 /* ---- the command ---- */
@@ -213,7 +255,29 @@ static int parse_batch_sizes(const char *text, struct infer_job *job)
     } while (true);
 }
 
-static int fill_job(const struct infer_settings *settings, struct infer_job *infer)
+/* Cuts the text into its names. */
+static int parse_precisions(char *text, struct infer_job *job)
+{
+    static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "int8"};
+    char *rest = NULL;
+
+    for (char *name = text ? strtok_r(text, ",", &rest) : NULL; name;
+         name = strtok_r(NULL, ",", &rest)) {
+        size_t i = 0;
+        while (i < sizeof known / sizeof *known && strcmp(name, known[i]) != 0)
+            i++;
+        if (i == sizeof known / sizeof *known)
+            return fail(EINVAL, "--precision: '%s' is none of fp32, tf32, fp16, bf16, int8", name);
+        if (job->precision_count == INFER_PRECISIONS_MAX)
+            return fail(EINVAL, "--precision: more than %d", INFER_PRECISIONS_MAX);
+        job->precisions[job->precision_count++] = name;
+    }
+    if (job->precision_count == 0)
+        job->precision_count = 1; /* the backend's own */
+    return 0;
+}
+
+static int fill_job(struct infer_settings *settings, struct infer_job *infer)
 {
     struct network_choice choice;
     int code = network_choose(&settings->network, NULL, &infer->job, &choice);
@@ -227,7 +291,11 @@ static int fill_job(const struct infer_settings *settings, struct infer_job *inf
     infer->threads = choice.threads;
     infer->checkpoint = settings->checkpoint;
     infer->warmup = (uint32_t)settings->warmup;
-    return parse_batch_sizes(settings->batch_sizes, infer);
+    infer->calibrate = (uint32_t)settings->calibrate;
+    infer->calibrate_data = settings->calibrate_data;
+    infer->calibrate_by = (enum quantise_method)settings->calibrate_by;
+    code = parse_precisions(settings->precisions, infer);
+    return code ? code : parse_batch_sizes(settings->batch_sizes, infer);
 }
 
 static void on_signal(int number)
@@ -238,7 +306,7 @@ static void on_signal(int number)
 
 static int infer_command(const struct invocation *invocation)
 {
-    const struct infer_settings *settings = invocation->settings;
+    struct infer_settings *settings = invocation->settings;
     struct infer_job job = {0};
     struct infer_result result;
 
@@ -271,11 +339,15 @@ const struct command command_infer = {
         "times, once for each batch size. Reports images a second of the whole pipeline and of the "
         "network alone at its median latency, the latency of a batch from memory to its answers, "
         "and with a checkpoint the share of right answers, top-1 and top-5. Where the two speeds "
-        "differ the network waited for data, and the column says for how long.",
+        "differ the network waited for data, and the column says for how long. In INT8, BN is "
+        "folded into the convolutions, whose weights are quantised a channel and whose activations "
+        "a tensor; the first convolution and the last layers stay in floating point.",
     .examples =
         "iobench infer --data val --checkpoint DIR\tResNet-50 as 'iobench train' left it\n"
         "iobench infer --network vgg16 --data val --batch-size 1,2,4,8,16,32\ta curve over batch "
-        "sizes\n",
+        "sizes\n"
+        "iobench infer --data val --checkpoint DIR --precision fp32,int8\twhat INT8 gains and "
+        "costs\n",
     .options = infer_options,
     .settings_size = sizeof(struct infer_settings),
     .run = infer_command,

@@ -14,11 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CALIBRATION_BATCH = 25 };
+
 static struct flag interrupted;
 
 void infer_interrupt(void)
 {
     flag_set(&interrupted);
+}
+
+static bool is_int8(const char *precision)
+{
+    return precision && strcmp(precision, "int8") == 0;
 }
 
 struct inference {
@@ -28,6 +35,8 @@ struct inference {
     struct infer_row *row;
     struct training training;
     struct feed feed;
+    struct calibration calibration; /* while it calibrates */
+    float *ranges;                  /* of INT8 */
 };
 
 static int answer(void *state, const struct trainer_batch *batch, struct trainer_times *times)
@@ -39,7 +48,7 @@ static int answer(void *state, const struct trainer_batch *batch, struct trainer
     int code = training_infer(&inference->training, batch, NULL, &loss);
 
     times->compute_ns = clock_now_ns() - start_ns;
-    if (code)
+    if (code || !row)
         return code;
     if (batch->count == row->batch_size || row->latency_ns.count == 0)
         histogram_add(&row->latency_ns, times->compute_ns);
@@ -65,8 +74,8 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     const struct inference *inference = context;
 
     if (inference->observer->progress)
-        inference->observer->progress(inference->observer->context, inference->row->batch_size,
-                                      so_far->samples, draws, so_far->wall_ns);
+        inference->observer->progress(inference->observer->context, inference->row, so_far->samples,
+                                      draws, so_far->wall_ns);
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
@@ -85,18 +94,21 @@ static int find_checkpoint(const struct infer_job *job, struct infer_result *res
                                                   : fail(ENAMETOOLONG, "--checkpoint: too long");
 }
 
-static int open_network(struct inference *inference, uint32_t batch_size)
+static struct training_site site_of(const struct infer_job *job, uint32_t batch_size)
 {
-    const struct infer_job *job = inference->job;
+    return (struct training_site){.network = job->network,
+                                  .backend = job->backend,
+                                  .side = job->side,
+                                  .classes = job->classes,
+                                  .batch_size = batch_size,
+                                  .seed = job->job.seed,
+                                  .threads = job->threads};
+}
+
+static int open_network(struct inference *inference, const struct training_site *site)
+{
     struct infer_result *result = inference->result;
-    const struct training_site site = {.network = job->network,
-                                       .backend = job->backend,
-                                       .side = job->side,
-                                       .classes = job->classes,
-                                       .batch_size = batch_size,
-                                       .seed = job->job.seed,
-                                       .threads = job->threads};
-    int code = training_open(&inference->training, &site);
+    int code = training_open(&inference->training, site);
     if (code == 0 && result->checkpoint[0]) {
         struct training_position position;
         code = training_load(&inference->training, result->checkpoint, &position);
@@ -127,20 +139,27 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
     return code;
 }
 
-static int measure(struct inference *inference, struct infer_row *row)
+/* Once over the data set; warmed up where somebody takes times. */
+static int pass_over(struct inference *inference, struct infer_row *row, uint32_t batch_size)
 {
     const struct engine_hooks hooks = {.tick = tick, .context = inference};
     struct result *notices = &inference->result->result;
     struct feed *feed = &inference->feed;
 
     inference->row = row;
-    feed->job.batch_size = row->batch_size;
+    feed->job.batch_size = batch_size;
     feed_forget(feed);
     int code = feed_open(feed, &answerer, inference, 0, 1, notices);
-    if (code == 0)
-        code = warm_up(inference, row->batch_size);
-    if (code == 0)
-        code = engine_run(feed->engine, 1, &hooks, &feed->run, notices);
+    if (code == 0 && row)
+        code = warm_up(inference, batch_size);
+    return code ? code : engine_run(feed->engine, 1, &hooks, &feed->run, notices);
+}
+
+static int measure(struct inference *inference, struct infer_row *row)
+{
+    const struct feed *feed = &inference->feed;
+    int code = pass_over(inference, row, row->batch_size);
+
     if (code)
         return code;
     row->io = feed->run.epochs[0];
@@ -153,13 +172,83 @@ static int measure(struct inference *inference, struct infer_row *row)
     return 0;
 }
 
-static int next_row(struct inference *inference, uint32_t batch_size)
+/* ---- INT8 ---- */
+
+static int open_feed(struct inference *inference, const char *data, uint64_t limit)
+{
+    const struct infer_job *job = inference->job;
+
+    feed_close(&inference->feed);
+    int code = feed_find(&inference->feed, &job->job, data, FEED_EVALUATE, job->side, NULL);
+    inference->feed.job.limit_samples = limit;
+    return code;
+}
+
+/* A backend that shows its tensors. Their ranges are the network's, whoever computes it later. */
+static const char *observable(const struct infer_job *job)
+{
+    return strncmp(job->backend, "reference", strlen("reference")) == 0 ? job->backend
+           : plugin_find(backend_registry, "cpu")                       ? "cpu"
+                                                                        : "reference";
+}
+
+static int look_at_images(struct inference *inference)
+{
+    const struct infer_job *job = inference->job;
+    const uint32_t batch_size =
+        job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
+    struct training_site site = site_of(job, batch_size);
+    struct graph *graph = job->network->build(job->side, job->classes);
+
+    if (!graph)
+        return -EINVAL;
+    site.backend = observable(job);
+    site.observe = calibration_observe;
+    site.observe_context = &inference->calibration;
+    int code = calibration_open(&inference->calibration, graph);
+    if (code == 0)
+        code = open_network(inference, &site);
+    if (code == 0)
+        code = pass_over(inference, NULL, batch_size);
+    inference->ranges = memory_array(graph->node_count, sizeof *inference->ranges);
+    if (code == 0 && !inference->ranges)
+        code = -ENOMEM;
+    if (code == 0) {
+        inference->result->calibrated = inference->feed.run.epochs[0].samples;
+        calibration_ranges(&inference->calibration, job->calibrate_by, inference->ranges);
+    }
+    training_close(&inference->training);
+    calibration_close(&inference->calibration);
+    graph_destroy(graph);
+    return code;
+}
+
+static int calibrate(struct inference *inference)
+{
+    const struct infer_job *job = inference->job;
+    const char *data = job->calibrate_data ? job->calibrate_data : job->job.data;
+    int code = open_feed(inference, data, job->calibrate);
+
+    return code ? code : look_at_images(inference);
+}
+
+/* ---- the whole ---- */
+
+static int next_row(struct inference *inference, const char *precision, uint32_t batch_size)
 {
     struct infer_result *result = inference->result;
     struct infer_row *row = &result->rows[result->row_count];
+    struct training_site site = site_of(inference->job, batch_size);
 
     row->batch_size = batch_size;
-    int code = open_network(inference, batch_size);
+    if (is_int8(precision))
+        site.ranges = inference->ranges;
+    else
+        site.precision = precision;
+    int code = open_network(inference, &site);
+    if (code == 0)
+        snprintf(row->precision, sizeof row->precision, "%s",
+                 training_precision(&inference->training));
     if (code == 0)
         code = measure(inference, row);
     feed_shut(&inference->feed); /* its batches are the backend's memory */
@@ -179,19 +268,24 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
 
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
     int code = find_checkpoint(job, result);
+    for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
+        if (is_int8(job->precisions[i]) && !inference.ranges)
+            code = calibrate(&inference);
     if (code == 0)
-        code = feed_find(&inference.feed, &job->job, job->job.data, FEED_EVALUATE, job->side, NULL);
+        code = open_feed(&inference, job->job.data, job->job.limit_samples);
     if (code == 0) {
-        inference.feed.job.limit_samples = job->job.limit_samples;
         result->records = inference.feed.catalog->record_count;
-        result->rows = memory_array(job->batch_size_count, sizeof *result->rows);
+        result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
+                                    sizeof *result->rows);
         code = result->rows ? 0 : -ENOMEM;
     }
-    for (uint32_t i = 0; i < job->batch_size_count && code == 0; i++)
-        code = next_row(&inference, job->batch_sizes[i]);
+    for (uint32_t i = 0; i < job->precision_count; i++)
+        for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
+            code = next_row(&inference, job->precisions[i], job->batch_sizes[j]);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
     feed_close(&inference.feed);
+    free(inference.ranges);
     return code ? fail(-code, "%s", reason) : 0;
 }
 

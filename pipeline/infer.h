@@ -9,9 +9,10 @@
 
 #include "pipeline/job.h"
 #include "pipeline/result.h"
+#include "trainer/quantise.h"
 #include "trainer/training.h"
 
-enum { INFER_BATCH_SIZES_MAX = 16 };
+enum { INFER_BATCH_SIZES_MAX = 16, INFER_PRECISIONS_MAX = 8 };
 
 struct infer_job {
     struct job job; /* how the data set is read; shuffle, trainer and batch size are not used */
@@ -21,11 +22,19 @@ struct infer_job {
     const char *checkpoint; /* file or folder; NULL: random weights, and no accuracy */
     uint32_t batch_sizes[INFER_BATCH_SIZES_MAX], batch_size_count;
     uint32_t warmup; /* batches before the clock */
+    /* Each over all batch sizes: "fp16"; "int8"; NULL: the backend's own. */
+    const char *precisions[INFER_PRECISIONS_MAX];
+    uint32_t precision_count;
+    /* INT8: the ranges of tensors are found over so many images of a data set, in FP32. */
+    uint32_t calibrate;
+    const char *calibrate_data; /* NULL: the job's */
+    enum quantise_method calibrate_by;
 };
 
 /* One batch size. */
 struct infer_row {
     uint32_t batch_size;
+    char precision[8];
     struct result_epoch io;
     struct histogram latency_ns; /* from a whole batch in memory to its answers; a last batch that
                                     is not full is left out where there are others */
@@ -36,6 +45,7 @@ struct infer_row {
 struct infer_result {
     struct graph_cost cost;
     uint64_t records, first_step; /* steps the checkpoint had learnt */
+    uint64_t calibrated;          /* images looked at for INT8 */
     char backend[32];
     char checkpoint[512]; /* the file; "": none */
     uint32_t row_count;
@@ -44,7 +54,8 @@ struct infer_result {
 };
 
 struct infer_observer {
-    void (*progress)(void *context, uint32_t batch_size, uint64_t done, uint64_t total,
+    /* row: of which batch size is known; NULL while it calibrates. */
+    void (*progress)(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
                      uint64_t elapsed_ns);
     void (*row)(void *context, const struct infer_result *result, const struct infer_row *row);
     void *context;

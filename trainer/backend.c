@@ -17,6 +17,7 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
 {
     assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
     assert(!(site->late && site->gradients_on_host));
+    assert(!site->training || (!site->observe && !site->ranges));
     *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
                                 .site = *site};
     int code = plugin_usable(choice->plugin);

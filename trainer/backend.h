@@ -45,6 +45,9 @@ struct backend_loss {
 /* The gradients of arena floats [0, done) are final; called in rising order during step(). */
 typedef int (*backend_gradients_ready)(void *context, uint64_t done);
 
+/* Sees what a node puts out; the values come in any order, and once for each image. */
+typedef int (*backend_observe)(void *context, uint32_t node, const float *values, uint64_t count);
+
 struct backend_site {
     const struct graph *graph;
     uint32_t batch_size;
@@ -64,6 +67,12 @@ struct backend_site {
     /* step() may return before the step is done: see there. Not where somebody else adds gradients
      * up but in the order of the device's stream. */
     bool late;
+    /* Only to infer: is called for each node whose output is stored in floating point. */
+    backend_observe observe;
+    void *observe_context;
+    /* Only to infer: the range of each node's output, where known. Then it is computed in INT8 as
+     * trainer/quantise.h says. The array outlives the backend. */
+    const float *ranges;
 };
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };

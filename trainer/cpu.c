@@ -93,6 +93,8 @@ static int open_model(struct cpu_state *cpu)
 
     model->graph = graph;
     model->seed = cpu->site.seed;
+    model->observe = cpu->site.observe;
+    model->observe_context = cpu->site.observe_context;
     model->parameter_version = 1;
     model->parameters = parameter_block(graph, &cpu->blocks[0]);
     if (cpu->site.training && model->parameters) {
@@ -155,6 +157,16 @@ static int find_plan(struct cpu_state *cpu, uint32_t count, bool training, struc
     return code ? code : cpu_plan_bind(plan, cpu->arena);
 }
 
+static int plan_int8(struct cpu_model *model, const float *ranges)
+{
+    model->quantised = memory_array(model->graph->node_count, sizeof *model->quantised);
+    if (!model->quantised)
+        return -ENOMEM;
+    quantise_plan(model->graph, ranges, model->quantised);
+    model->homes_known = true;
+    return 0;
+}
+
 static int cpu_open(void *state, const void *settings, const struct backend_site *site)
 {
     struct cpu_state *cpu = state;
@@ -165,7 +177,18 @@ static int cpu_open(void *state, const void *settings, const struct backend_site
     if (cpu->site.threads == 0)
         cpu->site.threads = thread_cpu_count();
     int code = open_model(cpu);
+    if (code == 0 && site->ranges)
+        return plan_int8(&cpu->model, site->ranges); /* plans hold weights: after load() */
     return code ? code : find_plan(cpu, site->batch_size, site->training, &plan);
+}
+
+static void forget_plans(struct cpu_state *cpu)
+{
+    while (cpu->plans) {
+        struct cpu_plan *next = cpu->plans->next;
+        cpu_plan_destroy(cpu->plans);
+        cpu->plans = next;
+    }
 }
 
 static void cpu_close(void *state)
@@ -173,11 +196,8 @@ static void cpu_close(void *state)
     struct cpu_state *cpu = state;
     struct cpu_model *model = &cpu->model;
 
-    while (cpu->plans) {
-        struct cpu_plan *next = cpu->plans->next;
-        cpu_plan_destroy(cpu->plans);
-        cpu->plans = next;
-    }
+    forget_plans(cpu);
+    free(model->quantised);
     cpu_dnnl_close(&model->dnnl);
     free(model->home);
     free(model->canonical);
@@ -216,6 +236,8 @@ static int cpu_load(void *state, const float *parameters, const float *momenta,
     if (statistics)
         memcpy(model->statistics, statistics, model->graph->statistic_floats * sizeof *statistics);
     model->parameter_version++;
+    if (model->quantised)
+        forget_plans(cpu);
     return code;
 }
 
@@ -337,7 +359,7 @@ static void cpu_memory(void *state, struct backend_memory *memory)
 
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",
-               .summary = "oneDNN on this machine's CPUs, FP32",
+               .summary = "oneDNN on this machine's CPUs, FP32; INT8 to infer",
                .state_size = sizeof(struct cpu_state)},
     .open = cpu_open,
     .close = cpu_close,

@@ -23,6 +23,7 @@
 #include "trainer/backend.h"
 #include "trainer/cpu_dnnl.h"
 #include "trainer/lifetimes.h"
+#include "trainer/quantise.h"
 
 /* What all plans of one state share. */
 struct cpu_model {
@@ -33,6 +34,9 @@ struct cpu_model {
     bool homes_known;
     uint64_t parameter_version; /* rises whenever parameters change */
     uint64_t seed;
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: all in FP32 */
+    backend_observe observe;         /* NULL: nobody looks */
+    void *observe_context;
 };
 
 /* Where a tensor's bytes are: in the shared arena, kept by its plan, or somebody else's. */
@@ -48,6 +52,7 @@ struct cpu_buffer {
 struct cpu_tensor {
     const struct cpu_layout *layout; /* NULL: no tensor */
     uint32_t buffer;
+    float step; /* of INT8; 0: FP32 */
 };
 
 enum cpu_step_kind {
@@ -58,6 +63,7 @@ enum cpu_step_kind {
     CPU_SUM_RELU_BACKWARD,
     CPU_DROPOUT,
     CPU_DROPOUT_BACKWARD,
+    CPU_OBSERVE,
     CPU_LOSS,
     CPU_READY,
 };
@@ -90,7 +96,9 @@ struct cpu_node {
     bool relu;                    /* computes the ReLU behind it, too */
     uint32_t norm;                /* the BN whose scale and shift its weights take in, or 0 */
     uint32_t summand;             /* the node whose output it adds its own to, in place, or 0 */
+    bool hidden;                  /* its own output never exists: a node behind is in it */
     bool needs_gradient;
+    struct cpu_tensor floats;         /* of an output in INT8, when somebody wants them */
     struct cpu_tensor source, output; /* source: the input as its primitive takes it */
     struct cpu_tensor mean, variance, workspace;
     dnnl_primitive_desc_t forward; /* hint of the backward primitives */
@@ -98,8 +106,15 @@ struct cpu_node {
     struct cpu_tensor *gradients; /* one of each consumer, still to be added up */
 };
 
+/* Memory of a plan's own, made while it is built. */
+struct cpu_constant {
+    struct cpu_constant *next;
+    _Alignas(64) char bytes[];
+};
+
 struct cpu_plan {
     struct cpu_plan *next;
+    struct cpu_constant *constants;
     struct cpu_model *model;
     uint32_t count; /* images */
     bool training;
@@ -158,8 +173,13 @@ struct cpu_argument {
 /* A primitive and its step. */
 void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
-/* behind: of enum cpu_behind. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uint32_t node);
+/* behind: of enum cpu_behind. scaling: NULL for none. */
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind,
+                                     const struct cpu_scaling *scaling, uint32_t node);
+/* Zeroed memory that lives as long as the plan. NULL after an error. */
+void *cpu_add_constant(struct cpu_plan *plan, uint64_t bytes);
+/* The scales that a primitive takes as an argument; one without a layout when it takes none. */
+struct cpu_tensor cpu_add_scales(struct cpu_plan *plan, const struct cpu_scaling *scaling);
 /* The description of a primitive. NULL after an error. */
 dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
@@ -169,6 +189,9 @@ const struct cpu_layout *cpu_query(const struct cpu_plan *plan, dnnl_primitive_d
 /* The same tensor in that layout; itself when it has it already. */
 struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
                               const struct cpu_layout *wanted, uint32_t node);
+/* The same, of what changes with the parameters alone: done once for them. */
+struct cpu_tensor cpu_convert_once(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+                                   const struct cpu_layout *wanted, uint32_t node);
 /* A parameter as a primitive wants it. */
 struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
                                 const struct cpu_layout *wanted, uint32_t node);
@@ -191,6 +214,12 @@ struct cpu_tensor cpu_images_as_rows(struct cpu_plan *plan, const struct cpu_ten
                                      uint32_t number);
 struct cpu_tensor cpu_rows_as_images(struct cpu_plan *plan, const struct cpu_tensor *rows,
                                      uint32_t number);
+/* A node's output in FP32, whatever it is held in. */
+const struct cpu_tensor *cpu_floats(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
+/* A node that the plan has in INT8 becomes so. */
+void cpu_hold_as_planned(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
+/* A convolution in INT8, with what is behind it. */
+void cpu_build_int8(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
 /* The geometry of a window, in oneDNN's words. */
 struct cpu_window cpu_window(const struct graph_node *node);
 dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);

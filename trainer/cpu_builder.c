@@ -47,6 +47,34 @@ struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const struct cpu_layout *la
                                .buffer = cpu_add_buffer(plan, CPU_FOREIGN, 0, address)};
 }
 
+void *cpu_add_constant(struct cpu_plan *plan, uint64_t bytes)
+{
+    struct cpu_constant *constant = NULL;
+
+    if (plan->code)
+        return NULL;
+    if (posix_memalign((void **)&constant, 64, sizeof *constant + bytes)) {
+        plan->code = fail(ENOMEM, "out of memory for a plan of %u steps", plan->step_count);
+        return NULL;
+    }
+    memset(constant, 0, sizeof *constant + bytes);
+    constant->next = plan->constants;
+    plan->constants = constant;
+    return constant->bytes;
+}
+
+struct cpu_tensor cpu_add_scales(struct cpu_plan *plan, const struct cpu_scaling *scaling)
+{
+    const dnnl_dim_t count = scaling->count;
+
+    if (!cpu_dnnl_scales_argument(scaling))
+        return (struct cpu_tensor){0};
+    float *factors = cpu_add_constant(plan, (uint64_t)count * sizeof *factors);
+    if (factors)
+        memcpy(factors, scaling->factors, (uint64_t)count * sizeof *factors);
+    return cpu_foreign(plan, cpu_plain(&plan->model->dnnl, 1, &count), factors);
+}
+
 /* The step that is added next needs it. */
 static void touch(struct cpu_plan *plan, uint32_t buffer)
 {
@@ -117,8 +145,8 @@ void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32
         step.arguments[step.argument_count++] =
             (dnnl_exec_arg_t){arguments[i].name, add_memory(plan, arguments[i].tensor, node)};
     }
-    const struct cpu_tensor scratch = {cpu_query(plan, desc, dnnl_query_scratchpad_md),
-                                       plan->scratch};
+    const struct cpu_tensor scratch = {.layout = cpu_query(plan, desc, dnnl_query_scratchpad_md),
+                                       .buffer = plan->scratch};
     if (scratch.layout->bytes > 0) {
         struct lifetime *life = &plan->buffers[plan->scratch].life;
         life->bytes = scratch.layout->bytes > life->bytes ? scratch.layout->bytes : life->bytes;
@@ -133,7 +161,8 @@ void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32
 }
 
 /* Scratch memory is ours, so that nothing is allocated while it runs. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uint32_t node)
+dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind,
+                                     const struct cpu_scaling *scaling, uint32_t node)
 {
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_post_ops_t list = NULL;
@@ -143,10 +172,12 @@ dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind, uin
         cpu_keep(plan,
                  dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
                  node);
+    if (!plan->code && scaling)
+        cpu_keep(plan, cpu_dnnl_scale(attributes, scaling), node);
     if (!plan->code && behind) {
         cpu_keep(plan, dnnl_post_ops_create(&list), node);
         if (!plan->code)
-            cpu_keep(plan, cpu_dnnl_append(list, behind), node);
+            cpu_keep(plan, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1), node);
         if (!plan->code)
             cpu_keep(plan, dnnl_primitive_attr_set_post_ops(attributes, list), node);
         dnnl_post_ops_destroy(list);
@@ -161,7 +192,7 @@ dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const struct cpu_opera
 
     if (plan->code)
         return NULL;
-    dnnl_primitive_attr_t attributes = cpu_attributes(plan, behind, node);
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, behind, operation->scaling, node);
     if (!plan->code)
         cpu_keep(plan, cpu_dnnl_describe(&plan->model->dnnl, operation, attributes, hint, &desc),
                  node);
@@ -182,7 +213,12 @@ const struct cpu_layout *cpu_query(const struct cpu_plan *plan, dnnl_primitive_d
 void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node)
 {
-    dnnl_primitive_attr_t attributes = cpu_attributes(plan, 0, node);
+    const float factor = (from->step > 0 ? from->step : 1) / (to->step > 0 ? to->step : 1);
+    const struct cpu_scaling scaling = {.argument = DNNL_ARG_FROM, .count = 1, .factors = &factor};
+    const bool scales = from->step != to->step; /* NOLINT: both are copies of one number */
+    const struct cpu_tensor factors =
+        scales ? cpu_add_scales(plan, &scaling) : (struct cpu_tensor){0};
+    dnnl_primitive_attr_t attributes = cpu_attributes(plan, 0, scales ? &scaling : NULL, node);
     const dnnl_engine_t engine = plan->model->dnnl.engine;
     dnnl_primitive_desc_t desc = NULL;
 
@@ -192,7 +228,10 @@ void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
                                                     to->layout->raw, engine, attributes),
                  node);
     cpu_add_primitive(plan, desc, node,
-                      (const struct cpu_argument[]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, 2);
+                      (const struct cpu_argument[]){{DNNL_ARG_FROM, from},
+                                                    {DNNL_ARG_TO, to},
+                                                    {cpu_dnnl_scales_argument(&scaling), &factors}},
+                      factors.layout ? 3 : 2);
     dnnl_primitive_desc_destroy(desc);
     dnnl_primitive_attr_destroy(attributes);
 }
@@ -203,7 +242,20 @@ struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *te
     if (plan->code || tensor->layout == wanted)
         return *tensor;
     struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
+    converted.step = tensor->step;
     cpu_add_reorder(plan, tensor, &converted, node);
+    return converted;
+}
+
+struct cpu_tensor cpu_convert_once(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+                                   const struct cpu_layout *wanted, uint32_t node)
+{
+    const struct cpu_tensor converted = cpu_convert(plan, tensor, wanted, node);
+
+    if (plan->code || converted.buffer == tensor->buffer)
+        return converted;
+    plan->buffers[converted.buffer].place = CPU_KEPT;
+    plan->steps[plan->step_count - 1].of_parameters = true;
     return converted;
 }
 
@@ -223,13 +275,8 @@ struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
         cpu_foreign(plan, model->home[parameter], model->parameters + row->offset);
     if (plan->code || home.layout == wanted)
         return home;
-    struct cpu_tensor converted = cpu_add_tensor(plan, wanted);
-    if (!plan->code && !plan->training)
-        plan->buffers[converted.buffer].place = CPU_KEPT;
-    cpu_add_reorder(plan, &home, &converted, node);
-    if (!plan->code)
-        plan->steps[plan->step_count - 1].of_parameters = !plan->training;
-    return converted;
+    return plan->training ? cpu_convert(plan, &home, wanted, node)
+                          : cpu_convert_once(plan, &home, wanted, node);
 }
 
 struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,

@@ -70,6 +70,7 @@ static const struct cpu_layout *intern(struct cpu_dnnl *dnnl, cpu_raw_layout raw
         return out_of_memory(dnnl);
     }
     layout->ndims = cpu_raw_dims(raw, layout->dims);
+    layout->type = cpu_raw_type(raw);
     layout->bytes = dnnl_memory_desc_get_size(raw);
     layout->next = dnnl->layouts;
     return dnnl->layouts = layout;
@@ -84,20 +85,24 @@ static const struct cpu_layout *adopt(struct cpu_dnnl *dnnl, cpu_raw_layout raw)
     return layout;
 }
 
+const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
+                                    dnnl_data_type_t type, dnnl_format_tag_t tag)
+{
+    cpu_raw_layout raw;
+
+    return cpu_raw_by_tag(&raw, ndims, dims, type, tag) ? out_of_memory(dnnl) : adopt(dnnl, raw);
+}
+
 const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims)
 {
     static const dnnl_format_tag_t tags[] = {0, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
-    cpu_raw_layout raw;
 
-    return cpu_raw_by_tag(&raw, ndims, dims, tags[ndims]) ? out_of_memory(dnnl) : adopt(dnnl, raw);
+    return cpu_tagged(dnnl, ndims, dims, dnnl_f32, tags[ndims]);
 }
 
 const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like)
 {
-    cpu_raw_layout raw;
-
-    return cpu_raw_by_tag(&raw, like->ndims, like->dims, dnnl_format_tag_any) ? out_of_memory(dnnl)
-                                                                              : adopt(dnnl, raw);
+    return cpu_tagged(dnnl, like->ndims, like->dims, like->type, dnnl_format_tag_any);
 }
 
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,

@@ -22,9 +22,13 @@ typedef const_dnnl_memory_desc_t cpu_raw_layout;
 /* Nothing depends on the shift there, yet version 2 asks for it; version 3 refuses it. */
 enum { CPU_NORM_BACKWARD_TAKES_SHIFT = DNNL_VERSION_MAJOR < 3 };
 
-/* A tensor's dimensions and where each element lies; or, to ask with, "any". FP32. */
+/* Where scales multiply a result: version 2 adds the bias before, version 3 behind. */
+enum { CPU_SCALES_TAKE_BIAS = DNNL_VERSION_MAJOR < 3 };
+
+/* A tensor's dimensions and where each element lies; or, to ask with, "any". */
 struct cpu_layout {
     struct cpu_layout *next;
+    dnnl_data_type_t type;
     int ndims;
     dnnl_dims_t dims;
     uint64_t bytes;
@@ -45,9 +49,11 @@ int cpu_check(dnnl_status_t status, const char *what);
 
 /* ---- layouts ---- */
 
-/* Dense, in the order of its dimensions. */
+const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
+                                    dnnl_data_type_t type, dnnl_format_tag_t tag);
+/* FP32, dense, in the order of its dimensions. */
 const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims);
-/* The same dimensions in whatever layout. */
+/* The same dimensions and type in whatever layout. */
 const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like);
 /* The part of a tensor that begins at the offsets; NULL when its blocks cannot be cut there. */
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
@@ -80,6 +86,15 @@ struct cpu_window {
     dnnl_dims_t strides, sides, before, behind;
 };
 
+/* Factors of a result, before what else is done to it. */
+struct cpu_scaling {
+    int argument; /* whose they are: DNNL_ARG_WEIGHTS, or DNNL_ARG_FROM of a reorder */
+    int count;    /* one an output channel, or one */
+    bool grouped; /* weights have groups for their first dimension */
+    const float *factors;
+    float summand; /* CPU_SUM: of what lies there before */
+};
+
 /* Of a backward pass the tensors are the gradients; BN, element-wise and LRN have one layout for
  * all. */
 struct cpu_operation {
@@ -89,6 +104,7 @@ struct cpu_operation {
     const struct cpu_layout *source, *target;
     const struct cpu_layout *weight, *bias; /* CPU_CONVOLUTION, CPU_INNER_PRODUCT; bias or NULL */
     struct cpu_window window;               /* CPU_CONVOLUTION, CPU_POOL */
+    const struct cpu_scaling *scaling;      /* CPU_CONVOLUTION in INT8; or NULL */
     float epsilon;                          /* CPU_NORM */
     unsigned flags;
     dnnl_dim_t size; /* CPU_LRN */
@@ -109,15 +125,19 @@ dnnl_status_t cpu_dnnl_describe_concat(const struct cpu_dnnl *dnnl, const struct
 dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
                                     int count, dnnl_primitive_attr_t attributes,
                                     dnnl_primitive_desc_t *desc);
-/* behind: of enum cpu_behind. */
-dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind);
+/* behind: of enum cpu_behind. summand: factor of what lies there before. */
+dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind, float summand);
+dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling);
+/* Which argument brings the factors when the primitive runs; 0: they are in its attributes. */
+int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
 /* ---- for cpu_dnnl.c alone: oneDNN's own layouts, which whoever makes one destroys ---- */
 
 enum { CPU_INPUTS_MAX = 10 };
 
 dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
-                             dnnl_format_tag_t tag);
+                             dnnl_data_type_t type, dnnl_format_tag_t tag);
+dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw);
 dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl_dim_t *dims,
                            const dnnl_dim_t *offsets);
 dnnl_status_t cpu_raw_reshape(cpu_raw_layout *raw, cpu_raw_layout from, int ndims,

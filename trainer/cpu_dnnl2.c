@@ -27,11 +27,11 @@ static dnnl_status_t made(cpu_raw_layout *raw, dnnl_status_t status)
 }
 
 dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
-                             dnnl_format_tag_t tag)
+                             dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_memory_desc_t *desc = place(raw);
 
-    return desc ? made(raw, dnnl_memory_desc_init_by_tag(desc, ndims, dims, dnnl_f32, tag))
+    return desc ? made(raw, dnnl_memory_desc_init_by_tag(desc, ndims, dims, type, tag))
                 : dnnl_out_of_memory;
 }
 
@@ -72,6 +72,11 @@ int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims)
     for (int i = 0; i < raw->ndims; i++)
         dims[i] = raw->dims[i];
     return raw->ndims;
+}
+
+dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw)
+{
+    return raw->data_type;
 }
 
 uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout)
@@ -242,12 +247,26 @@ dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cp
                                           dnnl->engine);
 }
 
-dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind)
+dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling)
+{
+    const int mask = scaling->count > 1 ? 1 << 1 : 0; /* the channels of the output */
+
+    return dnnl_primitive_attr_set_output_scales(attributes, scaling->count, mask,
+                                                 scaling->factors);
+}
+
+int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling)
+{
+    (void)scaling;
+    return 0;
+}
+
+dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind, float summand)
 {
     dnnl_status_t status = dnnl_success;
 
     if (behind & CPU_SUM)
-        status = dnnl_post_ops_append_sum(list, 1);
+        status = dnnl_post_ops_append_sum(list, summand);
     if (status == dnnl_success && behind & CPU_RELU)
         status = dnnl_post_ops_append_eltwise(list, 1, dnnl_eltwise_relu, 0, 0);
     return status;

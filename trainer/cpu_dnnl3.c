@@ -14,10 +14,10 @@ static dnnl_status_t made(cpu_raw_layout *raw, dnnl_status_t status, dnnl_memory
 }
 
 dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
-                             dnnl_format_tag_t tag)
+                             dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_memory_desc_t desc = NULL;
-    dnnl_status_t status = dnnl_memory_desc_create_with_tag(&desc, ndims, dims, dnnl_f32, tag);
+    dnnl_status_t status = dnnl_memory_desc_create_with_tag(&desc, ndims, dims, type, tag);
 
     return made(raw, status, desc);
 }
@@ -76,6 +76,14 @@ int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims)
     for (int i = 0; from && i < ndims; i++)
         dims[i] = from[i];
     return ndims;
+}
+
+dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw)
+{
+    dnnl_data_type_t type = dnnl_f32;
+
+    dnnl_memory_desc_query(raw, dnnl_query_data_type, &type);
+    return type;
 }
 
 uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout)
@@ -257,12 +265,25 @@ dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cp
                                           attributes);
 }
 
-dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind)
+dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling)
+{
+    const int channels = scaling->grouped ? 3 : 1; /* the first dimensions of the weights */
+
+    return dnnl_primitive_attr_set_scales_mask(attributes, scaling->argument,
+                                               scaling->count > 1 ? channels : 0);
+}
+
+int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling)
+{
+    return DNNL_ARG_ATTR_SCALES | scaling->argument;
+}
+
+dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind, float summand)
 {
     dnnl_status_t status = dnnl_success;
 
     if (behind & CPU_SUM)
-        status = dnnl_post_ops_append_sum(list, 1, 0, dnnl_data_type_undef);
+        status = dnnl_post_ops_append_sum(list, summand, 0, dnnl_data_type_undef);
     if (status == dnnl_success && behind & CPU_RELU)
         status = dnnl_post_ops_append_eltwise(list, dnnl_eltwise_relu, 0, 0);
     return status;

@@ -57,9 +57,9 @@ static const struct cpu_layout *vector_of(const struct cpu_plan *plan,
 }
 
 /* The output of the node's first input. */
-static const struct cpu_tensor *input_of(const struct cpu_plan *plan, uint32_t number)
+static const struct cpu_tensor *input_of(struct cpu_plan *plan, uint32_t number)
 {
-    return &plan->nodes[plan->model->graph->nodes[number].inputs[0]].output;
+    return cpu_floats(plan, plan->model->graph->nodes[number].inputs[0]);
 }
 
 struct cpu_window cpu_window(const struct graph_node *node)
@@ -113,7 +113,7 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t n
     if (node->bias != UINT32_MAX || own->norm)
         operation.bias = vector_of(plan, node);
     if (own->summand)
-        operation.target = plan->nodes[own->summand].output.layout;
+        operation.target = cpu_floats(plan, own->summand)->layout;
     if (node->kind == GRAPH_FULLY_CONNECTED) {
         operation.kind = CPU_INNER_PRODUCT;
         operation.target = plain_rows(plan, number);
@@ -170,6 +170,8 @@ static void build_weighted(struct cpu_plan *plan, uint32_t number)
     const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
 
+    if (plan->model->quantised && plan->model->quantised[number].in_int8)
+        return cpu_build_int8(plan, number);
     own->source = *input_of(plan, number);
     if (node->kind == GRAPH_FULLY_CONNECTED)
         own->source = cpu_images_as_rows(plan, &own->source, node->inputs[0]);
@@ -180,7 +182,7 @@ static void build_weighted(struct cpu_plan *plan, uint32_t number)
     const struct cpu_layout *wanted = cpu_query(plan, desc, dnnl_query_weights_md);
     const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_dst_md);
     own->source = cpu_convert(plan, &own->source, source, number);
-    own->output = own->summand ? plan->nodes[own->summand].output : cpu_add_tensor(plan, target);
+    own->output = own->summand ? *cpu_floats(plan, own->summand) : cpu_add_tensor(plan, target);
     struct cpu_tensor weight = {0}, bias = {0};
     if (own->norm)
         build_fold(plan, number, wanted, &weight, &bias);
@@ -307,7 +309,7 @@ static void build_add(struct cpu_plan *plan, uint32_t number)
 {
     const struct graph_node *node = &plan->model->graph->nodes[number];
     struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_tensor *other = &plan->nodes[node->inputs[1]].output;
+    const struct cpu_tensor *other = cpu_floats(plan, node->inputs[1]);
 
     own->source = *input_of(plan, number);
     const struct cpu_tensor second = cpu_convert(plan, other, own->source.layout, number);
@@ -330,7 +332,7 @@ static void build_concat(struct cpu_plan *plan, uint32_t number)
     struct cpu_argument arguments[GRAPH_INPUTS_MAX + 1];
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        const struct cpu_tensor *input = &plan->nodes[node->inputs[i]].output;
+        const struct cpu_tensor *input = cpu_floats(plan, node->inputs[i]);
         sources[i] = input->layout;
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + (int)i, input};
     }
@@ -376,7 +378,7 @@ static void build_loss(struct cpu_plan *plan)
     const uint32_t last = plan->model->graph->node_count - 1;
     struct cpu_node *own = &plan->nodes[last];
     const struct cpu_layout *plain = plain_images(plan, last);
-    const struct cpu_tensor logits = cpu_convert(plan, &own->output, plain, last);
+    const struct cpu_tensor logits = cpu_convert(plan, cpu_floats(plan, last), plain, last);
     uint32_t target = UINT32_MAX;
 
     if (plan->training) {
@@ -386,46 +388,73 @@ static void build_loss(struct cpu_plan *plan)
     cpu_add_step(plan, CPU_LOSS, last, logits.buffer, target);
 }
 
+/* A node that another one computes. Of a sum's inputs the last one does. */
+static void build_absorbed(struct cpu_plan *plan, uint32_t number)
+{
+    const struct graph_node *node = &plan->model->graph->nodes[number];
+    uint32_t from = node->inputs[0];
+
+    for (uint32_t i = 1; i < node->input_count; i++)
+        from = node->inputs[i] > from ? node->inputs[i] : from;
+    plan->nodes[number].output = plan->nodes[from].output;
+    plan->nodes[number].floats = plan->nodes[from].floats;
+}
+
+/* Where somebody looks on. Blocks of channels are filled up with zeros. */
+static void build_observation(struct cpu_plan *plan, uint32_t number)
+{
+    const struct cpu_tensor *output = &plan->nodes[number].output;
+
+    if (!plan->model->observe || plan->nodes[number].hidden || output->step > 0 || plan->code)
+        return;
+    struct cpu_step *step = cpu_add_step(plan, CPU_OBSERVE, number, output->buffer, output->buffer);
+    step->floats = output->layout->bytes / sizeof(float);
+}
+
+static void build_node(struct cpu_plan *plan, uint32_t i)
+{
+    switch (plan->model->graph->nodes[i].kind) {
+    case GRAPH_CONVOLUTION:
+    case GRAPH_FULLY_CONNECTED:
+        build_weighted(plan, i);
+        break;
+    case GRAPH_BATCH_NORM:
+        build_norm(plan, i);
+        break;
+    case GRAPH_RELU:
+        build_relu(plan, i);
+        break;
+    case GRAPH_MAX_POOL:
+    case GRAPH_AVERAGE_POOL:
+        build_pool(plan, i);
+        break;
+    case GRAPH_ADD:
+        build_add(plan, i);
+        break;
+    case GRAPH_CONCAT:
+        build_concat(plan, i);
+        break;
+    case GRAPH_LRN:
+        build_lrn(plan, i);
+        break;
+    case GRAPH_DROPOUT:
+        build_dropout(plan, i);
+        break;
+    case GRAPH_INPUT:
+        break;
+    }
+}
+
 void cpu_build_forward(struct cpu_plan *plan)
 {
-    const struct graph *graph = plan->model->graph;
-
     build_input(plan);
-    for (uint32_t i = 1; i < graph->node_count && !plan->code; i++) {
-        if (plan->nodes[i].absorbed) {
-            plan->nodes[i].output = *input_of(plan, i);
-            continue;
-        }
-        switch (graph->nodes[i].kind) {
-        case GRAPH_CONVOLUTION:
-        case GRAPH_FULLY_CONNECTED:
-            build_weighted(plan, i);
-            break;
-        case GRAPH_BATCH_NORM:
-            build_norm(plan, i);
-            break;
-        case GRAPH_RELU:
-            build_relu(plan, i);
-            break;
-        case GRAPH_MAX_POOL:
-        case GRAPH_AVERAGE_POOL:
-            build_pool(plan, i);
-            break;
-        case GRAPH_ADD:
-            build_add(plan, i);
-            break;
-        case GRAPH_CONCAT:
-            build_concat(plan, i);
-            break;
-        case GRAPH_LRN:
-            build_lrn(plan, i);
-            break;
-        case GRAPH_DROPOUT:
-            build_dropout(plan, i);
-            break;
-        case GRAPH_INPUT:
-            break;
-        }
+    for (uint32_t i = 1; i < plan->model->graph->node_count && !plan->code; i++) {
+        if (plan->nodes[i].absorbed)
+            build_absorbed(plan, i);
+        else
+            build_node(plan, i);
+        build_observation(plan, i);
+        cpu_hold_as_planned(plan, i);
     }
     if (!plan->code)
         build_loss(plan);

@@ -49,6 +49,7 @@ static void fold_norms(struct cpu_plan *plan)
             graph->nodes[own->consumer].kind != GRAPH_BATCH_NORM)
             continue;
         own->norm = own->consumer;
+        own->hidden = true;
         own->relu = norm->relu;
         norm->absorbed = true;
     }
@@ -100,6 +101,7 @@ static void fold_additions(struct cpu_plan *plan)
         if (convolution <= first || !is_spent(plan, first, convolution, i))
             continue;
         plan->nodes[convolution].summand = first;
+        plan->nodes[second].hidden = true;
         plan->nodes[convolution].relu = plan->nodes[i].relu;
         plan->nodes[i].absorbed = true;
     }
@@ -121,7 +123,7 @@ static void look_at_graph(struct cpu_plan *plan)
         own->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
         for (uint32_t j = 0; j < node->input_count; j++)
             own->needs_gradient |= plan->nodes[node->inputs[j]].needs_gradient;
-        own->relu = takes_relu(graph, own, i);
+        own->relu = own->hidden = takes_relu(graph, own, i);
         if (own->relu)
             plan->nodes[own->consumer].absorbed = true;
         own->gradients = memory_array(own->consumers + 1, sizeof *own->gradients);
@@ -183,7 +185,7 @@ static void build(struct cpu_plan *plan)
         plan->code = -ENOMEM;
         return;
     }
-    plan->attributes = cpu_attributes(plan, 0, 0);
+    plan->attributes = cpu_attributes(plan, 0, NULL, 0);
     plan->scratch = cpu_add_buffer(plan, CPU_ARENA, 0, NULL);
     look_at_graph(plan);
     if (plan->code)
@@ -224,6 +226,11 @@ void cpu_plan_destroy(struct cpu_plan *plan)
         dnnl_primitive_destroy(plan->steps[i].primitive);
     for (uint32_t i = 0; i < plan->memory_count; i++)
         dnnl_memory_destroy(plan->memories[i].memory);
+    while (plan->constants) {
+        struct cpu_constant *next = plan->constants->next;
+        free(plan->constants);
+        plan->constants = next;
+    }
     free(plan->memories);
     free(plan->buffers);
     free(plan->steps);
@@ -318,30 +325,19 @@ static void keep_statistics(const struct cpu_plan *plan, const struct cpu_step *
         plan->buffers[step->target].address, running, running + node->shape.channels);
 }
 
-/* The weights of a convolution and what it adds to each channel, with the BN behind it in both. */
 static void fold(const struct cpu_plan *plan, const struct cpu_step *step)
 {
     const struct cpu_model *model = plan->model;
-    const struct graph *graph = model->graph;
-    const struct graph_node *node = &graph->nodes[step->node];
-    const struct graph_node *norm = &graph->nodes[step->norm];
-    const uint32_t channels = node->shape.channels;
-    const float *mean = model->statistics + norm->statistics;
-    const float *gamma = model->parameters + graph->parameters[norm->gamma].offset;
-    const float *beta = model->parameters + graph->parameters[norm->beta].offset;
-    const float *bias =
-        node->bias == UINT32_MAX ? NULL : model->parameters + graph->parameters[node->bias].offset;
-    const float *weight = plan->buffers[step->source].address;
-    float *folded = plan->buffers[step->target].address;
-    float *shift = plan->buffers[step->other].address;
-    const uint64_t count = graph->parameters[node->weight].count / channels;
 
-    for (uint32_t i = 0; i < channels; i++) {
-        double scale = gamma[i] / sqrt((double)mean[channels + i] + norm->epsilon);
-        shift[i] = (float)(beta[i] + ((bias ? bias[i] : 0.0) - mean[i]) * scale);
-        for (uint64_t j = i * count; j < (i + 1) * count; j++)
-            folded[j] = (float)(weight[j] * scale);
-    }
+    graph_fold_norm(model->graph, step->node, step->norm, model->parameters, model->statistics,
+                    plan->buffers[step->source].address, plan->buffers[step->target].address,
+                    plan->buffers[step->other].address);
+}
+
+static int observe(const struct cpu_plan *plan, const struct cpu_step *step)
+{
+    return plan->model->observe(plan->model->observe_context, step->node,
+                                plan->buffers[step->source].address, step->floats);
 }
 
 static void drop(const struct cpu_plan *plan, const struct cpu_step *step,
@@ -407,6 +403,8 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
     case CPU_DROPOUT_BACKWARD:
         drop(plan, step, pass);
         break;
+    case CPU_OBSERVE:
+        return observe(plan, step);
     case CPU_LOSS:
         find_loss(plan, step, pass);
         break;

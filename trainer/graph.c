@@ -341,3 +341,28 @@ void graph_initialise_statistics(const struct graph *graph, float *statistics)
         }
     }
 }
+
+void graph_fold_norm(const struct graph *graph, uint32_t convolution, uint32_t norm,
+                     const float *parameters, const float *statistics, const float *weight,
+                     float *folded, float *shift)
+{
+    const struct graph_node *node = &graph->nodes[convolution], *behind = &graph->nodes[norm];
+    const uint32_t channels = node->shape.channels;
+    const uint64_t count = graph->parameters[node->weight].count / channels;
+    const float *bias =
+        node->bias == UINT32_MAX ? NULL : parameters + graph->parameters[node->bias].offset;
+    const float *running = statistics + behind->statistics; /* means, then variances */
+
+    for (uint32_t i = 0; i < channels; i++) {
+        double scale = 1, start = bias ? bias[i] : 0;
+        if (norm) {
+            scale = parameters[graph->parameters[behind->gamma].offset + i] /
+                    sqrt((double)running[channels + i] + behind->epsilon);
+            start = parameters[graph->parameters[behind->beta].offset + i] +
+                    (start - running[i]) * scale;
+        }
+        shift[i] = (float)start;
+        for (uint64_t j = i * count; j < (i + 1) * count; j++)
+            folded[j] = (float)(weight[j] * scale);
+    }
+}

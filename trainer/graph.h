@@ -139,6 +139,13 @@ void graph_initialise(const struct graph *graph, uint64_t seed, float *parameter
 /* Running means 0, variances 1. statistics: statistic_floats. */
 void graph_initialise_statistics(const struct graph *graph, float *statistics);
 
+/* By its running statistics a BN is a factor and a summand of each channel: weight and bias of the
+ * convolution before it take them in. weight: of the convolution; folded: its new weights; shift: a
+ * new bias for each output channel. norm 0: only the bias is looked up. */
+void graph_fold_norm(const struct graph *graph, uint32_t convolution, uint32_t norm,
+                     const float *parameters, const float *statistics, const float *weight,
+                     float *folded, float *shift);
+
 /* ---- networks ---- */
 
 struct network {

@@ -96,6 +96,18 @@ static int plan_tensors(struct reference *reference)
     return code;
 }
 
+static int plan_int8(struct reference *reference)
+{
+    const struct graph *graph = reference->graph;
+
+    reference->quantised = memory_array(graph->node_count, sizeof *reference->quantised);
+    reference->rounded = memory_array(graph->parameter_floats, sizeof(float));
+    if (!reference->quantised || !reference->rounded)
+        return -ENOMEM;
+    quantise_plan(graph, reference->site.ranges, reference->quantised);
+    return 0;
+}
+
 static int reference_open(void *state, const void *settings, const struct backend_site *site)
 {
     struct reference *reference = state;
@@ -120,7 +132,8 @@ static int reference_open(void *state, const void *settings, const struct backen
         !reference->d_values || !reference->last_consumer || !reference->workspace)
         return -ENOMEM;
     graph_initialise_statistics(graph, reference->statistics);
-    return plan_tensors(reference);
+    int code = site->ranges ? plan_int8(reference) : 0;
+    return code ? code : plan_tensors(reference);
 }
 
 static void reference_close(void *state)
@@ -136,6 +149,8 @@ static void reference_close(void *state)
     free(reference->values);
     free(reference->d_values);
     free(reference->last_consumer);
+    free(reference->quantised);
+    free(reference->rounded);
     free(reference->workspace);
 }
 
@@ -143,6 +158,34 @@ static void copy(float *to, const float *from, uint64_t count)
 {
     if (to && from)
         memcpy(to, from, count * sizeof *to);
+}
+
+/* A BN behind has its factor for each channel, which rounds the same with it and without. */
+static int round_weights(struct reference *reference)
+{
+    const struct graph *graph = reference->graph;
+
+    copy(reference->rounded, reference->parameters, graph->parameter_floats);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (!reference->quantised[i].in_int8)
+            continue;
+        const struct graph_parameter *weight = &graph->parameters[graph->nodes[i].weight];
+        const uint32_t channels = graph->nodes[i].shape.channels;
+        const uint64_t count = weight->count / channels;
+        float *rows = reference->rounded + weight->offset;
+        int8_t *quantised = memory_array(weight->count, 1);
+        float *steps = memory_array(channels, sizeof *steps);
+        if (quantised && steps)
+            quantise_weights(channels, count, rows, quantised, steps);
+        for (uint64_t j = 0; quantised && steps && j < weight->count; j++)
+            rows[j] = (float)quantised[j] * steps[j / count];
+        bool failed = !quantised || !steps;
+        free(quantised);
+        free(steps);
+        if (failed)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static int reference_load(void *state, const float *parameters, const float *momenta,
@@ -155,7 +198,7 @@ static int reference_load(void *state, const float *parameters, const float *mom
     if (reference->site.training)
         copy(reference->momenta, momenta, graph->parameter_floats);
     copy(reference->statistics, statistics, graph->statistic_floats);
-    return 0;
+    return reference->rounded ? round_weights(reference) : 0;
 }
 
 static int reference_save(void *state, float *parameters, float *momenta, float *statistics,
@@ -188,8 +231,11 @@ static int reference_step(void *state, const struct backend_batch *batch, double
 {
     struct reference *reference = state;
     const struct graph *graph = reference->graph;
-    const float *logits = reference_forward(reference, batch, true);
+    const float *logits;
+    int code = reference_forward(reference, batch, true, &logits);
 
+    if (code)
+        return code;
     *loss =
         loss_of(kernel_cross_entropy(batch->count, graph->classes, logits, batch->labels,
                                      label_smoothing, reference->d_values[graph->node_count - 1]));
@@ -202,8 +248,11 @@ static int reference_infer(void *state, const struct backend_batch *batch, float
 {
     struct reference *reference = state;
     const uint32_t classes = reference->graph->classes;
-    const float *result = reference_forward(reference, batch, false);
+    const float *result;
+    int code = reference_forward(reference, batch, false, &result);
 
+    if (code)
+        return code;
     copy(logits, result, (uint64_t)batch->count * classes);
     if (loss)
         *loss =

@@ -12,6 +12,7 @@
 
 #include "kernels/kernels.h"
 #include "trainer/backend.h"
+#include "trainer/quantise.h"
 
 struct reference {
     const struct graph *graph;
@@ -22,6 +23,8 @@ struct reference {
     float **values;          /* output of each node */
     float **d_values;        /* its gradient; NULL for an input that only weights look at */
     uint32_t *last_consumer; /* the last node that takes the output; itself for the logits */
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: all in FP32 */
+    float *rounded;                  /* the parameters, weights as INT8 holds them */
     float *workspace;
     uint64_t arena_bytes, workspace_bytes;
 };
@@ -41,10 +44,10 @@ static inline size_t reference_floats(const struct graph_node *node)
 struct kernel_window reference_window(const struct reference *reference,
                                       const struct graph_node *node, uint32_t images);
 
-/* Returns the logits. training: BN by the batch, which enters the running statistics, and dropout
- * on. */
-const float *reference_forward(struct reference *reference, const struct backend_batch *batch,
-                               bool training);
+/* training: BN by the batch, which enters the running statistics, and dropout on. In INT8
+ * the values are those that INT8 can hold, the sums in floats: the same but for rare ties. */
+int reference_forward(struct reference *reference, const struct backend_batch *batch, bool training,
+                      const float **logits);
 /* From the gradient of the logits, which is there, to those of all parameters. */
 int reference_backward(struct reference *reference, const struct backend_batch *batch,
                        backend_gradients_ready ready, void *context);

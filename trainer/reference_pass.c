@@ -129,13 +129,14 @@ static void node_forward(const struct pass *pass, uint32_t number)
     const struct kernel_lrn lrn = lrn_of(node, pass->images);
     const size_t count = pass->images * reference_floats(node);
     const float *input = reference->values[node->inputs[0]];
+    float *parameters = reference->rounded ? reference->rounded : reference->parameters;
     float *output = reference->values[number];
 
     switch (node->kind) {
     case GRAPH_INPUT:
         return;
     case GRAPH_CONVOLUTION:
-        kernel_convolution(&window, input, part(reference, reference->parameters, node->weight),
+        kernel_convolution(&window, input, part(reference, parameters, node->weight),
                            part(reference, reference->parameters, node->bias), output,
                            reference->workspace);
         return;
@@ -172,17 +173,35 @@ static void node_forward(const struct pass *pass, uint32_t number)
     }
 }
 
-const float *reference_forward(struct reference *reference, const struct backend_batch *batch,
-                               bool training)
+/* Somebody may see the output; in INT8 it is held as that can. */
+static int pass_on(const struct pass *pass, uint32_t number)
+{
+    const struct reference *reference = pass->reference;
+    const struct backend_site *site = &reference->site;
+    const size_t count = pass->images * reference_floats(&reference->graph->nodes[number]);
+    const float step = reference->quantised ? reference->quantised[number].step : 0;
+    float *output = reference->values[number];
+
+    for (size_t i = 0; step > 0 && i < count; i++)
+        output[i] = quantise_value(output[i], step);
+    return site->observe ? site->observe(site->observe_context, number, output, count) : 0;
+}
+
+int reference_forward(struct reference *reference, const struct backend_batch *batch, bool training,
+                      const float **logits)
 {
     const struct graph *graph = reference->graph;
     const struct pass pass = {reference, batch->count, training, batch->step};
+    int code = 0;
 
     kernel_normalise(batch->count, reference_plane(&graph->nodes[0]), batch->rows, backend_mean,
                      backend_deviation, reference->values[0]);
-    for (uint32_t i = 1; i < graph->node_count; i++)
+    for (uint32_t i = 1; i < graph->node_count && code == 0; i++) {
         node_forward(&pass, i);
-    return reference->values[graph->node_count - 1];
+        code = pass_on(&pass, i);
+    }
+    *logits = reference->values[graph->node_count - 1];
+    return code;
 }
 
 /* ---- backward ---- */

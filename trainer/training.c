@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "trainer/checkpoint.h"
 
 #include <errno.h>
@@ -21,6 +22,37 @@ uint32_t training_side(size_t row_bytes)
     return (size_t)side * side * 3 == row_bytes ? side : 0;
 }
 
+static const struct option_spec *precision_option(const struct plugin *plugin)
+{
+    return plugin->options ? option_find(plugin->options, "precision") : NULL;
+}
+
+/* A backend without that option computes in FP32. */
+static int set_precision(struct training *training)
+{
+    const struct plugin *plugin = training->choice.plugin;
+    const char *precision = training->site.precision;
+
+    if (!precision)
+        return 0;
+    if (precision_option(plugin))
+        return option_set(plugin->options, training->choice.settings, "precision", precision,
+                          "--precision");
+    return strcmp(precision, "fp32") == 0
+               ? 0
+               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8", plugin->name);
+}
+
+const char *training_precision(const struct training *training)
+{
+    const struct option_spec *row = precision_option(training->choice.plugin);
+    const char *settings = training->choice.settings;
+
+    if (training->site.ranges)
+        return "int8";
+    return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
+}
+
 /* "auto" is the first of the registry that works here: it stands in order of preference. */
 static int choose_backend(struct training *training)
 {
@@ -32,7 +64,8 @@ static int choose_backend(struct training *training)
                 text = backend_registry[i]->name;
                 break;
             }
-    return plugin_choose("backend", backend_registry, text, &training->choice);
+    int code = plugin_choose("backend", backend_registry, text, &training->choice);
+    return code ? code : set_precision(training);
 }
 
 static int load_first_weights(struct training *training)
@@ -90,7 +123,10 @@ static int open_backend(struct training *training)
                                  .batch_size = site->batch_size,
                                  .training = site->learns,
                                  .seed = site->seed,
-                                 .threads = site->threads};
+                                 .threads = site->threads,
+                                 .ranges = site->ranges,
+                                 .observe = site->observe,
+                                 .observe_context = site->observe_context};
 
     if (learns_together(site)) {
         int code = exchange_choose(exchange, site->exchange ? site->exchange : "auto", site->ranks);

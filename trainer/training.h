@@ -15,6 +15,12 @@
 struct training_site {
     const struct network *network;
     const char *backend; /* NAME[:options]; "auto": the first that works */
+    /* What it computes in: "fp16"; NULL: as `backend` says. In INT8, with `ranges`, what stays in
+     * floating point is computed in that. */
+    const char *precision;
+    const float *ranges; /* see backend_site, as the next two; only to infer */
+    backend_observe observe;
+    void *observe_context;
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
     uint64_t seed;       /* of the first weights and of dropout */
@@ -42,6 +48,9 @@ struct training {
 /* 0 or a negative errno. Call training_close() in either case. */
 int training_open(struct training *training, const struct training_site *site);
 void training_close(struct training *training);
+
+/* What it computes in: "fp32", "int8". */
+const char *training_precision(const struct training *training);
 
 /* One batch: forward, backward, exchange, update. The batch is the caller's again when this
  * returns. With site.late a device computes on: loss and times are those of the oldest step that

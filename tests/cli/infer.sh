@@ -34,6 +34,16 @@ says "random weights"
 expect 2 infer --batch-size 8,x
 says "1,8,64"
 expect 2 infer --batch-size 0
+
+TINY="--network tiny --size 32 --classes 3 --data set --threads 1 --compute-threads 1"
+# shellcheck disable=SC2086 # words without blanks
+expect 0 "$IOBENCH" infer $TINY --precision fp32,int8 --calibrate 20 --batch-size 8,16 \
+    --json infer.json
+says "INT8 ranges by kl over 20 images" "int8 against fp32, batches of 16"
+[ "$(column precision)" = '"fp32" "fp32" "int8" "int8" ' ] || die "$(column precision)"
+[ "$(column samples)" = "61 61 61 61 " ] || die "not every sample once: $(column samples)"
+expect 1 infer --backend reference --precision fp16
+says "computes in fp32 and int8"
 expect 2 infer --precision int4
 expect 1 infer --checkpoint set
 expect 1 infer --checkpoint learnt --classes 4

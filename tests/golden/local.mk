@@ -2,6 +2,7 @@
 # Small files that the reference tools of each format wrote (by the make_*.py beside them, which
 # the build does not need), and what is in them.
 EXTRA_DIST += \
+	tests/golden/make_quantise.py \
 	tests/golden/make_recordio.py \
 	tests/golden/recordio.manifest \
 	tests/golden/recordio/shards/part-0.idx \

@@ -18,6 +18,10 @@ UNIT_TESTS += tests/unit/test_lifetimes
 tests_unit_test_lifetimes_SOURCES = tests/unit/test_lifetimes.c tests/unit/unit.h
 tests_unit_test_lifetimes_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_quantise
+tests_unit_test_quantise_SOURCES = tests/unit/test_quantise.c tests/unit/training.h tests/unit/unit.h
+tests_unit_test_quantise_LDADD = $(UNIT_LIBS)
+
 if HAVE_DNNL
 UNIT_TESTS += tests/unit/test_cpu
 tests_unit_test_cpu_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * KL: S. Migacz, 8-bit Inference with TensorRT, GTC 2017. For each number of first bins kept, what
+ * lies behind them is added to the last one kept: that is the distribution to come near to. Against
+ * it stands what 128 levels of equal width leave of the kept bins: each level's counts are spread
+ * evenly over those of its bins that were not empty.
+ */
+#include "trainer/quantise.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double percentile = 0.9999;
+
+const char *const quantise_methods[] = {
+    [QUANTISE_KL] = "kl", [QUANTISE_ABSMAX] = "absmax", [QUANTISE_PERCENTILE] = "percentile", NULL};
+
+/* ---- histograms ---- */
+
+static void widen(struct quantise_histogram *histogram, double value)
+{
+    uint64_t *counts = histogram->counts;
+
+    if (histogram->range == 0)
+        histogram->range = value;
+    while (value > histogram->range) {
+        for (uint32_t i = 0; i < QUANTISE_BINS / 2; i++)
+            counts[i] = counts[2 * i] + counts[2 * i + 1];
+        for (uint32_t i = QUANTISE_BINS / 2; i < QUANTISE_BINS; i++)
+            counts[i] = 0;
+        histogram->range *= 2;
+    }
+}
+
+int quantise_observe(struct quantise_histogram *histogram, const float *values, uint64_t count)
+{
+    double largest = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (!isfinite(values[i]))
+            return -ERANGE;
+        const double magnitude = fabs((double)values[i]);
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    histogram->largest = largest > histogram->largest ? largest : histogram->largest;
+    widen(histogram, largest);
+    const double bins_a_unit = histogram->range > 0 ? QUANTISE_BINS / histogram->range : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const double magnitude = fabs((double)values[i]);
+        const uint32_t bin = (uint32_t)(magnitude * bins_a_unit);
+        if (magnitude > 0)
+            histogram->counts[bin < QUANTISE_BINS ? bin : QUANTISE_BINS - 1]++;
+        else
+            histogram->zeros++;
+    }
+    return 0;
+}
+
+static uint32_t bins_used(const uint64_t *counts)
+{
+    uint32_t used = QUANTISE_BINS;
+
+    while (used > 0 && counts[used - 1] == 0)
+        used--;
+    return used;
+}
+
+/* What the levels leave of the first `kept` bins. */
+static void spread_levels(const uint64_t *counts, uint32_t kept, double *spread)
+{
+    for (uint32_t level = 0; level < QUANTISE_LEVELS; level++) {
+        const uint32_t first = level * kept / QUANTISE_LEVELS;
+        const uint32_t end = (level + 1) * kept / QUANTISE_LEVELS;
+        uint64_t sum = 0;
+        uint32_t filled = 0;
+        for (uint32_t i = first; i < end; i++) {
+            sum += counts[i];
+            filled += counts[i] > 0;
+        }
+        for (uint32_t i = first; i < end; i++)
+            spread[i] = counts[i] > 0 ? (double)sum / filled : 0;
+    }
+}
+
+/* Of what all counts say when those behind `kept` are clipped, and what the levels leave; infinite
+ * when clipping fills a bin that was empty. kept_sum: of the first `kept` counts. */
+static double divergence(const uint64_t *counts, uint32_t kept, double kept_sum, double sum)
+{
+    double spread[QUANTISE_BINS], total = 0;
+
+    spread_levels(counts, kept, spread);
+    for (uint32_t i = 0; i < kept; i++) {
+        const double clipped = i + 1 == kept ? sum - kept_sum : 0;
+        const double p = ((double)counts[i] + clipped) / sum, q = spread[i] / kept_sum;
+        if (p > 0 && q <= 0)
+            return INFINITY;
+        if (p > 0)
+            total += p * log(p / q);
+    }
+    return total;
+}
+
+uint32_t quantise_bins_kept(const uint64_t *counts)
+{
+    const uint32_t used = bins_used(counts);
+    uint32_t best = used;
+    double kept_sum = 0, sum = 0, least = INFINITY;
+
+    for (uint32_t i = 0; i < used; i++)
+        sum += (double)counts[i];
+    for (uint32_t kept = 1; kept <= used; kept++) {
+        kept_sum += (double)counts[kept - 1];
+        if (kept < QUANTISE_LEVELS)
+            continue;
+        const double found = divergence(counts, kept, kept_sum, sum);
+        if (found < least) {
+            least = found;
+            best = kept;
+        }
+    }
+    return best;
+}
+
+static double percentile_range(const struct quantise_histogram *histogram)
+{
+    double sum = (double)histogram->zeros, below = sum;
+
+    for (uint32_t i = 0; i < QUANTISE_BINS; i++)
+        sum += (double)histogram->counts[i];
+    for (uint32_t i = 0; i < QUANTISE_BINS; i++) {
+        below += (double)histogram->counts[i];
+        if (below >= percentile * sum && histogram->counts[i] > 0)
+            return (i + 1) * histogram->range / QUANTISE_BINS;
+    }
+    return histogram->largest;
+}
+
+float quantise_range(const struct quantise_histogram *histogram, enum quantise_method method)
+{
+    double range = histogram->largest;
+
+    if (range > 0 && method == QUANTISE_KL)
+        range = quantise_bins_kept(histogram->counts) * histogram->range / QUANTISE_BINS;
+    if (range > 0 && method == QUANTISE_PERCENTILE)
+        range = percentile_range(histogram);
+    return (float)(range < histogram->largest ? range : histogram->largest);
+}
+
+/* ---- values ---- */
+
+static float nearest(float value, float step)
+{
+    const float q = nearbyintf(value / step);
+
+    return q > QUANTISE_MOST ? QUANTISE_MOST : q < -QUANTISE_MOST ? -QUANTISE_MOST : q;
+}
+
+float quantise_value(float value, float step)
+{
+    return nearest(value, step) * step;
+}
+
+void quantise_weights(uint32_t channels, uint64_t count, const float *weights, int8_t *quantised,
+                      float *steps)
+{
+    for (uint32_t c = 0; c < channels; c++) {
+        const float *row = weights + c * count;
+        float largest = 0;
+        for (uint64_t i = 0; i < count; i++)
+            largest = fabsf(row[i]) > largest ? fabsf(row[i]) : largest;
+        steps[c] = largest > 0 ? largest / QUANTISE_MOST : 1;
+        for (uint64_t i = 0; i < count; i++)
+            quantised[c * count + i] = (int8_t)nearest(row[i], steps[c]);
+    }
+}
+
+/* ---- a network ---- */
+
+static bool fits_int8(const struct graph *graph, const struct graph_node *node)
+{
+    const uint32_t in = graph->nodes[node->inputs[0]].shape.channels / node->groups;
+    const uint32_t out = node->shape.channels / node->groups;
+
+    return node->kind == GRAPH_CONVOLUTION && node->inputs[0] != 0 && in % 16 == 0 && out % 16 == 0;
+}
+
+static uint32_t consumers(const struct graph *graph, uint32_t number)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = number + 1; i < graph->node_count; i++)
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
+            count += graph->nodes[i].inputs[j] == number;
+    return count;
+}
+
+/* The convolution in INT8 that puts out this and nothing else, perhaps through a BN; or 0. */
+static uint32_t sole_convolution(const struct graph *graph, const struct quantise_node *nodes,
+                                 uint32_t number)
+{
+    if (graph->nodes[number].kind == GRAPH_BATCH_NORM && consumers(graph, number) == 1)
+        number = graph->nodes[number].inputs[0];
+    return nodes[number].in_int8 && consumers(graph, number) == 1 ? number : 0;
+}
+
+void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const uint32_t input = graph->nodes[i].inputs[0];
+        if (!fits_int8(graph, &graph->nodes[i]) || !(ranges[input] > 0))
+            continue;
+        nodes[i].in_int8 = true;
+        nodes[input].step = ranges[input] / QUANTISE_MOST;
+    }
+    /* The later convolution of a sum adds the other side to its own, which was never stored. */
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].kind != GRAPH_ADD)
+            continue;
+        const uint32_t *sides = graph->nodes[i].inputs;
+        const uint32_t first = sole_convolution(graph, nodes, sides[0]);
+        const uint32_t second = sole_convolution(graph, nodes, sides[1]);
+        const uint32_t other = first > second ? sides[1] : sides[0];
+        if ((first || second) && ranges[other] > 0)
+            nodes[other].step = ranges[other] / QUANTISE_MOST;
+    }
+}
+
+int calibration_open(struct calibration *calibration, const struct graph *graph)
+{
+    calibration->graph = graph;
+    calibration->histograms = memory_array(graph->node_count, sizeof *calibration->histograms);
+    return calibration->histograms ? 0 : -ENOMEM;
+}
+
+void calibration_close(struct calibration *calibration)
+{
+    free(calibration->histograms);
+    calibration->histograms = NULL;
+}
+
+int calibration_observe(void *context, uint32_t node, const float *values, uint64_t count)
+{
+    struct calibration *calibration = context;
+
+    return quantise_observe(&calibration->histograms[node], values, count)
+               ? fail(ERANGE, "the output of %s is no number: the network has not learnt",
+                      calibration->graph->nodes[node].name)
+               : 0;
+}
+
+void calibration_ranges(const struct calibration *calibration, enum quantise_method method,
+                        float *ranges)
+{
+    for (uint32_t i = 0; i < calibration->graph->node_count; i++)
+        ranges[i] = quantise_range(&calibration->histograms[i], method);
+}
