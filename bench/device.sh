@@ -170,8 +170,16 @@ ranks() {
     [ -x "$(tool tests/cluster/ranks)" ] || { echo "skipped: only from a build folder" && return; }
     count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || :
     [ "${count:-0}" -gt 1 ] || { echo "skipped: one GPU, or none" && return; }
-    for exchange in nccl mpi; do
-        run 120 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1
+    for exchange in nccl mpi p2p:tree p2p:ring; do
+        run 60 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1
+    done
+    # Forward and backward, what the exchange exposes, and the update: columns compute_s, exchange_s, update_s.
+    data=$OUT/images
+    [ -d "$data" ] || run 60 "$(tool iobench)" pack synthetic:count=4096,classes=1000,mean=20k "$data"
+    for exchange in nccl mpi p2p:tree p2p:ring; do
+        run 90 mpirun --oversubscribe -n 2 "$(tool iobench)" train --network resnet50 --data "$data" --batch-size 128 \
+            --epochs 2 --exchange $exchange --backend "cuda:fp16,tournament=1" --csv "$OUT/$exchange.csv"
+        cat "$OUT/$exchange.csv"
     done
 }
 

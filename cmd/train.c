@@ -60,7 +60,9 @@ static const struct option_spec train_options[] = {
     {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
      .maximum = 1e6, .summary = "epochs in which the rate rises; below 0: the recipe's"},
     {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
-     .summary = "how ranks add up gradients; auto is mpi where an MPI launcher started it"},
+     .summary = "how ranks add up gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto is "
+                "mpi where "
+                "an MPI launcher started it"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "the gradients are sent in so many parts, each as soon as it is known"},
     {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",

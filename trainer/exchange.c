@@ -15,16 +15,13 @@ static const char *usual(const struct ranks *ranks)
 
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks)
 {
-    struct plugin_choice choice;
-
     *exchange = (struct exchange){0};
     int code = plugin_choose("exchange", exchange_registry,
-                             strcmp(text, "auto") == 0 ? usual(ranks) : text, &choice);
+                             strcmp(text, "auto") == 0 ? usual(ranks) : text, &exchange->choice);
     if (code)
         return code;
-    exchange->ops = (const struct exchange_ops *)(const void *)choice.plugin;
-    code = plugin_usable(choice.plugin);
-    plugin_release(&choice); /* members have no options */
+    exchange->ops = (const struct exchange_ops *)(const void *)exchange->choice.plugin;
+    code = plugin_usable(exchange->choice.plugin);
     if (code == 0 && ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
         code = fail(EINVAL, "exchange none: there are %u ranks, and each would learn alone",
                     ranks->place.ranks);
@@ -34,7 +31,8 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
 int exchange_open(struct exchange *exchange, const struct exchange_site *site)
 {
     exchange->state = memory_zeroed(exchange->ops->plugin.state_size + 1);
-    return exchange->state ? exchange->ops->open(exchange->state, site) : -ENOMEM;
+    return exchange->state ? exchange->ops->open(exchange->state, exchange->choice.settings, site)
+                           : -ENOMEM;
 }
 
 void exchange_close(struct exchange *exchange, bool failed)
@@ -43,6 +41,8 @@ void exchange_close(struct exchange *exchange, bool failed)
         exchange->ops->close(exchange->state, failed);
     free(exchange->state);
     exchange->state = NULL;
+    plugin_release(&exchange->choice);
+    exchange->choice = (struct plugin_choice){0};
 }
 
 int exchange_ready(struct exchange *exchange, uint64_t done)

@@ -31,8 +31,10 @@ struct exchange_ops {
     /* It adds up on devices: ready() puts work on streams, where a replayed step takes it along;
      * all of it is done in the stream's order when the last gradients' ready() returns. */
     bool on_stream;
+    /* Or the host tells it when the step is done, and it adds up on devices. */
+    bool on_device;
     /* Everybody knows its gradients: called once, by all ranks. */
-    int (*open)(void *state, const struct exchange_site *site);
+    int (*open)(void *state, const void *settings, const struct exchange_site *site);
     /* After every open, failed ones too, before the gradients go away. failed: the course did. */
     void (*close)(void *state, bool failed);
     /* Gradients [0, done) of this step are final. */
@@ -44,11 +46,12 @@ struct exchange_ops {
 extern const struct plugin *const exchange_registry[];
 
 struct exchange {
+    struct plugin_choice choice;
     const struct exchange_ops *ops;
     void *state;
 };
 
-/* text: a member's name, or "auto": mpi for several ranks, none for one. Opens nothing yet. 0 or a
+/* text: NAME[:options], or "auto": mpi for several ranks, none for one. Opens nothing yet. 0 or a
  * negative errno. */
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks);
 /* The one that was chosen. 0 or a negative errno; call exchange_close() in either case. */

@@ -56,11 +56,12 @@ static int check_layouts(struct mpi_state *mpi)
     return code;
 }
 
-static int mpi_open(void *state, const struct exchange_site *site)
+static int mpi_open(void *state, const void *settings, const struct exchange_site *site)
 {
     struct mpi_state *mpi = state;
     int is_running = 0;
 
+    (void)settings;
     mpi->site = *site;
     mpi->ranks = MPI_COMM_NULL;
     if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)

@@ -64,12 +64,13 @@ static int introduce(const struct nccl_ops *ops, const struct exchange_site *sit
     return code;
 }
 
-static int nccl_open(void *state, const struct exchange_site *site)
+static int nccl_open(void *state, const void *settings, const struct exchange_site *site)
 {
     struct nccl_exchange *nccl = state;
     struct nccl_site where = {
         .rank = site->ranks->place.rank, .ranks = site->ranks->place.ranks, .exchange = *site};
 
+    (void)settings;
     if (!site->on_device)
         return fail(EINVAL, "exchange nccl adds up on GPUs: use --backend cuda, or --exchange mpi");
     nccl->ops = module_ops();

@@ -2,8 +2,9 @@
  * The none exchange: one rank, alone. */
 #include "trainer/plugins.h"
 
-static int none_open(void *state, const struct exchange_site *site)
+static int none_open(void *state, const void *settings, const struct exchange_site *site)
 {
+    (void)settings;
     (void)state;
     (void)site;
     return 0;

@@ -9,6 +9,8 @@ const struct plugin *const exchange_registry[] = {
 #ifdef HAVE_NCCL
     &exchange_nccl.plugin,
 #endif
-    &exchange_none.plugin,
-    NULL,
+#ifdef HAVE_CUDA
+    &exchange_p2p.plugin,
+#endif
+    &exchange_none.plugin, NULL,
 };

@@ -51,7 +51,7 @@ iobench_nccl_so_LDADD = $(NCCL_LIBS)
 endif
 
 if HAVE_CUDA
-libiobench_a_SOURCES += trainer/backend_cuda.c trainer/cuda/settings.h
+libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda/settings.h
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/build.c trainer/cuda/cuda.c \
 	trainer/cuda/cuda.h trainer/cuda/flight.c trainer/cuda/forward.c trainer/cuda/fuse.c \
 	trainer/cuda/model.c trainer/cuda/plan.c
@@ -65,4 +65,5 @@ iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared
 iobench_cuda_so_LDADD = $(CUDA_OBJECTS) $(JANSSON_LIBS) $(CUDA_LIBS)
 iobench_cuda_so_DEPENDENCIES = $(CUDA_OBJECTS)
+CUDA_SOURCES += trainer/cuda/peer.c trainer/cuda/peer.h
 endif

@@ -18,5 +18,6 @@ extern const struct backend_ops backend_reference;
 extern const struct exchange_ops exchange_mpi;
 extern const struct exchange_ops exchange_nccl;
 extern const struct exchange_ops exchange_none;
+extern const struct exchange_ops exchange_p2p;
 
 #endif

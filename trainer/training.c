@@ -134,7 +134,7 @@ static int open_backend(struct training *training)
             return code;
         where.local_rank = site->ranks->place.local_rank;
         where.silence_ns = site->silence_ns;
-        where.gradients_on_host = !exchange->ops->on_stream;
+        where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
         where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
         where.enqueue_context = exchange;
     }

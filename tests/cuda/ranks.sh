@@ -9,9 +9,13 @@ IOBENCH_CUDA_MODULE=$(dirname "$IOBENCH")/tests/cuda/emulated.so
 IOBENCH_NCCL_MODULE=$(dirname "$IOBENCH")/tests/cuda/emulated_nccl.so
 export IOBENCH_CUDA_MODULE IOBENCH_NCCL_MODULE
 
-for exchange in nccl mpi; do
+for exchange in nccl mpi p2p:tree p2p:ring; do
     expect 0 mpi 2 "$RANKS" 3 $exchange cuda:fp32,plans=none 6
     says "2 ranks: tiny differs by" "2 ranks: lenet differs by"
+done
+for shape in tree ring; do # an odd number of them
+    expect 0 mpi 3 "$RANKS" 3 p2p:$shape cuda:fp32,plans=none 4
+    says "3 ranks: tiny differs by" "3 ranks: lenet differs by"
 done
 
 # ---- the program: both exchanges learn the same; gradients on the host are none of NCCL's ----
@@ -25,10 +29,16 @@ train() { # STATUS EXCHANGE BACKEND
 }
 train 0 nccl cuda:fp32,plans=none --json nccl.json
 train 0 mpi cuda:fp32,plans=none --json mpi.json
-for name in nccl mpi; do
+train 0 p2p cuda:fp32,plans=none --json p2p.json
+for name in nccl mpi p2p; do
     sed -n 's/.*"loss": \([0-9.]*\).*/\1/p' $name.json | head -n 1 >$name.loss
     [ -s $name.loss ] || die "no loss in $name.json"
 done
-cmp nccl.loss mpi.loss || die "the exchanges disagree: $(cat nccl.loss mpi.loss)"
+[ "$(cat nccl.loss mpi.loss p2p.loss | sort -u | wc -l)" = 1 ] ||
+    die "the exchanges disagree: $(cat nccl.loss mpi.loss p2p.loss)"
 train 1 nccl reference
 says "exchange nccl adds up on GPUs"
+train 1 p2p reference
+says "exchange p2p copies between GPUs"
+train 1 p2p:star cuda:fp32,plans=none
+says "ring"

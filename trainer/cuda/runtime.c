@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { CAPABILITY_LEAST = 80, PAUSE_NS = 20000 };
@@ -154,6 +155,42 @@ void runtime_unpin(void *memory)
 {
     if (memory)
         cudaFreeHost(memory);
+}
+
+int runtime_share(void *memory, uint8_t handle[RUNTIME_HANDLE_BYTES])
+{
+    cudaIpcMemHandle_t made;
+
+    _Static_assert(sizeof made == RUNTIME_HANDLE_BYTES, "a handle's size");
+    int code = check(cudaIpcGetMemHandle(&made, memory), "share memory with other processes");
+    memcpy(handle, &made, sizeof made);
+    return code;
+}
+
+int runtime_reach(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs)
+{
+    cudaIpcMemHandle_t made;
+
+    memcpy(&made, handle, sizeof made);
+    return check(cudaIpcOpenMemHandle(theirs, made, cudaIpcMemLazyEnablePeerAccess),
+                 "reach another process' memory (do its GPU and this one see each other?)");
+}
+
+void runtime_leave(void *theirs)
+{
+    cudaIpcCloseMemHandle(theirs);
+}
+
+int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t offset,
+                      uint64_t bytes, void *stream)
+{
+    struct cudaPointerAttributes where;
+    int code = check(cudaPointerGetAttributes(&where, theirs), "find another GPU's memory");
+
+    return code ? code
+                : check(cudaMemcpyPeerAsync(to, (int)device, (const char *)theirs + offset,
+                                            where.device, bytes, stream),
+                        "copy from another GPU");
 }
 
 int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream)

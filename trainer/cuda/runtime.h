@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { RUNTIME_HANDLE_BYTES = 64 };
+
 struct runtime {
     uint32_t device;
     uint32_t capability; /* 90 for sm_90 */
@@ -39,6 +41,15 @@ void runtime_release(void *memory);
 /* Host memory that uploads go from at full speed. */
 void *runtime_pin(uint64_t bytes);
 void runtime_unpin(void *memory);
+
+/* Device memory for other processes of this host: a handle that tells them where it is, and what
+ * they make of it, for runtime_copy_peer() alone. They leave it before it is released. */
+int runtime_share(void *memory, uint8_t handle[RUNTIME_HANDLE_BYTES]);
+int runtime_reach(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs);
+void runtime_leave(void *theirs);
+/* From `offset` on in theirs, to this process' device; in the stream's order. */
+int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t offset,
+                      uint64_t bytes, void *stream);
 
 /* Between host and device, either way; in the stream's order. */
 int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The p2p exchange: copies from GPU to GPU of one host, and sums on each, without NCCL, for
+ * comparison with it. It starts when the step is done, so all of it is exposed. Each rank reads
+ * what others have; between two turns all wait for all, by a number that each raises in memory that
+ * they share.
+ *
+ * Tree: in turn i ranks 2^i apart become pairs, whose lower one adds the other's floats to its own;
+ * then the sum goes back the same way. Ring: the floats are cut into a part a rank; in each turn a
+ * rank adds the part that its neighbour below completed last, until each has the sum of one; then
+ * the sums go round. Either way everybody ends with the same bits.
+ */
+#include "trainer/plugins.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "trainer/buckets.h"
+#include "trainer/cuda/peer.h"
+#include "trainer/module.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum p2p_shape { P2P_RING, P2P_TREE };
+
+struct p2p_settings {
+    int shape;
+};
+
+struct p2p_state {
+    struct exchange_site site;
+    enum p2p_shape shape;
+    const struct peer_ops *ops;
+    void *peer;
+    void **theirs; /* of each rank; NULL: this one's, or one that is not read */
+    struct buckets parts;
+    struct ranks_memory turns; /* a gate a rank: the turns that it has finished */
+    uint64_t turn;
+};
+
+static const char *const shapes[] = {[P2P_RING] = "ring", [P2P_TREE] = "tree", NULL};
+
+static const struct option_spec p2p_options[] = {
+    {"shape", 0, OPTION_CHOICE, offsetof(struct p2p_settings, shape), .fallback = "ring",
+     .choices = shapes, .summary = "who copies from whom"},
+    {0},
+};
+
+static const struct peer_ops *module_ops(void)
+{
+    static const char *const libraries[] = {"libcudnn.so.9", NULL};
+    static const struct module module = {.file = "iobench-cuda.so",
+                                         .variable = "IOBENCH_CUDA_MODULE",
+                                         .symbol = "iobench_peer",
+                                         .libraries = libraries};
+
+    return module_find(&module);
+}
+
+static int p2p_usable(void)
+{
+    return module_ops() ? 0 : -ENODEV;
+}
+
+/* ---- opening ---- */
+
+/* What each rank shows the others. */
+struct introduction {
+    uint8_t handle[RUNTIME_HANDLE_BYTES];
+    uint64_t layout;
+};
+
+static int open_own(struct p2p_state *p2p, struct introduction *mine)
+{
+    const struct exchange_site *site = &p2p->site;
+    const struct peer_site where = {
+        .floats = site->gradients, .count = site->floats, .device = site->device};
+
+    if (!site->on_device)
+        return fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
+                            "--exchange mpi");
+    if (site->ranks->place.nodes > 1)
+        return fail(EINVAL, "exchange p2p knows one host: use --exchange nccl");
+    p2p->ops = module_ops();
+    if (!p2p->ops)
+        return -ENODEV;
+    p2p->peer = memory_zeroed(p2p->ops->state_size);
+    p2p->theirs = memory_array(site->ranks->place.ranks, sizeof *p2p->theirs);
+    if (!p2p->peer || !p2p->theirs)
+        return -ENOMEM;
+    mine->layout = site->layout ^ site->floats;
+    return p2p->ops->open(p2p->peer, &where, mine->handle);
+}
+
+/* A ring reads one neighbour, a tree a few. */
+static bool reads(const struct p2p_state *p2p, uint32_t other)
+{
+    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    const uint32_t apart = rank ^ other;
+
+    if (p2p->shape == P2P_RING)
+        return other != rank && other == (rank + ranks - 1) % ranks;
+    return apart != 0 && (apart & (apart - 1)) == 0;
+}
+
+static int reach_others(struct p2p_state *p2p, const struct introduction *all)
+{
+    const uint32_t ranks = p2p->site.ranks->place.ranks;
+    int code = 0;
+
+    for (uint32_t i = 0; i < ranks && code == 0; i++)
+        if (all[i].layout != all[0].layout)
+            code = fail(EINVAL, "exchange p2p: the ranks keep their gradients in different "
+                                "layouts: use the same backend on GPUs of one kind");
+        else if (reads(p2p, i))
+            code = p2p->ops->reach(all[i].handle, &p2p->theirs[i]);
+    return code;
+}
+
+static int p2p_open(void *state, const void *settings, const struct exchange_site *site)
+{
+    const struct p2p_settings *wanted = settings;
+    struct p2p_state *p2p = state;
+    struct introduction mine = {0};
+    struct introduction *all = memory_array(site->ranks->place.ranks, sizeof *all);
+
+    p2p->site = *site;
+    p2p->shape = (enum p2p_shape)wanted->shape;
+    p2p->parts = buckets_of(site->floats, site->ranks->place.ranks);
+    int code = ranks_meet(site->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(site->ranks, &mine, sizeof mine, all);
+    if (code == 0)
+        code = ranks_share(site->ranks, sizeof(struct gate), &p2p->turns);
+    if (code == 0)
+        code = ranks_meet(site->ranks, reach_others(p2p, all), NULL);
+    free(all);
+    return code;
+}
+
+/* ---- a step ---- */
+
+static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint64_t start_ns)
+{
+    const uint64_t timeout_ns = p2p->site.timeout_ns;
+
+    if (ranks_called_off(p2p->site.ranks))
+        return fail(ECANCELED, "another rank failed");
+    if (timeout_ns == 0 || clock_now_ns() - start_ns < timeout_ns)
+        return 0;
+    return fail(ETIMEDOUT, "exchange p2p: rank %u waited %llu s for rank %u to add up gradients",
+                p2p->site.ranks->place.rank, (unsigned long long)(timeout_ns / 1000000000),
+                waited_for);
+}
+
+/* All have finished as many turns as this rank has with this one. */
+static int end_turn(struct p2p_state *p2p)
+{
+    const struct ranks_place *place = &p2p->site.ranks->place;
+    const uint64_t start_ns = clock_now_ns();
+    int code = 0;
+
+    gate_raise(ranks_memory_of(&p2p->turns, place->local_rank), ++p2p->turn);
+    for (uint32_t i = 0; i < place->ranks && code == 0; i++)
+        while (code == 0 && gate_value(ranks_memory_of(&p2p->turns, i)) < p2p->turn) {
+            code = check_silence(p2p, i, start_ns);
+            sched_yield(); /* ranks may share CPUs */
+        }
+    return code;
+}
+
+static int tree(struct p2p_state *p2p)
+{
+    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    const uint64_t floats = p2p->site.floats;
+    uint32_t apart = 1;
+    int code = end_turn(p2p);
+
+    for (; apart < ranks && code == 0; apart *= 2) {
+        if (rank % (2 * apart) == 0 && rank + apart < ranks)
+            code = p2p->ops->pull(p2p->peer, p2p->theirs[rank + apart], 0, floats, true);
+        if (code == 0)
+            code = end_turn(p2p);
+    }
+    while (apart > 1 && code == 0) {
+        apart /= 2;
+        if (rank % (2 * apart) == apart)
+            code = p2p->ops->pull(p2p->peer, p2p->theirs[rank - apart], 0, floats, false);
+        if (code == 0)
+            code = end_turn(p2p);
+    }
+    return code;
+}
+
+/* Of the part of this number, round the ring; the last ones of a small arena may be empty. */
+static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
+{
+    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+
+    part %= ranks;
+    if (part >= p2p->parts.count)
+        return 0;
+    const uint64_t start = buckets_start(&p2p->parts, part);
+    return p2p->ops->pull(p2p->peer, p2p->theirs[(rank + ranks - 1) % ranks], start,
+                          buckets_start(&p2p->parts, part + 1) - start, adds);
+}
+
+static int ring(struct p2p_state *p2p)
+{
+    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    int code = end_turn(p2p);
+
+    for (uint32_t i = 0; i < 2 * (ranks - 1) && code == 0; i++) {
+        const bool adds = i < ranks - 1;
+        const uint32_t done = adds ? i + 1 : i - (ranks - 1); /* parts behind this rank's own */
+        code = pull_part(p2p, rank + 2 * ranks - done, adds);
+        if (code == 0)
+            code = end_turn(p2p);
+    }
+    return code;
+}
+
+static void p2p_close(void *state, bool failed)
+{
+    struct p2p_state *p2p = state;
+
+    for (uint32_t i = 0; p2p->theirs && i < p2p->site.ranks->place.ranks; i++)
+        if (p2p->theirs[i])
+            p2p->ops->leave(p2p->theirs[i]);
+    if (p2p->turns.start && !failed)
+        end_turn(p2p); /* nobody looks at what goes away now */
+    if (p2p->peer)
+        p2p->ops->close(p2p->peer);
+    ranks_unshare(&p2p->turns);
+    free(p2p->theirs);
+    free(p2p->peer);
+}
+
+/* Gradients on a device are final when its step is done. */
+static int p2p_ready(void *state, uint64_t done)
+{
+    (void)state;
+    (void)done;
+    return 0;
+}
+
+static int p2p_finish(void *state)
+{
+    struct p2p_state *p2p = state;
+
+    return p2p->shape == P2P_TREE ? tree(p2p) : ring(p2p);
+}
+
+const struct exchange_ops exchange_p2p = {
+    .plugin = {.name = "p2p",
+               .summary = "copies between the GPUs of a host after the backward pass",
+               .options = p2p_options,
+               .settings_size = sizeof(struct p2p_settings),
+               .state_size = sizeof(struct p2p_state),
+               .usable = p2p_usable},
+    .on_device = true,
+    .open = p2p_open,
+    .close = p2p_close,
+    .ready = p2p_ready,
+    .finish = p2p_finish,
+};
