@@ -108,7 +108,7 @@ learn() {
 }
 
 rates() {
-    run 60 "$(tool bench/device_kernels)" 256
+    run 120 "$(tool bench/device_kernels)" 256
     for batch in 64 128 256 512 1024; do
         run 95 "$(tool bench/device_steps)" "cuda:fp16,tournament=$TOURNAMENT" resnet50 $batch 5 7950
     done

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that are bound by memory, at ResNet-50's shapes in FP16: bytes that each must move at
- * least, and how near that comes to a copy on the same device. Arguments: the batch (256).
+ * A numbered lab for each kernel of kernels/device.h, at the shapes that ResNet-50 has it for (or,
+ * of what it has not, at its largest tensors), in FP16: the bytes that it must move at least, its
+ * time, and how near that comes to a copy on the same device. A claim is made for what memory
+ * bounds, which takes a batch of 256. Arguments: the batch (256), and numbers of labs (all).
  */
 #include "base/fail.h"
 #include "base/stats.h"
@@ -12,7 +14,8 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 7, REPEATS = 10, SIDE = 224, PLANE = 56 * 56, CHANNELS = 256, STEM_CHANNELS = 64 };
-enum { PARAMETERS = 25557032, GOAL_PERCENT = 85 };
+enum { PARAMETERS = 25557032, GOAL_PERCENT = 85, CLASSES = 1000, LAST_CHANNELS = 2048 };
+enum { CLAIM_BATCH = 256 };
 
 static struct runtime runtime;
 static uint32_t batch = 256;
@@ -22,6 +25,7 @@ static struct {
     uint64_t tensor_bytes;
     char *a, *b, *c, *d;
     float *vectors, *partial;
+    int32_t *labels;
 } place;
 
 static void must(int code)
@@ -202,43 +206,359 @@ static uint64_t optimise(void)
     return (uint64_t)PARAMETERS * (5 * 4 + 2);
 }
 
+/* ---- what ResNet-50 has a small part of, or none ---- */
+
+static uint64_t dual_affine(void)
+{
+    const struct device_pixels shape = pixels();
+    const struct device_affine with = {.scale = place.vectors,
+                                       .bias = place.vectors + CHANNELS,
+                                       .other = place.b,
+                                       .other_scale = place.vectors + 2 * CHANNELS,
+                                       .other_bias = place.vectors + 3 * CHANNELS,
+                                       .relu = true};
+
+    must(device_affine(&shape, &with, place.a, place.c, runtime.stream));
+    return 3 * place.tensor_bytes;
+}
+
+static uint64_t affine(void)
+{
+    const struct device_pixels shape = pixels();
+    const struct device_affine with = {
+        .scale = place.vectors, .bias = place.vectors + CHANNELS, .relu = true};
+
+    must(device_affine(&shape, &with, place.a, place.c, runtime.stream));
+    return 2 * place.tensor_bytes;
+}
+
+static uint64_t norm_infer(void)
+{
+    const struct device_norm with = norm();
+
+    must(device_norm_infer(CHANNELS, &with, runtime.stream));
+    return 6 * CHANNELS * sizeof(float);
+}
+
+static uint64_t bias_gradient(void)
+{
+    const struct device_pixels shape = pixels();
+
+    must(device_bias_gradient(&shape, place.a, NULL, place.vectors, place.partial, runtime.stream));
+    return place.tensor_bytes;
+}
+
+static uint64_t sum(void)
+{
+    must(device_sum(DEVICE_FP16, place.tensor_bytes / 2, place.a, place.b, true, place.c,
+                    runtime.stream));
+    return 3 * place.tensor_bytes;
+}
+
+static uint64_t relu_backward(void)
+{
+    must(device_relu_backward(DEVICE_FP16, place.tensor_bytes / 2, place.a, place.b, place.c,
+                              runtime.stream));
+    return 3 * place.tensor_bytes;
+}
+
+static uint64_t copy_part(void)
+{
+    const struct device_part part = {.type = DEVICE_FP16,
+                                     .pixels = (uint64_t)batch * PLANE,
+                                     .channels = CHANNELS / 2,
+                                     .from_channels = CHANNELS / 2,
+                                     .to_channels = CHANNELS,
+                                     .to_offset = CHANNELS / 2};
+
+    must(device_copy_part(&part, place.a, place.b, runtime.stream));
+    return place.tensor_bytes;
+}
+
+static uint64_t dropout(void)
+{
+    const struct device_pixels shape = pixels();
+
+    must(device_dropout(&shape, PLANE, (const uint64_t *)(const void *)place.vectors, 0.5, place.a,
+                        place.b, runtime.stream));
+    return 2 * place.tensor_bytes;
+}
+
+static struct kernel_lrn lrn_shape(void)
+{
+    return (struct kernel_lrn){.images = batch,
+                               .channels = CHANNELS,
+                               .plane = PLANE,
+                               .size = 5,
+                               .alpha = 1e-4,
+                               .beta = 0.75,
+                               .k = 1};
+}
+
+static uint64_t lrn(void)
+{
+    const struct kernel_lrn shape = lrn_shape();
+
+    must(device_lrn(&shape, DEVICE_FP16, place.a, place.b, runtime.stream));
+    return 2 * place.tensor_bytes;
+}
+
+static uint64_t lrn_backward(void)
+{
+    const struct kernel_lrn shape = lrn_shape();
+
+    must(device_lrn_backward(&shape, DEVICE_FP16, place.a, place.b, place.c, runtime.stream));
+    return 3 * place.tensor_bytes;
+}
+
+static uint64_t max_pool(void)
+{
+    const struct kernel_window window = stem_window();
+
+    must(device_max_pool(&window, DEVICE_FP16, place.a, place.b, (uint8_t *)place.c,
+                         runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * (112 * 112 * 2 + 56 * 56 * 3);
+}
+
+static uint64_t max_pool_backward(void)
+{
+    const struct kernel_window window = stem_window();
+
+    must(device_max_pool_backward(&window, DEVICE_FP16, (uint8_t *)place.c, place.b, place.d,
+                                  runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * (112 * 112 * 2 + 56 * 56 * 3);
+}
+
+static struct kernel_window head_window(void)
+{
+    return (struct kernel_window){.images = batch,
+                                  .in_channels = LAST_CHANNELS,
+                                  .in_height = 7,
+                                  .in_width = 7,
+                                  .out_channels = LAST_CHANNELS,
+                                  .out_height = 1,
+                                  .out_width = 1,
+                                  .height = 7,
+                                  .width = 7,
+                                  .stride = 1,
+                                  .groups = 1};
+}
+
+static uint64_t average_pool(void)
+{
+    const struct kernel_window window = head_window();
+
+    must(device_average_pool(&window, DEVICE_FP16, place.a, place.b, runtime.stream));
+    return (uint64_t)batch * LAST_CHANNELS * (49 + 1) * 2;
+}
+
+static uint64_t average_pool_backward(void)
+{
+    const struct kernel_window window = head_window();
+
+    must(device_average_pool_backward(&window, DEVICE_FP16, place.b, place.a, runtime.stream));
+    return (uint64_t)batch * LAST_CHANNELS * (49 + 1) * 2;
+}
+
+static uint64_t cross_entropy(void)
+{
+    struct device_loss *losses = (void *)place.d;
+
+    must(device_cross_entropy(DEVICE_FP16, batch, CLASSES, place.a, place.labels, 0.1,
+                              place.vectors, place.b, losses + 1, losses, runtime.stream));
+    return (uint64_t)batch * CLASSES * 2 * 2;
+}
+
+/* Of the weights as of one parameter. LARS looks at weights and gradients once before. */
+static uint64_t optimise_lars(void)
+{
+    const struct device_update update = {.adapts = true,
+                                         .rate = 0.1,
+                                         .rate_before = 0.1,
+                                         .momentum = 0.9,
+                                         .decay = 1e-4,
+                                         .eta = 0.001,
+                                         .gradient_scale = 1};
+
+    must(device_optimise(&parameters, &update, runtime.stream));
+    return (uint64_t)PARAMETERS * (2 * 4 + 5 * 4 + 2);
+}
+
+static uint64_t renew(void)
+{
+    must(device_renew(&parameters, runtime.stream));
+    return (uint64_t)PARAMETERS * (4 + 2);
+}
+
+static uint64_t gradient(void)
+{
+    must(device_gradient(DEVICE_FP16, PARAMETERS, 1, 1, place.a, NULL, parameters.gradients,
+                         runtime.stream));
+    return (uint64_t)PARAMETERS * (2 + 4);
+}
+
+/* For shapes that cuDNN refuses: conv2 of the first stage. */
+static struct kernel_window convolution_window(void)
+{
+    return (struct kernel_window){.images = batch,
+                                  .in_channels = STEM_CHANNELS,
+                                  .in_height = 56,
+                                  .in_width = 56,
+                                  .out_channels = STEM_CHANNELS,
+                                  .out_height = 56,
+                                  .out_width = 56,
+                                  .height = 3,
+                                  .width = 3,
+                                  .stride = 1,
+                                  .pad_top = 1,
+                                  .pad_left = 1,
+                                  .groups = 1};
+}
+
+static const uint64_t convolution_weights = STEM_CHANNELS * STEM_CHANNELS * 9 * 2;
+
+static uint64_t convolution(void)
+{
+    const struct kernel_window window = convolution_window();
+
+    must(device_convolution(&window, DEVICE_FP16, place.a, place.d, place.b, runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 * 2 + convolution_weights;
+}
+
+static uint64_t convolution_data(void)
+{
+    const struct kernel_window window = convolution_window();
+
+    must(device_convolution_data(&window, DEVICE_FP16, place.a, place.d, place.b, runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 * 2 + convolution_weights;
+}
+
+static uint64_t convolution_weight(void)
+{
+    const struct kernel_window window = convolution_window();
+
+    must(
+        device_convolution_weight(&window, DEVICE_FP16, place.a, place.b, place.d, runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 * 2 + convolution_weights;
+}
+
+/* ---- the labs ---- */
+
+enum bound { BY_MEMORY, BY_START, BY_ARITHMETIC };
+
+static const struct lab {
+    const char *name;
+    uint64_t (*run)(void);
+    enum bound bound;
+} table[] = {
+    {"normalise", normalise, BY_MEMORY},
+    {"norm_statistics", statistics, BY_MEMORY},
+    {"norm_infer", norm_infer, BY_START},
+    {"scale_bias_relu", affine, BY_MEMORY},
+    {"scale_bias_add_relu", add_relu, BY_MEMORY},
+    {"dual_scale_bias_relu", dual_affine, BY_MEMORY},
+    {"norm_backward", norm_backward, BY_MEMORY},
+    {"norm_apply", norm_apply, BY_MEMORY},
+    {"stem", stem, BY_MEMORY},
+    {"stem_backward", stem_backward, BY_MEMORY},
+    {"average_pool", average_pool, BY_MEMORY},
+    {"average_pool_backward", average_pool_backward, BY_MEMORY},
+    {"cross_entropy", cross_entropy, BY_START},
+    {"optimise", optimise, BY_MEMORY},
+    {"optimise_lars", optimise_lars, BY_MEMORY},
+    {"renew", renew, BY_MEMORY},
+    {"gradient", gradient, BY_MEMORY},
+    {"sum_relu", sum, BY_MEMORY},
+    {"relu_backward", relu_backward, BY_MEMORY},
+    {"bias_gradient", bias_gradient, BY_MEMORY},
+    {"copy_part", copy_part, BY_MEMORY},
+    {"dropout", dropout, BY_MEMORY},
+    {"lrn", lrn, BY_MEMORY},
+    {"lrn_backward", lrn_backward, BY_MEMORY},
+    {"max_pool", max_pool, BY_MEMORY},
+    {"max_pool_backward", max_pool_backward, BY_MEMORY},
+    {"convolution", convolution, BY_ARITHMETIC},
+    {"convolution_data", convolution_data, BY_ARITHMETIC},
+    {"convolution_weight", convolution_weight, BY_ARITHMETIC},
+};
+
+enum { LABS = sizeof table / sizeof *table };
+
 /* ---- timing ---- */
 
-/* GB/s, the median of the rounds. */
-static double rate_of(uint64_t (*run)(void))
+struct figure {
+    uint64_t bytes;
+    double seconds; /* of one start, the median of the rounds */
+    double spread;  /* of the rounds, of it */
+};
+
+static struct figure time_of(uint64_t (*run)(void))
 {
+    struct figure figure = {.bytes = run()};
     void *first, *last;
-    double rates[ROUNDS];
+    double seconds[ROUNDS];
 
     must(runtime_event_create(&first));
     must(runtime_event_create(&last));
-    run();
     for (int round = 0; round < ROUNDS; round++) {
         double milliseconds = 0;
-        uint64_t bytes = 0;
         must(runtime_event_record(first, runtime.stream));
         for (int i = 0; i < REPEATS; i++)
-            bytes += run();
+            run();
         must(runtime_event_record(last, runtime.stream));
         must(runtime_event_synchronise(last));
         must(runtime_event_elapsed(first, last, &milliseconds));
-        rates[round] = (double)bytes / milliseconds * 1e-6;
+        seconds[round] = milliseconds * 1e-3 / REPEATS;
     }
     runtime_event_destroy(first);
     runtime_event_destroy(last);
-    return stats_summarise(rates, ROUNDS).median;
+    const struct stats_summary summary = stats_summarise(seconds, ROUNDS);
+    figure.seconds = summary.median;
+    figure.spread = summary.median > 0 ? (summary.maximum - summary.minimum) / summary.median : 0;
+    return figure;
+}
+
+static double rate_of(const struct figure *figure)
+{
+    return figure->seconds > 0 ? (double)figure->bytes / figure->seconds * 1e-9 : 0;
+}
+
+static void hold(int number, double copy_rate)
+{
+    static const char *const why[] = {"", ", too small to claim: its start is most of it",
+                                      ", arithmetic bounds it"};
+    const struct lab *lab = &table[number];
+    const struct figure figure = time_of(lab->run);
+    const double percent = 100 * rate_of(&figure) / copy_rate;
+
+    printf("lab %2d %-22s %9.1f MB %9.4f ms %7.0f GB/s, %5.1f%% of a copy, spread %.0f%%%s\n",
+           number + 1, lab->name, (double)figure.bytes * 1e-6, figure.seconds * 1e3,
+           rate_of(&figure), percent, 100 * figure.spread, why[lab->bound]);
+    if (lab->bound == BY_MEMORY && batch >= CLAIM_BATCH)
+        printf("claim device_%s %.1f %% of the copy goal >=%d %s\n", lab->name, percent,
+               GOAL_PERCENT, percent >= GOAL_PERCENT ? "ok" : "short");
+    fflush(stdout);
+}
+
+static void make_place(void)
+{
+    const struct device_pixels shape = pixels();
+    const uint64_t weights = (uint64_t)PARAMETERS * 2; /* gradient() takes as much of a tensor */
+
+    place.tensor_bytes = (uint64_t)batch * PLANE * CHANNELS * 2;
+    const uint64_t bytes = place.tensor_bytes > weights ? place.tensor_bytes : weights;
+    place.a = memory(bytes);
+    place.b = memory(bytes);
+    place.c = memory(bytes);
+    place.d = memory(bytes);
+    place.vectors = memory(16 * CHANNELS * sizeof(float));
+    place.partial = memory(device_partial_floats(&shape) * sizeof(float) * 4);
+    place.labels = memory(batch * sizeof *place.labels);
+    make_parameters();
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        uint64_t (*run)(void);
-    } kernels[] = {{"normalise", normalise},          {"norm_statistics", statistics},
-                   {"scale_bias_add_relu", add_relu}, {"norm_backward", norm_backward},
-                   {"norm_apply", norm_apply},        {"stem", stem},
-                   {"stem_backward", stem_backward},  {"optimise", optimise}};
-
     if (argc > 1 && atoi(argv[1]) > 0)
         batch = (uint32_t)atoi(argv[1]);
     if (runtime_usable()) {
@@ -246,21 +566,13 @@ int main(int argc, char **argv)
         return 77;
     }
     must(runtime_open(&runtime, 0, 0));
-    const struct device_pixels shape = pixels();
-    place.tensor_bytes = (uint64_t)batch * PLANE * CHANNELS * 2;
-    place.a = memory(place.tensor_bytes);
-    place.b = memory(place.tensor_bytes);
-    place.c = memory(place.tensor_bytes);
-    place.d = memory(place.tensor_bytes);
-    place.vectors = memory(16 * CHANNELS * sizeof(float));
-    place.partial = memory(device_partial_floats(&shape) * sizeof(float) * 4);
-    make_parameters();
-    const double best = rate_of(copy);
-    printf("%s, batch %u, FP16: a copy moves %.0f GB/s\n", runtime.name, batch, best);
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        const double rate = rate_of(kernels[i].run), percent = 100 * rate / best;
-        printf("claim device_%s %.1f %% of the copy goal >=%d %s\n", kernels[i].name, percent,
-               GOAL_PERCENT, percent >= GOAL_PERCENT ? "ok" : "short");
-    }
+    make_place();
+    const struct figure best = time_of(copy);
+    printf("%s, batch %u, FP16: a copy moves %.0f GB/s\n", runtime.name, batch, rate_of(&best));
+    for (int i = 2; i < argc; i++)
+        if (atoi(argv[i]) > 0 && atoi(argv[i]) <= LABS)
+            hold(atoi(argv[i]) - 1, rate_of(&best));
+    for (int i = 0; argc < 3 && i < LABS; i++)
+        hold(i, rate_of(&best));
     return 0;
 }
