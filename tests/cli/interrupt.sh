@@ -5,12 +5,17 @@
 . "$(dirname "$0")/streams.sh"
 make_set recordio 40
 tried="iobench, interrupted"
+# Interrupts $pid when it has been at work for a while: not before it catches the signal, bit 1.
+interrupt() {
+    while ! grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status && kill -0 $pid; do sleep 0.05; done
+    sleep 0.7
+    kill -INT $pid
+}
 # One run takes 0.2 s, and there are a thousand.
 "$IOBENCH" --data "$tmp/recordio" --no-calibrate --runs 1000 -B 10 --trainer replay:rate=200 \
     --json "$tmp/a.json" >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-sleep 0.7
-kill -INT $pid
+interrupt
 wait $pid
 status=$?
 [ $status -eq 1 ] || fault "exit status $status, not 1"
@@ -21,8 +26,7 @@ err "interrupted"
 "$IOBENCH" --data "$tmp/recordio" --no-calibrate --runs 1 --epochs 100000 -B 10 --decode none \
     >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-sleep 0.7
-kill -INT $pid
+interrupt
 wait $pid
 status=$?
 [ $status -eq 1 ] || fault "exit status $status, not 1, in short epochs"
