@@ -166,6 +166,8 @@ static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, st
         fail_msg("%s", fail_reason());
     computed += plan != NULL;
     refused += plan == NULL;
+    if (!plan && shows)
+        print_message("kind %d, fusion %u is refused: %s\n", (int)kind, fusion, fail_reason());
     if (!plan)
         return false;
     tensors.workspace = runtime_allocate(dnn_workspace_bytes(plan) + 1);

@@ -450,6 +450,8 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         dnn->plans = plan;
         if (!recall(dnn, shape, plan)) {
             *code = choose(dnn, shape, plan);
+            if (*code && *code != -ENOMEM && shape->fusion)
+                *code = -ENOTSUP; /* a fused plan that does not run is none: there are others */
             if (*code == 0)
                 *code = remember(dnn, plan);
             if (*code == 0 && dnn->handle) /* a first start that is cut short goes on there */
