@@ -5,8 +5,8 @@
  * takes less than ten seconds. */
 static const uint64_t WINDOW_NS = 40000000;
 /* A turn is won half way between no growth and as much as may not be missed, so that either error
- * is as rare: with all of it, a depth that lacked 5% was taken for the knee every seventh time on a
- * storage whose windows scatter by 10%. */
+ * is as rare: with all of it, a depth that lacked more than that was taken for the knee every
+ * seventh time on a storage whose windows scatter by 10%. */
 static const double TURN_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;
 enum {
     WINDOW_ROUNDS = 4, /* a window holds at least so many times the depth of completions */
