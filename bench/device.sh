@@ -11,12 +11,12 @@ usage: device.sh [PART...] [--out FOLDER]
   check       every kernel against its reference; steps against the reference; what every backend promises
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
-  rates       kernels beside a copy; images/s of ResNet-50 in FP16 by batch
+  rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
   fusion      fused plans against their reference; images/s of ResNet-50 with nothing, all and the faster fused
   precisions  images/s of ResNet-50 in the other precisions
   networks    images/s of every network
   feed        a data set of JPEGs through ResNet-50: who limits; uploads ahead or not; two jobs on one GPU
-  ranks       all GPUs of this machine by NCCL and by MPI (needs mpirun)
+  ranks       two GPUs by each exchange: the same weights as one process, and what is exposed (needs mpirun)
 The default is all of them, in this order. Parts that cannot run say why.
 END
 }
