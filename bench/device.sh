@@ -90,6 +90,7 @@ check() {
     fused
     run 120 "$(tool tests/cuda/test_cuda)"
     run 180 "$(tool tests/unit/test_backend)"
+    run 60 "$(tool tests/unit/test_quantise)"
 }
 
 sanitize() {

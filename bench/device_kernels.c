@@ -442,6 +442,31 @@ static uint64_t convolution_weight(void)
     return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 * 2 + convolution_weights;
 }
 
+static uint64_t quantise(void)
+{
+    must(device_quantise(DEVICE_FP16, place.tensor_bytes / 2, place.a, 0.1f, (int8_t *)place.b,
+                         runtime.stream));
+    return place.tensor_bytes / 2 * 3;
+}
+
+static uint64_t dequantise(void)
+{
+    must(device_dequantise(DEVICE_FP16, place.tensor_bytes / 2, (int8_t *)place.a, 0.1f, place.b,
+                           runtime.stream));
+    return place.tensor_bytes / 2 * 3;
+}
+
+static uint64_t convolution_int8(void)
+{
+    const struct kernel_window window = convolution_window();
+    const struct device_int8 with = {
+        .scale = place.vectors, .bias = place.vectors + CHANNELS, .relu = true, .to_int8 = true};
+
+    must(device_convolution_int8(&window, &with, (int8_t *)place.a, (int8_t *)place.d, place.b,
+                                 runtime.stream));
+    return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 + convolution_weights / 2;
+}
+
 /* ---- the labs ---- */
 
 enum bound { BY_MEMORY, BY_START, BY_ARITHMETIC };
@@ -480,6 +505,9 @@ static const struct lab {
     {"convolution", convolution, BY_ARITHMETIC},
     {"convolution_data", convolution_data, BY_ARITHMETIC},
     {"convolution_weight", convolution_weight, BY_ARITHMETIC},
+    {"quantise", quantise, BY_MEMORY},
+    {"dequantise", dequantise, BY_MEMORY},
+    {"convolution_int8", convolution_int8, BY_ARITHMETIC},
 };
 
 enum { LABS = sizeof table / sizeof *table };

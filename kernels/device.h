@@ -225,6 +225,26 @@ int device_renew(const struct device_parameters *parameters, void *stream);
 int device_gradient(enum device_type type, uint64_t count, uint32_t channels, uint32_t padded,
                     const void *from, const float *unscale, float *to, void *stream);
 
+/* ---- device_int8.cu: tensors of whole numbers from -127 to 127 ---- */
+
+/* value / step, rounded and clipped, and back. count: a multiple of 16. */
+int device_quantise(enum device_type type, uint64_t count, const void *from, float step, int8_t *to,
+                    void *stream);
+int device_dequantise(enum device_type type, uint64_t count, const int8_t *from, float step,
+                      void *to, void *stream);
+/* relu(sum * scale + bias + other) * last, rounded and clipped; the vectors have a float an output
+ * channel. */
+struct device_int8 {
+    const float *scale, *bias;
+    const int8_t *other; /* NULL: none, and no last */
+    const float *last;
+    bool relu, to_int8;    /* else the output is of */
+    enum device_type type; /* this type, and not rounded */
+};
+/* Plain; weight as device_convolution() has it. */
+int device_convolution_int8(const struct kernel_window *window, const struct device_int8 *with,
+                            const int8_t *input, const int8_t *weight, void *output, void *stream);
+
 /* ---- device_convolution.cu: plain; slow, but for any shape ---- */
 
 /* weight: out_channels x height x width x (in_channels / groups). */

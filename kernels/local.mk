@@ -11,6 +11,7 @@ libiobench_a_SOURCES += $(KERNELS) \
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = \
 	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+	kernels/device_int8.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu kernels/device_stamp.cu
 CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/norm.cuh

@@ -13,6 +13,7 @@
 #include "trainer/cuda/settings.h"
 #include "trainer/lifetimes.h"
 #include "trainer/module.h"
+#include "trainer/quantise.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,9 +49,16 @@ static const struct option_spec cuda_options[] = {
 /* What the module uses of the program, so that every program that can load it has it. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
-    (any_function)fail,         (any_function)fail_reason,    (any_function)memory_zeroed,
-    (any_function)memory_array, (any_function)lifetimes_plan, (any_function)kernel_dropout_key,
+    (any_function)fail,
+    (any_function)fail_reason,
+    (any_function)memory_zeroed,
+    (any_function)memory_array,
+    (any_function)lifetimes_plan,
+    (any_function)kernel_dropout_key,
     (any_function)random_mix,
+    (any_function)quantise_plan,
+    (any_function)quantise_weights,
+    (any_function)graph_fold_norm,
 };
 
 static const struct backend_ops *module_ops(void)
@@ -167,7 +175,8 @@ static void remote_memory(void *state, struct backend_memory *memory)
 
 const struct backend_ops backend_cuda = {
     .plugin = {.name = "cuda",
-               .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32",
+               .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32; "
+                          "INT8 to infer",
                .options = cuda_options,
                .settings_size = sizeof(struct cuda_settings),
                .state_size = sizeof(struct remote),

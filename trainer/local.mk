@@ -65,5 +65,5 @@ iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared
 iobench_cuda_so_LDADD = $(CUDA_OBJECTS) $(JANSSON_LIBS) $(CUDA_LIBS)
 iobench_cuda_so_DEPENDENCIES = $(CUDA_OBJECTS)
-CUDA_SOURCES += trainer/cuda/peer.c trainer/cuda/peer.h
+CUDA_SOURCES += trainer/cuda/int8.c trainer/cuda/peer.c trainer/cuda/peer.h
 endif

@@ -5,7 +5,7 @@
 set -eu
 IOBENCH_CUDA_MODULE=$PWD/tests/cuda/emulated.so
 export IOBENCH_CUDA_MODULE
-for test in tests/cuda/test_cuda tests/cuda/test_input tests/unit/test_backend; do
+for test in tests/cuda/test_cuda tests/cuda/test_input tests/unit/test_backend tests/unit/test_quantise; do
     echo "== $test"
     "$test"
 done

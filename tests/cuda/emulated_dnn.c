@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * No cuDNN, for trainer/cuda/dnn.h: convolutions are the plain kernels', and what is fused with
- * them is computed before and behind them, by our kernels and loops over floats. Groups are
- * refused, as by a cuDNN that lacks an engine. Times are made up, so that contests end in all ways,
- * the same each time.
+ * them is computed before and behind them, by our kernels and loops over floats. Groups and
+ * INT8 are refused, as by a cuDNN that lacks an engine. Times are made up, so that contests end in
+ * all ways, the same each time.
  */
 #include "trainer/cuda/dnn.h"
 
@@ -50,7 +50,7 @@ void dnn_close(struct dnn *dnn)
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code)
 {
     *code = 0;
-    if (shape->window.groups > 1) {
+    if (shape->window.groups > 1 || shape->int8) {
         *code = fail(ENOTSUP, "no such convolution");
         return NULL;
     }

@@ -170,6 +170,43 @@ static void nothing_is_fused_unasked(void **unused)
     dnn_close(dnn);
 }
 
+/* Inference: the convolutions that INT8 takes, with all that is behind them; what goes in becomes
+ * INT8 once, and nothing on the way comes out of it. Their engines are compiled when a driver is
+ * there, so none is asked for here. */
+static void int8_runs_through(void **unused)
+{
+    struct graph *graph = network_find("resnet50")->build(224, 1000);
+    struct dnn *dnn = open_for(90, NULL);
+    float *ranges = calloc(graph->node_count, sizeof *ranges);
+    uint32_t layers = 0, sums = 0, changes = 0;
+    struct cuda_model model;
+
+    (void)unused;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        ranges[i] = 1;
+    model_make(&model, dnn, graph, CUDA_FP16);
+    model.site.ranges = ranges;
+    assert_int_equal(cuda_int8_open(&model), 0);
+    struct cuda_plan *plan = cuda_plan_create(&model, 64, false);
+    if (!plan)
+        fail_msg("%s", fail_reason());
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const struct cuda_step *step = &plan->steps[i];
+        layers += step->shape.int8;
+        sums += step->shape.int8 && step->shape.fusion & DNN_RESCALED;
+        changes += i > 0 && !step->shape.int8 && plan->steps[i - 1].shape.int8;
+    }
+    assert_int_equal(layers, 52);
+    assert_int_equal(sums, 16);
+    assert_int_equal(changes, 1); /* from the last one to the pool */
+    cuda_plan_destroy(plan);
+    cuda_int8_close(&model);
+    model_unmake(&model);
+    free(ranges);
+    graph_destroy(graph);
+    dnn_close(dnn);
+}
+
 static void plans_come_back_from_their_file(void **unused)
 {
     const char *file = folder_path("plans.json");
@@ -342,6 +379,7 @@ int main(void)
         cmocka_unit_test(every_layer_has_an_engine),
         cmocka_unit_test(resnet50_has_engines_and_room),
         cmocka_unit_test(nothing_is_fused_unasked),
+        cmocka_unit_test(int8_runs_through),
         cmocka_unit_test(plans_come_back_from_their_file),
         cmocka_unit_test(hostile_rows_cost_a_tournament),
         cmocka_unit_test(rows_of_other_layers_compute_the_same_layer),

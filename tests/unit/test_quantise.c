@@ -280,7 +280,7 @@ static bool there_is(const char *name)
 
 static void int8_is_that_of_the_reference(void **unused)
 {
-    static const char *const names[] = {"reference", "cpu", NULL};
+    static const char *const names[] = {"reference", "cpu", "cuda", NULL};
 
     (void)unused;
     for (int i = 0; names[i]; i++) {

@@ -119,9 +119,8 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     struct cuda_state *cuda = state;
     char path[1100];
 
-    if (site->ranges || site->observe)
-        return fail(ENOTSUP,
-                    "backend cuda: INT8 is not there yet: --precision fp16, or --backend cpu");
+    if (site->observe)
+        return fail(ENOTSUP, "backend cuda: it shows no tensors: calibrate on the CPU");
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)

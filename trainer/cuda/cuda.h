@@ -30,6 +30,7 @@
 #include "trainer/cuda/runtime.h"
 #include "trainer/cuda/settings.h"
 #include "trainer/lifetimes.h"
+#include "trainer/quantise.h"
 
 enum { CUDA_NONE = UINT32_MAX };
 
@@ -76,6 +77,12 @@ struct cuda_flight {
     bool exchanges, updated;
 };
 
+/* What a convolution in INT8 takes of its parameters, on the device. */
+struct cuda_int8 {
+    int8_t *weight;
+    float *scale, *bias, *last; /* see struct device_int8; last: NULL where there is no sum */
+};
+
 /* What all plans of one state share. */
 struct cuda_model {
     const struct graph *graph;
@@ -106,7 +113,10 @@ struct cuda_model {
     struct cuda_report *report;
     float *logits, *logits_result; /* FP32, on the device; pinned */
     uint64_t device_bytes,
-        pinned_bytes; /* taken so far; plans' arena and workspace are not in it */
+        pinned_bytes;                /* taken so far; plans' arena and workspace are not in it */
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: nothing is */
+    struct cuda_int8 *int8;          /* of each node */
+    void *int8_memory;
 };
 
 enum cuda_norm_row {
@@ -159,6 +169,8 @@ struct cuda_node {
     uint32_t norm;       /* of a sum: the BN that it applies to its input... */
     uint32_t norm_other; /* ...and to its other input */
     uint32_t value;      /* buffer of the output */
+    uint32_t value8;     /* the same in INT8 */
+    bool chained;        /* a convolution in INT8 computes it */
     uint32_t which;      /* buffer of a max-pool's winners */
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be added up */
@@ -244,6 +256,21 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
 
 void cuda_build_forward(struct cuda_plan *plan);  /* forward.c */
 void cuda_build_backward(struct cuda_plan *plan); /* backward.c */
+
+/* ---- int8.c: inference in INT8, where the model has it ---- */
+
+int cuda_int8_open(struct cuda_model *model);
+void cuda_int8_close(struct cuda_model *model);
+/* After the parameters changed. */
+int cuda_int8_load(struct cuda_model *model);
+/* Which nodes convolutions in INT8 compute, before anything is built. */
+void cuda_int8_look(struct cuda_plan *plan);
+/* Builds a node of theirs; false: it is none. */
+bool cuda_int8_build(struct cuda_plan *plan, uint32_t node);
+/* A node that was built becomes INT8, where the model has it so. */
+void cuda_int8_hold(struct cuda_plan *plan, uint32_t node);
+/* The buffer of a node's output in floating point, whatever it is held in. */
+uint32_t cuda_value(struct cuda_plan *plan, uint32_t node);
 
 /* Steps that both passes have. */
 int cuda_run_sum(const struct cuda_plan *plan, const struct cuda_step *step);

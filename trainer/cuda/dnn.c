@@ -92,8 +92,8 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
 {
     static const char *const kinds[] = {"forward", "data", "weight"};
     static const char *const types[] = {"fp32", "fp16", "bf16"};
-    static const char *const parts[] = {"prologue", "statistics", "scale", "bias",
-                                        "add",      "relu",       "norm",  "sum"};
+    static const char *const parts[] = {"prologue", "statistics", "scale", "bias",   "add",
+                                        "relu",     "norm",       "sum",   "rescale"};
     const struct kernel_window *w = &shape->window;
     const struct runtime *runtime = dnn->site.runtime;
     char fusions[80] = "";
@@ -103,16 +103,19 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
             end += (size_t)snprintf(fusions + end, sizeof fusions - end, ", %s", parts[i]);
     snprintf(
         key, KEY_BYTES,
-        "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s batch %u, %u x %u x %u by "
+        "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s%s batch %u, %u x %u x %u by "
         "%u x %u / %u "
         "+ %u,%u in "
         "%u to %u x %u x %u%s",
         cudnnGetVersion(), runtime ? runtime->driver : 0, runtime ? runtime->name : "described",
         runtime ? runtime->capability : dnn->site.described, runtime ? runtime->multiprocessors : 0,
         dnn->site.deterministic ? "" : " any", dnn->site.tournament, kinds[shape->kind],
-        shape->tf32 ? "tf32" : types[shape->type], w->images, w->in_channels, w->in_height,
-        w->in_width, w->height, w->width, w->stride, w->pad_top, w->pad_left, w->groups,
-        w->out_channels, w->out_height, w->out_width, fusions);
+        shape->int8 ? "int8 to " : "",
+        shape->int8_output ? "int8"
+        : shape->tf32      ? "tf32"
+                           : types[shape->type],
+        w->images, w->in_channels, w->in_height, w->in_width, w->height, w->width, w->stride,
+        w->pad_top, w->pad_left, w->groups, w->out_channels, w->out_height, w->out_width, fusions);
 }
 
 /* ---- running ---- */

@@ -29,6 +29,7 @@ enum dnn_fusion {
                            a, b, c: the gradient of x is a * dz + b * x + c */
     DNN_SUMMED = 128,   /* with it: the ReLU was that of BN's output + residual */
     /* data, with it and DNN_ADDED: of d_input + other */
+    DNN_RESCALED = 256, /* forward, INT8: all that * last */
 };
 
 /* NHWC tensors, weights out_channels x height x width x in_channels / groups. pad_bottom and
@@ -37,6 +38,8 @@ struct dnn_shape {
     enum dnn_kind kind;
     enum device_type type;
     bool tf32; /* FP32 multiplied in TF32 */
+    bool int8; /* forward: input, weights and other are INT8 */
+    bool int8_output;
     struct kernel_window window;
     uint32_t fusion; /* of enum dnn_fusion */
 };
@@ -65,6 +68,7 @@ enum dnn_tensor {
     DNN_A,
     DNN_B,
     DNN_C,
+    DNN_LAST,
     DNN_TENSORS,
 };
 

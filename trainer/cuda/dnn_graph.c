@@ -41,7 +41,7 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
         switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: /* with FP32 tensors: TF32 */
         case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-            fit = shape->type != DEVICE_FP32 || shape->tf32;
+            fit = shape->type != DEVICE_FP32 || shape->tf32 || shape->int8;
             break;
         case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
             fit = !deterministic;

@@ -67,6 +67,7 @@ static enum extent extent_of(const struct dnn_shape *shape, enum dnn_tensor whic
     case DNN_SQUARES:
     case DNN_SCALE:
     case DNN_BIAS:
+    case DNN_LAST:
         return OUT_CHANNELS;
     case DNN_IN_SCALE:
     case DNN_IN_BIAS:
@@ -89,14 +90,34 @@ static enum extent extent_of(const struct dnn_shape *shape, enum dnn_tensor whic
     return IN_PIXELS;
 }
 
+static cudnnDataType_t data_type(enum device_type type)
+{
+    switch (type) {
+    case DEVICE_FP16:
+        return CUDNN_DATA_HALF;
+    case DEVICE_BF16:
+        return CUDNN_DATA_BFLOAT16;
+    case DEVICE_FP32:
+        break;
+    }
+    return CUDNN_DATA_FLOAT;
+}
+
 /* Those of one number a channel are FP32, but for those of a prologue, which cuDNN takes in the
  * tensors' own type. */
-static enum device_type type_of(const struct dnn_shape *shape, enum dnn_tensor which)
+static cudnnDataType_t type_of(const struct dnn_shape *shape, enum dnn_tensor which)
 {
-    const bool own =
-        extent_of(shape, which) < IN_CHANNELS || which == DNN_IN_SCALE || which == DNN_IN_BIAS;
+    const bool tensor = extent_of(shape, which) < IN_CHANNELS;
 
-    return own ? shape->type : DEVICE_FP32;
+    if (tensor && (which == DNN_OUTPUT ? shape->int8_output : shape->int8))
+        return CUDNN_DATA_INT8;
+    return tensor || which == DNN_IN_SCALE || which == DNN_IN_BIAS ? data_type(shape->type)
+                                                                   : CUDNN_DATA_FLOAT;
+}
+
+static uint64_t bytes_of(cudnnDataType_t type)
+{
+    return type == CUDNN_DATA_INT8 ? 1 : type == CUDNN_DATA_FLOAT ? 4 : 2;
 }
 
 /* In the order N, C, H, W. */
@@ -123,6 +144,7 @@ bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
                                                     [DNN_SCALE] = DNN_SCALED,
                                                     [DNN_BIAS] = DNN_BIASED,
                                                     [DNN_OTHER] = DNN_ADDED,
+                                                    [DNN_LAST] = DNN_RESCALED,
                                                     [DNN_X] = DNN_NORM,
                                                     [DNN_RESIDUAL] = DNN_SUMMED,
                                                     [DNN_MEAN] = DNN_NORM,
@@ -145,27 +167,13 @@ uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
 
     dims_of(shape, extent_of(shape, which), dims);
     return (uint64_t)dims[0] * (uint64_t)dims[1] * (uint64_t)dims[2] * (uint64_t)dims[3] *
-           device_type_bytes(type_of(shape, which));
-}
-
-static cudnnDataType_t data_type(enum device_type type)
-{
-    switch (type) {
-    case DEVICE_FP16:
-        return CUDNN_DATA_HALF;
-    case DEVICE_BF16:
-        return CUDNN_DATA_BFLOAT16;
-    case DEVICE_FP32:
-        break;
-    }
-    return CUDNN_DATA_FLOAT;
+           bytes_of(type_of(shape, which));
 }
 
 /* Memory as NHWC. */
-static part add_tensor(struct dnn_graph *graph, enum extent extent, enum device_type type,
+static part add_tensor(struct dnn_graph *graph, enum extent extent, cudnnDataType_t numbers,
                        int64_t id, bool stored)
 {
-    const cudnnDataType_t numbers = data_type(type);
     const int64_t alignment = TENSOR_ALIGNMENT;
     const bool is_virtual = !stored;
     int64_t dims[4];
@@ -192,9 +200,14 @@ static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 }
 
 /* One between two operations, which is never stored. */
+static part between_of(struct dnn_graph *graph, enum extent extent, cudnnDataType_t numbers)
+{
+    return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
+}
+
 static part between(struct dnn_graph *graph, enum extent extent)
 {
-    return add_tensor(graph, extent, DEVICE_FP32, dnn_uid(DNN_TENSORS) + graph->part_count, false);
+    return between_of(graph, extent, CUDNN_DATA_FLOAT);
 }
 
 /* ---- the convolution ---- */
@@ -213,7 +226,7 @@ static int64_t behind(uint32_t in, uint32_t out, uint32_t window, uint32_t strid
 static part convolution(struct dnn_graph *graph)
 {
     const struct kernel_window *window = &graph->shape->window;
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    const cudnnDataType_t compute = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t dimensions = 2, ones[] = {1, 1};
     const int64_t strides[] = {window->stride, window->stride};
@@ -363,11 +376,13 @@ static void build_forward(struct dnn_graph *graph)
     } links[] = {{DNN_SCALED, CUDNN_POINTWISE_MUL, DNN_SCALE},
                  {DNN_BIASED, CUDNN_POINTWISE_ADD, DNN_BIAS},
                  {DNN_ADDED, CUDNN_POINTWISE_ADD, DNN_OTHER},
-                 {DNN_RECTIFIED, CUDNN_POINTWISE_RELU_FWD, DNN_TENSORS}};
+                 {DNN_RECTIFIED, CUDNN_POINTWISE_RELU_FWD, DNN_TENSORS},
+                 {DNN_RESCALED, CUDNN_POINTWISE_MUL, DNN_LAST}};
     const uint32_t fusion = graph->shape->fusion;
-    uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED);
+    uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED | DNN_RESCALED);
     part input = prologue(graph);
-    part value = left ? between(graph, OUT_PIXELS) : tensor(graph, DNN_OUTPUT);
+    const cudnnDataType_t sums = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+    part value = left ? between_of(graph, OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
 
     add_convolution(graph, input, value);
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {

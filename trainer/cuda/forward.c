@@ -171,9 +171,9 @@ static int run_join(const struct cuda_plan *plan, const struct cuda_step *step)
 
 /* ---- building ---- */
 
-static uint32_t input_value(const struct cuda_plan *plan, uint32_t node, uint32_t which)
+static uint32_t input_value(struct cuda_plan *plan, uint32_t node, uint32_t which)
 {
-    return plan->nodes[plan->model->graph->nodes[node].inputs[which]].value;
+    return cuda_value(plan, plan->model->graph->nodes[node].inputs[which]);
 }
 
 /* The output of a node, and of the ReLU behind that it computes. */
@@ -376,6 +376,9 @@ static void add_node(struct cuda_plan *plan, uint32_t node)
 
 void cuda_build_forward(struct cuda_plan *plan)
 {
-    for (uint32_t i = 0; i < plan->model->graph->node_count && !plan->code; i++)
-        add_node(plan, i);
+    for (uint32_t i = 0; i < plan->model->graph->node_count && !plan->code; i++) {
+        if (!cuda_int8_build(plan, i))
+            add_node(plan, i);
+        cuda_int8_hold(plan, i);
+    }
 }

@@ -416,6 +416,8 @@ void cuda_fuse(struct cuda_plan *plan)
     for (uint32_t i = 1; i < model->graph->node_count && !plan->code; i++) {
         const struct graph_node *node = &model->graph->nodes[i];
         const bool is_convolution = node->kind == GRAPH_CONVOLUTION && node->groups == 1;
+        if (plan->nodes[i].chained) /* INT8 has forms of its own */
+            continue;
         if (plan->training && is_convolution)
             fuse_training(plan, i);
         if (is_convolution || node->kind == GRAPH_FULLY_CONNECTED)

@@ -267,6 +267,8 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
         code = make_copies(model);
     if (code == 0)
         code = make_tables(model);
+    if (code == 0)
+        code = cuda_int8_open(model);
     return code ? code : make_slots(model);
 }
 
@@ -294,6 +296,7 @@ void cuda_model_close(struct cuda_model *model)
     runtime_unpin(model->host_gradients);
     runtime_unpin(model->logits_result);
     free(model->compute);
+    cuda_int8_close(model);
 }
 
 /* ---- the canonical layout ---- */
@@ -369,7 +372,9 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
                             model->graph->statistic_floats * sizeof *statistics, stream);
     if (code == 0 && parameters)
         code = device_renew(&model->table, stream);
-    return code ? code : runtime_wait(stream);
+    if (code == 0)
+        code = runtime_wait(stream);
+    return code ? code : cuda_int8_load(model);
 }
 
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,

@@ -95,7 +95,7 @@ static void look_at_graph(struct cuda_plan *plan)
         const struct graph_node *node = &graph->nodes[i];
         struct cuda_node *own = &plan->nodes[i];
         own->relu = own->pool = own->norm = own->norm_other = CUDA_NONE;
-        own->value = own->which = own->dz = CUDA_NONE;
+        own->value = own->value8 = own->which = own->dz = CUDA_NONE;
         own->norm_before = own->end_before = CUDA_NONE;
         own->needs_gradient = node->weight != CUDA_NONE || node->gamma != CUDA_NONE;
         for (uint32_t j = 0; j < node->input_count; j++) {
@@ -153,6 +153,8 @@ struct cuda_plan *cuda_plan_create(struct cuda_model *model, uint32_t count, boo
         plan->code = -ENOMEM;
     if (!plan->code)
         look_at_graph(plan);
+    if (!plan->code)
+        cuda_int8_look(plan);
     if (!plan->code)
         cuda_fuse(plan);
     if (!plan->code)
