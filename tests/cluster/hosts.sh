@@ -8,6 +8,8 @@ is_open_mpi || skip "these hosts are reached by options of Open MPI's launcher"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (iproute2) is not installed"
 ID=$$
+# Of the range for benchmarks (RFC 2544), its own: others may run, or have been killed.
+NET=198.$((18 + ID % 2)).$((ID / 2 % 250))
 BRIDGE=iob$((ID % 100000))
 # shellcheck disable=SC2034 # cli.sh calls it
 CLEANUP=take_down
@@ -16,14 +18,14 @@ take_down() {
     ip link del "$BRIDGE" 2>/dev/null
 }
 ip link add "$BRIDGE" type bridge 2>/dev/null || skip "no bridge can be made here"
-ip addr add 10.99.7.254/24 dev "$BRIDGE"
+ip addr add $NET.254/24 dev "$BRIDGE"
 ip link set "$BRIDGE" up
 for host in 1 2; do
     name=$BRIDGE-$host
     ip netns add "$name" 2>/dev/null || skip "no network namespace can be made here"
     ip link add "v$host$BRIDGE" type veth peer name eth0 netns "$name" || skip "no veth can be made here"
     ip link set "v$host$BRIDGE" master "$BRIDGE" up
-    ip -n "$name" addr add 10.99.7.$host/24 dev eth0
+    ip -n "$name" addr add $NET.$host/24 dev eth0
     ip -n "$name" link set eth0 up
     ip -n "$name" link set lo up
 done
@@ -46,9 +48,9 @@ chmod +x agent
 hosts() { # COUNT COMMAND...: ranks on host1 first
     count=$1
     shift
-    timeout 60 "$MPIRUN" -n "$count" --host 10.99.7.1:$(((count + 1) / 2)),10.99.7.2:$((count / 2)) --bind-to none \
-        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include 10.99.7.0/24 \
-        --mca oob_tcp_if_include 10.99.7.0/24 "$@"
+    timeout 60 "$MPIRUN" -n "$count" --host $NET.1:$(((count + 1) / 2)),$NET.2:$((count / 2)) --bind-to none \
+        --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include $NET.0/24 \
+        --mca oob_tcp_if_include $NET.0/24 "$@"
 }
 for count in 2 3 4; do
     expect 0 hosts $count "$RANKS" 5
