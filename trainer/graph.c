@@ -29,6 +29,7 @@ struct graph *graph_create(struct graph_shape input, uint32_t classes)
         .name = "input",
         .kind = GRAPH_INPUT,
         .shape = input,
+        .groups = 1,
         .weight = UINT32_MAX,
         .bias = UINT32_MAX,
         .gamma = UINT32_MAX,

@@ -182,10 +182,10 @@ void quantise_weights(uint32_t channels, uint64_t count, const float *weights, i
 
 static bool fits_int8(const struct graph *graph, const struct graph_node *node)
 {
-    const uint32_t in = graph->nodes[node->inputs[0]].shape.channels / node->groups;
-    const uint32_t out = node->shape.channels / node->groups;
-
-    return node->kind == GRAPH_CONVOLUTION && node->inputs[0] != 0 && in % 16 == 0 && out % 16 == 0;
+    if (node->kind != GRAPH_CONVOLUTION || node->inputs[0] == 0)
+        return false;
+    return graph->nodes[node->inputs[0]].shape.channels / node->groups % 16 == 0 &&
+           node->shape.channels / node->groups % 16 == 0;
 }
 
 static uint32_t consumers(const struct graph *graph, uint32_t number)
