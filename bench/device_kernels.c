@@ -65,21 +65,28 @@ static struct device_norm norm(void)
                                 .bias = at + 7 * CHANNELS};
 }
 
-static struct kernel_window stem_window(void)
+/* A square window over square planes. */
+static struct kernel_window window_of(uint32_t channels, uint32_t in_side, uint32_t out_side,
+                                      uint32_t side, uint32_t stride, uint32_t pad)
 {
     return (struct kernel_window){.images = batch,
-                                  .in_channels = STEM_CHANNELS,
-                                  .in_height = 112,
-                                  .in_width = 112,
-                                  .out_channels = STEM_CHANNELS,
-                                  .out_height = 56,
-                                  .out_width = 56,
-                                  .height = 3,
-                                  .width = 3,
-                                  .stride = 2,
-                                  .pad_top = 1,
-                                  .pad_left = 1,
+                                  .in_channels = channels,
+                                  .in_height = in_side,
+                                  .in_width = in_side,
+                                  .out_channels = channels,
+                                  .out_height = out_side,
+                                  .out_width = out_side,
+                                  .height = side,
+                                  .width = side,
+                                  .stride = stride,
+                                  .pad_top = pad,
+                                  .pad_left = pad,
                                   .groups = 1};
+}
+
+static struct kernel_window stem_window(void)
+{
+    return window_of(STEM_CHANNELS, 112, 56, 3, 2, 1);
 }
 
 /* ---- what is timed: starts the work, returns the bytes that it must move ---- */
@@ -331,17 +338,7 @@ static uint64_t max_pool_backward(void)
 
 static struct kernel_window head_window(void)
 {
-    return (struct kernel_window){.images = batch,
-                                  .in_channels = LAST_CHANNELS,
-                                  .in_height = 7,
-                                  .in_width = 7,
-                                  .out_channels = LAST_CHANNELS,
-                                  .out_height = 1,
-                                  .out_width = 1,
-                                  .height = 7,
-                                  .width = 7,
-                                  .stride = 1,
-                                  .groups = 1};
+    return window_of(LAST_CHANNELS, 7, 1, 7, 1, 0);
 }
 
 static uint64_t average_pool(void)
@@ -400,19 +397,7 @@ static uint64_t gradient(void)
 /* For shapes that cuDNN refuses: conv2 of the first stage. */
 static struct kernel_window convolution_window(void)
 {
-    return (struct kernel_window){.images = batch,
-                                  .in_channels = STEM_CHANNELS,
-                                  .in_height = 56,
-                                  .in_width = 56,
-                                  .out_channels = STEM_CHANNELS,
-                                  .out_height = 56,
-                                  .out_width = 56,
-                                  .height = 3,
-                                  .width = 3,
-                                  .stride = 1,
-                                  .pad_top = 1,
-                                  .pad_left = 1,
-                                  .groups = 1};
+    return window_of(STEM_CHANNELS, 56, 56, 3, 1, 1);
 }
 
 static const uint64_t convolution_weights = STEM_CHANNELS * STEM_CHANNELS * 9 * 2;

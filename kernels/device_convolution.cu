@@ -3,28 +3,9 @@
  * One thread a number of the result. What the compiler must see is the formula; what must be fast
  * is done by cuDNN.
  */
-#include "kernels/launch.cuh"
+#include "kernels/window.cuh"
 
 namespace {
-
-/* Shapes of one group, and where its channels lie. */
-struct geometry {
-    kernel_window window;
-    uint32_t ins, outs; /* channels of a group */
-
-    KERNEL_CODE uint64_t input_at(uint64_t image, uint32_t y, uint32_t x) const
-    {
-        return ((image * window.in_height + y) * window.in_width + x) * window.in_channels;
-    }
-    KERNEL_CODE uint64_t output_at(uint64_t image, uint32_t y, uint32_t x) const
-    {
-        return ((image * window.out_height + y) * window.out_width + x) * window.out_channels;
-    }
-    KERNEL_CODE uint64_t weight_at(uint32_t k, uint32_t r, uint32_t s) const
-    {
-        return (((uint64_t)k * window.height + r) * window.width + s) * ins;
-    }
-};
 
 template <class T> struct forward {
     geometry g;
@@ -33,30 +14,7 @@ template <class T> struct forward {
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        const kernel_window &w = g.window;
-        const uint32_t k = index % w.out_channels;
-        const uint32_t pixel = index / w.out_channels;
-        const uint32_t x = pixel % w.out_width;
-        const uint32_t y = pixel / w.out_width % w.out_height;
-        const uint32_t image = pixel / w.out_width / w.out_height;
-        const uint32_t first = k / g.outs * g.ins;
-        float sum = 0;
-
-KERNEL_ROLLED
-        for (uint32_t r = 0; r < w.height; r++)
-KERNEL_ROLLED
-            for (uint32_t s = 0; s < w.width; s++) {
-                const uint32_t in_y = y * w.stride + r - w.pad_top; /* wraps where it is padding */
-                const uint32_t in_x = x * w.stride + s - w.pad_left;
-                if (in_y >= w.in_height || in_x >= w.in_width)
-                    continue;
-                const T *from = input + g.input_at(image, in_y, in_x) + first;
-                const T *by = weight + g.weight_at(k, r, s);
-KERNEL_ROLLED
-                for (uint32_t c = 0; c < g.ins; c++)
-                    sum += as_float(from[c]) * as_float(by[c]);
-            }
-        output[index] = number<T>::from(sum);
+        output[index] = number<T>::from(window_sum(g, input, weight, index));
     }
 };
 
@@ -124,12 +82,6 @@ KERNEL_ROLLED
         d_weight[index] = number<T>::from(sum);
     }
 };
-
-geometry geometry_of(const struct kernel_window *window)
-{
-    return geometry{*window, window->in_channels / window->groups,
-                    window->out_channels / window->groups};
-}
 
 } // namespace
 

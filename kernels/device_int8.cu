@@ -3,7 +3,7 @@
  * Tensors of INT8 have channels in sixteens, so all is read and written in vectors. The convolution
  * is plain, one thread a number of the result, for what cuDNN does not take.
  */
-#include "kernels/launch.cuh"
+#include "kernels/window.cuh"
 
 namespace {
 
@@ -51,43 +51,17 @@ template <class T> struct dequantise {
 };
 
 template <class T> struct convolution {
-    kernel_window w;
+    geometry g;
     device_int8 with;
     const int8_t *input, *weight;
     T *floats;
     int8_t *wholes;
 
-    KERNEL_CODE int32_t sum_of(uint32_t index) const
-    {
-        const uint32_t k = index % w.out_channels, pixel = index / w.out_channels;
-        const uint32_t x = pixel % w.out_width, y = pixel / w.out_width % w.out_height;
-        const uint64_t image = pixel / w.out_width / w.out_height;
-        const uint32_t ins = w.in_channels / w.groups;
-        const uint32_t first = k / (w.out_channels / w.groups) * ins;
-        int32_t sum = 0;
-
-KERNEL_ROLLED
-        for (uint32_t r = 0; r < w.height; r++)
-KERNEL_ROLLED
-            for (uint32_t s = 0; s < w.width; s++) {
-                const uint32_t in_y = y * w.stride + r - w.pad_top; /* wraps where it is padding */
-                const uint32_t in_x = x * w.stride + s - w.pad_left;
-                if (in_y >= w.in_height || in_x >= w.in_width)
-                    continue;
-                const int8_t *from =
-                    input + ((image * w.in_height + in_y) * w.in_width + in_x) * w.in_channels + first;
-                const int8_t *by = weight + (((uint64_t)k * w.height + r) * w.width + s) * ins;
-KERNEL_ROLLED
-                for (uint32_t c = 0; c < ins; c++)
-                    sum += (int32_t)from[c] * by[c];
-            }
-        return sum;
-    }
-
     KERNEL_CODE void each(uint32_t index) const
     {
-        const uint32_t k = index % w.out_channels;
-        float value = (float)sum_of(index) * with.scale[k] + with.bias[k];
+        const uint32_t k = index % g.window.out_channels;
+        float value =
+            (float)window_sum(g, input, weight, index) * with.scale[k] + with.bias[k];
 
         if (with.other)
             value += (float)with.other[index];
@@ -133,7 +107,7 @@ int device_convolution_int8(const struct kernel_window *window, const struct dev
     return with_type(with->type, [&](auto *null) {
         using T = typename std::remove_pointer<decltype(null)>::type;
         return launch_each("convolution_int8",
-                           convolution<T>{*window, *with, input, weight,
+                           convolution<T>{geometry_of(window), *with, input, weight,
                                           with->to_int8 ? nullptr : (T *)output,
                                           with->to_int8 ? (int8_t *)output : nullptr},
                            count, stream);

@@ -14,7 +14,8 @@ CUDA_KERNELS = \
 	kernels/device_int8.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu kernels/device_stamp.cu
-CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/norm.cuh
+CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/norm.cuh \
+	kernels/window.cuh
 EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)
