@@ -3,5 +3,5 @@ libiobench_a_SOURCES += ranks/clock.c ranks/memory.c ranks/none.c ranks/plugins.
 	ranks/ranks.h ranks/registry.c
 
 if HAVE_MPI
-libiobench_a_SOURCES += ranks/mpi.c
+libiobench_a_SOURCES += ranks/mpi.c ranks/mpi.h
 endif

@@ -3,6 +3,7 @@
  * Ranks by MPI. All transfers are non-blocking, so that a rank that waits for others can look
  * whether one of them has failed meanwhile. MPI is called from the main thread alone.
  */
+#include "ranks/mpi.h"
 #include "ranks/plugins.h"
 
 #include "base/fail.h"
@@ -25,8 +26,7 @@ struct mpi_state {
     uint32_t called;
 };
 
-/* MPI's codes as ours. */
-static int check(int status, const char *what)
+int mpi_check(int status, const char *who, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
@@ -35,7 +35,12 @@ static int check(int status, const char *what)
         return 0;
     if (MPI_Error_string(status, text, &length) != MPI_SUCCESS)
         text[0] = '\0';
-    return fail(EIO, "MPI: %s: %s", what, text);
+    return fail(EIO, "%s: %s: %s", who, what, text);
+}
+
+static int check(int status, const char *what)
+{
+    return mpi_check(status, "MPI", what);
 }
 
 /* Each launcher tells its processes who they are by one of these. */

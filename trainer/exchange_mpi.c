@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "ranks/mpi.h"
 #include "trainer/buckets.h"
 
 #include <errno.h>
@@ -29,17 +30,9 @@ struct mpi_state {
     MPI_Status *statuses;  /* as many: MPICH's headers let gcc warn of MPI_STATUSES_IGNORE */
 };
 
-/* MPI's codes as ours. */
 static int check(int status, const char *what)
 {
-    char text[MPI_MAX_ERROR_STRING];
-    int length;
-
-    if (status == MPI_SUCCESS)
-        return 0;
-    if (MPI_Error_string(status, text, &length) != MPI_SUCCESS)
-        text[0] = '\0';
-    return fail(EIO, "exchange mpi: %s: %s", what, text);
+    return mpi_check(status, "exchange mpi", what);
 }
 
 /* Sums of arenas mean something only when all have the same layout. */
