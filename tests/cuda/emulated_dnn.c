@@ -170,18 +170,24 @@ static uint64_t bytes_of(const struct device_pixels *pixels)
     return pixels->count * pixels->channels * device_type_bytes(pixels->type);
 }
 
+/* What the convolution takes; a sum is kept where it is wanted. */
 static const void *prologue(struct run *run)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
+    const uint32_t fusion = run->shape->fusion, channels = pixels.channels;
     void *const *at = run->tensors.at;
 
-    if (!(run->shape->fusion & DNN_PROLOGUE))
+    if (!(fusion & DNN_PROLOGUE))
         return at[DNN_INPUT];
-    void *input = scratch(run, bytes_of(&pixels));
-    const struct device_affine affine = {
-        .scale = floats_of(run, pixels.type, at[DNN_IN_SCALE], pixels.channels),
-        .bias = floats_of(run, pixels.type, at[DNN_IN_BIAS], pixels.channels),
-        .relu = true};
+    void *input = fusion & DNN_SUMMED ? at[DNN_SUM] : scratch(run, bytes_of(&pixels));
+    struct device_affine affine = {.scale = floats_of(run, pixels.type, at[DNN_IN_SCALE], channels),
+                                   .bias = floats_of(run, pixels.type, at[DNN_IN_BIAS], channels),
+                                   .other = fusion & DNN_SUMMED ? at[DNN_RESIDUAL] : NULL,
+                                   .relu = true};
+    if (fusion & DNN_DUAL) {
+        affine.other_scale = floats_of(run, pixels.type, at[dnn_beside(DNN_IN_SCALE)], channels);
+        affine.other_bias = floats_of(run, pixels.type, at[dnn_beside(DNN_IN_BIAS)], channels);
+    }
     if (run->code == 0)
         run->code = device_affine(&pixels, &affine, at[DNN_INPUT], input, NULL);
     return input;
@@ -225,17 +231,24 @@ static void forward(struct run *run)
         statistics(run);
 }
 
+/* The vectors of the BN before, or of the residual's. */
+static void rows_of(const struct run *run, bool beside, float *rows[DNN_BESIDE])
+{
+    for (int i = DNN_MEAN; i < DNN_BESIDE; i++)
+        rows[i] = run->tensors.at[beside ? dnn_beside((enum dnn_tensor)i) : (enum dnn_tensor)i];
+}
+
 /* Sums over dz, and what they give; as kernels/norm.cuh has it. */
-static void norm_weights(struct run *run)
+static void norm_weights(struct run *run, bool beside)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
     const uint64_t count = pixels.count * pixels.channels;
     const float *dz = floats_of(run, pixels.type, run->tensors.at[DNN_INPUT], count);
-    const float *x = floats_of(run, pixels.type, run->tensors.at[DNN_X], count);
-    float *rows[DNN_TENSORS];
+    const float *x =
+        floats_of(run, pixels.type, run->tensors.at[beside ? DNN_RESIDUAL : DNN_X], count);
+    float *rows[DNN_BESIDE];
 
-    for (int i = 0; i < DNN_TENSORS; i++)
-        rows[i] = run->tensors.at[i];
+    rows_of(run, beside, rows);
     for (uint32_t c = 0; c < pixels.channels && run->code == 0; c++) {
         const double mean = (double)rows[DNN_MEAN][c], inverse = (double)rows[DNN_INVERSE][c];
         const double a = (double)rows[DNN_GAMMA][c] * inverse;
@@ -253,25 +266,34 @@ static void norm_weights(struct run *run)
     }
 }
 
+/* BN as a factor and a term for each channel. */
+static void coefficients(struct run *run, bool beside, const float **scale, const float **bias)
+{
+    const uint32_t channels = run->shape->window.in_channels;
+    float *factors = scratch(run, channels * sizeof *factors);
+    float *terms = scratch(run, channels * sizeof *terms), *rows[DNN_BESIDE];
+
+    rows_of(run, beside, rows);
+    for (uint32_t c = 0; c < channels && run->code == 0; c++) {
+        factors[c] = rows[DNN_GAMMA][c] * rows[DNN_INVERSE][c];
+        terms[c] = rows[DNN_BETA][c] - factors[c] * rows[DNN_MEAN][c];
+    }
+    *scale = factors;
+    *bias = terms;
+}
+
 /* What the ReLU took, but for its sign not rounded as cuDNN does. */
 static const void *before_relu(struct run *run)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
     void *const *at = run->tensors.at;
-    const float *mean = at[DNN_MEAN], *inverse = at[DNN_INVERSE];
-    const float *gamma = at[DNN_GAMMA], *beta = at[DNN_BETA];
-    float *scale = scratch(run, pixels.channels * sizeof *scale);
-    float *bias = scratch(run, pixels.channels * sizeof *bias);
     void *value = scratch(run, bytes_of(&pixels));
+    struct device_affine affine = {.other =
+                                       run->shape->fusion & DNN_SUMMED ? at[DNN_RESIDUAL] : NULL};
 
-    for (uint32_t c = 0; c < pixels.channels && run->code == 0; c++) {
-        scale[c] = gamma[c] * inverse[c];
-        bias[c] = beta[c] - gamma[c] * inverse[c] * mean[c];
-    }
-    const struct device_affine affine = {.scale = scale,
-                                         .bias = bias,
-                                         .other = run->shape->fusion & DNN_SUMMED ? at[DNN_RESIDUAL]
-                                                                                  : NULL};
+    coefficients(run, false, &affine.scale, &affine.bias);
+    if (run->shape->fusion & DNN_DUAL)
+        coefficients(run, true, &affine.other_scale, &affine.other_bias);
     if (run->code == 0)
         run->code = device_affine(&pixels, &affine, at[DNN_X], value, NULL);
     return value;
@@ -295,7 +317,9 @@ static void data(struct run *run)
     const void *value = before_relu(run);
     if (run->code == 0)
         run->code = device_relu_backward(pixels.type, numbers, value, d, at[DNN_INPUT], NULL);
-    norm_weights(run);
+    norm_weights(run, false);
+    if (run->shape->fusion & DNN_DUAL)
+        norm_weights(run, true);
 }
 
 static void weight(struct run *run)

@@ -14,17 +14,23 @@ static struct dnn *dnn;
 static bool emulated, shows;
 static uint32_t computed, refused;
 
+/* A BN before the convolution: mean, inverse, gamma, beta; d_gamma, d_beta, a, b, c. */
+struct before {
+    float *vectors, *on_device;
+    struct place scale, bias;
+};
+
 /* A convolution, with all that stands around it, on both sides. */
 struct layer {
     struct dnn_shape shape;
-    struct place x, y, w, other_in, other_out, residual, in_scale, in_bias;
-    float *in_vectors;  /* mean, inverse, gamma, beta; d_gamma, d_beta, a, b, c */
-    float *out_vectors; /* scale, bias; sums, squares */
-    float *on_in, *on_out;
+    struct place x, y, w, other_in, other_out, residual, sum;
+    struct before norm, beside; /* of x, and of the residual */
+    float *out_vectors;         /* scale, bias; sums, squares */
+    float *on_out;
     float *workspace;
 };
 
-enum { IN_VECTORS = 9, OUT_VECTORS = 4 };
+enum { BEFORE_VECTORS = 9, OUT_VECTORS = 4 };
 
 static void check(const struct layer *layer, double distance, const char *what)
 {
@@ -54,37 +60,75 @@ static size_t out_plane(const struct layer *layer)
     return (size_t)layer->shape.window.out_height * layer->shape.window.out_width;
 }
 
-/* One of the vectors of the input's channels: on the host, or where it lies on the device. */
-static float *vector(const struct layer *layer, float *vectors, uint32_t which)
+/* One of the vectors, on the host or where it lies on the device. */
+static float *before_vector(const struct layer *layer, float *vectors, uint32_t which)
 {
-    return vectors + (size_t)which * (vectors == layer->in_vectors || vectors == layer->on_in
-                                          ? layer->shape.window.in_channels
-                                          : layer->shape.window.out_channels);
+    return vectors + (size_t)which * layer->shape.window.in_channels;
 }
 
-/* What the ReLU before takes; kept away from 0, where the last bit decides. */
-static float before_relu(const struct layer *layer, size_t i)
+static float *out_vector(const struct layer *layer, float *vectors, uint32_t which)
 {
-    const size_t c = i / in_plane(layer) % layer->shape.window.in_channels;
-    const float *v = layer->in_vectors;
+    return vectors + (size_t)which * layer->shape.window.out_channels;
+}
+
+static size_t in_channel(const struct layer *layer, size_t i)
+{
+    return i / in_plane(layer) % layer->shape.window.in_channels;
+}
+
+static float normalised(const struct layer *layer, const struct before *norm, float value, size_t c)
+{
     const uint32_t channels = layer->shape.window.in_channels;
-    const float value =
-        (layer->x.host[i] - v[c]) * v[channels + c] * v[2 * channels + c] + v[3 * channels + c];
+    const float *v = norm->vectors;
 
-    return layer->shape.fusion & DNN_SUMMED ? value + layer->residual.host[i] : value;
+    return (value - v[c]) * v[channels + c] * v[2 * channels + c] + v[3 * channels + c];
 }
 
+/* What the ReLU before takes. */
+static float before_relu(const struct layer *layer, uint32_t fusion, size_t i)
+{
+    const size_t c = in_channel(layer, i);
+    const float residual = layer->residual.host[i];
+
+    return normalised(layer, &layer->norm, layer->x.host[i], c) +
+           (fusion & DNN_DUAL     ? normalised(layer, &layer->beside, residual, c)
+            : fusion & DNN_SUMMED ? residual
+                                  : 0);
+}
+
+/* That away from 0, where the last bit decides. */
 static void keep_away(struct layer *layer)
 {
-    const uint32_t fusion = layer->shape.fusion;
-
     for (size_t i = 0; i < place_count(&layer->x); i++)
-        for (layer->shape.fusion = 0; layer->shape.fusion <= DNN_SUMMED;
-             layer->shape.fusion += DNN_SUMMED)
-            while (fabsf(before_relu(layer, i)) < 0.03f)
-                layer->x.host[i] = place_round(layer->shape.type, layer->x.host[i] + 0.11f);
-    layer->shape.fusion = fusion;
+        while (fabsf(before_relu(layer, 0, i)) < 0.03f ||
+               fabsf(before_relu(layer, DNN_SUMMED, i)) < 0.03f ||
+               fabsf(before_relu(layer, DNN_SUMMED | DNN_DUAL, i)) < 0.03f)
+            layer->x.host[i] = place_round(layer->shape.type, layer->x.host[i] + 0.11f);
     put(&layer->x);
+}
+
+static struct before before_make(enum device_type type, uint32_t channels, uint32_t seed)
+{
+    struct before norm = {.vectors = host_floats((size_t)BEFORE_VECTORS * channels),
+                          .scale = place_random(type, 1, channels, 1, seed),
+                          .bias = place_random(type, 1, channels, 1, seed + 1)};
+
+    for (uint32_t c = 0; c < channels; c++) {
+        norm.vectors[c] = (float)((c + seed) % 5) * 0.2f - 0.4f;
+        norm.vectors[channels + c] = 0.5f + (float)((c + seed) % 3) * 0.4f;
+        norm.vectors[2 * channels + c] = 0.6f + (float)((c + seed) % 7) * 0.1f;
+        norm.vectors[3 * channels + c] = (float)((c + seed) % 4) * 0.3f - 0.4f;
+    }
+    norm.on_device = place_bytes(norm.vectors, (size_t)BEFORE_VECTORS * channels * sizeof(float));
+    return norm;
+}
+
+static void before_unmake(struct before *norm)
+{
+    free(norm->vectors);
+    runtime_release(norm->on_device);
+    place_free(&norm->scale);
+    place_free(&norm->bias);
 }
 
 static struct layer layer_make(enum device_type type, const struct kernel_window *w)
@@ -97,23 +141,16 @@ static struct layer layer_make(enum device_type type, const struct kernel_window
     layer.other_in = place_random(type, w->images, in, in_plane(&layer), 3);
     layer.y = place_random(type, w->images, out, out_plane(&layer), 4);
     layer.other_out = place_random(type, w->images, out, out_plane(&layer), 5);
+    layer.sum = place_empty(type, w->images, in, in_plane(&layer));
     layer.w = place_random(type, out, in, (size_t)w->height * w->width, 6);
     for (size_t i = 0; i < place_count(&layer.w); i++)
         layer.w.host[i] /= sqrtf((float)(in * w->height * w->width));
     put(&layer.w);
-    layer.in_scale = place_random(type, 1, in, 1, 7);
-    layer.in_bias = place_random(type, 1, in, 1, 8);
-    layer.in_vectors = host_floats((size_t)IN_VECTORS * in);
+    layer.norm = before_make(type, in, 7);
+    layer.beside = before_make(type, in, 9);
     layer.out_vectors = host_floats((size_t)OUT_VECTORS * out);
-    for (uint32_t c = 0; c < in; c++) {
-        layer.in_vectors[c] = (float)(c % 5) * 0.2f - 0.4f;
-        layer.in_vectors[in + c] = 0.5f + (float)(c % 3) * 0.4f;
-        layer.in_vectors[2 * in + c] = 0.6f + (float)(c % 7) * 0.1f;
-        layer.in_vectors[3 * in + c] = (float)(c % 4) * 0.3f - 0.4f;
-    }
     for (uint32_t c = 0; c < 2 * out; c++)
         layer.out_vectors[c] = (float)(c % 6) * 0.3f - 0.6f;
-    layer.on_in = place_bytes(layer.in_vectors, (size_t)IN_VECTORS * in * sizeof(float));
     layer.on_out = place_bytes(layer.out_vectors, (size_t)OUT_VECTORS * out * sizeof(float));
     layer.workspace = host_floats(kernel_convolution_workspace(w));
     keep_away(&layer);
@@ -124,14 +161,14 @@ static void layer_unmake(struct layer *layer)
 {
     struct place *const places[] = {&layer->x,        &layer->y,         &layer->w,
                                     &layer->other_in, &layer->other_out, &layer->residual,
-                                    &layer->in_scale, &layer->in_bias};
+                                    &layer->sum};
 
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         place_free(places[i]);
-    free(layer->in_vectors);
+    before_unmake(&layer->norm);
+    before_unmake(&layer->beside);
     free(layer->out_vectors);
     free(layer->workspace);
-    runtime_release(layer->on_in);
     runtime_release(layer->on_out);
 }
 
@@ -145,19 +182,26 @@ static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, st
         .at = {[DNN_INPUT] = layer->x.device,
                [DNN_WEIGHTS] = layer->w.device,
                [DNN_OUTPUT] = layer->y.device,
-               [DNN_IN_SCALE] = layer->in_scale.device,
-               [DNN_IN_BIAS] = layer->in_bias.device,
+               [DNN_IN_SCALE] = layer->norm.scale.device,
+               [DNN_IN_BIAS] = layer->norm.bias.device,
+               [DNN_BESIDE] = layer->beside.scale.device,
+               [DNN_BESIDE + 1] = layer->beside.bias.device,
                [DNN_OTHER] = kind == DNN_DATA ? layer->other_in.device : layer->other_out.device,
                [DNN_X] = layer->x.device,
-               [DNN_RESIDUAL] = layer->residual.device}};
+               [DNN_RESIDUAL] = layer->residual.device,
+               [DNN_SUM] = layer->sum.device}};
+    const size_t before_bytes =
+        (size_t)BEFORE_VECTORS * layer->shape.window.in_channels * sizeof(float);
     int code = 0;
 
-    for (uint32_t i = 0; i < IN_VECTORS; i++)
-        tensors.at[DNN_MEAN + i] = vector(layer, layer->on_in, i);
-    tensors.at[DNN_SCALE] = vector(layer, layer->on_out, 0);
-    tensors.at[DNN_BIAS] = vector(layer, layer->on_out, 1);
-    tensors.at[DNN_SUMS] = vector(layer, layer->on_out, 2);
-    tensors.at[DNN_SQUARES] = vector(layer, layer->on_out, 3);
+    for (uint32_t i = 0; i < BEFORE_VECTORS; i++) {
+        tensors.at[DNN_MEAN + i] = before_vector(layer, layer->norm.on_device, i);
+        tensors.at[dnn_beside(DNN_MEAN) + i] = before_vector(layer, layer->beside.on_device, i);
+    }
+    tensors.at[DNN_SCALE] = out_vector(layer, layer->on_out, 0);
+    tensors.at[DNN_BIAS] = out_vector(layer, layer->on_out, 1);
+    tensors.at[DNN_SUMS] = out_vector(layer, layer->on_out, 2);
+    tensors.at[DNN_SQUARES] = out_vector(layer, layer->on_out, 3);
     tensors.at[given[kind]] = result->device;
     layer->shape.kind = kind;
     layer->shape.fusion = fusion;
@@ -175,20 +219,25 @@ static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, st
     must(dnn_run(dnn, plan, &tensors));
     must(runtime_wait(place_runtime.stream));
     runtime_release(tensors.workspace);
-    fetch_bytes(layer->in_vectors, layer->on_in,
-                (size_t)IN_VECTORS * layer->shape.window.in_channels * sizeof(float));
+    fetch_bytes(layer->norm.vectors, layer->norm.on_device, before_bytes);
+    fetch_bytes(layer->beside.vectors, layer->beside.on_device, before_bytes);
     return true;
 }
 
 /* What the convolution takes. */
-static float *taken(const struct layer *layer, bool prologue)
+static float *taken(const struct layer *layer, uint32_t fusion)
 {
     float *input = host_floats(place_count(&layer->x));
 
     for (size_t i = 0; i < place_count(&layer->x); i++) {
-        const size_t c = i / in_plane(layer) % layer->shape.window.in_channels;
-        const float value = layer->x.host[i] * layer->in_scale.host[c] + layer->in_bias.host[c];
-        input[i] = !prologue ? layer->x.host[i] : value > 0 ? value : 0;
+        const struct before *norm = &layer->norm, *beside = &layer->beside;
+        const size_t c = in_channel(layer, i);
+        float value = layer->x.host[i] * norm->scale.host[c] + norm->bias.host[c];
+        if (fusion & DNN_DUAL)
+            value += layer->residual.host[i] * beside->scale.host[c] + beside->bias.host[c];
+        else if (fusion & DNN_SUMMED)
+            value += layer->residual.host[i];
+        input[i] = !(fusion & DNN_PROLOGUE) ? layer->x.host[i] : value > 0 ? value : 0;
     }
     return input;
 }
@@ -197,7 +246,7 @@ static void forward(struct layer *layer, uint32_t fusion)
 {
     const uint32_t channels = layer->shape.window.out_channels;
     struct place y = place_empty(layer->shape.type, layer->y.images, channels, out_plane(layer));
-    float *input = taken(layer, (fusion & DNN_PROLOGUE) != 0);
+    float *input = taken(layer, fusion);
     float *sums = host_floats((size_t)2 * channels);
     const float *scale = layer->out_vectors, *bias = scale + channels;
 
@@ -215,11 +264,13 @@ static void forward(struct layer *layer, uint32_t fusion)
             sums[channels + c] += *value * *value;
         }
         check(layer, place_distance(&y, y.host), "output");
+        if (fusion & DNN_SUMMED)
+            check(layer, place_distance(&layer->sum, input), "sum");
         if (fusion & DNN_STATISTICS) {
             /* Sums are compared with what they are made of: they may be near 0. */
             float *found = host_floats((size_t)2 * channels);
             double apart = 0, size = 0;
-            fetch_bytes(found, vector(layer, layer->on_out, 2),
+            fetch_bytes(found, out_vector(layer, layer->on_out, 2),
                         (size_t)2 * channels * sizeof(float));
             for (uint32_t c = 0; c < channels; c++) {
                 apart += pow((double)found[c] - (double)sums[c], 2);
@@ -227,7 +278,7 @@ static void forward(struct layer *layer, uint32_t fusion)
             }
             check(layer, sqrt(apart / size), "sums");
             check(layer,
-                  floats_distance(vector(layer, layer->on_out, 3), sums + channels, channels),
+                  floats_distance(out_vector(layer, layer->on_out, 3), sums + channels, channels),
                   "squares");
             free(found);
         }
@@ -241,7 +292,7 @@ static void weight(struct layer *layer, uint32_t fusion)
 {
     struct place w =
         place_empty(layer->shape.type, layer->w.images, layer->w.channels, layer->w.plane);
-    float *input = taken(layer, (fusion & DNN_PROLOGUE) != 0);
+    float *input = taken(layer, fusion);
 
     if (compute(layer, DNN_WEIGHT, fusion, &w)) {
         kernel_convolution_backward(&layer->shape.window, input, layer->w.host, layer->y.host, NULL,
@@ -253,12 +304,12 @@ static void weight(struct layer *layer, uint32_t fusion)
 }
 
 /* The parameters' gradients, and that of x, from the dz that was wanted. */
-static void check_norm(struct layer *layer, const struct place *dz)
+static void check_norm(const struct layer *l, const struct before *norm, const struct place *from,
+                       const struct place *dz)
 {
-    const struct layer *l = layer;
     const uint32_t channels = l->shape.window.in_channels;
     const double count = (double)in_plane(l) * dz->images;
-    const float *v = l->in_vectors;
+    const float *v = norm->vectors;
     float *wanted = host_floats((size_t)2 * channels);
     double apart = 0, size = 0;
 
@@ -269,7 +320,7 @@ static void check_norm(struct layer *layer, const struct place *dz)
             for (size_t p = 0; p < in_plane(l); p++) {
                 const size_t i = (n * channels + c) * in_plane(l) + p;
                 sum += (double)dz->host[i];
-                dot += (double)dz->host[i] * ((double)l->x.host[i] - mean);
+                dot += (double)dz->host[i] * ((double)from->host[i] - mean);
             }
         wanted[c] = (float)(dot * inverse);
         wanted[channels + c] = (float)sum;
@@ -278,7 +329,7 @@ static void check_norm(struct layer *layer, const struct place *dz)
         for (size_t n = 0; n < dz->images; n++)
             for (size_t p = 0; p < in_plane(l); p++) {
                 const size_t i = (n * channels + c) * in_plane(l) + p;
-                const double x = (double)l->x.host[i], d = (double)dz->host[i];
+                const double x = (double)from->host[i], d = (double)dz->host[i];
                 const double right = a * d + b * x + k;
                 const double found = (double)v[6 * channels + c] * d +
                                      (double)v[7 * channels + c] * x + (double)v[8 * channels + c];
@@ -286,8 +337,9 @@ static void check_norm(struct layer *layer, const struct place *dz)
                 size += right * right;
             }
     }
-    check(l, floats_distance(vector(l, l->on_in, 4), wanted, channels), "d_gamma");
-    check(l, floats_distance(vector(l, l->on_in, 5), wanted + channels, channels), "d_beta");
+    check(l, floats_distance(before_vector(l, norm->on_device, 4), wanted, channels), "d_gamma");
+    check(l, floats_distance(before_vector(l, norm->on_device, 5), wanted + channels, channels),
+          "d_beta");
     check(l, sqrt(apart / size), "BN's a, b and c");
     free(wanted);
 }
@@ -303,12 +355,14 @@ static void data(struct layer *layer, uint32_t fusion)
                                     layer->y.host, dz.host, unused, NULL, layer->workspace);
         for (size_t i = 0; i < place_count(&dz); i++) {
             dz.host[i] += fusion & DNN_ADDED ? layer->other_in.host[i] : 0;
-            if (fusion & DNN_NORM && before_relu(layer, i) <= 0)
+            if (fusion & DNN_NORM && before_relu(layer, fusion, i) <= 0)
                 dz.host[i] = 0;
         }
         check(layer, place_distance(&dz, dz.host), "gradient of the input");
         if (fusion & DNN_NORM)
-            check_norm(layer, &dz);
+            check_norm(layer, &layer->norm, &layer->x, &dz);
+        if (fusion & DNN_DUAL)
+            check_norm(layer, &layer->beside, &layer->residual, &dz);
     }
     free(unused);
     place_free(&dz);
@@ -321,6 +375,8 @@ static void all_of(enum device_type type, const struct kernel_window *window)
     forward(&layer, 0);
     forward(&layer, DNN_STATISTICS);
     forward(&layer, DNN_PROLOGUE | DNN_STATISTICS);
+    forward(&layer, DNN_PROLOGUE | DNN_STATISTICS | DNN_SUMMED);
+    forward(&layer, DNN_PROLOGUE | DNN_STATISTICS | DNN_SUMMED | DNN_DUAL);
     forward(&layer, DNN_BIASED | DNN_RECTIFIED);
     forward(&layer, DNN_SCALED | DNN_BIASED | DNN_RECTIFIED);
     forward(&layer, DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED);
@@ -330,6 +386,8 @@ static void all_of(enum device_type type, const struct kernel_window *window)
     data(&layer, DNN_NORM);
     data(&layer, DNN_NORM | DNN_ADDED);
     data(&layer, DNN_NORM | DNN_ADDED | DNN_SUMMED);
+    data(&layer, DNN_NORM | DNN_SUMMED | DNN_DUAL);
+    data(&layer, DNN_NORM | DNN_ADDED | DNN_SUMMED | DNN_DUAL);
     layer_unmake(&layer);
 }
 

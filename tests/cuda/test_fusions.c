@@ -58,20 +58,45 @@ static bool accepts(struct dnn *dnn, enum dnn_kind kind, const struct kernel_win
     return plan != NULL;
 }
 
+/* What is asked of which convolutions. A sum before the ReLU is for 1 x 1 of stride 1, where
+ * ResNet-50 has it; in the convolution itself cuDNN has it from Hopper on: the engines for an A100
+ * take no second tensor there (matcher->hasAdd()), the others are for sm_90
+ * (CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH) or keep nothing that the convolution takes. */
+static const struct form {
+    enum dnn_kind kind;
+    uint32_t fusion;
+    bool single; /* windows of 1 x 1 and stride 1 only */
+    uint32_t since;
+} forms[] = {
+    {DNN_FORWARD, DNN_STATISTICS, false, 80},
+    {DNN_FORWARD, DNN_PROLOGUE | DNN_STATISTICS, false, 80},
+    {DNN_FORWARD, DNN_PROLOGUE | DNN_STATISTICS | DNN_SUMMED, true, 90},
+    {DNN_FORWARD, DNN_PROLOGUE | DNN_STATISTICS | DNN_SUMMED | DNN_DUAL, true, 90},
+    {DNN_WEIGHT, DNN_PROLOGUE, false, 80},
+    {DNN_DATA, DNN_NORM, false, 80},
+    {DNN_DATA, DNN_NORM | DNN_ADDED, true, 80},
+    {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED, true, 80},
+    {DNN_DATA, DNN_NORM | DNN_SUMMED | DNN_DUAL, true, 80},
+    {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED | DNN_DUAL, true, 80},
+};
+
 /* Known: the stem, of 8 channels and a window of 7, fuses on the way back on an A100 alone, which
- * nobody asks for. A sum before the ReLU is for 1 x 1 of stride 1, where ResNet-50 has it. */
+ * nobody asks for. */
+static void fuse_as_known(struct dnn *dnn, uint32_t capability, const struct form *form,
+                          const struct kernel_window *w)
+{
+    const bool stem = w->in_channels == 8, wanted = !stem && capability >= form->since;
+
+    if ((stem && form->kind != DNN_FORWARD) || (form->single && (w->height > 1 || w->stride > 1)))
+        return;
+    if (accepts(dnn, form->kind, w, form->fusion) != wanted)
+        fail_msg("sm_%u: %u x %u / %u in %u channels of %u x %u: kind %d, fusion %u is %s",
+                 capability, w->height, w->width, w->stride, w->in_channels, w->in_height,
+                 w->in_width, (int)form->kind, form->fusion, wanted ? "refused" : "taken");
+}
+
 static void resnet50_layers_fuse(void **unused)
 {
-    static const struct {
-        enum dnn_kind kind;
-        uint32_t fusion;
-        bool single; /* windows of 1 x 1 and stride 1 only */
-    } forms[] = {{DNN_FORWARD, DNN_STATISTICS, false},
-                 {DNN_FORWARD, DNN_PROLOGUE | DNN_STATISTICS, false},
-                 {DNN_WEIGHT, DNN_PROLOGUE, false},
-                 {DNN_DATA, DNN_NORM, false},
-                 {DNN_DATA, DNN_NORM | DNN_ADDED, true},
-                 {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED, true}};
     struct kernel_window shapes[SHAPES_MAX];
     const uint32_t count = convolutions(shapes);
 
@@ -83,20 +108,8 @@ static void resnet50_layers_fuse(void **unused)
                                .described = capability, .deterministic = true, .tournament = 1}))
             fail_msg("%s", fail_reason());
         for (uint32_t i = 0; i < count; i++)
-            for (size_t j = 0; j < sizeof forms / sizeof *forms; j++) {
-                const struct kernel_window *w = &shapes[i];
-                const bool stem = w->in_channels == 8;
-                if (stem && (forms[j].kind != DNN_FORWARD))
-                    continue;
-                if (forms[j].single && (w->height > 1 || w->stride > 1))
-                    continue;
-                if (accepts(dnn, forms[j].kind, w, forms[j].fusion) == stem)
-                    fail_msg("sm_%u: %u x %u / %u in %u channels of %u x %u: kind %d, fusion %u is "
-                             "%s",
-                             capability, w->height, w->width, w->stride, w->in_channels,
-                             w->in_height, w->in_width, (int)forms[j].kind, forms[j].fusion,
-                             stem ? "taken" : "refused");
-            }
+            for (size_t j = 0; j < sizeof forms / sizeof *forms; j++)
+                fuse_as_known(dnn, capability, &forms[j], &shapes[i]);
         dnn_close(dnn);
     }
 }

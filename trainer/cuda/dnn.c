@@ -92,8 +92,8 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
 {
     static const char *const kinds[] = {"forward", "data", "weight"};
     static const char *const types[] = {"fp32", "fp16", "bf16"};
-    static const char *const parts[] = {"prologue", "statistics", "scale", "bias",   "add",
-                                        "relu",     "norm",       "sum",   "rescale"};
+    static const char *const parts[] = {"prologue", "statistics", "scale", "bias",    "add",
+                                        "relu",     "norm",       "sum",   "rescale", "dual"};
     const struct kernel_window *w = &shape->window;
     const struct runtime *runtime = dnn->site.runtime;
     char fusions[80] = "";

@@ -22,14 +22,16 @@ enum dnn_fusion {
     DNN_STATISTICS = 2, /* forward: sums and squares of the output, over its pixels */
     DNN_SCALED = 4,     /* forward: output * scale, */
     DNN_BIASED = 8,     /* forward: + bias, */
-    DNN_ADDED = 16,     /* forward: + other, */
+    DNN_ADDED = 16,     /* forward: + other; data, with DNN_NORM: of d_input + other */
     DNN_RECTIFIED = 32, /* forward: and ReLU of all that */
     DNN_NORM = 64,      /* data: back through a ReLU and into a BN of x: the input's gradient is
                            dz = d_input where the ReLU was open; with d_gamma, d_beta and
                            a, b, c: the gradient of x is a * dz + b * x + c */
-    DNN_SUMMED = 128,   /* with it: the ReLU was that of BN's output + residual */
-    /* data, with it and DNN_ADDED: of d_input + other */
+    DNN_SUMMED = 128, /* with DNN_PROLOGUE or DNN_NORM: the ReLU is that of BN's output + residual;
+                         forward also gives what comes out of it, as sum */
     DNN_RESCALED = 256, /* forward, INT8: all that * last */
+    DNN_DUAL = 512, /* with DNN_SUMMED: the residual goes through a BN of its own, too, which has
+                       the tensors of a BN a second time, see dnn_beside() */
 };
 
 /* NHWC tensors, weights out_channels x height x width x in_channels / groups. pad_bottom and
@@ -50,15 +52,18 @@ enum dnn_tensor {
     DNN_INPUT,
     DNN_WEIGHTS,
     DNN_OUTPUT,
-    DNN_IN_SCALE, /* these two in the tensors' type; all others of one number a channel in FP32 */
-    DNN_IN_BIAS,
     DNN_SUMS,
     DNN_SQUARES,
     DNN_SCALE,
     DNN_BIAS,
     DNN_OTHER,
+    DNN_LAST,
     DNN_X,
     DNN_RESIDUAL,
+    DNN_SUM,
+    /* The BN before. */
+    DNN_IN_SCALE, /* these two in the tensors' type; all others of one number a channel in FP32 */
+    DNN_IN_BIAS,
     DNN_MEAN,
     DNN_INVERSE,
     DNN_GAMMA,
@@ -68,9 +73,15 @@ enum dnn_tensor {
     DNN_A,
     DNN_B,
     DNN_C,
-    DNN_LAST,
-    DNN_TENSORS,
+    DNN_BESIDE, /* the BN of the residual: as those of the BN before */
+    DNN_TENSORS = DNN_BESIDE + DNN_BESIDE - DNN_IN_SCALE,
 };
+
+/* Of the residual's BN, what `which` is of the BN before. */
+static inline enum dnn_tensor dnn_beside(enum dnn_tensor which)
+{
+    return (enum dnn_tensor)(DNN_BESIDE + (which - DNN_IN_SCALE));
+}
 
 /* In device memory; those that the shape does not take may be NULL. */
 struct dnn_tensors {

@@ -19,7 +19,7 @@ int dnn_check(cudnnStatus_t status, const char *what);
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
 /* dnn_operations.c makes graphs, dnn_graph.c asks for their engines. */
-enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 64 };
+enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 96 };
 
 /* What a tensor is called there. */
 static inline int64_t dnn_uid(enum dnn_tensor which)

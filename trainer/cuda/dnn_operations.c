@@ -54,40 +54,57 @@ static void join(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t
 
 enum extent { IN_PIXELS, OUT_PIXELS, FILTER, IN_CHANNELS, OUT_CHANNELS };
 
+/* Of what size a tensor is, and which fusions it takes, all of them at once, to be asked for. */
+static const struct row {
+    enum extent extent;
+    uint32_t fusion;
+} rows[DNN_BESIDE] = {
+    [DNN_INPUT] = {IN_PIXELS, 0},
+    [DNN_WEIGHTS] = {FILTER, 0},
+    [DNN_OUTPUT] = {OUT_PIXELS, 0},
+    [DNN_SUMS] = {OUT_CHANNELS, DNN_STATISTICS},
+    [DNN_SQUARES] = {OUT_CHANNELS, DNN_STATISTICS},
+    [DNN_SCALE] = {OUT_CHANNELS, DNN_SCALED},
+    [DNN_BIAS] = {OUT_CHANNELS, DNN_BIASED},
+    [DNN_OTHER] = {OUT_PIXELS, DNN_ADDED}, /* of the input's where that is what comes out */
+    [DNN_LAST] = {OUT_CHANNELS, DNN_RESCALED},
+    [DNN_X] = {IN_PIXELS, DNN_NORM},
+    [DNN_RESIDUAL] = {IN_PIXELS, DNN_SUMMED},
+    [DNN_SUM] = {IN_PIXELS, DNN_PROLOGUE | DNN_SUMMED},
+    [DNN_IN_SCALE] = {IN_CHANNELS, DNN_PROLOGUE},
+    [DNN_IN_BIAS] = {IN_CHANNELS, DNN_PROLOGUE},
+    [DNN_MEAN] = {IN_CHANNELS, DNN_NORM},
+    [DNN_INVERSE] = {IN_CHANNELS, DNN_NORM},
+    [DNN_GAMMA] = {IN_CHANNELS, DNN_NORM},
+    [DNN_BETA] = {IN_CHANNELS, DNN_NORM},
+    [DNN_D_GAMMA] = {IN_CHANNELS, DNN_NORM},
+    [DNN_D_BETA] = {IN_CHANNELS, DNN_NORM},
+    [DNN_A] = {IN_CHANNELS, DNN_NORM},
+    [DNN_B] = {IN_CHANNELS, DNN_NORM},
+    [DNN_C] = {IN_CHANNELS, DNN_NORM},
+};
+
+static bool is_beside(enum dnn_tensor which)
+{
+    return which >= DNN_BESIDE;
+}
+
+/* Of the residual's BN, the same of the BN before. */
+static enum dnn_tensor twin_of(enum dnn_tensor which)
+{
+    return is_beside(which) ? (enum dnn_tensor)(which - (DNN_BESIDE - DNN_IN_SCALE)) : which;
+}
+
 static enum extent extent_of(const struct dnn_shape *shape, enum dnn_tensor which)
 {
-    switch (which) {
-    case DNN_WEIGHTS:
-        return FILTER;
-    case DNN_OUTPUT:
-        return OUT_PIXELS;
-    case DNN_OTHER:
-        return shape->kind == DNN_DATA ? IN_PIXELS : OUT_PIXELS;
-    case DNN_SUMS:
-    case DNN_SQUARES:
-    case DNN_SCALE:
-    case DNN_BIAS:
-    case DNN_LAST:
-        return OUT_CHANNELS;
-    case DNN_IN_SCALE:
-    case DNN_IN_BIAS:
-    case DNN_MEAN:
-    case DNN_INVERSE:
-    case DNN_GAMMA:
-    case DNN_BETA:
-    case DNN_D_GAMMA:
-    case DNN_D_BETA:
-    case DNN_A:
-    case DNN_B:
-    case DNN_C:
-        return IN_CHANNELS;
-    case DNN_INPUT:
-    case DNN_X:
-    case DNN_RESIDUAL:
-    case DNN_TENSORS:
-        break;
-    }
-    return IN_PIXELS;
+    return which == DNN_OTHER && shape->kind == DNN_DATA ? IN_PIXELS : rows[twin_of(which)].extent;
+}
+
+bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    const uint32_t fusion = rows[twin_of(which)].fusion | (is_beside(which) ? DNN_DUAL : 0);
+
+    return (shape->fusion & fusion) == fusion;
 }
 
 static cudnnDataType_t data_type(enum device_type type)
@@ -111,8 +128,9 @@ static cudnnDataType_t type_of(const struct dnn_shape *shape, enum dnn_tensor wh
 
     if (tensor && (which == DNN_OUTPUT ? shape->int8_output : shape->int8))
         return CUDNN_DATA_INT8;
-    return tensor || which == DNN_IN_SCALE || which == DNN_IN_BIAS ? data_type(shape->type)
-                                                                   : CUDNN_DATA_FLOAT;
+    const enum dnn_tensor twin = twin_of(which);
+    return tensor || twin == DNN_IN_SCALE || twin == DNN_IN_BIAS ? data_type(shape->type)
+                                                                 : CUDNN_DATA_FLOAT;
 }
 
 static uint64_t bytes_of(cudnnDataType_t type)
@@ -133,32 +151,6 @@ static void dims_of(const struct dnn_shape *shape, enum extent extent, int64_t d
 
     for (int i = 0; i < 4; i++)
         dims[i] = all[extent][i];
-}
-
-bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
-{
-    static const uint32_t wanted_by[DNN_TENSORS] = {[DNN_IN_SCALE] = DNN_PROLOGUE,
-                                                    [DNN_IN_BIAS] = DNN_PROLOGUE,
-                                                    [DNN_SUMS] = DNN_STATISTICS,
-                                                    [DNN_SQUARES] = DNN_STATISTICS,
-                                                    [DNN_SCALE] = DNN_SCALED,
-                                                    [DNN_BIAS] = DNN_BIASED,
-                                                    [DNN_OTHER] = DNN_ADDED,
-                                                    [DNN_LAST] = DNN_RESCALED,
-                                                    [DNN_X] = DNN_NORM,
-                                                    [DNN_RESIDUAL] = DNN_SUMMED,
-                                                    [DNN_MEAN] = DNN_NORM,
-                                                    [DNN_INVERSE] = DNN_NORM,
-                                                    [DNN_GAMMA] = DNN_NORM,
-                                                    [DNN_BETA] = DNN_NORM,
-                                                    [DNN_D_GAMMA] = DNN_NORM,
-                                                    [DNN_D_BETA] = DNN_NORM,
-                                                    [DNN_A] = DNN_NORM,
-                                                    [DNN_B] = DNN_NORM,
-                                                    [DNN_C] = DNN_NORM};
-
-    return which == DNN_INPUT || which == DNN_WEIGHTS || which == DNN_OUTPUT ||
-           (shape->fusion & wanted_by[which]) != 0;
 }
 
 uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
@@ -338,16 +330,29 @@ static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, par
     return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
 }
 
-/* What the convolution takes: the input, or ReLU of its BN. */
+/* x * scale + bias, those of the BN before or of the one beside. */
+static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
+{
+    x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, IN_PIXELS);
+    return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, IN_PIXELS);
+}
+
+/* What the convolution takes: the input, or ReLU of its BN, or of a sum, which is stored. */
 static part prologue(struct dnn_graph *graph)
 {
+    const uint32_t fusion = graph->shape->fusion;
     part input = tensor(graph, DNN_INPUT);
 
-    if (!(graph->shape->fusion & DNN_PROLOGUE))
+    if (!(fusion & DNN_PROLOGUE))
         return input;
-    input = apply_tensor(graph, CUDNN_POINTWISE_MUL, input, DNN_IN_SCALE, IN_PIXELS);
-    input = apply_tensor(graph, CUDNN_POINTWISE_ADD, input, DNN_IN_BIAS, IN_PIXELS);
-    return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, between(graph, IN_PIXELS));
+    input = scale(graph, input, DNN_IN_SCALE, DNN_IN_BIAS);
+    if (!(fusion & DNN_SUMMED))
+        return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, between(graph, IN_PIXELS));
+    part residual = tensor(graph, DNN_RESIDUAL);
+    if (fusion & DNN_DUAL)
+        residual = scale(graph, residual, dnn_beside(DNN_IN_SCALE), dnn_beside(DNN_IN_BIAS));
+    input = apply(graph, CUDNN_POINTWISE_ADD, input, residual, between(graph, IN_PIXELS));
+    return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, tensor(graph, DNN_SUM));
 }
 
 static void add_statistics(struct dnn_graph *graph, part output)
@@ -397,9 +402,35 @@ static void build_forward(struct dnn_graph *graph)
         add_statistics(graph, value);
 }
 
-/* dz is the gradient of BN's output, x its input. */
-static void add_norm_weights(struct dnn_graph *graph, part dz, part x, part mean, part inverse,
-                             part gamma)
+/* A BN on the way back: what it normalises, what it knows of the batch, and its output. */
+struct norm {
+    part x, mean, inverse, gamma, y;
+    bool beside;
+};
+
+static part norm_tensor(struct dnn_graph *graph, bool beside, enum dnn_tensor which)
+{
+    return tensor(graph, beside ? dnn_beside(which) : which);
+}
+
+static struct norm add_norm(struct dnn_graph *graph, bool beside)
+{
+    struct norm norm = {.x = tensor(graph, beside ? DNN_RESIDUAL : DNN_X),
+                        .mean = norm_tensor(graph, beside, DNN_MEAN),
+                        .inverse = norm_tensor(graph, beside, DNN_INVERSE),
+                        .gamma = norm_tensor(graph, beside, DNN_GAMMA),
+                        .beside = beside};
+    part beta = norm_tensor(graph, beside, DNN_BETA);
+
+    norm.y = apply(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean, between(graph, IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse, between(graph, IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma, between(graph, IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_ADD, norm.y, beta, between(graph, IN_PIXELS));
+    return norm;
+}
+
+/* dz is the gradient of BN's output. */
+static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm *norm)
 {
     static const struct {
         cudnnBackendAttributeName_t name;
@@ -415,31 +446,32 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, part x, part mean
     dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
                  1, &compute);
     join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, dz);
-    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, x);
-    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, mean);
-    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, inverse);
-    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, gamma);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, norm->x);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, norm->mean);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, norm->inverse);
+    join(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, norm->gamma);
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        join(graph, made, results[i].name, tensor(graph, results[i].which));
+        join(graph, made, results[i].name, norm_tensor(graph, norm->beside, results[i].which));
     add(graph, made);
 }
 
 /* Back through the convolution, the ReLU before it, whose sign is computed anew, and the sums over
- * pixels of the BN before that. */
+ * pixels of the BN before that, or of the two BNs of a sum. */
 static void build_norm_data(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;
-    part d = between(graph, IN_PIXELS), dz = tensor(graph, DNN_INPUT), x = tensor(graph, DNN_X);
-    part mean = tensor(graph, DNN_MEAN), inverse = tensor(graph, DNN_INVERSE);
-    part gamma = tensor(graph, DNN_GAMMA), value = between(graph, IN_PIXELS);
+    part d = between(graph, IN_PIXELS), dz = tensor(graph, DNN_INPUT);
+    struct norm norm, beside = {0};
 
     add_convolution(graph, d, tensor(graph, DNN_OUTPUT));
-    apply(graph, CUDNN_POINTWISE_SUB, x, mean, value);
-    value = apply(graph, CUDNN_POINTWISE_MUL, value, inverse, between(graph, IN_PIXELS));
-    value = apply(graph, CUDNN_POINTWISE_MUL, value, gamma, between(graph, IN_PIXELS));
-    value = apply_tensor(graph, CUDNN_POINTWISE_ADD, value, DNN_BETA, IN_PIXELS);
+    norm = add_norm(graph, false);
+    if (fusion & DNN_DUAL)
+        beside = add_norm(graph, true);
+    else if (fusion & DNN_SUMMED)
+        beside.y = tensor(graph, DNN_RESIDUAL);
+    part value = norm.y;
     if (fusion & DNN_SUMMED)
-        value = apply_tensor(graph, CUDNN_POINTWISE_ADD, value, DNN_RESIDUAL, IN_PIXELS);
+        value = apply(graph, CUDNN_POINTWISE_ADD, value, beside.y, between(graph, IN_PIXELS));
     if (fusion & DNN_ADDED)
         d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, IN_PIXELS);
     part back = pointwise(graph, CUDNN_POINTWISE_RELU_BWD);
@@ -447,7 +479,9 @@ static void build_norm_data(struct dnn_graph *graph)
     join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
     join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dz);
     add(graph, back);
-    add_norm_weights(graph, dz, x, mean, inverse, gamma);
+    add_norm_weights(graph, dz, &norm);
+    if (fusion & DNN_DUAL)
+        add_norm_weights(graph, dz, &beside);
 }
 
 static void build(struct dnn_graph *graph)
