@@ -115,6 +115,32 @@ static uint64_t statistics(void)
     return place.tensor_bytes;
 }
 
+/* From the sums that a convolution left; with the copies that the next one takes. */
+static uint64_t norm_finish(void)
+{
+    const struct device_pixels shape = pixels();
+    struct device_norm with = norm();
+    float *at = place.vectors + 8 * CHANNELS;
+
+    with.typed_scale = at + 2 * CHANNELS;
+    with.typed_bias = at + 3 * CHANNELS;
+    with.gamma_copy = at + 4 * CHANNELS;
+    with.beta_copy = at + 5 * CHANNELS;
+    must(device_norm_finish(&shape, &with, at, at + CHANNELS, runtime.stream));
+    /* Two sums, both parameters, both running statistics; these again, four results, two copies,
+     * two more in FP16. */
+    return CHANNELS * (14 * sizeof(float) + 2 * 2);
+}
+
+static uint64_t norm_parameters(void)
+{
+    float *at = place.vectors + 8 * CHANNELS;
+
+    must(device_norm_parameters(CHANNELS, at, at + CHANNELS, NULL, at + 2 * CHANNELS,
+                                at + 3 * CHANNELS, runtime.stream));
+    return 4 * CHANNELS * sizeof(float);
+}
+
 static uint64_t add_relu(void)
 {
     const struct device_pixels shape = pixels();
@@ -464,10 +490,12 @@ static const struct lab {
     {"normalise", normalise, BY_MEMORY},
     {"norm_statistics", statistics, BY_MEMORY},
     {"norm_infer", norm_infer, BY_START},
+    {"norm_finish", norm_finish, BY_START},
     {"scale_bias_relu", affine, BY_MEMORY},
     {"scale_bias_add_relu", add_relu, BY_MEMORY},
     {"dual_scale_bias_relu", dual_affine, BY_MEMORY},
     {"norm_backward", norm_backward, BY_MEMORY},
+    {"norm_parameters", norm_parameters, BY_START},
     {"norm_apply", norm_apply, BY_MEMORY},
     {"stem", stem, BY_MEMORY},
     {"stem_backward", stem_backward, BY_MEMORY},
