@@ -62,7 +62,8 @@ static int run_home(const struct cuda_plan *plan, const struct cuda_step *step)
 }
 
 /* in: gradient of the output; out: of the input. Into a BN (step->norm), out: its dz; extra: what
- * it normalised; mask: what a sum added to it; other: a second gradient. */
+ * it normalised; mask: what a sum added to it, or what the BN that it added normalised; other: a
+ * second gradient. */
 static int run_data(const struct cuda_plan *plan, const struct cuda_step *step)
 {
     const struct cuda_model *model = plan->model;
@@ -274,30 +275,42 @@ static uint32_t beside_norm(const struct cuda_plan *plan, uint32_t sum)
     return inputs[inputs[0] == plan->nodes[sum].norm ? 1 : 0];
 }
 
+/* The convolution's gradient of its input goes on into the BN before, or into both of a sum. */
+static void go_into_norm(struct cuda_plan *plan, struct cuda_step *step)
+{
+    const struct cuda_node *own = &plan->nodes[step->node];
+    const uint32_t end = own->end_before;
+
+    step->norm = own->norm_before;
+    step->extra = plan->nodes[input_of(plan, step->norm)].value;
+    if (step->shape.fusion & DNN_SUMMED) {
+        const uint32_t beside = beside_norm(plan, end);
+        step->norm_other = plan->nodes[end].norm_other;
+        step->mask =
+            plan->nodes[step->shape.fusion & DNN_DUAL ? input_of(plan, beside) : beside].value;
+    }
+    plan->nodes[end].dz = step->out;
+}
+
 static void add_data(struct cuda_plan *plan, const struct cuda_step *weight)
 {
     const uint32_t input = input_of(plan, weight->node);
-    const struct cuda_node *own = &plan->nodes[weight->node];
     struct cuda_step step = cuda_step_of(run_data, weight->node);
 
     if (!plan->nodes[input].needs_gradient)
         return;
     step.shape = weight->shape;
     step.shape.kind = DNN_DATA;
-    step.shape.fusion = own->fusion[DNN_DATA];
+    step.shape.fusion = plan->nodes[weight->node].fusion[DNN_DATA];
     step.in = weight->other;
     step.out = cuda_add_tensor(plan, input);
     if (step.shape.fusion & DNN_ADDED) {
         step.other = whole_gradient(plan, input);
         plan->nodes[input].gradient_count = 0;
     }
-    if (step.shape.fusion & DNN_SUMMED)
-        step.mask = plan->nodes[beside_norm(plan, own->end_before)].value;
-    if (step.shape.fusion & DNN_NORM) {
-        step.norm = own->norm_before;
-        step.extra = plan->nodes[input_of(plan, step.norm)].value;
-        plan->nodes[own->end_before].dz = step.out;
-    } else
+    if (step.shape.fusion & DNN_NORM)
+        go_into_norm(plan, &step);
+    else
         leave(plan, input, step.out);
     cuda_find_dnn(plan, &step);
     cuda_add_step(plan, &step);
@@ -431,10 +444,13 @@ static void add_sum(struct cuda_plan *plan, uint32_t node)
         leave(plan, beside_norm(plan, node), dz);
         return;
     }
-    struct cuda_step step = cuda_step_of(run_norm_backward, node);
+    struct cuda_step step = cuda_step_of(run_norm_parameters, node);
     step.norm = own->norm_other;
-    step.in = plan->nodes[input_of(plan, own->norm_other)].value;
-    step.other = dz;
+    if (own->dz == CUDA_NONE) { /* no convolution has left that one's sums */
+        step.run = run_norm_backward;
+        step.in = plan->nodes[input_of(plan, own->norm_other)].value;
+        step.other = dz;
+    }
     cuda_add_step(plan, &step);
     add_apply(plan, own->norm_other, dz);
 }

@@ -152,7 +152,8 @@ struct cuda_step {
     /* Buffers; CUDA_NONE where there is none. What each is, the step's function says. */
     uint32_t in, other, mask, out, extra;
     bool relu;
-    uint32_t norm, norm_other;           /* BN nodes of a sum, a stem, or in a convolution */
+    uint32_t norm, norm_other;           /* BN nodes of a sum, a stem, or before a convolution */
+    uint32_t norm_behind;                /* ...and behind it */
     uint32_t part_offset, part_channels; /* of a concatenation */
     struct dnn_shape shape;
     const struct dnn_plan *dnn; /* NULL: the plain kernel */
@@ -175,7 +176,8 @@ struct cuda_node {
     uint32_t gradient_count;
     uint32_t gradients[GRAPH_INPUTS_MAX + 1]; /* of the output, still to be added up */
     /* Of a convolution: what each kind of it computes, too (enum dnn_fusion); the BN whose ReLU it
-     * takes, or whose sums it leaves on the way back; and the node that ends with that ReLU. */
+     * takes, or whose sums it leaves on the way back; and the node that ends with that ReLU: this
+     * BN, or a sum that applies it. */
     uint32_t fusion[DNN_WEIGHT + 1];
     uint32_t norm_before, end_before;
     bool counted;  /* of a BN: the convolution before leaves its sums */

@@ -210,7 +210,7 @@ static void apply_behind(struct cuda_plan *plan, struct cuda_step *step)
     const struct cuda_step coefficients = cuda_step_of(run_statistics, norm);
 
     cuda_add_step(plan, &coefficients);
-    step->norm_other = norm;
+    step->norm_behind = norm;
     plan->nodes[norm].applied = true;
     if (!(step->shape.fusion & DNN_ADDED)) {
         step->out = set_value(plan, norm, cuda_add_tensor(plan, norm));
@@ -246,7 +246,7 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
         step.in = input_value(plan, step.norm, 0);
     }
     if (step.shape.fusion & DNN_STATISTICS)
-        step.norm_other = own->consumer;
+        step.norm_behind = own->consumer;
     cuda_find_dnn(plan, &step);
     cuda_add_step(plan, &step);
     behind.relu = plan->nodes[node].relu != CUDA_NONE;

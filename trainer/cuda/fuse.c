@@ -8,7 +8,7 @@
  *   - apply BN and ReLU to its input while it reads it, in both passes; then what lies between is
  * never stored (prologue),
  *   - on the way back go through the ReLU before it, and leave the sums of the gradients of the BN
- *     before that (norm), with a second gradient added.
+ *     before that (norm), or of the two that meet in a sum, with a second gradient added.
  * When inferring, where BN is two numbers a channel, a convolution can apply the BN behind it, and
  * a sum and ReLU behind that; one with a bias can add it, and apply ReLU, in training too. Each of
  * them makes the convolution slower. So for each convolution there are two contests between all
@@ -56,8 +56,8 @@ static uint32_t first_consumer(const struct cuda_plan *plan, uint32_t node)
     return CUDA_NONE;
 }
 
-/* What ends with the ReLU that the convolution takes: a BN, or a sum that applies one; and that BN.
- */
+/* What ends with the ReLU that the convolution takes: a BN, or a sum that applies one or two; and
+ * that BN. */
 static void look_before(struct cuda_plan *plan, uint32_t node)
 {
     struct cuda_node *own = &plan->nodes[node];
@@ -67,14 +67,23 @@ static void look_before(struct cuda_plan *plan, uint32_t node)
         return;
     const uint32_t end = row_of(plan, relu)->inputs[0];
     const struct cuda_node *before = &plan->nodes[end];
-    const bool is_norm = row_of(plan, end)->kind == GRAPH_BATCH_NORM;
-    const bool is_sum = row_of(plan, end)->kind == GRAPH_ADD && before->norm != CUDA_NONE &&
-                        before->norm_other == CUDA_NONE;
+    const uint32_t norm = row_of(plan, end)->kind == GRAPH_BATCH_NORM ? end : before->norm;
 
-    if (before->relu != relu || !(is_norm || is_sum) || !fits(plan, is_norm ? end : before->norm))
+    if (before->relu != relu || norm == CUDA_NONE || !fits(plan, norm) ||
+        (before->norm_other != CUDA_NONE && !fits(plan, before->norm_other)))
         return;
     own->end_before = end;
-    own->norm_before = is_norm ? end : before->norm;
+    own->norm_before = norm;
+}
+
+/* What the ReLU before the convolution takes. */
+static uint32_t before_relu(const struct cuda_plan *plan, uint32_t node)
+{
+    const struct cuda_node *own = &plan->nodes[node];
+
+    return own->norm_before == own->end_before                    ? 0
+           : plan->nodes[own->end_before].norm_other == CUDA_NONE ? DNN_SUMMED
+                                                                  : DNN_SUMMED | DNN_DUAL;
 }
 
 /* BN and ReLU whose output nobody but this convolution looks at. */
@@ -95,13 +104,19 @@ static uint32_t back_fusion(const struct cuda_plan *plan, uint32_t node)
 
     if (own->norm_before == CUDA_NONE || consumers > 2 || first_consumer(plan, input) != node)
         return 0;
-    return DNN_NORM | (consumers > 1 ? (uint32_t)DNN_ADDED : 0) |
-           (own->norm_before != own->end_before ? (uint32_t)DNN_SUMMED : 0);
+    return DNN_NORM | (consumers > 1 ? (uint32_t)DNN_ADDED : 0) | before_relu(plan, node);
 }
 
 /* ---- how long our own kernels take ---- */
 
-enum pass { PASS_STATISTICS, PASS_FINISH, PASS_APPLY, PASS_BACKWARD, PASS_PARAMETERS };
+enum pass {
+    PASS_STATISTICS,
+    PASS_FINISH,
+    PASS_APPLY,
+    PASS_BACKWARD,
+    PASS_SUMS, /* of a second BN, for which dz is there */
+    PASS_PARAMETERS,
+};
 
 enum { PASS_TENSORS = 4, PASS_FLOATS = CUDA_NORM_ROWS + 8 };
 
@@ -128,6 +143,7 @@ static int run_pass(void *context)
                                          .bias = trial->norm.bias,
                                          .other = trial->gradient.d_other,
                                          .relu = true};
+    const struct device_norm_gradient dz = {.d_output = trial->gradient.dz};
 
     switch (trial->pass) {
     case PASS_STATISTICS:
@@ -139,10 +155,11 @@ static int run_pass(void *context)
     case PASS_APPLY:
         return device_affine(&trial->pixels, &affine, trial->tensors[0], trial->tensors[1], stream);
     case PASS_BACKWARD:
-        return device_norm_backward(&trial->pixels, &trial->norm, &trial->gradient,
-                                    trial->tensors[0], NULL, trial_row(trial, CUDA_D_GAMMA),
-                                    trial_row(trial, CUDA_D_BETA), trial_row(trial, CUDA_ABC),
-                                    trial->model->partial, stream);
+    case PASS_SUMS:
+        return device_norm_backward(
+            &trial->pixels, &trial->norm, trial->pass == PASS_SUMS ? &dz : &trial->gradient,
+            trial->tensors[0], NULL, trial_row(trial, CUDA_D_GAMMA), trial_row(trial, CUDA_D_BETA),
+            trial_row(trial, CUDA_ABC), trial->model->partial, stream);
     case PASS_PARAMETERS:
         return device_norm_parameters(
             trial->pixels.channels, trial_row(trial, CUDA_D_GAMMA), trial_row(trial, CUDA_D_BETA),
@@ -342,6 +359,11 @@ static void fuse_back(struct cuda_plan *plan, uint32_t node)
     add_pass(&contenders[0], PASS_BACKWARD, own->norm_before, (fusion & DNN_ADDED) != 0);
     add_shape(plan, &contenders[1], node, DNN_DATA, fusion);
     add_pass(&contenders[1], PASS_PARAMETERS, own->norm_before, false);
+    if (fusion & DNN_DUAL) {
+        const uint32_t beside = plan->nodes[own->end_before].norm_other;
+        add_pass(&contenders[0], PASS_SUMS, beside, false);
+        add_pass(&contenders[1], PASS_PARAMETERS, beside, false);
+    }
     if (winner_of(plan, contenders, 2) == 1)
         own->fusion[DNN_DATA] = fusion;
 }
@@ -452,11 +474,16 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
                 {DNN_NORM, DNN_C, CUDA_ABC + 2, false}};
     const uint32_t fusion = step->shape.fusion;
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (fusion & rows[i].fusion)
-            tensors->at[rows[i].which] =
-                cuda_norm_row(plan->model, rows[i].behind ? step->norm_other : step->norm,
-                              (enum cuda_norm_row)rows[i].row);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const enum cuda_norm_row row = (enum cuda_norm_row)rows[i].row;
+        if (!(fusion & rows[i].fusion))
+            continue;
+        tensors->at[rows[i].which] =
+            cuda_norm_row(plan->model, rows[i].behind ? step->norm_behind : step->norm, row);
+        if (fusion & DNN_DUAL && !rows[i].behind)
+            tensors->at[dnn_beside(rows[i].which)] =
+                cuda_norm_row(plan->model, step->norm_other, row);
+    }
     if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
         tensors->at[DNN_BIAS] = cuda_at(plan, step->extra);
     if (fusion & DNN_NORM)
