@@ -54,6 +54,9 @@ int command_failed(const struct invocation *invocation);
 /* The same for a wrong request, with a hint at the command's help. Returns COMMAND_USAGE. */
 int command_misused(const struct invocation *invocation);
 
+/* The whole command line, as it would be typed. */
+void command_text(const struct invocation *invocation, char *text, size_t bytes);
+
 /* SIGINT and SIGTERM call handler, once: a second one ends the program. On a stack of its own:
  * oneDNN's matrix kernels point the stack register into memory that holds a page beneath it, and a
  * signal's frame with vector registers is larger. */

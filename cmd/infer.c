@@ -20,18 +20,21 @@
 
 struct infer_settings {
     struct network_settings network;
-    char *batch_sizes, *precisions, *checkpoint, *calibrate_data, *json;
+    char *batch_sizes, *precisions, *checkpoint, *calibrate_data;
     uint64_t warmup, calibrate;
     int calibrate_by;
 };
 
 /* clang-format off: a row or two each */
 #define FIELD(field) .offset = offsetof(struct infer_settings, field)
+#define JOB NETWORK_JOB(struct infer_settings)
 static const struct option_spec infer_options[] = {
     NETWORK_OPTIONS(struct infer_settings),
     {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH",
      .summary = "what it learnt: a file, or the folder of 'train --checkpoint'; without, the "
                 "weights are random and accuracy is not told"},
+    JOB_READER_ROWS(JOB),
+    JOB_DECODE_ROWS(JOB),
 
     {"batch-size", 'B', OPTION_TEXT, FIELD(batch_sizes), .fallback = "1,8,64",
      .metavar = "N[,N...]", .section = "How", .summary = "one pass over the data set for each"},
@@ -47,10 +50,11 @@ static const struct option_spec infer_options[] = {
      .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
     {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
      .summary = "batches computed before the clock starts"},
-    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .section = "What comes out",
      .summary = "write settings and figures; - is standard output instead of the table"},
     {0},
 };
+#undef JOB
 #undef FIELD
 /* clang-format on */
 
@@ -280,10 +284,12 @@ static int parse_precisions(char *text, struct infer_job *job)
 static int fill_job(struct infer_settings *settings, struct infer_job *infer)
 {
     struct network_choice choice;
-    int code = network_choose(&settings->network, NULL, &infer->job, &choice);
+    int code = network_choose(&settings->network, infer_options, NETWORK_JOB(struct infer_settings),
+                              &choice);
 
     if (code)
         return code;
+    infer->job = settings->network.job;
     infer->network = choice.network;
     infer->backend = settings->network.backend;
     infer->side = choice.side;
@@ -311,23 +317,23 @@ static int infer_command(const struct invocation *invocation)
     struct infer_result result;
 
     if (fill_job(settings, &job)) {
-        option_release(job_options, &job.job);
+        option_release(job_options, &settings->network.job);
         return command_misused(invocation);
     }
     command_on_interrupt(on_signal);
     struct show show = {.settings = settings,
                         .line = line_start(),
-                        .table = !settings->json || strcmp(settings->json, "-") != 0};
+                        .table = !job.job.json || strcmp(job.job.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = infer_run(&job, &observer, &result);
     line_clear(&show.line);
     if (code == 0 && show.table)
         print_end(&result);
-    if (code == 0 && settings->json)
-        code = json_file_write(settings->json, json_of(settings, &job, &result));
+    if (code == 0 && job.job.json)
+        code = json_file_write(job.job.json, json_of(settings, &job, &result));
     infer_destroy(&result);
-    option_release(job_options, &job.job);
+    option_release(job_options, &settings->network.job);
     return code ? command_failed(invocation) : COMMAND_OK;
 }
 

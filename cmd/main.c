@@ -25,6 +25,17 @@ int command_failed(const struct invocation *invocation)
     return COMMAND_FAILED;
 }
 
+void command_text(const struct invocation *invocation, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "iobench %s", invocation->command->name);
+
+    for (int i = 0; i < invocation->argc && used < bytes; i++) {
+        bool quoted = strpbrk(invocation->argv[i], " \t\n\"'\\$*?;&|<>()") != NULL;
+        used += (size_t)snprintf(text + used, bytes - used, quoted ? " '%s'" : " %s",
+                                 invocation->argv[i]);
+    }
+}
+
 int command_misused(const struct invocation *invocation)
 {
     if (ranks_speaks())

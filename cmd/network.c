@@ -6,25 +6,28 @@
 
 #include <errno.h>
 
-static int set_texts(const struct network_settings *settings, const char *shuffle, struct job *job)
+static bool has_row(const struct option_spec *table, size_t offset)
 {
-    const char *const texts[][2] = {{"data", settings->data},
-                                    {"format", settings->format},
-                                    {"reader", settings->reader},
-                                    {"decode", settings->decode},
-                                    {"shuffle", shuffle}};
+    while (table->name && table->offset != offset)
+        table++;
+    return table->name != NULL;
+}
+
+static int complete(const struct option_spec *table, size_t job_at, struct job *job)
+{
     int code = 0;
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && code == 0; i++)
-        if (texts[i][1])
-            code = option_set(job_options, job, texts[i][0], texts[i][1], texts[i][0]);
+    for (const struct option_spec *row = job_options; row->name && code == 0; row++)
+        if (row->fallback && !has_row(table, job_at + row->offset))
+            code = option_set(job_options, job, row->name, row->fallback, row->name);
     return code;
 }
 
-int network_choose(const struct network_settings *settings, const char *shuffle, struct job *job,
-                   struct network_choice *choice)
+int network_choose(struct network_settings *settings, const struct option_spec *table,
+                   size_t job_at, struct network_choice *choice)
 {
-    int code = option_defaults(job_options, job);
+    struct job *job = &settings->job;
+    int code = complete(table, job_at, job);
 
     choice->network = network_find(settings->name);
     if (code || !choice->network)
@@ -32,15 +35,9 @@ int network_choose(const struct network_settings *settings, const char *shuffle,
     choice->side = (uint32_t)(settings->side ? settings->side : choice->network->side);
     choice->classes = (uint32_t)(settings->classes ? settings->classes : choice->network->classes);
     choice->threads = (uint32_t)settings->threads;
-    job->limit_samples = settings->limit_samples;
-    job->seed = settings->seed;
-    job->threads = settings->workers;
-    job->prefetch_batches = settings->prefetch;
-    job->iodepth = settings->iodepth;
-    job->memory_bytes = settings->memory_bytes;
-    job->direct = settings->direct;
-    if (!settings->data)
-        return fail(EINVAL, "--data PATH: which data set?");
-    code = set_texts(settings, shuffle, job);
-    return code ? code : arguments_check_data(job->data);
+    code = option_set(job_options, job, "trainer", settings->name, "--network");
+    if (code)
+        return code;
+    return job->data ? arguments_check_data(job->data)
+                     : fail(EINVAL, "--data PATH: which data set?");
 }

@@ -184,19 +184,6 @@ static bool wants_color(const struct result *result)
     return result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }
 
-/* The whole command line, as it would be typed. */
-static void note_command(const struct invocation *invocation, struct result_place *place)
-{
-    size_t used = (size_t)snprintf(place->command, sizeof place->command, "iobench %s",
-                                   invocation->command->name);
-
-    for (int i = 0; i < invocation->argc && used < sizeof place->command; i++) {
-        bool quoted = strpbrk(invocation->argv[i], " \t\n\"'\\$*?;&|<>()") != NULL;
-        used += (size_t)snprintf(place->command + used, sizeof place->command - used,
-                                 quoted ? " '%s'" : " %s", invocation->argv[i]);
-    }
-}
-
 static void print_result(const struct result *result, const struct summary *summary)
 {
     if (result->job->dry_run && result->valid)
@@ -215,7 +202,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
 
     if (!summary)
         return command_failed(invocation);
-    note_command(invocation, &result->place);
+    command_text(invocation, result->place.command, sizeof result->place.command);
     int code = summary_make(result, summary);
     if (code == 0 && (result->valid || result->run_count))
         print_result(result, summary);

@@ -30,7 +30,8 @@ struct engine {
     struct job_place resume;
     struct stage_figures stage_before; /* at the start of the epoch */
     uint64_t decode_wait_before_ns;
-    uint64_t waited_ns; /* for the batch that is waited for */
+    uint64_t waited_ns;  /* for the batch that is waited for */
+    uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
 };
 
 static uint32_t local_ranks(const struct engine *engine)
@@ -38,14 +39,15 @@ static uint32_t local_ranks(const struct engine *engine)
     return engine->site.ranks ? engine->site.ranks->place.local_ranks : 1;
 }
 
-/* Memory that may still be taken: a share of the machine's, or its container's; or --memory-limit.
- */
+/* Memory that may still be taken: a share of the machine's, or its container's; or what is left of
+ * --memory-limit. */
 static uint64_t available_bytes(const struct engine *engine)
 {
     const uint64_t limit_bytes = engine->site.job->memory_limit_bytes;
+    const uint64_t held_bytes = engine->held_bytes < limit_bytes ? engine->held_bytes : limit_bytes;
     const uint64_t bytes = memory_available_bytes() / local_ranks(engine);
 
-    return limit_bytes && limit_bytes < bytes ? limit_bytes : bytes;
+    return limit_bytes && limit_bytes - held_bytes < bytes ? limit_bytes - held_bytes : bytes;
 }
 
 static uint32_t choose_workers(const struct engine *engine)
@@ -105,19 +107,25 @@ static uint64_t choose_memory(const struct engine *engine, struct result *result
     return bytes;
 }
 
-static int open_plan(struct engine *engine)
+struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog)
 {
-    const struct job *job = engine->site.job;
-    struct plan_scope scope = {
-        .catalog = engine->site.catalog,
+    return (struct plan_scope){
+        .catalog = catalog,
         .seed = job->seed,
         .rank = (uint32_t)job->rank,
         .ranks = (uint32_t)job->ranks,
         .partition = (enum plan_partition)job->partition,
         .remainder = (enum plan_remainder)job->remainder,
         .batch_size = (uint32_t)job->batch_size,
-        .memory_bytes = available_bytes(engine) / (job->overlap_epochs ? 2 : 1),
     };
+}
+
+static int open_plan(struct engine *engine)
+{
+    const struct job *job = engine->site.job;
+    struct plan_scope scope = engine_scope(job, engine->site.catalog);
+
+    scope.memory_bytes = available_bytes(engine) / (job->overlap_epochs ? 2 : 1);
     int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
 
     if (code == 0 && job->overlap_epochs)
@@ -154,19 +162,24 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
 }
 
 /* Beyond its limit the kernel would end the process without a word. */
-static int check_limit(const struct job *job, uint64_t batches_bytes, uint64_t records_bytes)
+static int check_limit(const struct engine *engine, uint64_t batches_bytes, uint64_t records_bytes)
 {
+    const struct job *job = engine->site.job;
     const uint64_t pages_bytes = job->direct ? 0 : records_bytes; /* see records_share_bytes() */
-    char limit[32], batches[32], records[32];
+    char limit[32], held[32], network[64] = "", batches[32], records[32];
 
     if (!job->memory_limit_bytes ||
-        batches_bytes + records_bytes + pages_bytes <= job->memory_limit_bytes / 4 * 3)
+        engine->held_bytes + batches_bytes + records_bytes + pages_bytes <=
+            job->memory_limit_bytes / 4 * 3)
         return 0;
+    if (engine->held_bytes)
+        snprintf(network, sizeof network, "the network takes %s, ",
+                 bytes_text(engine->held_bytes, held, sizeof held));
     return fail(ENOMEM,
-                "--memory-limit %s: batches take %s and records in flight %s%s, which leaves too "
+                "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
-                bytes_text(job->memory_limit_bytes, limit, sizeof limit),
+                bytes_text(job->memory_limit_bytes, limit, sizeof limit), network,
                 bytes_text(batches_bytes, batches, sizeof batches),
                 bytes_text(records_bytes, records, sizeof records),
                 job->direct ? "" : ", and as much in the page cache");
@@ -179,6 +192,8 @@ static int build(struct engine *engine, struct result *result)
     uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
     int code;
 
+    if (job->memory_limit_bytes && engine->site.trainer)
+        engine->held_bytes = memory_resident_bytes();
     if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)))
         return code;
     size_t row_bytes;
@@ -188,7 +203,7 @@ static int build(struct engine *engine, struct result *result)
     result->memory_bytes = choose_memory(engine, result);
     if (!result->memory_bytes)
         return -ENOMEM;
-    if ((code = check_limit(job, row_bytes * job->batch_size * slots, result->memory_bytes)) ||
+    if ((code = check_limit(engine, row_bytes * job->batch_size * slots, result->memory_bytes)) ||
         (code = open_trainer(engine, row_bytes, slots)))
         return code;
     result->slots = engine->plan.traits.slots;

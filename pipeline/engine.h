@@ -8,6 +8,7 @@
 
 #include "pipeline/recorder.h"
 #include "pipeline/result.h"
+#include "shuffle/plan.h"
 #include "trainer/trainer.h"
 
 struct engine;
@@ -23,6 +24,9 @@ struct engine_site {
     struct meter *meter;           /* what the stages do is counted there; NULL: nowhere */
     struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */
 };
+
+/* Of whose samples the plans of a job are. */
+struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
 
 /* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);

@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "formats/format.h"
+#include "pipeline/find.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
@@ -21,40 +21,49 @@ static int describe_decoder(struct feed *feed, const char *text, enum feed_use u
     return bytes < (int)sizeof feed->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
 }
 
-static int find_catalog(void *context)
-{
-    struct feed *feed = context;
-    int code = format_choose(feed->job.format, feed->job.data, &feed->plugins.format);
-
-    return code ? code
-                : format_catalog(&feed->plugins.format, feed->job.data, true,
-                                 &(struct format_scan){0}, &feed->catalog);
-}
-
 int feed_find(struct feed *feed, const struct job *job, const char *data, enum feed_use use,
-              uint32_t side, struct ranks *ranks)
+              uint32_t side, struct ranks *ranks, struct result *result)
 {
+    const struct format_scan scan = {0};
+
     *feed = (struct feed){.job = *job, .ranks = ranks};
     feed->job.data = (char *)(uintptr_t)data;
     feed->job.decode = feed->decode;
-    if (ranks) {
-        feed->job.rank = ranks->place.rank;
-        feed->job.ranks = ranks->place.ranks;
-    }
+    feed->job.rank = ranks->place.rank;
+    feed->job.ranks = ranks->place.ranks;
     if (use == FEED_EVALUATE) {
         snprintf(feed->order, sizeof feed->order, "none");
         feed->job.shuffle = feed->order;
+        feed->job.partition = PLAN_DISJOINT;
+        feed->job.remainder = PLAN_UNEVEN;
         feed->job.limit_samples = 0;
-    } else if (feed->job.ranks > 1) {
+    } else if (feed->job.ranks > 1 && feed->job.remainder == PLAN_UNEVEN) {
         feed->job.remainder = PLAN_DROP; /* all ranks take the same steps */
     }
     int code = describe_decoder(feed, job->decode, use, side);
     if (code == 0)
         code = job_choose(&feed->job, &feed->plugins);
-    if (!ranks)
-        return code ? code : find_catalog(feed);
     code = ranks_meet(ranks, code, NULL);
-    return code ? code : ranks_in_turn(ranks, find_catalog, feed);
+    return code ? code
+                : find_data(&feed->job, ranks, &scan, &feed->plugins, &feed->catalog, result);
+}
+
+int feed_draws(const struct feed *feed, uint64_t *draws)
+{
+    struct plan_scope scope = engine_scope(&feed->job, feed->catalog);
+    struct plan plan;
+
+    scope.memory_bytes = memory_available_bytes();
+    int code = plan_open(&plan, &feed->plugins.shuffle, &scope);
+
+    if (code == 0)
+        code = plan_begin(&plan, 0);
+    if (code == 0)
+        *draws = plan_draws(&plan);
+    plan_close(&plan);
+    if (code == 0 && feed->job.limit_samples && *draws > feed->job.limit_samples)
+        *draws = feed->job.limit_samples;
+    return code;
 }
 
 void feed_shut(struct feed *feed)

@@ -32,9 +32,12 @@ struct feed {
 };
 
 /* The catalog of `data`, and how it is read: as `job` says, with images of side x side, by these
- * ranks (NULL: alone). 0 or a negative errno. Call feed_close() in either case. */
+ * ranks. Notices go into result. All ranks call, and all fail alike: 0 or a negative errno. Call
+ * feed_close() in either case. */
 int feed_find(struct feed *feed, const struct job *job, const char *data, enum feed_use use,
-              uint32_t side, struct ranks *ranks);
+              uint32_t side, struct ranks *ranks, struct result *result);
+/* Samples that this rank takes in the job's first epoch. 0 or a negative errno. */
+int feed_draws(const struct feed *feed, uint64_t *draws);
 /* An engine for `epochs` epochs from `first_epoch`, whose batches `step` is given with `state`.
  * May be called again, after the job was changed. */
 int feed_open(struct feed *feed, const struct trainer_ops *ops, void *state, uint64_t first_epoch,

@@ -34,6 +34,7 @@ struct inference {
     struct infer_result *result;
     struct infer_row *row;
     struct training training;
+    struct ranks alone; /* it has no others */
     struct feed feed;
     struct calibration calibration; /* while it calibrates */
     float *ranges;                  /* of INT8 */
@@ -179,7 +180,8 @@ static int open_feed(struct inference *inference, const char *data, uint64_t lim
     const struct infer_job *job = inference->job;
 
     feed_close(&inference->feed);
-    int code = feed_find(&inference->feed, &job->job, data, FEED_EVALUATE, job->side, NULL);
+    int code = feed_find(&inference->feed, &job->job, data, FEED_EVALUATE, job->side,
+                         &inference->alone, &inference->result->result);
     inference->feed.job.limit_samples = limit;
     return code;
 }
@@ -264,7 +266,8 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
 int infer_run(const struct infer_job *job, const struct infer_observer *observer,
               struct infer_result *result)
 {
-    struct inference inference = {.job = job, .observer = observer, .result = result};
+    struct inference inference = {
+        .job = job, .observer = observer, .result = result, .alone = ranks_alone()};
 
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
     int code = find_checkpoint(job, result);

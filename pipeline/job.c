@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/job.h"
+#include "pipeline/job_options.h"
 
 #include "base/fail.h"
 #include "dataset/store.h"
@@ -14,74 +14,37 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const drop_choices[] = {"no", "yes", "strict", NULL};
-static const char *const error_choices[] = {"stop", "skip", NULL};
+const char *const job_drop_names[] = {"no", "yes", "strict", NULL};
+const char *const job_on_error_names[] = {"stop", "skip", NULL};
 
 /* clang-format off */
-#define FIELD(field) .offset = offsetof(struct job, field)
+#define FIELD(field) JOB_FIELD(0, field)
 const struct option_spec job_options[] = {
     {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "What is read",
      .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
                 "set is made once and kept"},
-    {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "how samples lie in files; auto looks at names and first bytes"},
+    JOB_SET_ROWS(0),
     {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
      .summary = "format, order, partition and reader as mxnet, horovod-tensorflow or caffe2 has "
                 "them; other options change single ones"},
-    {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
-     .summary = "end each epoch after so many samples"},
-    {"crc", 0, OPTION_FLAG, FIELD(check_crc), .fallback = "yes",
-     .summary = "parse every record and check its CRC, also with --decode none"},
-    {"on-error", 0, OPTION_CHOICE, FIELD(on_error), .fallback = "stop", .choices = error_choices,
-     .summary = "what a damaged record or a failed read does; skip counts it and marks the result"},
 
-    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
-     .section = "How it is read",
-     .summary = "I/O engine; auto is io_uring, or blocking reads where it is refused; nfs for nfs://"},
-    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .zero = "auto",
-     .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"},
-    {"loaders", 0, OPTION_COUNT, FIELD(loaders), .fallback = "auto", .zero = "auto",
-     .maximum = 64,
-     .summary = "threads that read, each with its own ring and memory on one NUMA node; auto is 1"},
-    {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
-     .maximum = 1 << 30, .summary = "neighbouring records are read together up to this size"},
-    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
-     .summary = "bypass the page cache (O_DIRECT)"},
-    {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
-     .summary = "for records in flight and in shuffle buffers; auto takes a share of what is free"},
-    {"io-timeout", 0, OPTION_DURATION, FIELD(io_timeout_ns), .fallback = "60s", .zero = "none",
-     .summary = "a read that takes longer has failed"},
-    {"limit-rate", 0, OPTION_SIZE, FIELD(rate_limit_bytes), .fallback = "none", .zero = "none",
-     .summary = "read at most so many bytes a second"},
+    JOB_READER_ROWS(0),
 
-    {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "epoch", .metavar = "NAME[:...]",
-     .section = "In which order", .summary = "order of the samples of an epoch"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
-     .summary = "the same seed gives the same order and the same crops"},
+    JOB_ORDER_ROWS(0),
+    JOB_SEED_ROW(0),
     {"resume-at", 0, OPTION_TEXT, FIELD(resume_at), .metavar = "EPOCH:SAMPLE",
      .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
     {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
      .summary = "the data set is shared by so many processes; mpirun and srun say it by themselves"},
     {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
      .summary = "which of them this one is, from 0"},
-    {"partition", 0, OPTION_CHOICE, FIELD(partition), .fallback = "disjoint",
-     .choices = plan_partition_names, .summary = "how samples are dealt to ranks"},
-    {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
-     .choices = plan_remainder_names,
-     .summary = "what is done when they cannot be dealt evenly"},
-    {"silence", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
-     .summary = "a rank that gives no sign of life for so long while others wait for it ends the job"},
+    JOB_SILENCE_ROW(0),
 
-    {"decode", 0, OPTION_TEXT, FIELD(decode), .fallback = "jpeg", .metavar = "NAME[:...]",
-     .section = "What is done with it", .summary = "decoder of the images; none delivers them as they are"},
-    {"threads", 't', OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
-     .maximum = 4096, .summary = "decode workers; auto is one a CPU"},
+    JOB_DECODE_ROWS(0),
     {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
      .summary = "what takes the batches: replay:h200 waits as an H200 would compute, resnet50 trains"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples in a batch"},
-    {"prefetch", 0, OPTION_COUNT, FIELD(prefetch_batches), .fallback = "2", .minimum = 1,
-     .maximum = 1024, .summary = "decoded batches kept ready for the trainer"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .summary = "passes over the data set in each run"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1, .maximum = 10000,
@@ -89,28 +52,13 @@ const struct option_spec job_options[] = {
     {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
      .summary = "make the next order and begin to read it before this epoch is used up"},
 
-    {"drop-caches", 'c', OPTION_CHOICE, FIELD(drop_caches), .fallback = "no",
-     .choices = drop_choices, .implied = "yes", .section = "Cold or warm",
-     .summary = "empty the caches before each run and prove it; strict fails when it cannot be proven"},
-    {"memory-limit", 0, OPTION_SIZE, FIELD(memory_limit_bytes), .fallback = "none", .zero = "none",
-     .summary = "keep memory and page cache together below this, so that a small set is read again "
-                "in each epoch as a large one is (control groups: as root, or a group of your own)"},
-    {"server-drop-cmd", 0, OPTION_TEXT, FIELD(server_drop_command), .metavar = "COMMAND",
-     .summary = "also run this before each run, to empty the caches of a storage server"},
-    {"drop-timeout", 0, OPTION_DURATION, FIELD(drop_timeout_ns), .fallback = "10m", .zero = "none",
-     .summary = "give up dropping after so long"},
+    JOB_COLD_ROWS(0),
 
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
      .summary = "write the whole result; - is standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE",
      .summary = "write one row an epoch; - is standard output instead of the table"},
-    {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
-     .zero = "none", .minimum = 0.01, .maximum = 3600,
-     .summary = "read the counters of machine and pipeline so often, for the time series"},
-    {"series", 0, OPTION_TEXT, FIELD(series), .metavar = "FILE",
-     .summary = "write the time series as CSV, a row a sample; - is standard output"},
-    {"label", 0, OPTION_TEXT, FIELD(label), .metavar = "TEXT",
-     .summary = "free text kept in the result"},
+    JOB_SERIES_ROWS(0),
     {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",
      .summary = "print a checksum over all (label, image), the same for every order"},
     {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",

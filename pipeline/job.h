@@ -64,6 +64,7 @@ struct job {
 };
 
 extern const struct option_spec job_options[];
+extern const char *const job_drop_names[], *const job_on_error_names[]; /* of the enums */
 
 /* Where the first epoch of a run starts. sample is a whole number of batches, so that every batch
  * is what it would have been. 0, or -EINVAL with a reason. */

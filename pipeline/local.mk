@@ -3,8 +3,10 @@ libiobench_a_SOURCES += \
 	pipeline/batcher.c pipeline/batcher.h \
 	pipeline/engine.c pipeline/engine.h \
 	pipeline/compare.c pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
+	pipeline/find.c pipeline/find.h pipeline/proof.c pipeline/proof.h \
 	pipeline/gather.c pipeline/gather.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
+	pipeline/job_options.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
 	pipeline/memory_limit.c pipeline/memory_limit.h \
 	pipeline/meter.c pipeline/meter.h \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/result.h"
 
+#include "dataset/catalog.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +148,17 @@ double result_run_device_percent(const struct result_run *run)
     if (run->epoch_count == 0 || !run->epochs[0].device.known || run->epochs[0].record_bytes == 0)
         return -1;
     return 100.0 * (double)run->epochs[0].device.bytes / (double)run->epochs[0].record_bytes;
+}
+
+void result_describe(struct result *result, const char *data, const char *format,
+                     const struct catalog *catalog)
+{
+    snprintf(result->data, sizeof result->data, "%s", data);
+    snprintf(result->format, sizeof result->format, "%s", format);
+    result->shards = catalog->shard_count;
+    result->records = catalog->record_count;
+    result->data_bytes = catalog_data_bytes(catalog);
+    result->record_bytes_total = catalog->record_bytes_total;
 }
 
 void result_notice(struct result *result, const char *format, ...)

@@ -217,6 +217,10 @@ double result_run_au_percent(const struct result_run *run);
 /* Device bytes over delivered bytes of the run's first epoch, percent; negative: not known. */
 double result_run_device_percent(const struct result_run *run);
 
+struct catalog;
+/* What the data set is. format: its name. */
+void result_describe(struct result *result, const char *data, const char *format,
+                     const struct catalog *catalog);
 void result_notice(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void result_invalid(struct result *result, const char *format, ...)

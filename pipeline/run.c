@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "formats/format.h"
 #include "pipeline/engine.h"
+#include "pipeline/find.h"
 #include "pipeline/gather.h"
 #include "pipeline/memory_limit.h"
-#include "pipeline/witness.h"
-#include "readers/reader.h"
+#include "pipeline/proof.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,69 +66,19 @@ static void tell_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
                                .elapsed_ns = clock_now_ns() - execution->phase_start_ns});
 }
 
-/* The index of compressed shards is of the inflated stream, which one reader alone can serve. */
-static int check_compressed(struct execution *execution)
-{
-    if (!execution->catalog->compressed ||
-        strcmp(execution->plugins.reader.plugin->name, "null") == 0 ||
-        strcmp(execution->plugins.reader.plugin->name, "inflate") == 0)
-        return 0;
-    result_notice(execution->result,
-                  "the shards are compressed as a whole: they are read by the inflate reader, not "
-                  "%s",
-                  execution->plugins.reader.plugin->name);
-    plugin_release(&execution->plugins.reader);
-    return plugin_choose("reader", reader_registry, "inflate", &execution->plugins.reader);
-}
-
-static int find_catalog(void *context)
-{
-    struct execution *execution = context;
-    struct format_scan scan = {.progress = tell_index, .progress_context = execution};
-    int code =
-        format_choose(execution->job->format, execution->job->data, &execution->plugins.format);
-
-    return code ? code
-                : format_catalog(&execution->plugins.format, execution->job->data, true, &scan,
-                                 &execution->catalog);
-}
-
-/* What every rank takes for the data set must be the same. */
-static int check_same_data(struct execution *execution)
-{
-    const double records = (double)execution->catalog->record_count,
-                 bytes = (double)execution->catalog->record_bytes_total,
-                 ranks = execution->ranks->place.ranks;
-    double sums[] = {records, bytes};
-    int code = ranks_sum(execution->ranks, sums, 2);
-
-    if (code == 0 && (sums[0] != records * ranks || sums[1] != bytes * ranks))
-        code = fail(EINVAL,
-                    "%s: it is not the same data set on all nodes: %.0f samples here, %.1f "
-                    "in the mean",
-                    execution->job->data, records, sums[0] / ranks);
-    return code;
-}
-
 static int load_catalog(struct execution *execution)
 {
-    struct result *result = execution->result;
+    const struct format_scan scan = {.progress = tell_index, .progress_context = execution};
 
     enter(execution, RUN_INDEX);
-    int code = ranks_in_turn(execution->ranks, find_catalog, execution);
-    if (code == 0)
-        code = check_same_data(execution);
+    int code = find_data(execution->job, execution->ranks, &scan, &execution->plugins,
+                         &execution->catalog, execution->result);
     if (code)
         return code;
     recorder_mark(execution->recorder, "index", 0, execution->phase_start_ns);
-    const struct catalog *catalog = execution->catalog;
-    snprintf(result->data, sizeof result->data, "%s", execution->job->data);
-    snprintf(result->format, sizeof result->format, "%s", execution->plugins.format.plugin->name);
-    result->shards = catalog->shard_count;
-    result->records = catalog->record_count;
-    result->data_bytes = catalog_data_bytes(catalog);
-    result->record_bytes_total = catalog->record_bytes_total;
-    return check_compressed(execution);
+    result_describe(execution->result, execution->job->data, execution->plugins.format.plugin->name,
+                    execution->catalog);
+    return 0;
 }
 
 /* ---- runs ---- */
@@ -188,40 +138,6 @@ static void tell_drop(void *context, uint64_t elapsed_ns)
     tell(context, (struct run_progress){.phase = RUN_DROP, .elapsed_ns = elapsed_ns});
 }
 
-/* Bytes that left storage must match the bytes delivered when the cache was cold: a check of the
- * whole chain, from eviction to counting. */
-static void cross_check(struct execution *execution, struct result_run *run)
-{
-    double percent = result_run_device_percent(run);
-
-    if (run->cold.state != RESULT_CACHE_COLD || percent < 0 || run->epochs[0].skipped ||
-        strcmp(execution->plugins.reader.plugin->name, "null") == 0)
-        return;
-    if (percent < 98)
-        result_notice(
-            execution->result,
-            "run %llu: only %.1f%% of the delivered bytes left storage although the cache "
-            "was cold: something else cached them",
-            (unsigned long long)run->number + 1, percent);
-}
-
-/* Once on each node, by its first rank; the server's command once, by rank 0. Reports what all
- * nodes are like, and fails alike on all. */
-static int make_cold(struct execution *execution, struct result_run *run)
-{
-    const struct ranks_place *place = &execution->ranks->place;
-    struct result_cold mine = {0};
-    int code = 0;
-
-    enter(execution, RUN_DROP);
-    execution->ranks->silence_ns = 0; /* dropping takes the time it takes */
-    if (place->local_rank == 0)
-        code = witness_make_cold(execution->witness, place->rank == 0, tell_drop, execution, &mine);
-    code = ranks_meet(execution->ranks, code, NULL);
-    int gathered = gather_cold(execution->ranks, &mine, run);
-    return code ? code : gathered;
-}
-
 /* This rank's part of a run, and what all made of it together. */
 static int measure(struct execution *execution, struct engine *engine, struct result_run *run)
 {
@@ -245,7 +161,9 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
     if (!run->epochs)
         return -ENOMEM;
     recorder_begin_run(execution->recorder, run->number);
-    int code = make_cold(execution, run);
+    enter(execution, RUN_DROP);
+    int code =
+        proof_make_cold(execution->witness, job, execution->ranks, tell_drop, execution, run);
     recorder_mark(execution->recorder, "drop", 0, execution->phase_start_ns);
     if (code == 0)
         code = measure(execution, engine, run);
@@ -254,13 +172,7 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());
         return code;
     }
-    cross_check(execution, run);
-    if (job->drop_caches != JOB_DROP_NO && run->cold.state == RESULT_CACHE_WARM) {
-        run->valid = false;
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the cache was to be cold, but %.2f%% of it was resident: %.180s",
-                 run->cold.residue_percent, run->cold.reason);
-    }
+    proof_check(job, execution->plugins.reader.plugin, run, execution->result);
     return 0;
 }
 
@@ -281,8 +193,6 @@ static int carry_out_runs(struct execution *execution)
     if (engine)
         result->runs = memory_array(job->runs, sizeof *result->runs);
     int code = engine && result->runs ? 0 : -ENOMEM;
-    if (code == 0 && job->memory_limit_bytes && execution->ranks->place.local_rank == 0)
-        code = witness_evict(execution->witness);
     code = ranks_meet(execution->ranks, code, NULL);
     for (uint64_t i = 0; code == 0 && i < job->runs; i++) {
         struct result_run *run = &result->runs[result->run_count++];
@@ -290,9 +200,6 @@ static int carry_out_runs(struct execution *execution)
         code = carry_out_run(execution, engine, run);
         if (!run->valid)
             result_invalid(result, "run %llu: %s", (unsigned long long)i + 1, run->invalid_reason);
-        else if (run->epochs[0].skipped)
-            result_notice(result, "run %llu: degraded: records were skipped",
-                          (unsigned long long)i + 1);
     }
     engine_destroy(engine);
     return code;

@@ -9,6 +9,8 @@
 #include "dataset/catalog.h"
 #include "pipeline/feed.h"
 #include "pipeline/gather.h"
+#include "pipeline/memory_limit.h"
+#include "pipeline/proof.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,11 +31,14 @@ struct course {
     struct train_result *result;
     struct training training;
     struct feed learn, evaluate;
+    struct witness *witness;
+    struct memory_limit limit;
     struct recorder *recorder;
     uint64_t gradient_bytes; /* that this rank sends a step */
     char *checkpoint_path;
     uint64_t start_ns; /* the first step's, moved back by what went before a resume */
     uint64_t samples;
+    struct result evaluation; /* how its sets are read: not what the course tells of */
 };
 
 /* ---- what the engine gives batches to ---- */
@@ -146,16 +151,22 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
     feed_forget(&course->learn);
     if (course->start_ns == 0)
         course->start_ns = clock_now_ns();
+    if (code == 0)
+        witness_before(course->witness);
     return code;
 }
 
 static int after_epoch(void *context, struct result_epoch *epoch, int code)
 {
-    struct ranks *ranks = ((struct course *)context)->job->ranks;
+    struct course *course = context;
+    struct ranks *ranks = course->job->ranks;
 
     if (code)
         ranks_call_off(ranks);
-    return ranks_meet(ranks, code, &epoch->stop_barrier_ns);
+    code = ranks_meet(ranks, code, &epoch->stop_barrier_ns);
+    witness_after(course->witness, &epoch->device);
+    course->result->result.memory_during_bytes = memory_resident_bytes();
+    return code;
 }
 
 /* ---- between epochs ---- */
@@ -171,7 +182,7 @@ static int evaluate(struct course *course, struct train_epoch *row)
     feed->run.epoch_count = 0;
     int code =
         ranks_meet(course->job->ranks,
-                   engine_run(feed->engine, 1, &hooks, &feed->run, &course->result->result), NULL);
+                   engine_run(feed->engine, 1, &hooks, &feed->run, &course->evaluation), NULL);
     double sums[] = {feed->loss, (double)feed->counted, (double)feed->correct,
                      (double)feed->correct_top5};
     if (code == 0)
@@ -180,6 +191,10 @@ static int evaluate(struct course *course, struct train_epoch *row)
         return code;
     if (sums[1] < 1)
         return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", feed->job.data);
+    if (feed->run.epochs[0].skipped)
+        result_notice(
+            &course->result->result, "epoch %llu: %llu records of the evaluation were skipped here",
+            (unsigned long long)row->io.epoch + 1, (unsigned long long)feed->run.epochs[0].skipped);
     row->evaluated = true;
     row->evaluation_loss = sums[0] / sums[1];
     row->top1 = sums[2] / sums[1];
@@ -244,8 +259,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     struct train_epoch *row = &result->epochs[result->epoch_count];
     int code = add_up_epoch(course, epoch, row);
 
-    result->memory_bytes = memory_resident_bytes();
-    bool last = epoch->epoch + 1 == job->epochs;
+    bool last = epoch->epoch + 1 == job->job.epochs;
     if (code == 0 && job->evaluation_data &&
         (last || (epoch->epoch + 1) % job->evaluate_every == 0))
         code = evaluate(course, row);
@@ -268,7 +282,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
     struct recipe recipe = recipe_choose(job->recipe, job->job.batch_size * job->ranks->place.ranks,
-                                         job->epochs, steps_per_epoch);
+                                         job->job.epochs, steps_per_epoch);
 
     if (job->rate >= 0)
         recipe.rate = job->rate;
@@ -288,14 +302,15 @@ static int open_training(struct course *course)
     const struct train_job *job = course->job;
     struct train_result *result = course->result;
     const uint32_t ranks = job->ranks->place.ranks;
-    uint64_t draws = course->learn.catalog->record_count / ranks;
+    uint64_t draws;
+    int code = feed_draws(&course->learn, &draws);
 
-    if (job->job.limit_samples && draws > job->job.limit_samples)
-        draws = job->job.limit_samples;
+    if (code)
+        return code;
     result->records = course->learn.catalog->record_count;
     result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
     result->recipe = choose_recipe(job, result->steps_per_epoch);
-    result->memory_before_bytes = memory_resident_bytes();
+    result->result.memory_before_bytes = memory_resident_bytes();
     const struct training_site site = {.network = job->network,
                                        .backend = job->backend,
                                        .side = job->side,
@@ -307,10 +322,11 @@ static int open_training(struct course *course)
                                        .silence_ns = job->job.silence_ns,
                                        .seed = job->job.seed,
                                        .threads = job->threads,
+                                       .memory_bytes = job->job.memory_limit_bytes,
                                        .learns = true,
                                        .late = true,
                                        .recipe = result->recipe};
-    int code = training_open(&course->training, &site);
+    code = training_open(&course->training, &site);
     if (code)
         return code;
     result->cost = graph_cost(course->training.graph);
@@ -343,7 +359,7 @@ static int go_on(struct course *course)
     course->result->first_epoch = position.epoch;
     course->samples = position.samples;
     course->start_ns = clock_now_ns() - position.elapsed_ns;
-    if (position.epoch >= job->epochs)
+    if (position.epoch >= job->job.epochs)
         return fail(EINVAL, "%s: all %llu epochs are done: give more --epochs",
                     course->checkpoint_path, (unsigned long long)position.epoch);
     return 0;
@@ -354,25 +370,32 @@ static int open_feeds(struct course *course)
     const struct train_job *job = course->job;
     struct train_result *result = course->result;
     const uint64_t first = result->first_epoch;
-    int code =
-        feed_open(&course->learn, &learner, course, first, job->epochs - first, &result->result);
+    int code = feed_open(&course->learn, &learner, course, first, job->job.epochs - first,
+                         &result->result);
 
     if (code == 0 && job->evaluation_data)
-        code = feed_open(&course->evaluate, &evaluator, course, 0, 1, &result->result);
-    result->epochs = memory_array(job->epochs, sizeof *result->epochs);
+        code = feed_open(&course->evaluate, &evaluator, course, 0, 1, &course->evaluation);
+    result->epochs = memory_array(job->job.epochs, sizeof *result->epochs);
     return code || result->epochs ? code : -ENOMEM;
 }
 
 static int find_sets(struct course *course)
 {
     const struct train_job *job = course->job;
+    struct result *result = &course->result->result;
     const uint64_t start_ns = clock_now_ns();
-    int code =
-        feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side, job->ranks);
+    int code = feed_find(&course->learn, &job->job, job->job.data, FEED_LEARN, job->side,
+                         job->ranks, result);
 
+    if (code == 0)
+        result_describe(result, job->job.data, course->learn.plugins.format.plugin->name,
+                        course->learn.catalog);
+    course->result->job.rank = course->learn.job.rank;
+    course->result->job.ranks = course->learn.job.ranks;
+    course->result->job.remainder = course->learn.job.remainder;
     if (code == 0 && job->evaluation_data) {
         code = feed_find(&course->evaluate, &job->job, job->evaluation_data, FEED_EVALUATE,
-                         job->side, job->ranks);
+                         job->side, job->ranks, result);
         if (code == 0)
             course->result->evaluation_records = course->evaluate.catalog->record_count;
     }
@@ -382,33 +405,109 @@ static int find_sets(struct course *course)
     return code;
 }
 
-int train_run(const struct train_job *job, const struct train_observer *observer,
-              struct train_result *result)
+static int open_witness(struct course *course)
 {
-    struct course course = {.job = job, .observer = observer, .result = result};
+    course->witness = witness_open(&course->job->job, course->learn.catalog);
+    int code = ranks_meet(course->job->ranks, course->witness ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        witness_place(course->witness, &course->result->result.place);
+    return code;
+}
+
+/* In the control group that the course shall be in. A course without telemetry is a good one, too.
+ */
+static int prepare(struct course *course)
+{
+    const struct train_job *job = course->job;
+    struct result *result = &course->result->result;
+    int code = 0;
+
+    if (job->job.memory_limit_bytes)
+        code =
+            memory_limit_enter(&course->limit, &telemetry_roots_usual, job->job.memory_limit_bytes);
+    code = ranks_meet(job->ranks, code, NULL);
+    if (code)
+        return code;
+    course->recorder = recorder_start(&job->job, job->ranks);
+    if (!course->recorder)
+        snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
+    code = find_sets(course);
+    if (code == 0)
+        code = open_witness(course);
+    if (code == 0)
+        code = ranks_meet(job->ranks, open_training(course), NULL);
+    if (code == 0)
+        code = ranks_meet(job->ranks, go_on(course), NULL);
+    return code ? code : ranks_meet(job->ranks, open_feeds(course), NULL);
+}
+
+static void tell_cold(void *context, uint64_t elapsed_ns)
+{
+    const struct course *course = context;
+
+    if (course->observer->cold)
+        course->observer->cold(course->observer->context, elapsed_ns);
+}
+
+static int learn(struct course *course)
+{
     const struct engine_hooks hooks = {.before = before_epoch,
                                        .after = after_epoch,
                                        .tick = tick,
                                        .between = between_epochs,
-                                       .context = &course};
+                                       .context = course};
+    const struct job *job = &course->job->job;
+    struct result_run *run = &course->learn.run;
+    const uint64_t start_ns = clock_now_ns();
 
-    *result = (struct train_result){.result = {.job = &job->job, .valid = true}};
-    course.recorder = recorder_start(&job->job, job->ranks);
-    if (!course.recorder)
-        snprintf(result->result.timeline_reason, sizeof result->result.timeline_reason, "%.159s",
-                 fail_reason());
-    int code = find_sets(&course);
-    if (code == 0)
-        code = ranks_meet(job->ranks, open_training(&course), NULL);
-    if (code == 0)
-        code = ranks_meet(job->ranks, go_on(&course), NULL);
-    if (code == 0)
-        code = ranks_meet(job->ranks, open_feeds(&course), NULL);
-    if (code == 0)
-        code = engine_run(course.learn.engine, job->epochs - result->first_epoch, &hooks,
-                          &course.learn.run, &result->result);
-    code = ranks_meet(job->ranks, code, NULL);
+    run->valid = true;
+    int code = proof_make_cold(course->witness, job, course->job->ranks, tell_cold, course, run);
+    recorder_mark(course->recorder, "drop", 0, start_ns);
+    return code ? code
+                : engine_run(course->learn.engine, job->epochs - course->result->first_epoch,
+                             &hooks, run, &course->result->result);
+}
+
+/* Its epochs become those of all ranks, the only run of the result. */
+static int conclude(struct course *course)
+{
+    struct train_result *result = course->result;
+    struct result_run *run = &course->learn.run;
+    int code = gather_run(course->job->ranks, course->job->job.epochs, run);
+
+    result->result.runs = memory_array(1, sizeof *result->result.runs);
+    if (!result->result.runs)
+        code = -ENOMEM;
+    if (code)
+        return code;
+    result->job.epochs = run->epoch_count;
+    proof_check(&result->job, course->learn.plugins.reader.plugin, run, &result->result);
+    if (!run->valid)
+        result_invalid(&result->result, "%s", run->invalid_reason);
+    result->result.runs[0] = *run;
+    result->result.run_count = 1;
+    *run = (struct result_run){0};
+    return 0;
+}
+
+int train_run(const struct train_job *job, const struct train_observer *observer,
+              struct train_result *result)
+{
+    struct course course = {.job = job, .observer = observer, .result = result};
     char reason[FAIL_REASON_BYTES];
+
+    *result = (struct train_result){.job = job->job};
+    result->job.runs = 1;
+    result->result = (struct result){.job = &result->job,
+                                     .valid = true,
+                                     .ranks = job->ranks->place.ranks,
+                                     .nodes = job->ranks->place.nodes};
+    int code = prepare(&course);
+    if (code == 0)
+        code = learn(&course);
+    code = ranks_meet(job->ranks, code, NULL);
+    if (code == 0)
+        code = ranks_meet(job->ranks, conclude(&course), NULL);
     snprintf(reason, sizeof reason, "%s", fail_reason());
     result->result.timeline = recorder_finish(course.recorder, code);
     job->ranks->silence_ns = 0; /* what comes after may take its time, too */
@@ -416,6 +515,8 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     feed_close(&course.learn);
     course.training.failed = code != 0;
     training_close(&course.training);
+    witness_close(course.witness);
+    memory_limit_leave(&course.limit);
     free(course.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;
 }

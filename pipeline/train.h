@@ -12,13 +12,13 @@
 #include "trainer/training.h"
 
 struct train_job {
-    struct job job; /* how the data set is read; its decoder without size, its trainer unused */
+    struct job job; /* how the data set is read, and epochs; its decoder without size, its trainer
+                       unused */
     const char *evaluation_data; /* NULL: never evaluated */
     uint64_t evaluate_every;     /* epochs */
     const struct network *network;
     const char *backend;
     uint32_t side, classes, threads;
-    uint64_t epochs;
     enum backend_recipe recipe;
     /* Below 0: as the recipe has it. */
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
@@ -48,25 +48,29 @@ struct train_result {
     struct graph_cost cost;
     uint64_t records, evaluation_records;
     uint64_t steps_per_epoch;
-    uint64_t memory_before_bytes, memory_bytes; /* resident, before training and while it runs */
     uint32_t epoch_count;
     struct train_epoch *epochs;
     uint64_t first_epoch; /* above 0: it went on */
     bool reached;         /* the target */
     uint64_t reached_ns;
     char backend[32];
-    struct result result; /* notices; its runs are not used */
+    /* What reading was like, as `iobench run` tells of it: one run whose epochs are those that were
+     * carried out, by all ranks; job: their settings. */
+    struct result result;
+    struct job job;
 };
 
 struct train_observer {
     void (*progress)(void *context, uint64_t epoch, bool evaluating, uint64_t done, uint64_t total,
                      uint64_t elapsed_ns, double loss);
+    void (*cold)(void *context, uint64_t elapsed_ns); /* caches are dropped, looked at */
     void (*epoch)(void *context, const struct train_result *result,
                   const struct train_epoch *epoch);
     void *context;
 };
 
-/* *result is filled as far as it came; destroy it. 0 or a negative errno. */
+/* *result is filled as far as it came, and stays where it is; destroy it. 0 or a negative errno;
+ * with 0 it may still not be valid: the caches were to be cold and were not. */
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result);
 void train_destroy(struct train_result *result);

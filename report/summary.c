@@ -258,15 +258,15 @@ static void make_advice(const struct result *result, struct summary *summary)
     if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
         advise(summary,
                "to find the limit of storage: --iodepth auto (now %llu), a larger --bs, or more "
-               "clients with --ranks",
+               "clients (mpirun, srun, --ranks)",
                (unsigned long long)job->iodepth);
     else if (summary->limit == RESULT_LIMIT_STORAGE)
-        advise(summary,
-               "more reads in flight gain nothing here; more clients (--ranks) show whether the "
-               "storage or this machine is at its limit");
+        advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
+                        "--ranks) show whether the "
+                        "storage or this machine is at its limit");
     if (summary->limit == RESULT_LIMIT_DECODE)
         advise(summary,
-               "storage has more to give: measure it with --decode none, or add CPUs "
+               "storage has more to give: measure it by 'iobench run --decode none', or add CPUs "
                "(%u workers now)",
                result->threads);
     if (summary->limit == RESULT_LIMIT_UPLOAD)
@@ -274,8 +274,8 @@ static void make_advice(const struct result *result, struct summary *summary)
                "the device takes batches no faster: look at its PCIe link with nvidia-smi -q, "
                "and at ahead=N of the backend");
     if (summary->limit == RESULT_LIMIT_TRAINER && job->trainer)
-        advise(summary, "storage has more to give: measure it with --trainer none, or replay more "
-                        "GPUs (--trainer replay:h200,gpus=8)");
+        advise(summary, "storage has more to give: measure it by 'iobench run --trainer none', or "
+                        "replay more GPUs (--trainer replay:h200,gpus=8)");
 }
 
 /* Two decoders deliver the image as it is. */

@@ -2,6 +2,7 @@
 #include "trainer/training.h"
 
 #include "base/clock.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -143,6 +144,28 @@ static int open_backend(struct training *training)
     return backend_open(&training->backend, &training->choice, &where);
 }
 
+/* At least what a backend of the host takes: parameters, gradients, momenta, activations. Those of
+ * a device, which alone have steps to finish, keep them there. */
+static int check_memory(const struct training *training)
+{
+    const struct training_site *site = &training->site;
+    const struct backend_ops *ops =
+        (const struct backend_ops *)(const void *)training->choice.plugin;
+    const struct graph_cost cost = graph_cost(training->graph);
+    const uint64_t need_bytes =
+        3 * sizeof(float) * cost.parameters + site->batch_size * cost.activation_bytes;
+    char limit[32], need[32];
+
+    if (!site->memory_bytes || ops->finish ||
+        memory_resident_bytes() + need_bytes <= site->memory_bytes)
+        return 0;
+    return fail(ENOMEM,
+                "--memory-limit %s: %s takes %s with batches of %u: allow more, or give a smaller "
+                "--batch-size",
+                bytes_text(site->memory_bytes, limit, sizeof limit), site->network->name,
+                bytes_text(need_bytes, need, sizeof need), site->batch_size);
+}
+
 static int open_alone(struct training *training)
 {
     const struct training_site *site = &training->site;
@@ -153,7 +176,9 @@ static int open_alone(struct training *training)
     training->graph = site->network->build(site->side, site->classes);
     if (!training->graph)
         return -EINVAL;
-    code = open_backend(training);
+    code = check_memory(training);
+    if (code == 0)
+        code = open_backend(training);
     return code ? code : load_first_weights(training);
 }
 

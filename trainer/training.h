@@ -27,11 +27,12 @@ struct training_site {
     uint32_t threads;    /* 0: all CPUs */
     bool learns;         /* false: only to infer */
     struct recipe recipe;
-    struct ranks *ranks;  /* that learn together; NULL: this one alone */
-    const char *exchange; /* how, see exchange_open(); NULL: "auto" */
-    uint32_t buckets;     /* of the gradients; 0: 4 */
-    uint64_t silence_ns;  /* a rank that is waited for longer has failed; 0: never */
-    bool late;            /* losses and times of steps may come later, see training_step() */
+    struct ranks *ranks;   /* that learn together; NULL: this one alone */
+    const char *exchange;  /* how, see exchange_open(); NULL: "auto" */
+    uint32_t buckets;      /* of the gradients; 0: 4 */
+    uint64_t silence_ns;   /* a rank that is waited for longer has failed; 0: never */
+    uint64_t memory_bytes; /* of this process, beyond which it would be ended; 0: none is known */
+    bool late;             /* losses and times of steps may come later, see training_step() */
 };
 
 struct training {

@@ -14,7 +14,7 @@ train() { # OPTION...
 
 before=$(date +%s)
 expect 0 train --epochs 3 --eval-data set --checkpoint whole --csv whole.csv --json whole.json
-says "epoch" "top-1" "memory:"
+says "epoch" "top-1" "Memory   "
 [ "$(wc -l <whole.csv)" = 4 ] || die "whole.csv has not a heading and three rows"
 awk -v after="$(date +%s)" -v before="$before" '/"start_unix_s": / {
     at = substr($2, 1, 13) + 0; exit !(at >= before && at <= after + 1) }' whole.json ||

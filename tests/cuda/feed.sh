@@ -22,8 +22,8 @@ train ahead ahead=2 || die "$(cat ahead.out)"
 wait $! || die "$(cat apart.out)"
 [ "$(wc -l <apart.losses)" -ge 4 ] || die "no losses in apart.json"
 cmp apart.losses ahead.losses || die "uploads ahead change what is learnt: $(cat ./*.losses)"
-out=$(cat ahead.out)
-says "limit: " "of the GPU, of which" "pinned"
+out=$(tr -s ' \n' ' ' <ahead.out)
+says " Limit " "of the GPU, of which" "pinned"
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.
 value() { sed -n "s/.*\"$1\": \\([0-9.e-]*\\).*/\\1/p" apart.json | head -n 1; }
 awk -v copy="$(value upload_copy_s)" -v upload="$(value upload_s)" \

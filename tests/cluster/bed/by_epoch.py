@@ -13,7 +13,7 @@ KEYS = ("read", "from_page_cache", "from_fabric", "fabric_receive", "fabric_send
 def main(words):
     with open(words[0]) as file:
         document = json.load(file)
-    series = (document["jobs"][0] if "jobs" in document else document)["series"]
+    series = document["jobs"][0]["series"]
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["node", "epoch", *(f"{key}_MB" for key in KEYS)])
     for number, node in enumerate(series.get("nodes") or [series], 1):

@@ -42,7 +42,7 @@ def begins_of(series, node):
 
 def main(words):
     with open(words[0]) as file:
-        series = json.load(file)["series"]
+        series = json.load(file)["jobs"][0]["series"]
     sums = csv.writer(sys.stdout, lineterminator="\n")
     sums.writerow(["node", "epoch", "from_server_MB", "received_MB", "sent_MB",
                    "received_minus_sent_MB"])

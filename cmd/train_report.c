@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/train_report.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "cmd/json_file.h"
+#include "report/ranks.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_heading(const char *network, const struct train_result *result)
+{
+    char activations[32];
+
+    printf("%s on %s, %.2f M parameters, %.3f GMAC and %s of activations an image\n", network,
+           result->backend, (double)result->cost.parameters * 1e-6,
+           (double)result->cost.forward_macs * 1e-9,
+           bytes_text(result->cost.activation_bytes, activations, sizeof activations));
+    printf("%5s %9s %8s %8s %8s %9s %7s %7s %7s %8s %6s\n", "epoch", "rate", "loss", "train",
+           "img/s", "eval loss", "top-1", "top-5", "wait", "exchange", "time");
+}
+
+static double share(uint64_t part_ns, const struct result_epoch *epoch)
+{
+    return epoch->wall_ns ? 100 * (double)part_ns / (double)epoch->wall_ns : 0;
+}
+
+void train_report_epoch(const char *network, const struct train_result *result,
+                        const struct train_epoch *epoch)
+{
+    char rate[WORDS_BYTES], time[WORDS_BYTES];
+
+    if (result->epoch_count == 1)
+        print_heading(network, result);
+    printf("%5" PRIu64 " %9.5f %8.4f %7.2f%% %8s ", epoch->io.epoch + 1, epoch->rate, epoch->loss,
+           100 * epoch->accuracy, words_rate(epoch->samples_per_s, rate));
+    if (epoch->evaluated)
+        printf("%9.4f %6.2f%% %6.2f%%", epoch->evaluation_loss, 100 * epoch->top1,
+               100 * epoch->top5);
+    else
+        printf("%9s %7s %7s", "", "", "");
+    printf(" %6.1f%% %7.1f%% %8s\n", share(epoch->io.wait_ns, &epoch->io),
+           share(epoch->io.exchange_ns, &epoch->io), words_duration(epoch->elapsed_ns, time));
+    fflush(stdout);
+}
+
+/* ---- files ---- */
+
+/* A text on its way to a file, or to the standard output. */
+struct draft {
+    FILE *stream;
+    char *text;
+    size_t bytes;
+};
+
+static int draft_open(struct draft *draft)
+{
+    *draft = (struct draft){0};
+    draft->stream = open_memstream(&draft->text, &draft->bytes);
+    return draft->stream ? 0 : fail(ENOMEM, "out of memory");
+}
+
+static int draft_write(struct draft *draft, const char *path)
+{
+    int code = 0;
+
+    fclose(draft->stream);
+    if (strcmp(path, "-") == 0)
+        fputs(draft->text, stdout);
+    else
+        code = report_write_file(path, draft->text, draft->bytes);
+    free(draft->text);
+    return code;
+}
+
+static int write_csv(const char *path, const struct train_result *result)
+{
+    struct draft draft;
+    int code = draft_open(&draft);
+
+    if (code)
+        return code;
+    FILE *stream = draft.stream;
+    fputs("epoch,rate,loss,accuracy,evaluation_loss,top1,top5,samples_per_s,wall_s,wait_s,"
+          "compute_s,exchange_s,update_s,evaluation_s,elapsed_s\n",
+          stream);
+    for (uint32_t i = 0; i < result->epoch_count; i++) {
+        const struct train_epoch *epoch = &result->epochs[i];
+        fprintf(stream, "%" PRIu64 ",%.9g,%.9g,%.9g,", epoch->io.epoch + 1, epoch->rate,
+                epoch->loss, epoch->accuracy);
+        if (epoch->evaluated)
+            fprintf(stream, "%.9g,%.9g,%.9g", epoch->evaluation_loss, epoch->top1, epoch->top5);
+        else
+            fputs(",,", stream);
+        fprintf(stream, ",%.3f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f\n", epoch->samples_per_s,
+                (double)epoch->io.wall_ns * 1e-9, (double)epoch->io.wait_ns * 1e-9,
+                (double)epoch->io.compute_ns * 1e-9, (double)epoch->io.exchange_ns * 1e-9,
+                (double)epoch->io.update_ns * 1e-9, (double)epoch->evaluation_ns * 1e-9,
+                (double)epoch->elapsed_ns * 1e-9);
+    }
+    return draft_write(&draft, path);
+}
+
+static int write_series(const char *path, const struct result *result)
+{
+    struct draft draft;
+
+    if (!result->timeline)
+        return fail(ENODATA, "--series %s: nothing was sampled: %s", path, result->timeline_reason);
+    int code = draft_open(&draft);
+    if (code)
+        return code;
+    report_series_csv(draft.stream, result->timeline);
+    return draft_write(&draft, path);
+}
+
+static json_t *json_epoch(const struct train_epoch *epoch)
+{
+    const struct result_epoch *io = &epoch->io;
+
+    return json_pack(
+        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:s, s:o}",
+        "epoch", (json_int_t)io->epoch + 1, "rate", epoch->rate, "loss", epoch->loss, "accuracy",
+        epoch->accuracy, "evaluation_loss",
+        epoch->evaluated ? json_real(epoch->evaluation_loss) : json_null(), "top1",
+        epoch->evaluated ? json_real(epoch->top1) : json_null(), "top5",
+        epoch->evaluated ? json_real(epoch->top5) : json_null(), "samples_per_s",
+        epoch->samples_per_s, "wall_s", (double)io->wall_ns * 1e-9, "wait_s",
+        (double)io->wait_ns * 1e-9, "upload_s", (double)io->upload_ns * 1e-9, "upload_copy_s",
+        (double)io->copy_ns * 1e-9, "compute_s", (double)io->compute_ns * 1e-9, "exchange_s",
+        (double)io->exchange_ns * 1e-9, "update_s", (double)io->update_ns * 1e-9, "evaluation_s",
+        (double)epoch->evaluation_ns * 1e-9, "elapsed_s", (double)epoch->elapsed_ns * 1e-9,
+        "au_percent", result_epoch_au_percent(io), "mlperf_au_percent",
+        summary_mlperf_au_percent(io), "limit", summary_limit_name(io->limit), "ranks_compared",
+        report_ranks_json(&epoch->ranks));
+}
+
+/* How it learnt. */
+static json_t *json_course(const struct train_job *job, const struct train_result *result)
+{
+    const struct recipe *recipe = &result->recipe;
+    json_t *epochs = json_array();
+
+    for (uint32_t i = 0; i < result->epoch_count; i++)
+        json_array_append_new(epochs, json_epoch(&result->epochs[i]));
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:f, s:f, s:f, s:f, s:I, s:I}, s:I, "
+        "s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
+        "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
+        "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
+        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.seed, "records",
+        (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
+        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate", recipe->rate,
+        "momentum", recipe->momentum, "weight_decay", recipe->weight_decay, "label_smoothing",
+        recipe->label_smoothing, "steps", (json_int_t)recipe->steps, "warmup_steps",
+        (json_int_t)recipe->warmup_steps, "memory_before_bytes",
+        (json_int_t)result->result.memory_before_bytes, "memory_bytes",
+        (json_int_t)result->result.memory_during_bytes, "device_bytes",
+        (json_int_t)result->result.trainer_memory.device_bytes, "device_batch_bytes",
+        (json_int_t)result->result.trainer_memory.batch_bytes, "pinned_bytes",
+        (json_int_t)result->result.trainer_memory.pinned_bytes, "target_top1", job->target,
+        "time_to_target_s",
+        result->reached ? json_real((double)result->reached_ns * 1e-9) : json_null(), "epochs",
+        epochs);
+}
+
+/* The document of a run, and beside its job how it learnt. */
+static json_t *json_of(const struct train_job *job, const struct train_result *result,
+                       const struct summary *summary)
+{
+    json_t *jobs = json_array(), *document = NULL, *course = json_course(job, result);
+
+    if (json_array_append_new(jobs, report_json(&result->result, summary)) == 0)
+        document = report_json_document(jobs);
+    if (json_object_update(document, course)) {
+        json_decref(document);
+        document = NULL;
+    }
+    json_decref(course);
+    json_decref(jobs);
+    return document;
+}
+
+static int write_files(const struct train_job *job, const struct train_result *result,
+                       const struct summary *summary)
+{
+    const struct job *files = &job->job;
+    int code = files->csv ? write_csv(files->csv, result) : 0;
+
+    if (code == 0 && files->series)
+        code = write_series(files->series, &result->result);
+    if (code == 0 && files->json)
+        code = json_file_write(files->json, json_of(job, result, summary));
+    return code;
+}
+
+/* ---- the end ---- */
+
+static void print_end(const struct train_job *job, const struct train_result *result,
+                      const struct summary *summary)
+{
+    char time[WORDS_BYTES];
+
+    if (result->reached)
+        printf("top-1 of %.2f%% after %u epochs: %s\n", 100 * job->target, result->epoch_count,
+               words_duration(result->reached_ns, time));
+    else if (job->target > 0)
+        printf("top-1 of %.2f%% was not reached\n", 100 * job->target);
+    putchar('\n');
+    report_text(stdout, &result->result, summary, false);
+    fflush(stdout);
+}
+
+int train_report_end(const struct train_job *job, const struct train_result *result)
+{
+    struct summary *summary = memory_zeroed(sizeof *summary);
+    int code = summary ? summary_make(&result->result, summary) : -ENOMEM;
+
+    if (code == 0 && job_stdout_count(&job->job) == 0)
+        print_end(job, result, summary);
+    if (code == 0)
+        code = write_files(job, result, summary);
+    const bool complete = result->result.valid && summary && summary->all.skipped == 0;
+    free(summary);
+    return code ? code : !complete;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/find.h"
+
+#include "base/fail.h"
+#include "dataset/store.h"
+#include "readers/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct search {
+    const struct job *job;
+    const struct format_scan *scan;
+    struct job_plugins *plugins;
+    struct catalog **catalog;
+};
+
+static int search(void *context)
+{
+    const struct search *search = context;
+    const struct job *job = search->job;
+    int code = format_choose(job->format, job->data, &search->plugins->format);
+
+    return code ? code
+                : format_catalog(&search->plugins->format, job->data, true, search->scan,
+                                 search->catalog);
+}
+
+/* What every rank takes for the data set must be the same. */
+static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
+{
+    const double records = (double)catalog->record_count,
+                 bytes = (double)catalog->record_bytes_total, count = ranks->place.ranks;
+    double sums[] = {records, bytes};
+    int code = ranks_sum(ranks, sums, 2);
+
+    if (code == 0 && (sums[0] != records * count || sums[1] != bytes * count))
+        code = fail(EINVAL,
+                    "%s: it is not the same data set on all nodes: %.0f samples here, %.1f "
+                    "in the mean",
+                    job->data, records, sums[0] / count);
+    return code;
+}
+
+/* The index of compressed shards is of the inflated stream, which one reader alone can serve. */
+static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
+                            struct result *result)
+{
+    const char *reader = plugins->reader.plugin->name;
+
+    if (!catalog->compressed || strcmp(reader, "null") == 0 || strcmp(reader, "inflate") == 0)
+        return 0;
+    result_notice(result,
+                  "the shards are compressed as a whole: they are read by the inflate reader, not "
+                  "%s",
+                  reader);
+    plugin_release(&plugins->reader);
+    return plugin_choose("reader", reader_registry, "inflate", &plugins->reader);
+}
+
+int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
+              struct job_plugins *plugins, struct catalog **catalog, struct result *result)
+{
+    struct search mine = {.job = job, .scan = scan, .plugins = plugins, .catalog = catalog};
+
+    store_set_timeout(job->io_timeout_ns);
+    int code = ranks_in_turn(ranks, search, &mine);
+    if (code == 0)
+        code = check_same(job, ranks, *catalog);
+    return code ? code : check_compressed(*catalog, plugins, result);
+}

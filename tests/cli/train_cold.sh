@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A training's data come as those of 'iobench run': the same options, the same proof of cold, the
+# same report; and what the proof does not find is said.
+. "$(dirname "$0")/cli.sh"
+
+# ---- one set of options: what training has not, it has in another form or cannot have ----
+options() { # COMMAND
+    "$IOBENCH" "$1" --help | sed -n 's/^ *\(-.,\)\{0,1\} *--\(\[no-\]\)\{0,1\}\([a-z-]*\).*/\3/p' | sort -u
+}
+options run >run.options
+options train >train.options
+missing=$(comm -23 run.options train.options | tr '\n' ' ')
+[ "$missing" = "as calibrate digest dry-run overlap-epochs rank ranks resume-at runs trainer " ] ||
+    die "options of run that train has not: $missing"
+
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=30k,seed=5 set
+LENET="--data set --batch-size 20 --threads 1 --epochs 2 --seed 3 --memory 16m"
+TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.001 $LENET"
+
+# ---- options that were run's alone do what they say ----
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 0 "$IOBENCH" $TRAIN --limit-rate 2m --json slow.json
+    expect 1 "$IOBENCH" $TRAIN --memory-limit 12m
+    says "--memory-limit 12.00 MiB: lenet takes"
+    expect 1 "$IOBENCH" $TRAIN --memory-limit 40m
+    says "--memory-limit 40.00 MiB: the network takes" "batches take"
+    expect 1 "$IOBENCH" $TRAIN --json no/such/folder/out.json
+    says "no/such/folder" # before it has learnt anything
+}
+value() { # FILE EXPRESSION of job
+    python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))["jobs"][0]
+print(eval(sys.argv[2]))' "$@"
+}
+[ "$(value slow.json 'job["summary"]["record_bytes_per_s"] <= 1.5 * 2**21')" = True ] ||
+    die "--limit-rate 2m: $(value slow.json 'job["summary"]["record_bytes_per_s"]') bytes a second"
+[ "$(value slow.json 'job["summary"]["limit"]')" = storage ] || die "2 MiB/s is not the limit"
+
+# Compressed shards are read by the one reader that can, as run has it.
+expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --format shards
+gzip compressed/train*
+expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data compressed --batch-size 10
+says "gzip and zlib streams"
+
+# ---- cold, and proven as by run ----
+[ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"
+# shellcheck disable=SC2086 # words without blanks
+expect 0 "$IOBENCH" $TRAIN --drop-caches --json train.json
+# shellcheck disable=SC2154 # expect sets it
+case $out in *UNVERIFIED* | *"in memory (tmpfs)"*) skip "nobody can prove caches empty here: $out" ;; esac
+says ": valid, cold, 1 run of 2 epochs" "Cache    cold: at most 0.00% of" "Limit    " "AU       "
+# shellcheck disable=SC2086 # words without blanks
+expect 0 "$IOBENCH" run --trainer lenet:classes=3,threads=1,rate=0.001 --decode jpeg:size=32 $LENET \
+    --runs 1 --no-calibrate --drop-caches --json run.json
+python3 - <<'END' || die "train and run disagree"
+import json
+train, run = (json.load(open(name))["jobs"][0] for name in ("train.json", "run.json"))
+
+def keys(value, path=""):
+    if isinstance(value, dict):
+        return {key for name, member in value.items() for key in keys(member, path + "." + name)}
+    return {path} if not isinstance(value, list) or not value else keys(value[0], path + "[]")
+
+def differ(of):
+    return {key for key in of if not key.startswith((".series", ".place"))}
+
+assert differ(keys(train)) == differ(keys(run)), differ(keys(train)) ^ differ(keys(run))
+for key in ("samples", "record_bytes", "first_epoch_record_bytes", "skipped_samples"):
+    assert train["summary"][key] == run["summary"][key], key
+assert train["dataset"] == run["dataset"]
+for key in ("cache_before", "method", "dropped", "cold_residue_percent", "total_bytes"):
+    assert train["runs"][0]["cold"][key] == run["runs"][0]["cold"][key], key
+assert train["runs"][0]["cold"]["cache_before"] == "cold"
+assert train["runs"][0]["cold"]["cold_residue_percent"] == 0
+for mine, other in zip(train["runs"][0]["epochs"], run["runs"][0]["epochs"], strict=True):
+    for key in ("epoch", "samples", "batches", "record_bytes"):
+        assert mine[key] == other[key], key
+END
+expect 0 "$IOBENCH" compare train.json train.json
+says "AU"
+
+# ---- pages that stay, because somebody has mapped them, are told of ----
+python3 -c 'import glob, mmap, os, sys, time
+maps = []
+for name in glob.glob("set/*-of-*"):
+    with open(name, "rb") as file:
+        maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        sum(maps[-1][::4096])
+open("held", "w").close()
+while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
+holder=$!
+while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
+# shellcheck disable=SC2086 # words without blanks
+{
+    expect 1 "$IOBENCH" $TRAIN --drop-caches --json held.json
+    says "INVALID: the cache was to be cold, but" "of it was resident" "Cache    warm"
+    expect 1 "$IOBENCH" $TRAIN --drop-caches=strict
+    says "not cold"
+}
+kill $holder
+[ "$(value held.json 'job["valid"], job["summary"]["cache_before"]')" = "(False, 'warm')" ] ||
+    die "held.json calls pages that stayed cold"
+echo "a training from a cold set says so, one from a warm set too"
