@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks/ranks.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -455,4 +456,54 @@ int ranks_in_turn(struct ranks *ranks, int (*act)(void *context), void *context)
     for (uint32_t turn = 0; code == 0 && turn < turns; turn++)
         code = ranks_meet(ranks, turn == mine ? act(context) : 0, NULL);
     return code;
+}
+
+/* ---- alone, while the others wait ---- */
+
+struct task {
+    int (*act)(void *context);
+    void *context;
+    struct flag done;
+};
+
+static int carry_out(void *argument)
+{
+    struct task *task = argument;
+    int code = task->act(task->context);
+
+    flag_set(&task->done);
+    return code;
+}
+
+static void tell_doing(const struct ranks *ranks, const char *what, uint64_t since_ns)
+{
+    char text[320];
+
+    if (!ranks->waiting || ranks->place.rank != 0)
+        return;
+    snprintf(text, sizeof text, "%.240s, %llu s so far", what,
+             (unsigned long long)(since_ns / 1000000000));
+    ranks->waiting(ranks->waiting_context, text);
+}
+
+int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), void *context)
+{
+    const uint64_t start_ns = clock_now_ns();
+    struct task task = {.act = act, .context = context};
+    struct thread thread = {0};
+    uint64_t next_tell_ns = tell_ns;
+
+    if (ranks->place.ranks == 1)
+        return act(context);
+    int code = thread_start(&thread, "alone", carry_out, &task);
+    while (code == 0 && !flag_get(&task.done)) {
+        const uint64_t since_ns = clock_now_ns() - start_ns;
+        ranks_called_off(ranks); /* the sign of life */
+        if (since_ns >= next_tell_ns) {
+            tell_doing(ranks, what, since_ns);
+            next_tell_ns *= 2;
+        }
+        clock_sleep_ns(nap_ns);
+    }
+    return code ? code : thread_join(&thread);
 }

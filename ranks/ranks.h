@@ -62,7 +62,8 @@ struct ranks {
     void *state;
     struct ranks_place place;
     struct ranks_peer *peers; /* all ranks; NULL: ranks_alone() */
-    /* Told now and then which ranks are waited for, on rank 0 alone; NULL: nobody. */
+    /* Told now and then which ranks are waited for, or what they wait for, on rank 0 alone; NULL:
+     * nobody. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
     uint64_t silence_ns; /* who waits for one that gives no sign of life for longer gives up; 0:
@@ -108,6 +109,11 @@ int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t by
 /* For what is made once and then found by all, on shared storage or on each node's own: rank 0
  * does it first, then the first rank of each other node, then the rest. All fail alike. */
 int ranks_in_turn(struct ranks *ranks, int (*act)(void *context), void *context);
+
+/* Work of this rank alone that may block, as on a slow disk, while others wait for it in the next
+ * call: it is done on a thread of its own, and meanwhile they hear that this rank lives. Rank 0
+ * says `what` it does after 5 s, 10, 20, .... What act returned, with its reason. */
+int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), void *context);
 
 /* Memory that the ranks of a node see together: each_bytes for each of them, in the order of their
  * local ranks, zero at first. All ranks call, and all fail alike; unshare in either case. */

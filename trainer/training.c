@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/training.h"
 
-#include "base/clock.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -360,6 +360,32 @@ static struct checkpoint describe(const struct training *training)
     return checkpoint;
 }
 
+struct writing {
+    const char *path;
+    const struct checkpoint *checkpoint;
+    const struct weights *weights;
+};
+
+static int write_checkpoint(void *context)
+{
+    const struct writing *writing = context;
+    const struct weights *weights = writing->weights;
+
+    return checkpoint_write(writing->path, writing->checkpoint, weights->parameters,
+                            weights->momenta, weights->statistics);
+}
+
+/* A disk may take longer for it than ranks that wait are patient. */
+static int write_while_others_wait(const struct training *training, struct writing *writing)
+{
+    char what[256];
+
+    if (!training->site.ranks)
+        return write_checkpoint(writing);
+    snprintf(what, sizeof what, "the checkpoint %.200s is being written", writing->path);
+    return ranks_do(training->site.ranks, what, write_checkpoint, writing);
+}
+
 int training_save(struct training *training, const char *path,
                   const struct training_position *position)
 {
@@ -375,8 +401,9 @@ int training_save(struct training *training, const char *path,
             backend_save(&training->backend, weights.parameters,
                          training->site.learns ? weights.momenta : NULL, weights.statistics, NULL);
     if (code == 0)
-        code = checkpoint_write(path, &checkpoint, weights.parameters, weights.momenta,
-                                weights.statistics);
+        code = write_while_others_wait(
+            training,
+            &(struct writing){.path = path, .checkpoint = &checkpoint, .weights = &weights});
     weights_destroy(&weights);
     return code;
 }
