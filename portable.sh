@@ -37,8 +37,9 @@ here=$(cd -P "${self%/*}" && pwd)
 lib=$here/lib
 [ -d "$lib" ] || lib=$here
 END
-    printf 'exec "%s" --library-path "%s" "%s" "$@"\n' "\$lib/$1" "\$lib" \
-        "\$lib/programs/\${self##*/}"
+    # The loader takes its option in place of LD_LIBRARY_PATH, by which machines name their driver.
+    printf 'exec "%s" --library-path "%s" "%s" "$@"\n' "\$lib/$1" \
+        "\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" "\$lib/programs/\${self##*/}"
 }
 
 # The packages' copyright notices of the libraries "$@".

@@ -63,7 +63,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
 
 static const struct backend_ops *module_ops(void)
 {
-    static const char *const libraries[] = {"libcudnn.so.9", NULL};
+    static const char *const libraries[] = {"libcuda.so.1", "libcudnn.so.9", NULL};
     static const struct module module = {.file = "iobench-cuda.so",
                                          .variable = "IOBENCH_CUDA_MODULE",
                                          .symbol = "iobench_backend_cuda",

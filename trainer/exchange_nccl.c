@@ -21,7 +21,7 @@ struct nccl_exchange {
 
 static const struct nccl_ops *module_ops(void)
 {
-    static const char *const libraries[] = {"libnccl.so.2", NULL};
+    static const char *const libraries[] = {"libcuda.so.1", "libnccl.so.2", NULL};
     static const struct module module = {.file = "iobench-nccl.so",
                                          .variable = "IOBENCH_NCCL_MODULE",
                                          .symbol = "iobench_nccl",

@@ -53,7 +53,7 @@ static const struct option_spec p2p_options[] = {
 
 static const struct peer_ops *module_ops(void)
 {
-    static const char *const libraries[] = {"libcudnn.so.9", NULL};
+    static const char *const libraries[] = {"libcuda.so.1", "libcudnn.so.9", NULL};
     static const struct module module = {.file = "iobench-cuda.so",
                                          .variable = "IOBENCH_CUDA_MODULE",
                                          .symbol = "iobench_peer",

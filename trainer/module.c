@@ -70,7 +70,8 @@ static bool load_from_path(const char *name)
 /* Best effort: what is still missing is named when the module is loaded. */
 static void load_library(const char *name, const char *own_folder)
 {
-    static const char *const toolkits[] = {"/usr/local/cuda", "/opt/cuda"};
+    /* The second one is where containers find the driver. */
+    static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/nvidia", "/opt/cuda"};
     static const char *const prefixes[] = {"/usr", "/usr/local"};
     char local[PATH_MAX];
     const char *home = getenv("HOME");

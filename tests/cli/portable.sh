@@ -42,7 +42,13 @@ expect 0 ./link --version
 if [ -n "$modules" ]; then
     expect 0 bare /portable/iobench list backend
     says "not on this machine: iobench-cuda.so cannot be loaded: libcudnn.so.9"
+    mkdir -p root/usr/local/nvidia/lib64 # a driver, as containers have it
+    cp root/portable/lib/libjansson.so* root/usr/local/nvidia/lib64/libcuda.so.1
+    expect 0 bare /bin/sh -c 'LD_DEBUG=files exec /portable/iobench list backend'
+    says "calling init: /usr/local/nvidia/lib64/libcuda.so.1"
 fi
 # ---- nothing of the machine was used: without its library it does not start ----
 mv root/portable/lib/libjansson.so* root/store
 expect 127 bare /portable/iobench --version
+# ---- but what the user names, as some machines name their driver's folder ----
+expect 0 bare /bin/sh -c 'LD_LIBRARY_PATH=/store exec /portable/iobench --version'

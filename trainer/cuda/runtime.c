@@ -47,6 +47,12 @@ int runtime_usable(void)
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
         return fail(ENODEV, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded");
     cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaErrorInsufficientDriver)
+        return fail(ENODEV,
+                    "the driver knows CUDA %d.%d, and this program needs %d.%d: renew the driver, "
+                    "or build with an older toolkit",
+                    driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                    CUDART_VERSION % 1000 / 10);
     if (status != cudaSuccess) {
         cudaGetLastError();
         return fail(ENODEV, "CUDA finds no GPU: %s", cudaGetErrorString(status));
