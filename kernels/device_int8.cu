@@ -30,7 +30,7 @@ template <class T> struct quantise {
         bytes<W> q;
         for (int i = 0; i < W; i++)
             q.at[i] = rounded(x.get(i) * per_step);
-        reinterpret_cast<bytes<W> *>(to)[index] = q;
+        vector_at<bytes<W>>(to, index) = q;
     }
 };
 
@@ -42,7 +42,7 @@ template <class T> struct dequantise {
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        const bytes<W> q = reinterpret_cast<const bytes<W> *>(from)[index];
+        const bytes<W> q = vector_at<const bytes<W>>(from, index);
         lanes<T, W> x;
         for (int i = 0; i < W; i++)
             x.set(i, (float)q.at[i] * step);

@@ -27,6 +27,7 @@ extern "C" {
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <type_traits>
 
 #ifdef KERNELS_EMULATED
@@ -85,17 +86,27 @@ template <> struct number<__nv_bfloat16> {
     }
 };
 
+/* The vector at that index. A device stops for good where it is not aligned. */
+template <class Vector, class T> KERNEL_CODE Vector &vector_at(T *from, uint64_t index)
+{
+#ifdef KERNELS_EMULATED
+    if (reinterpret_cast<uintptr_t>(from) % alignof(Vector))
+        abort();
+#endif
+    return reinterpret_cast<Vector *>(from)[index];
+}
+
 /* WIDTH numbers that are read and written at once. */
 template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
     T at[WIDTH];
 
     static KERNEL_CODE lanes read(const T *from, uint64_t index)
     {
-        return reinterpret_cast<const lanes *>(from)[index];
+        return vector_at<const lanes>(from, index);
     }
     KERNEL_CODE void write(T *to, uint64_t index) const
     {
-        reinterpret_cast<lanes *>(to)[index] = *this;
+        vector_at<lanes>(to, index) = *this;
     }
     KERNEL_CODE float get(int i) const
     {

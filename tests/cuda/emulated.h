@@ -3,6 +3,7 @@
 #ifndef IOBENCH_TESTS_CUDA_EMULATED_H
 #define IOBENCH_TESTS_CUDA_EMULATED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,25 @@ extern "C"
     int
     emulated_start(void (*run)(const void *work, uint64_t count), const void *work, size_t bytes,
                    uint64_t count, void *stream);
+
+#ifndef __cplusplus
+/* ---- emulated_runtime.c ---- */
+
+/* Ends the program: a device would refuse that, or do something else than it looks. */
+_Noreturn void emulated_refuse(const char *what);
+/* The same, where a graph is being captured by this thread. */
+void emulated_refuse_captured(const char *what);
+bool emulated_captures(const void *stream);
+uint64_t emulated_late_ns(const void *stream); /* of its copies */
+
+/* ---- emulated_memory.c ---- */
+
+/* All of it lies in one piece of the device's memory. */
+bool emulated_on_device(const void *memory, uint64_t bytes);
+/* Pieces of the device's and of pinned memory that are not given back. */
+uint64_t emulated_pieces(void);
+/* Unlike the rest: from any thread. */
+void *emulated_scratch(uint64_t bytes);
+#endif
 
 #endif

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct dnn_plan {
     struct dnn_plan *next;
@@ -64,10 +65,10 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
     return plan;
 }
 
+/* Of different sizes, as cuDNN's are. */
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
 {
-    (void)plan;
-    return 0;
+    return 1000 + plan->shape.window.in_channels;
 }
 
 double dnn_milliseconds(const struct dnn_plan *plan)
@@ -123,6 +124,7 @@ int dnn_keep(struct dnn *dnn)
 struct run {
     const struct dnn_shape *shape;
     struct dnn_tensors tensors;
+    uint64_t workspace_bytes;
     void *memory[16];
     uint32_t count;
     int code;
@@ -130,7 +132,7 @@ struct run {
 
 static void *scratch(struct run *run, uint64_t bytes)
 {
-    void *memory = runtime_allocate(bytes);
+    void *memory = emulated_scratch(bytes);
 
     if (!memory)
         run->code = -ENOMEM;
@@ -337,6 +339,7 @@ static void compute(const void *work, uint64_t unused)
     struct run copy = *(const struct run *)work, *run = &copy;
 
     (void)unused;
+    memset(run->tensors.workspace, 0xff, run->workspace_bytes);
     switch (run->shape->kind) {
     case DNN_FORWARD:
         forward(run);
@@ -349,14 +352,23 @@ static void compute(const void *work, uint64_t unused)
         break;
     }
     while (run->count > 0)
-        runtime_release(run->memory[--run->count]);
+        free(run->memory[--run->count]);
     if (run->code)
         abort(); /* out of memory */
 }
 
+/* All that cuDNN takes is the device's, and where the graph says that it is: at 16 bytes. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
-    const struct run run = {.shape = &plan->shape, .tensors = *tensors};
+    const struct run run = {.shape = &plan->shape,
+                            .tensors = *tensors,
+                            .workspace_bytes = dnn_workspace_bytes(plan)};
 
+    for (int i = 0; i < DNN_TENSORS; i++)
+        if (tensors->at[i] &&
+            ((uintptr_t)tensors->at[i] % 16 || !emulated_on_device(tensors->at[i], 1)))
+            emulated_refuse("cuDNN takes a tensor that is not aligned, or not on the device");
+    if (!emulated_on_device(tensors->workspace, run.workspace_bytes))
+        emulated_refuse("cuDNN's workspace is too small");
     return emulated_start(compute, &run, sizeof run, 0, dnn->stream);
 }

@@ -2,13 +2,17 @@
  *
  * The host in place of a device, for trainer/cuda/runtime.h. With the kernels built for the host
  * too, this makes a cuda backend that runs everywhere, slowly, and whose every step can be
- * compared.
+ * compared. Memory is emulated_memory.c's.
  *
  * Work is as asynchronous as on a device: each stream has a thread, which carries out what was put
- * on it in order; streams know of each other by events alone. A graph is the list of what was put
- * on the streams while it was captured. So an order that nobody asked for is not kept, and pinned
- * memory that is written too early, or a result that is read too early, shows. Fresh memory holds
- * what is no number, so that what is read before it is written shows, too.
+ * on it in order; streams know of each other by events alone, and so does the host: giving work to
+ * a stream waits for nothing, not even in the eyes of ThreadSanitizer (tests/cuda/ordered.sh),
+ * which tells each pair of accesses that no event or wait has ordered. A graph keeps the streams
+ * that it was captured from apart. So an order that nobody asked for is not kept, and pinned memory
+ * that is written too early, or a result that is read too early, shows.
+ *
+ * What a device forbids while a graph is captured ends the program, and so does what is left of
+ * streams, events, graphs or memory when the last one who opened the device closes it.
  *
  * IOBENCH_EMULATED_LATE_US: copies on the upload stream begin so much later than they could.
  */
@@ -19,49 +23,95 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { ALIGNMENT = 256, JOINED_MAX = 8 };
+enum { LANES_MAX = 8 };
 
 struct task {
     struct task *next;
     void (*run)(const void *work, uint64_t count);
     uint64_t count;
     size_t bytes;
+    uint32_t lane;  /* of a graph */
+    bool is_moment; /* of a graph: count is the number of the launch */
     _Alignas(max_align_t) char work[];
-};
-
-struct graph {
-    struct task *first, **end;
-    bool open; /* it is being captured, from these streams */
-    struct stream *joined[JOINED_MAX];
-    uint32_t joined_count;
 };
 
 struct stream {
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct task *last; /* given; for who gives */
+    uint64_t given;
+    struct task *at; /* taken; for the stream's thread */
+    sem_t more;
+    pthread_mutex_t lock; /* of what is done; who gives work never waits for it */
     pthread_cond_t changed;
-    struct task *first, **end; /* the task that runs is still the first */
-    bool ends;
+    uint64_t done;
     uint64_t late_ns; /* of its copies */
     struct graph *capture;
+    uint32_t lane; /* in it */
 };
 
 struct event {
+    uint64_t asked; /* times that it was recorded; for who records */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t asked, happened; /* times that it was recorded */
-    uint64_t time_ns;
-    struct graph *capture; /* that it was recorded in */
+    uint64_t happened, time_ns;
+    bool captured; /* when it was last recorded, */
+    struct graph *capture;
+    struct moment *moment; /* as this; NULL: the graph is closed */
 };
+
+/* An event's record in a graph, and the tasks of each lane that are known to be done by then. */
+struct moment {
+    struct moment *next;
+    struct event event, *source;
+    uint64_t known[LANES_MAX];
+};
+
+/* Lane 0 is what is launched on a stream; all others have streams of their own. */
+struct graph {
+    struct task *first, **end;
+    struct stream *captured[LANES_MAX], *lanes[LANES_MAX];
+    uint32_t lane_count;
+    uint64_t known[LANES_MAX][LANES_MAX]; /* tasks of each lane, to each lane */
+    struct moment *moments;
+    uint64_t launches;
+};
+
+/* What this thread has open. */
+static _Thread_local uint32_t capturing;
+static uint32_t open_devices, open_streams, open_events, open_graphs;
+
+/* ---- refusing ---- */
+
+void emulated_refuse(const char *what)
+{
+    fprintf(stderr, "emulated device: %s\n", what);
+    abort();
+}
+
+void emulated_refuse_captured(const char *what)
+{
+    if (capturing == 0)
+        return;
+    fprintf(stderr, "emulated device: while a graph is captured, ");
+    emulated_refuse(what);
+}
+
+bool emulated_captures(const void *stream)
+{
+    return stream && ((const struct stream *)stream)->capture;
+}
+
+uint64_t emulated_late_ns(const void *stream)
+{
+    return stream ? ((const struct stream *)stream)->late_ns : 0;
+}
 
 /* ---- waiting ---- */
 
@@ -96,62 +146,76 @@ static int wait_for_change(pthread_cond_t *changed, pthread_mutex_t *lock, uint6
 
 /* ---- streams ---- */
 
+/* A task goes when the next one is taken: who gives that looks at it. */
 static void *work_off(void *context)
 {
     struct stream *stream = context;
 
-    pthread_mutex_lock(&stream->lock);
     for (;;) {
-        struct task *task = stream->first;
-        if (!task && stream->ends)
-            break;
-        if (!task) {
-            pthread_cond_wait(&stream->changed, &stream->lock);
-            continue;
+        while (sem_wait(&stream->more)) {
         }
-        pthread_mutex_unlock(&stream->lock);
+        struct task *task = stream->at->next;
+        free(stream->at);
+        stream->at = task;
+        if (!task->run)
+            return NULL;
         task->run(task->work, task->count);
         pthread_mutex_lock(&stream->lock);
-        stream->first = task->next;
-        if (!stream->first)
-            stream->end = &stream->first;
-        free(task);
+        stream->done++;
         pthread_cond_broadcast(&stream->changed);
+        pthread_mutex_unlock(&stream->lock);
     }
-    pthread_mutex_unlock(&stream->lock);
-    return NULL;
 }
 
-static void put(struct stream *stream, struct task *task)
+static struct task *task_of(void (*run)(const void *work, uint64_t count), const void *work,
+                            size_t bytes, uint64_t count)
 {
-    struct graph *graph = stream->capture;
+    struct task *task = malloc(sizeof *task + bytes);
 
-    if (graph) {
-        *graph->end = task;
-        graph->end = &task->next;
-        return;
+    if (!task) {
+        fail(ENOMEM, "out of memory");
+        return NULL;
     }
-    pthread_mutex_lock(&stream->lock);
-    *stream->end = task;
-    stream->end = &task->next;
-    pthread_cond_broadcast(&stream->changed);
-    pthread_mutex_unlock(&stream->lock);
+    *task = (struct task){.run = run, .count = count, .bytes = bytes};
+    if (bytes > 0)
+        memcpy(task->work, work, bytes);
+    return task;
+}
+
+static int give(struct stream *stream, struct task *task)
+{
+    if (!task)
+        return -ENOMEM;
+    stream->last->next = task;
+    stream->last = task;
+    stream->given++;
+    sem_post(&stream->more);
+    return 0;
+}
+
+static int add_to_graph(struct graph *graph, uint32_t lane, struct task *task)
+{
+    if (!task)
+        return -ENOMEM;
+    task->lane = lane;
+    graph->known[lane][lane]++;
+    *graph->end = task;
+    graph->end = &task->next;
+    return 0;
 }
 
 int emulated_start(void (*run)(const void *work, uint64_t count), const void *work, size_t bytes,
-                   uint64_t count, void *stream)
+                   uint64_t count, void *given)
 {
+    struct stream *stream = given;
+
     if (!stream) {
         run(work, count);
         return 0;
     }
-    struct task *task = malloc(sizeof *task + bytes);
-    if (!task)
-        return fail(ENOMEM, "out of memory");
-    *task = (struct task){.run = run, .count = count, .bytes = bytes};
-    memcpy(task->work, work, bytes);
-    put(stream, task);
-    return 0;
+    struct task *task = task_of(run, work, bytes, count);
+    return stream->capture ? add_to_graph(stream->capture, stream->lane, task)
+                           : give(stream, task);
 }
 
 int runtime_stream_create(void **made)
@@ -161,10 +225,14 @@ int runtime_stream_create(void **made)
     *made = stream;
     if (!stream)
         return fail(ENOMEM, "out of memory");
-    stream->end = &stream->first;
+    stream->at = stream->last = task_of(NULL, NULL, 0, 0);
+    if (!stream->at)
+        return -ENOMEM;
+    sem_init(&stream->more, 0, 0);
     pthread_mutex_init(&stream->lock, NULL);
     make_condition(&stream->changed);
     int code = pthread_create(&stream->thread, NULL, work_off, stream);
+    open_streams++;
     return code ? fail(code, "no thread for a stream") : 0;
 }
 
@@ -174,26 +242,28 @@ void runtime_stream_destroy(void *given)
 
     if (!stream)
         return;
-    pthread_mutex_lock(&stream->lock);
-    stream->ends = true;
-    pthread_cond_broadcast(&stream->changed);
-    pthread_mutex_unlock(&stream->lock);
+    if (stream->capture)
+        emulated_refuse("a stream goes while it is captured");
+    if (give(stream, task_of(NULL, NULL, 0, 0)))
+        abort();
     pthread_join(stream->thread, NULL);
     pthread_cond_destroy(&stream->changed);
     pthread_mutex_destroy(&stream->lock);
+    sem_destroy(&stream->more);
+    free(stream->at);
     free(stream);
+    open_streams--;
 }
 
 int runtime_wait(void *given)
 {
     struct stream *stream = given;
 
+    emulated_refuse_captured("a stream is waited for");
     if (!stream)
         return 0;
-    if (stream->capture)
-        return fail(EIO, "a stream is waited for while it is captured");
     pthread_mutex_lock(&stream->lock);
-    while (stream->first)
+    while (stream->done < stream->given)
         pthread_cond_wait(&stream->changed, &stream->lock);
     pthread_mutex_unlock(&stream->lock);
     return 0;
@@ -218,6 +288,7 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
         code = runtime_stream_create(&runtime->upload);
     if (code == 0 && late)
         ((struct stream *)runtime->upload)->late_ns = strtoull(late, NULL, 10) * 1000;
+    open_devices++;
     return code;
 }
 
@@ -225,6 +296,13 @@ void runtime_close(struct runtime *runtime)
 {
     runtime_stream_destroy(runtime->stream);
     runtime_stream_destroy(runtime->upload);
+    if (!runtime->stream || --open_devices > 0)
+        return;
+    if (open_streams + open_events + open_graphs + emulated_pieces() == 0)
+        return;
+    fprintf(stderr, "%u streams, %u events, %u graphs and %llu pieces of memory: ", open_streams,
+            open_events, open_graphs, (unsigned long long)emulated_pieces());
+    emulated_refuse("something is left when the device is closed");
 }
 
 int runtime_use(uint32_t device)
@@ -233,125 +311,19 @@ int runtime_use(uint32_t device)
     return 0;
 }
 
-/* ---- memory ---- */
-
-void *runtime_allocate(uint64_t bytes)
-{
-    void *memory = NULL;
-
-    if (posix_memalign(&memory, ALIGNMENT, bytes + 1)) {
-        fail(ENOMEM, "out of memory");
-        return NULL;
-    }
-    return memset(memory, 0xff, bytes);
-}
-
-void runtime_release(void *memory)
-{
-    free(memory);
-}
-
-void *runtime_pin(uint64_t bytes)
-{
-    return runtime_allocate(bytes);
-}
-
-void runtime_unpin(void *memory)
-{
-    free(memory);
-}
-
-struct copy {
-    void *to;
-    const void *from;
-    uint64_t late_ns;
-};
-
-static void run_copy(const void *work, uint64_t bytes)
-{
-    const struct copy *copy = work;
-    const struct timespec late = {.tv_nsec = (long)copy->late_ns};
-
-    if (copy->late_ns)
-        nanosleep(&late, NULL);
-    memcpy(copy->to, copy->from, bytes);
-}
-
-int runtime_copy(void *to, const void *from, uint64_t bytes, void *given)
-{
-    const struct stream *stream = given;
-    const struct copy copy = {to, from, stream ? stream->late_ns : 0};
-
-    return emulated_start(run_copy, &copy, sizeof copy, bytes, given);
-}
-
-static void run_zero(const void *work, uint64_t bytes)
-{
-    memset(*(void *const *)work, 0, bytes);
-}
-
-/* Another process' memory, read as a debugger does. */
-struct theirs {
-    pid_t process;
-    char *memory;
-};
-
-int runtime_share(void *memory, uint8_t handle[RUNTIME_HANDLE_BYTES])
-{
-    const struct theirs mine = {getpid(), memory};
-
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where not everybody may */
-    memset(handle, 0, RUNTIME_HANDLE_BYTES);
-    memcpy(handle, &mine, sizeof mine);
-    return 0;
-}
-
-int runtime_reach(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs)
-{
-    *theirs = malloc(sizeof(struct theirs));
-    if (!*theirs)
-        return fail(ENOMEM, "out of memory");
-    memcpy(*theirs, handle, sizeof(struct theirs));
-    return 0;
-}
-
-void runtime_leave(void *theirs)
-{
-    free(theirs);
-}
-
-struct peer_copy {
-    void *to;
-    struct theirs from;
-};
-
-static void run_peer_copy(const void *work, uint64_t bytes)
-{
-    const struct peer_copy *copy = work;
-    const struct iovec here = {copy->to, bytes}, there = {copy->from.memory, bytes};
-
-    if (process_vm_readv(copy->from.process, &here, 1, &there, 1, 0) != (ssize_t)bytes) {
-        perror("another process' memory");
-        abort();
-    }
-}
-
-int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t offset,
-                      uint64_t bytes, void *stream)
-{
-    struct peer_copy copy = {to, *(const struct theirs *)theirs};
-
-    (void)device;
-    copy.from.memory += offset;
-    return emulated_start(run_peer_copy, &copy, sizeof copy, bytes, stream);
-}
-
-int runtime_zero(void *memory, uint64_t bytes, void *stream)
-{
-    return emulated_start(run_zero, &memory, sizeof memory, bytes, stream);
-}
-
 /* ---- events ---- */
+
+static void event_open(struct event *event)
+{
+    pthread_mutex_init(&event->lock, NULL);
+    make_condition(&event->changed);
+}
+
+static void event_close(struct event *event)
+{
+    pthread_cond_destroy(&event->changed);
+    pthread_mutex_destroy(&event->lock);
+}
 
 int runtime_event_create(void **made)
 {
@@ -360,8 +332,8 @@ int runtime_event_create(void **made)
     *made = event;
     if (!event)
         return fail(ENOMEM, "out of memory");
-    pthread_mutex_init(&event->lock, NULL);
-    make_condition(&event->changed);
+    event_open(event);
+    open_events++;
     return 0;
 }
 
@@ -371,9 +343,10 @@ void runtime_event_destroy(void *given)
 
     if (!event)
         return;
-    pthread_cond_destroy(&event->changed);
-    pthread_mutex_destroy(&event->lock);
+    emulated_refuse_captured("an event goes");
+    event_close(event);
     free(event);
+    open_events--;
 }
 
 static void run_record(const void *work, uint64_t number)
@@ -385,20 +358,6 @@ static void run_record(const void *work, uint64_t number)
     event->time_ns = now_ns();
     pthread_cond_broadcast(&event->changed);
     pthread_mutex_unlock(&event->lock);
-}
-
-int runtime_event_record(void *given, void *on)
-{
-    struct event *event = given;
-    struct stream *stream = on;
-
-    event->capture = stream ? stream->capture : NULL;
-    if (event->capture)
-        return 0; /* the list keeps the order */
-    pthread_mutex_lock(&event->lock);
-    const uint64_t number = ++event->asked;
-    pthread_mutex_unlock(&event->lock);
-    return emulated_start(run_record, &event, sizeof event, number, stream);
 }
 
 static int wait_for_event(struct event *event, uint64_t number, uint64_t until_ns)
@@ -417,23 +376,73 @@ static void run_await(const void *work, uint64_t number)
     wait_for_event(*(struct event *const *)work, number, 0);
 }
 
+/* A record of the graph's own event, or a wait for it, numbered anew at each launch. */
+static int add_moment(struct graph *graph, uint32_t lane, struct event *event,
+                      void (*run)(const void *, uint64_t))
+{
+    struct task *task = task_of(run, &event, sizeof event, 0);
+
+    if (task)
+        task->is_moment = true;
+    return add_to_graph(graph, lane, task);
+}
+
+static int record_in_graph(struct event *event, const struct stream *stream)
+{
+    struct graph *graph = stream->capture;
+    struct moment *moment = calloc(1, sizeof *moment);
+
+    if (!moment)
+        return fail(ENOMEM, "out of memory");
+    event_open(&moment->event);
+    moment->source = event;
+    moment->next = graph->moments;
+    graph->moments = moment;
+    int code = add_moment(graph, stream->lane, &moment->event, run_record);
+    memcpy(moment->known, graph->known[stream->lane], sizeof moment->known);
+    event->capture = graph;
+    event->moment = moment;
+    return code;
+}
+
+int runtime_event_record(void *given, void *on)
+{
+    struct event *event = given;
+    const struct stream *stream = on;
+
+    event->captured = emulated_captures(stream);
+    if (event->captured)
+        return record_in_graph(event, stream);
+    return emulated_start(run_record, &event, sizeof event, ++event->asked, on);
+}
+
+static void join_graph(struct graph *graph, struct stream *stream)
+{
+    if (graph->lane_count == LANES_MAX)
+        emulated_refuse("a graph of so many streams");
+    stream->capture = graph;
+    stream->lane = graph->lane_count;
+    graph->captured[graph->lane_count++] = stream;
+}
+
 int runtime_event_await(void *given, void *on)
 {
     struct event *event = given;
     struct stream *stream = on;
-    struct graph *graph = event->capture;
 
-    if (!graph && stream && stream->capture)
-        return fail(EIO, "a graph that is captured would wait for what is no part of it");
-    if (!graph)
+    if (!event->captured && emulated_captures(stream))
+        emulated_refuse("a graph that is captured would wait for what is no part of it");
+    if (!event->captured)
         return emulated_start(run_await, &event, sizeof event, event->asked, stream);
-    if (!graph->open || graph->joined_count == JOINED_MAX)
-        return fail(EIO, "a moment of a graph is waited for outside of it");
-    if (stream->capture == graph)
-        return 0;
-    stream->capture = graph;
-    graph->joined[graph->joined_count++] = stream;
-    return 0;
+    if (!event->moment || (stream->capture && stream->capture != event->capture))
+        emulated_refuse("a moment of a graph is waited for outside of it");
+    if (!stream->capture)
+        join_graph(event->capture, stream);
+    uint64_t *known = event->capture->known[stream->lane];
+    for (int i = 0; i < LANES_MAX; i++)
+        if (event->moment->known[i] > known[i])
+            known[i] = event->moment->known[i];
+    return add_moment(event->capture, stream->lane, &event->moment->event, run_await);
 }
 
 int runtime_event_synchronise(void *event)
@@ -446,6 +455,9 @@ int runtime_event_wait_for(void *given, uint64_t timeout_ns)
     struct event *event = given;
     const uint64_t until_ns = timeout_ns ? now_ns() + timeout_ns : 0;
 
+    emulated_refuse_captured("an event is waited for");
+    if (event->captured)
+        emulated_refuse("the host waits for a moment of a graph");
     return wait_for_event(event, event->asked, until_ns) ? fail(ETIMEDOUT, "a stream is stuck") : 0;
 }
 
@@ -455,6 +467,8 @@ int runtime_event_elapsed(void *first, void *last, double *milliseconds)
     uint64_t at[2];
 
     for (int i = 0; i < 2; i++) {
+        if (events[i]->captured)
+            emulated_refuse("the time of a moment of a graph is asked for");
         pthread_mutex_lock(&events[i]->lock);
         const bool is_ready = events[i]->asked && events[i]->happened == events[i]->asked;
         at[i] = events[i]->time_ns;
@@ -473,32 +487,50 @@ int runtime_capture_begin(void *given)
     struct stream *stream = given;
     struct graph *graph = calloc(1, sizeof *graph);
 
-    if (!graph || stream->capture)
-        return fail(EIO, "a graph cannot begin");
-    *graph = (struct graph){.open = true, .joined = {stream}, .joined_count = 1};
+    if (stream->capture)
+        emulated_refuse("a stream is captured twice");
+    if (!graph)
+        return fail(ENOMEM, "out of memory");
     graph->end = &graph->first;
-    stream->capture = graph;
+    join_graph(graph, stream);
+    capturing++;
+    open_graphs++;
     return 0;
 }
 
 int runtime_capture_end(void *given, void **made)
 {
     struct graph *graph = ((struct stream *)given)->capture;
-
-    for (uint32_t i = 0; i < graph->joined_count; i++)
-        graph->joined[i]->capture = NULL;
-    graph->open = false;
-    *made = graph;
-    return 0;
-}
-
-int runtime_graph_launch(void *given, void *stream)
-{
-    const struct graph *graph = given;
     int code = 0;
 
+    if (!graph || graph->captured[0] != given)
+        emulated_refuse("a graph ends on another stream than it began on");
+    capturing--;
+    for (uint32_t i = 0; i < graph->lane_count; i++) {
+        if (graph->known[0][i] != graph->known[i][i])
+            emulated_refuse("a stream has not come back to the one a graph began on");
+        graph->captured[i]->capture = NULL;
+        if (i > 0 && code == 0)
+            code = runtime_stream_create((void **)&graph->lanes[i]);
+    }
+    for (struct moment *moment = graph->moments; moment; moment = moment->next)
+        if (moment->source->moment == moment)
+            moment->source->moment = NULL;
+    *made = graph;
+    return code;
+}
+
+int runtime_graph_launch(void *given, void *on)
+{
+    struct graph *graph = given;
+    int code = 0;
+
+    graph->launches++;
+    graph->lanes[0] = on;
     for (const struct task *task = graph->first; task && code == 0; task = task->next)
-        code = emulated_start(task->run, task->work, task->bytes, task->count, stream);
+        code = emulated_start(task->run, task->work, task->bytes,
+                              task->is_moment ? graph->launches : task->count,
+                              graph->lanes[task->lane]);
     return code;
 }
 
@@ -506,12 +538,23 @@ void runtime_graph_destroy(void *given)
 {
     struct graph *graph = given;
 
-    while (graph && graph->first) {
+    if (!graph)
+        return;
+    for (uint32_t i = 1; i < graph->lane_count; i++)
+        runtime_stream_destroy(graph->lanes[i]);
+    while (graph->first) {
         struct task *next = graph->first->next;
         free(graph->first);
         graph->first = next;
     }
+    while (graph->moments) {
+        struct moment *next = graph->moments->next;
+        event_close(&graph->moments->event);
+        free(graph->moments);
+        graph->moments = next;
+    }
     free(graph);
+    open_graphs--;
 }
 
 void runtime_range_push(const char *name)

@@ -3,9 +3,10 @@
 # the device's (tests/cuda/emulated_runtime.c).
 EXTRA_DIST += tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
 if HAVE_CUDA
+EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
+
 check_PROGRAMS += tests/cuda/emulated.so
-tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) tests/cuda/emulated.h tests/cuda/emulated_runtime.c \
-	tests/cuda/emulated_dnn.c
+tests_cuda_emulated_so_SOURCES = $(CUDA_SOURCES) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
 tests_cuda_emulated_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cuda_emulated_so_LDFLAGS = $(SANITIZE) -shared
 tests_cuda_emulated_so_LDADD = $(EMULATED_OBJECTS) -lstdc++ -lm
@@ -15,7 +16,7 @@ tests_cuda_emulated_so_DEPENDENCIES = $(EMULATED_OBJECTS)
 if HAVE_NCCL
 check_PROGRAMS += tests/cuda/emulated_nccl.so
 tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
-	tests/cuda/emulated.h tests/cuda/emulated_runtime.c tests/cuda/mock_nccl.c
+	$(EMULATED_DEVICE) tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 # The real NCCL may be there, too, and is loaded first.
@@ -40,7 +41,7 @@ tests_cuda_test_input_LDADD = $(UNIT_LIBS)
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
 TESTS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels
-tests_cuda_test_emulated_kernels_SOURCES = $(CUDA_KERNEL_TEST) tests/cuda/emulated_runtime.c
+tests_cuda_test_emulated_kernels_SOURCES = $(CUDA_KERNEL_TEST) $(EMULATED_DEVICE)
 tests_cuda_test_emulated_kernels_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
 tests_cuda_test_emulated_kernels_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_kernels_SOURCES = $(CUDA_KERNEL_TEST) trainer/cuda/runtime.c
@@ -53,8 +54,7 @@ tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
-tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) tests/cuda/emulated.h tests/cuda/emulated_runtime.c \
-	tests/cuda/emulated_dnn.c
+tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
 tests_cuda_test_emulated_fused_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
 tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) trainer/cuda/runtime.c trainer/cuda/dnn.c \
@@ -77,7 +77,7 @@ check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans
 tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
 	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
-	tests/cuda/emulated_runtime.c tests/unit/folder.h tests/unit/unit.h
+	$(EMULATED_DEVICE) tests/unit/folder.h tests/unit/unit.h
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_plans_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
@@ -87,7 +87,7 @@ check_PROGRAMS += tests/cuda/test_fusions
 TESTS += tests/cuda/test_fusions
 tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
 	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
-	tests/cuda/emulated_runtime.c tests/unit/unit.h
+	$(EMULATED_DEVICE) tests/unit/unit.h
 tests_cuda_test_fusions_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_fusions_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_fusions_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
