@@ -20,13 +20,17 @@ EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)
 EMULATED_OBJECTS = $(CUDA_KERNELS:.cu=.emulated.o)
-CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS)
+ORDERED_OBJECTS = $(CUDA_KERNELS:.cu=.ordered.o)
+CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS) $(ORDERED_OBJECTS)
 NVCC_FLAGS = -std=c++17 -O3 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
-EMULATED_FLAGS = -std=gnu++17 -O2 -g -Wall -Wextra -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
+# Rows of sources are read as far as they are used.
+EMULATED_FLAGS = -std=gnu++17 -O2 -g -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
 	-DKERNELS_EMULATED
 
 kernels/%.nvcc.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)
 	$(AM_V_GEN)$(NVCC) $(NVCC_FLAGS) -I$(srcdir) -c $< -o $@
 kernels/%.emulated.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)
 	$(AM_V_GEN)$(CUDA_CXX) $(EMULATED_FLAGS) -I$(srcdir) -x c++ -c $< -o $@
+kernels/%.ordered.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)
+	$(AM_V_GEN)$(CUDA_CXX) $(EMULATED_FLAGS) -O1 -fsanitize=thread -I$(srcdir) -x c++ -c $< -o $@
 endif

@@ -360,9 +360,8 @@ static void compute(const void *work, uint64_t unused)
 /* All that cuDNN takes is the device's, and where the graph says that it is: at 16 bytes. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
-    const struct run run = {.shape = &plan->shape,
-                            .tensors = *tensors,
-                            .workspace_bytes = dnn_workspace_bytes(plan)};
+    const struct run run = {
+        .shape = &plan->shape, .tensors = *tensors, .workspace_bytes = dnn_workspace_bytes(plan)};
 
     for (int i = 0; i < DNN_TENSORS; i++)
         if (tensors->at[i] &&

@@ -33,7 +33,8 @@ struct piece {
     bool pinned;
 };
 
-/* For threads of the host alone: that one of a stream waited here would order what is not ordered. */
+/* For threads of the host alone: that one of a stream waited here would order what is not ordered.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece *pieces;
 static uint64_t piece_count;

@@ -214,8 +214,7 @@ int emulated_start(void (*run)(const void *work, uint64_t count), const void *wo
         return 0;
     }
     struct task *task = task_of(run, work, bytes, count);
-    return stream->capture ? add_to_graph(stream->capture, stream->lane, task)
-                           : give(stream, task);
+    return stream->capture ? add_to_graph(stream->capture, stream->lane, task) : give(stream, task);
 }
 
 int runtime_stream_create(void **made)

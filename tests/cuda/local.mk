@@ -37,6 +37,28 @@ check_PROGRAMS += tests/cuda/test_input
 tests_cuda_test_input_SOURCES = tests/cuda/test_input.c tests/unit/unit.h
 tests_cuda_test_input_LDADD = $(UNIT_LIBS)
 
+# All of it for ThreadSanitizer, which tells what no event and no wait orders.
+if HAS_TSAN
+check_PROGRAMS += tests/cuda/ordered.so tests/cuda/test_order
+TESTS += tests/cuda/test_order
+tests_cuda_ordered_so_SOURCES = $(tests_cuda_emulated_so_SOURCES)
+tests_cuda_ordered_so_CFLAGS = $(AM_CFLAGS) -fPIC -fsanitize=thread
+tests_cuda_ordered_so_LDFLAGS = -shared -fsanitize=thread
+tests_cuda_ordered_so_LDADD = $(ORDERED_OBJECTS) -lstdc++ -lm
+tests_cuda_ordered_so_DEPENDENCIES = $(ORDERED_OBJECTS)
+tests_cuda_test_order_SOURCES = tests/cuda/test_order.c tests/unit/unit.h
+tests_cuda_test_order_CFLAGS = $(AM_CFLAGS) -fsanitize=thread
+tests_cuda_test_order_LDADD = $(UNIT_LIBS)
+if HAVE_NCCL
+check_PROGRAMS += tests/cuda/ordered_nccl.so
+tests_cuda_ordered_nccl_so_SOURCES = $(tests_cuda_emulated_nccl_so_SOURCES)
+tests_cuda_ordered_nccl_so_CPPFLAGS = $(tests_cuda_emulated_nccl_so_CPPFLAGS)
+tests_cuda_ordered_nccl_so_CFLAGS = $(tests_cuda_ordered_so_CFLAGS)
+tests_cuda_ordered_nccl_so_LDFLAGS = $(tests_cuda_ordered_so_LDFLAGS) -Wl,-Bsymbolic
+tests_cuda_ordered_nccl_so_LDADD = -lrt
+endif
+endif
+
 # Kernels against kernels/kernels.h: on the host always, on a device where there is one.
 CUDA_KERNEL_TEST = tests/cuda/test_device.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_kernels tests/cuda/test_device_kernels

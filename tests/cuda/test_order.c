@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether each access is ordered with those before it: the cuda backend on the emulated device,
+ * whose streams are threads, all built for ThreadSanitizer, which reports two accesses to the same
+ * memory that no event and no wait has ordered, even where they came out right this time. Uploads
+ * ahead, graphs and none, sums by NCCL on a stream of its own, gradients on the host, inference.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "base/random.h"
+#include "trainer/backend.h"
+#include "trainer/cuda/nccl.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 12, CLASSES = 5, BATCH = 4, STEPS = 5, BUCKETS = 3 };
+enum { ROWS_BYTES = BATCH * SIDE * SIDE * 3 };
+
+static void must(int code)
+{
+    if (code)
+        fail_msg("%s", fail_reason());
+}
+
+/* A stem, a block with a sum, dropout. */
+static struct graph *network(void)
+{
+    struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
+    uint32_t x = graph_convolution(graph, "stem", 0, 16, graph_square(3, 1, 1), 1, false);
+
+    x = graph_relu(graph, graph_batch_norm(graph, "stem.bn", x, 1));
+    x = graph_max_pool(graph, x, graph_square(2, 2, 0));
+    uint32_t y = graph_convolution(graph, "one", x, 16, graph_square(3, 1, 1), 1, false);
+    y = graph_relu(graph, graph_batch_norm(graph, "one.bn", y, 1));
+    y = graph_convolution(graph, "two", y, 16, graph_square(1, 1, 0), 1, false);
+    x = graph_relu(graph, graph_add(graph, graph_batch_norm(graph, "two.bn", y, 1), x));
+    x = graph_dropout(graph, graph_global_pool(graph, x), 0.25);
+    graph_fully_connected(graph, "fc", x, CLASSES);
+    must(graph_seal(graph));
+    return graph;
+}
+
+/* ---- NCCL's part, with one rank ---- */
+
+struct sums {
+    const struct nccl_ops *ops; /* NULL: none */
+    void *state;
+};
+
+static int add_up(void *context, uint64_t done)
+{
+    const struct sums *sums = context;
+
+    return sums->ops->ready(sums->state, done);
+}
+
+static void open_sums(struct sums *sums, struct backend *backend)
+{
+    struct backend_memory memory;
+    struct nccl_site site = {.ranks = 1};
+
+    backend_memory(backend, &memory);
+    site.exchange = (struct exchange_site){.gradients = memory.gradients,
+                                           .on_device = true,
+                                           .stream = memory.stream,
+                                           .floats = backend->site.graph->parameter_floats,
+                                           .buckets = BUCKETS};
+    sums->state = calloc(1, sums->ops->state_size);
+    assert_non_null(sums->state);
+    must(sums->ops->identify(site.id));
+    must(sums->ops->open(sums->state, &site));
+}
+
+/* ---- a job ---- */
+
+struct job {
+    struct backend backend;
+    struct plugin_choice choice;
+    struct graph *graph;
+    struct sums sums;
+    uint8_t *rows;
+    int32_t labels[BATCH];
+    float *host; /* an arena of parameters */
+};
+
+static void start(struct job *job, const char *text, bool late, const struct nccl_ops *nccl)
+{
+    *job = (struct job){.graph = network(), .sums.ops = nccl};
+    const struct backend_site site = {.graph = job->graph,
+                                      .batch_size = BATCH,
+                                      .training = true,
+                                      .seed = 3,
+                                      .gradients_on_host = !late && !nccl,
+                                      .late = late,
+                                      .enqueue = nccl ? add_up : NULL,
+                                      .enqueue_context = &job->sums};
+
+    must(plugin_choose("backend", backend_registry, text, &job->choice));
+    must(backend_open(&job->backend, &job->choice, &site));
+    job->host = calloc(job->graph->parameter_floats, sizeof *job->host);
+    assert_non_null(job->host);
+    graph_initialise(job->graph, 1, job->host);
+    must(backend_load(&job->backend, job->host, NULL, NULL));
+    job->rows = backend_allocate(&job->backend, ROWS_BYTES);
+    assert_non_null(job->rows);
+    if (nccl)
+        open_sums(&job->sums, &job->backend);
+}
+
+static void stop(struct job *job)
+{
+    if (job->sums.ops) {
+        must(job->sums.ops->finish(job->sums.state));
+        job->sums.ops->close(job->sums.state, false);
+    }
+    free(job->sums.state);
+    backend_release(&job->backend, job->rows);
+    backend_close(&job->backend);
+    plugin_release(&job->choice);
+    graph_destroy(job->graph);
+    free(job->host);
+}
+
+/* The batch is this side's again when it was given, and is written at once. */
+static void step(struct job *job, uint64_t number, struct backend_loss *loss)
+{
+    const struct backend_batch batch = {
+        .rows = job->rows, .labels = job->labels, .count = BATCH, .step = number};
+    const struct backend_update update = {.recipe = number % 2 ? BACKEND_LARS : BACKEND_SGD,
+                                          .rate = 0.01,
+                                          .rate_before = 0.01,
+                                          .momentum = 0.9,
+                                          .decay = 1e-4,
+                                          .eta = 0.001,
+                                          .gradient_scale = 1};
+    struct backend_memory memory;
+    struct random random = random_start(number + 1);
+
+    for (int i = 0; i < ROWS_BYTES; i++)
+        job->rows[i] = (uint8_t)random_below(&random, 256);
+    for (int i = 0; i < BATCH; i++)
+        job->labels[i] = (int32_t)random_below(&random, CLASSES);
+    must(backend_step(&job->backend, &batch, 0.1, NULL, NULL, loss));
+    backend_memory(&job->backend, &memory);
+    if (!memory.on_device) /* as an exchange on the host does */
+        for (uint64_t i = 0; i < job->graph->parameter_floats; i++)
+            memory.gradients[i] *= 0.5f;
+    must(backend_update(&job->backend, &update));
+}
+
+static void catch_up(struct job *job)
+{
+    struct backend_loss loss;
+    int code;
+
+    while ((code = backend_finish(&job->backend, &loss)) == 1)
+        assert_int_equal(loss.counted, BATCH);
+    must(code);
+}
+
+static void learn(const char *text, bool late, const struct nccl_ops *nccl)
+{
+    struct backend_loss loss;
+    struct job job;
+    float logits[BATCH * CLASSES];
+
+    start(&job, text, late, nccl);
+    for (uint64_t number = 0; number < STEPS; number++)
+        step(&job, number, &loss);
+    catch_up(&job);
+    const struct backend_batch batch = {.rows = job.rows, .labels = job.labels, .count = BATCH};
+    for (int i = 0; i < 3; i++)
+        must(backend_infer(&job.backend, &batch, logits, i ? &loss : NULL));
+    must(backend_save(&job.backend, job.host, NULL, NULL, NULL));
+    must(backend_load(&job.backend, job.host, NULL, NULL));
+    step(&job, STEPS, &loss);
+    catch_up(&job);
+    stop(&job);
+}
+
+static void uploads_ahead(void **unused)
+{
+    (void)unused;
+    learn("cuda:fp32,plans=none,ahead=2", true, NULL);
+    learn("cuda:fp16,plans=none,ahead=1,graph=no", true, NULL);
+}
+
+static void gradients_on_the_host(void **unused)
+{
+    (void)unused;
+    learn("cuda:fp32,plans=none", false, NULL);
+}
+
+static void sums_on_another_stream(void **unused)
+{
+    void *module = dlopen(getenv("IOBENCH_NCCL_MODULE"), RTLD_NOW | RTLD_LOCAL);
+
+    (void)unused;
+    if (!module)
+        skip(); /* there is no NCCL to build with */
+    const struct nccl_ops *nccl = dlsym(module, "iobench_nccl");
+    assert_non_null(nccl);
+    learn("cuda:fp32,plans=none,ahead=2", true, nccl);
+    learn("cuda:fp32,plans=none,graph=no", false, nccl);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uploads_ahead),
+        cmocka_unit_test(gradients_on_the_host),
+        cmocka_unit_test(sums_on_another_stream),
+    };
+
+    setenv("IOBENCH_CUDA_MODULE", "tests/cuda/ordered.so", 1);
+    setenv("IOBENCH_NCCL_MODULE", "tests/cuda/ordered_nccl.so", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
