@@ -67,7 +67,7 @@ static struct dnn *open_for(uint32_t capability, const char *file)
 
 /* Steps that the last network had, by what they compute beside their convolution. */
 static struct {
-    uint32_t statistics, prologue, weight, back, back_sum, back_dual;
+    uint32_t statistics, prologue, sum, dual, weight, back, back_sum, back_dual;
 } fused;
 
 static void count_fused(const struct cuda_step *step)
@@ -76,10 +76,23 @@ static void count_fused(const struct cuda_step *step)
 
     fused.statistics += (shape->fusion & DNN_STATISTICS) != 0;
     fused.prologue += shape->kind == DNN_FORWARD && shape->fusion & DNN_PROLOGUE;
+    fused.sum += shape->kind == DNN_FORWARD && shape->fusion & DNN_SUMMED;
+    fused.dual += shape->kind == DNN_FORWARD && shape->fusion & DNN_DUAL;
     fused.weight += shape->kind == DNN_WEIGHT && shape->fusion & DNN_PROLOGUE;
     fused.back += (shape->fusion & DNN_NORM) != 0;
     fused.back_sum += shape->kind == DNN_DATA && shape->fusion & DNN_SUMMED;
     fused.back_dual += shape->kind == DNN_DATA && shape->fusion & DNN_DUAL;
+}
+
+/* Nothing is stored that nobody reads. */
+static void nothing_is_in_vain(const struct cuda_plan *plan, const struct graph *graph)
+{
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const struct lifetime *life = &plan->buffers[i].life;
+        if (!plan->buffers[i].fixed && life->first == life->last)
+            fail_msg("what step %u, %s, stores is not read", life->first,
+                     graph->nodes[plan->steps[life->first].node].name);
+    }
 }
 
 /* Layers that cuDNN computes; every one of them must be. */
@@ -107,6 +120,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
         count_fused(step);
         found++;
     }
+    nothing_is_in_vain(plan, graph);
     if (arena_bytes)
         *arena_bytes = plan->arena_bytes;
     cuda_plan_destroy(plan);
@@ -150,7 +164,9 @@ static void resnet50_has_engines_and_room(void **unused)
     /* Without a clock all is fused that can be: all but the stem, and what is behind the last sum.
      */
     assert_int_equal(fused.statistics, 52);
-    assert_int_equal(fused.prologue, 32);
+    assert_int_equal(fused.prologue, 32 + 15);
+    assert_int_equal(fused.sum, 15);
+    assert_int_equal(fused.dual, 4);
     assert_int_equal(fused.weight, 32);
     assert_int_equal(fused.back, 32 + 15);
     assert_int_equal(fused.back_sum, 15);

@@ -267,14 +267,6 @@ static uint32_t input_of(const struct cuda_plan *plan, uint32_t node)
 
 /* ---- building ---- */
 
-/* Of what a sum adds to the BN that it applies: the other input. */
-static uint32_t beside_norm(const struct cuda_plan *plan, uint32_t sum)
-{
-    const uint32_t *inputs = plan->model->graph->nodes[sum].inputs;
-
-    return inputs[inputs[0] == plan->nodes[sum].norm ? 1 : 0];
-}
-
 /* The convolution's gradient of its input goes on into the BN before, or into both of a sum. */
 static void go_into_norm(struct cuda_plan *plan, struct cuda_step *step)
 {
@@ -284,10 +276,8 @@ static void go_into_norm(struct cuda_plan *plan, struct cuda_step *step)
     step->norm = own->norm_before;
     step->extra = plan->nodes[input_of(plan, step->norm)].value;
     if (step->shape.fusion & DNN_SUMMED) {
-        const uint32_t beside = beside_norm(plan, end);
         step->norm_other = plan->nodes[end].norm_other;
-        step->mask =
-            plan->nodes[step->shape.fusion & DNN_DUAL ? input_of(plan, beside) : beside].value;
+        step->mask = plan->nodes[cuda_beside(plan, end)].value;
     }
     plan->nodes[end].dz = step->out;
 }
@@ -441,7 +431,7 @@ static void add_sum(struct cuda_plan *plan, uint32_t node)
     dz = add_norm_backward(plan, own->norm, node);
     add_apply(plan, own->norm, dz);
     if (own->norm_other == CUDA_NONE) {
-        leave(plan, beside_norm(plan, node), dz);
+        leave(plan, cuda_beside(plan, node), dz);
         return;
     }
     struct cuda_step step = cuda_step_of(run_norm_parameters, node);

@@ -104,6 +104,16 @@ void cuda_find_dnn(struct cuda_plan *plan, struct cuda_step *step)
 
 /* ---- nodes ---- */
 
+uint32_t cuda_beside(const struct cuda_plan *plan, uint32_t sum)
+{
+    const struct graph_node *rows = plan->model->graph->nodes;
+    const struct cuda_node *own = &plan->nodes[sum];
+
+    if (own->norm_other != CUDA_NONE)
+        return rows[own->norm_other].inputs[0];
+    return rows[sum].inputs[rows[sum].inputs[0] == own->norm ? 1 : 0];
+}
+
 uint32_t cuda_channels(const struct cuda_model *model, uint32_t node)
 {
     return node == 0 ? model->image_channels : model->graph->nodes[node].shape.channels;

@@ -182,7 +182,7 @@ struct cuda_node {
     uint32_t norm_before, end_before;
     bool counted;  /* of a BN: the convolution before leaves its sums */
     bool unstored; /* of a BN: the ReLU behind is computed anew by the convolution that takes it */
-    bool applied;  /* of a BN or a sum: the convolution before computes it, too */
+    bool applied;  /* of a BN or a sum: a convolution computes it, too */
     uint32_t dz;   /* of what ends with a ReLU: its gradient, where a convolution has left it */
 };
 
@@ -239,6 +239,9 @@ static inline void *cuda_at(const struct cuda_plan *plan, uint32_t buffer)
 {
     return buffer == CUDA_NONE ? NULL : plan->buffers[buffer].address;
 }
+/* Of a sum that applies a BN: the node whose output comes beside it, to be normalised if there is a
+ * BN on that side, too (norm_other). */
+uint32_t cuda_beside(const struct cuda_plan *plan, uint32_t sum);
 uint32_t cuda_channels(const struct cuda_model *model, uint32_t node); /* padding included */
 uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node);  /* of one image */
 struct device_pixels cuda_pixels(const struct cuda_plan *plan, uint32_t node);

@@ -24,7 +24,9 @@ static int run_normalise(const struct cuda_plan *plan, const struct cuda_step *s
                             model->runtime.stream);
 }
 
-/* in: input; out: output. */
+/* in: input; out: output; other: what is added, extra: the bias. Behind a BN (step->norm), in: what
+ * it normalises; of a sum, mask: what is added to it, or what the BN that is added normalises, and
+ * extra: the sum, which this leaves, too. */
 static int run_convolution(const struct cuda_plan *plan, const struct cuda_step *step)
 {
     const struct cuda_model *model = plan->model;
@@ -221,6 +223,21 @@ static void apply_behind(struct cuda_plan *plan, struct cuda_step *step)
     step->out = set_value(plan, sum, cuda_add_tensor(plan, sum));
 }
 
+/* The convolution computes the BN before it, too, or the sum, whose value it leaves for others. */
+static void apply_before(struct cuda_plan *plan, struct cuda_step *step)
+{
+    const struct cuda_node *own = &plan->nodes[step->node];
+    const uint32_t end = own->end_before;
+
+    step->norm = own->norm_before;
+    step->in = input_value(plan, step->norm, 0);
+    if (!(step->shape.fusion & DNN_SUMMED))
+        return;
+    step->norm_other = plan->nodes[end].norm_other;
+    step->mask = cuda_value(plan, cuda_beside(plan, end));
+    step->extra = set_value(plan, end, cuda_add_tensor(plan, end));
+}
+
 static void add_convolution(struct cuda_plan *plan, uint32_t node)
 {
     const struct cuda_model *model = plan->model;
@@ -241,10 +258,8 @@ static void add_convolution(struct cuda_plan *plan, uint32_t node)
             cuda_add_fixed(plan, model->parameters + model->graph->parameters[bias].offset);
     if (!(step.shape.fusion & DNN_SCALED))
         step.extra = behind.other;
-    if (step.shape.fusion & DNN_PROLOGUE) {
-        step.norm = own->norm_before;
-        step.in = input_value(plan, step.norm, 0);
-    }
+    if (step.shape.fusion & DNN_PROLOGUE)
+        apply_before(plan, &step);
     if (step.shape.fusion & DNN_STATISTICS)
         step.norm_behind = own->consumer;
     cuda_find_dnn(plan, &step);
@@ -287,8 +302,6 @@ static void add_norm(struct cuda_plan *plan, uint32_t node)
 /* The side of a sum that a BN comes in at, if it applies one, goes first. */
 static void add_sum(struct cuda_plan *plan, uint32_t node)
 {
-    const struct cuda_model *model = plan->model;
-    const struct graph_node *row = &model->graph->nodes[node];
     const struct cuda_node *own = &plan->nodes[node];
     struct cuda_step step = cuda_step_of(cuda_run_sum, node);
 
@@ -302,9 +315,7 @@ static void add_sum(struct cuda_plan *plan, uint32_t node)
     if (own->norm != CUDA_NONE) {
         step.run = run_norm_sum;
         step.in = input_value(plan, own->norm, 0);
-        step.other = own->norm_other != CUDA_NONE
-                         ? input_value(plan, own->norm_other, 0)
-                         : input_value(plan, node, row->inputs[0] == own->norm ? 1 : 0);
+        step.other = cuda_value(plan, cuda_beside(plan, node));
     }
     step.out = set_value(plan, node, cuda_add_tensor(plan, node));
     cuda_add_step(plan, &step);

@@ -6,7 +6,8 @@
  * tensors, and that is most of what a step waits for. A convolution can
  *   - leave the sums that the BN behind it takes (statistics),
  *   - apply BN and ReLU to its input while it reads it, in both passes; then what lies between is
- * never stored (prologue),
+ *     never stored (prologue). Or a sum of one or two BNs and ReLU, which it stores for those who
+ *     come later: the other side of the next block, and the way back,
  *   - on the way back go through the ReLU before it, and leave the sums of the gradients of the BN
  *     before that (norm), or of the two that meet in a sum, with a second gradient added.
  * When inferring, where BN is two numbers a channel, a convolution can apply the BN behind it, and
@@ -86,13 +87,17 @@ static uint32_t before_relu(const struct cuda_plan *plan, uint32_t node)
                                                                   : DNN_SUMMED | DNN_DUAL;
 }
 
-/* BN and ReLU whose output nobody but this convolution looks at. */
-static bool may_apply(const struct cuda_plan *plan, uint32_t node)
+/* What the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nobody else
+ * looks at; or a sum's, whose output it stores before anybody else does. */
+static uint32_t prologue(const struct cuda_plan *plan, uint32_t node)
 {
-    const struct cuda_node *own = &plan->nodes[node];
+    const uint32_t input = row_of(plan, node)->inputs[0];
 
-    return own->norm_before != CUDA_NONE && own->norm_before == own->end_before &&
-           plan->nodes[row_of(plan, node)->inputs[0]].consumers == 1;
+    if (plan->nodes[node].norm_before == CUDA_NONE)
+        return 0;
+    const uint32_t sum = before_relu(plan, node);
+    const bool can = sum ? first_consumer(plan, input) == node : plan->nodes[input].consumers == 1;
+    return can ? DNN_PROLOGUE | sum : 0;
 }
 
 /* What the way back of the convolution can go through; 0: nothing. */
@@ -196,7 +201,8 @@ static int trial_open(struct pass_trial *trial)
     return runtime_zero(trial->floats, floats, stream);
 }
 
-/* Milliseconds of one of our kernels on the pixels of a node's output. two: of two gradients. */
+/* Milliseconds of one of our kernels on the pixels of a node's output. two: of two gradients, or
+ * two sides of a sum. */
 static double pass_time(struct cuda_plan *plan, enum pass pass, uint32_t node, bool two)
 {
     struct pass_trial trial = {
@@ -311,38 +317,45 @@ static void add_pass(struct contender *contender, enum pass pass, uint32_t node,
 
 /* ---- the two groups of a convolution ---- */
 
+/* The gradient of its weights applies BN and ReLU again; a sum it finds stored. */
+static uint32_t weight_fusion(uint32_t fusion)
+{
+    return fusion & DNN_SUMMED ? 0 : fusion & DNN_PROLOGUE;
+}
+
 /* Its output, and the gradient of its weights. */
 static void fuse_input_and_output(struct cuda_plan *plan, uint32_t node)
 {
     static const uint32_t ways[] = {0, DNN_PROLOGUE, DNN_STATISTICS, DNN_PROLOGUE | DNN_STATISTICS};
     struct cuda_node *own = &plan->nodes[node];
-    const uint32_t behind = norm_behind(plan, node);
-    const uint32_t may = (behind != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0) |
-                         (may_apply(plan, node) ? (uint32_t)DNN_PROLOGUE : 0);
+    const uint32_t behind = norm_behind(plan, node), before = prologue(plan, node);
+    const uint32_t may = before | (behind != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0);
     struct contender contenders[CONTENDERS_MAX] = {0};
     uint32_t fusions[CONTENDERS_MAX], count = 0;
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct contender *one = &contenders[count];
-        const uint32_t way = ways[i];
+        const uint32_t way = ways[i] | (ways[i] & DNN_PROLOGUE ? before : 0);
         if (way & ~may)
             continue;
         fusions[count++] = way;
         add_shape(plan, one, node, DNN_FORWARD, way);
-        add_shape(plan, one, node, DNN_WEIGHT, way & DNN_PROLOGUE);
+        add_shape(plan, one, node, DNN_WEIGHT, weight_fusion(way));
         if (may & DNN_STATISTICS)
             add_pass(one, way & DNN_STATISTICS ? PASS_FINISH : PASS_STATISTICS, behind, false);
         if (may & ~way & DNN_PROLOGUE)
-            add_pass(one, PASS_APPLY, own->norm_before, false);
+            add_pass(one, PASS_APPLY, own->norm_before, (before & DNN_SUMMED) != 0);
     }
     if (count < 2)
         return;
     const uint32_t fusion = fusions[winner_of(plan, contenders, count)];
     own->fusion[DNN_FORWARD] = fusion;
-    own->fusion[DNN_WEIGHT] = fusion & DNN_PROLOGUE;
+    own->fusion[DNN_WEIGHT] = weight_fusion(fusion);
     if (fusion & DNN_STATISTICS)
         plan->nodes[behind].counted = true;
-    if (fusion & DNN_PROLOGUE)
+    if (fusion & DNN_SUMMED)
+        plan->nodes[own->end_before].applied = true;
+    else if (fusion & DNN_PROLOGUE)
         plan->nodes[own->norm_before].unstored = true;
 }
 
@@ -492,4 +505,6 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
         tensors->at[DNN_OTHER] = cuda_at(plan, step->other);
     if (fusion & DNN_SUMMED)
         tensors->at[DNN_RESIDUAL] = cuda_at(plan, step->mask);
+    if (fusion & DNN_SUMMED && fusion & DNN_PROLOGUE)
+        tensors->at[DNN_SUM] = cuda_at(plan, step->extra);
 }
