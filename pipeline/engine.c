@@ -64,9 +64,9 @@ static uint32_t choose_workers(const struct engine *engine)
  * cannot give up before they are filled: it ends the process instead. */
 static uint64_t records_share_bytes(const struct engine *engine)
 {
-    const struct job *job = engine->site.job;
+    const bool twice = engine->site.job->memory_limit_bytes && !engine->site.plugins->direct;
 
-    return available_bytes(engine) / (job->memory_limit_bytes && !job->direct ? 4 : 2);
+    return available_bytes(engine) / (twice ? 4 : 2);
 }
 
 static uint64_t choose_memory(const struct engine *engine, struct result *result)
@@ -165,7 +165,8 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
 static int check_limit(const struct engine *engine, uint64_t batches_bytes, uint64_t records_bytes)
 {
     const struct job *job = engine->site.job;
-    const uint64_t pages_bytes = job->direct ? 0 : records_bytes; /* see records_share_bytes() */
+    const bool direct = engine->site.plugins->direct;
+    const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
     if (!job->memory_limit_bytes ||
@@ -182,7 +183,7 @@ static int check_limit(const struct engine *engine, uint64_t batches_bytes, uint
                 bytes_text(job->memory_limit_bytes, limit, sizeof limit), network,
                 bytes_text(batches_bytes, batches, sizeof batches),
                 bytes_text(records_bytes, records, sizeof records),
-                job->direct ? "" : ", and as much in the page cache");
+                direct ? "" : ", and as much in the page cache");
 }
 
 static int build(struct engine *engine, struct result *result)
@@ -234,7 +235,7 @@ static int build(struct engine *engine, struct result *result)
         .epochs_max = engine->site.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
-        .alignment = job->direct ? 4096 : 512,
+        .alignment = plugins->direct ? 4096 : 512,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
         .meter = engine->site.meter,
         .recorder = engine->site.recorder,

@@ -93,14 +93,22 @@ static const char *reader_name(const struct job *job)
 }
 
 /* --direct is for readers that have such an option of their own. */
-static int apply_direct(const struct job *job, struct plugin_choice *reader)
+static int apply_direct(const struct job *job, struct plugin_choice *reader, bool *direct)
 {
-    if (!job->direct || strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
+    const struct option_spec *options = reader->plugin->options;
+    const struct option_spec *row = options ? option_find(options, "direct") : NULL;
+    char text[8];
+    int code = 0;
+
+    if (strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
         return 0;
-    if (!reader->plugin->options || !option_find(reader->plugin->options, "direct"))
+    if (job->direct && !row)
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
                     reader->plugin->name);
-    return option_set(reader->plugin->options, reader->settings, "direct", "yes", "--direct");
+    if (job->direct)
+        code = option_set(options, reader->settings, "direct", "yes", "--direct");
+    *direct = row && strcmp(option_text(row, reader->settings, text, sizeof text), "yes") == 0;
+    return code;
 }
 
 uint32_t job_loaders(const struct job *job)
@@ -185,7 +193,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     if (code == 0)
         code = check_reader(job, plugins->reader.plugin);
     if (code == 0)
-        code = apply_direct(job, &plugins->reader);
+        code = apply_direct(job, &plugins->reader, &plugins->direct);
     if (code == 0)
         code = choose("shuffle", shuffle_registry, job->shuffle, &plugins->shuffle);
     if (code == 0)

@@ -370,9 +370,10 @@ static int loader_body(void *argument)
 
     int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
                            &site);
-    if (code == 0 && loader->reader.traits.alignment > loader->site.alignment)
-        code = fail(EINVAL, "the %s reader wants memory aligned to %u bytes: give --direct",
-                    loader->site.reader->plugin->name, loader->reader.traits.alignment);
+    if (code == 0 && loader->reader.traits.alignment > 1 &&
+        loader->site.alignment < ARENA_ALIGNMENT)
+        code = fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
+                    loader->site.reader->plugin->name);
     if (code == 0 && loader->orders)
         code = orders_start(loader->orders);
     queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));

@@ -14,6 +14,7 @@
 #include "pipeline/engine.h"
 #include "readers/reader.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 enum { SAMPLES = 1500, SHARDS = 3, BYTES_MAX = 30000 };
@@ -147,18 +148,34 @@ static void compare(const struct catalog *catalog, const struct plugin_choice *f
     }
 }
 
+static bool can_be_direct(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 static void every_reader_gives_the_same_order(void **unused)
 {
     struct plugin_choice format;
     struct catalog *catalog;
+    char direct[32];
 
     (void)unused;
     write_set("recordio", "recordio", &format, &catalog);
     for (const struct plugin *const *reader = reader_registry; *reader; reader++) {
         const char *name = (*reader)->name;
-        if (plugin_usable(*reader) == 0 && strcmp(name, "inflate") != 0 &&
-            strcmp(name, "lmdb") != 0 && strcmp(name, "nfs") != 0)
-            compare(catalog, &format, name);
+        if (plugin_usable(*reader) || strcmp(name, "inflate") == 0 || strcmp(name, "lmdb") == 0 ||
+            strcmp(name, "nfs") == 0)
+            continue;
+        compare(catalog, &format, name);
+        if (!(*reader)->options || !option_find((*reader)->options, "direct") ||
+            !can_be_direct(catalog->shards[0].path))
+            continue;
+        snprintf(direct, sizeof direct, "%s:direct=yes", name);
+        compare(catalog, &format, direct);
     }
     if (plugin_find(reader_registry, "uring") &&
         plugin_usable(plugin_find(reader_registry, "uring")) == 0)
