@@ -25,6 +25,24 @@ static inline uint64_t counter_get(const struct counter *counter)
                                 memory_order_relaxed);
 }
 
+/* Add amount unless the sum would pass limit: then nothing is added, and false. */
+static inline bool counter_take(struct counter *counter, uint64_t amount, uint64_t limit)
+{
+    uint64_t before = counter_get(counter);
+
+    do
+        if (before > limit || amount > limit - before)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&counter->value, &before, before + amount,
+                                                  memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+static inline void counter_give(struct counter *counter, uint64_t amount)
+{
+    atomic_fetch_sub_explicit(&counter->value, amount, memory_order_relaxed);
+}
+
 struct flag {
     atomic_bool value;
 };

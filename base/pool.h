@@ -3,13 +3,17 @@
  * pool: memory for one image at a time, taken piece by piece and given back all at once.
  *
  * The pool keeps one block. What does not fit spills into blocks of its own; the next reset makes
- * the block large enough for all of it. So memory is asked of the system only when an image comes
- * that is larger than every one before. pool_serve_jpeg() makes libjpeg take its per-image memory
- * here, which is else allocated and freed for every image. For one thread.
+ * the block large enough for all of it, up to POOL_KEPT_MOST. So memory is asked of the system only
+ * when an image comes that is larger than every one before, or huge; and a huge one leaves no trace
+ * in the thread that met it. All pools of the process together stay within what
+ * pool_limit_together() allows them, however many threads meet huge images at once.
+ * pool_serve_jpeg() makes libjpeg take its per-image memory here, which is else allocated and freed
+ * for every image. For one thread.
  */
 #ifndef IOBENCH_BASE_POOL_H
 #define IOBENCH_BASE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,12 +21,15 @@ struct jpeg_common_struct;
 struct jpeg_memory_mgr;
 struct pool_spill;
 
+enum { POOL_KEPT_MOST = 64 << 20 };
 enum { POOL_ALIGNMENT = 64 }; /* of every piece: a cache line, and what SIMD code likes */
 
 struct pool {
     uint8_t *block;
     size_t block_bytes, block_used;
     size_t taken_bytes, limit_bytes;
+    size_t charged_bytes; /* of what all pools may take together: beyond the first block */
+    bool refused;         /* something since the last reset; the reason was kept then */
     struct pool_spill *spills;
     struct jpeg_memory_mgr *jpeg_original; /* the calls that pool_serve_jpeg() replaced */
 };
@@ -30,6 +37,10 @@ struct pool {
 /* bytes: of the first block; limit_bytes: never take more for one image. 0, or -ENOMEM. */
 int pool_open(struct pool *pool, size_t bytes, size_t limit_bytes);
 void pool_close(struct pool *pool); /* a zeroed pool is fine */
+
+/* What all pools may take beyond their first blocks, from now on; 0, as at the start: anything. Any
+ * thread. */
+void pool_limit_together(uint64_t bytes);
 
 /* Not zeroed. NULL with a reason when the limit or the machine's memory is passed. */
 void *pool_take(struct pool *pool, size_t bytes);

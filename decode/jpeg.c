@@ -36,8 +36,9 @@ enum {
     SCANS_MAX = 200, /* of a progressive image; real ones have about ten */
 };
 
-/* The coefficients of a progressive image in all its components, plus rows: see jdcoefct.c. */
-enum { POOL_BYTES_PER_PIXEL = 16 };
+/* The coefficients of a progressive image in all of four components, two bytes each, plus rows (see
+ * jdcoefct.c); a baseline image takes rows alone. */
+enum { POOL_BYTES_PER_PIXEL = 12 };
 
 enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
@@ -119,8 +120,9 @@ static const struct option_spec jpeg_options[] = {
     {.name = "max-pixels",
      .type = OPTION_COUNT,
      .offset = offsetof(struct jpeg_settings, max_pixels),
-     .fallback = "134217728",
-     .summary = "refuse images with more pixels than this",
+     .fallback = "89478485", /* from here on Pillow, which most loaders decode with, warns */
+     .summary = "refuse images with more pixels than this; a progressive one takes up to 12 bytes "
+                "of memory a pixel, others little",
      .minimum = 1,
      .maximum = 4294967296.0},
     {.name = NULL},
@@ -291,10 +293,12 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     state->errors.num_warnings = 0;
     state->source.next_input_byte = source->bytes;
     state->source.bytes_in_buffer = source->length;
-    if (setjmp(state->escape))
-        code = fail(EBADMSG, "the JPEG cannot be decoded: %s", state->reason);
-    else
+    if (setjmp(state->escape) == 0)
         code = decode_opened(state, request);
+    else if (state->pool.refused) /* the pool has said why */
+        code = -ENOMEM;
+    else
+        code = fail(EBADMSG, "the JPEG cannot be decoded: %s", state->reason);
     if (code == 0 && state->truncated)
         request->figures->truncated++;
     else if (code == 0 && state->errors.num_warnings)

@@ -148,7 +148,9 @@ int image_decode_png(const struct image_request *request)
     request->figures->png++;
     *reader = (struct png_reader){.request = request};
     if (setjmp(reader->escape))
-        return fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
+        return request->pool->refused
+                   ? -ENOMEM
+                   : fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
     reader->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning,
                                            request->pool, take, give);
     if (reader->png)

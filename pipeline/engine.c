@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/thread.h"
 #include "pipeline/batcher.h"
 #include "pipeline/loader.h"
@@ -207,6 +208,8 @@ static int build(struct engine *engine, struct result *result)
     if ((code = check_limit(engine, row_bytes * job->batch_size * slots, result->memory_bytes)) ||
         (code = open_trainer(engine, row_bytes, slots)))
         return code;
+    /* What decoding may take for huge images, all workers together: of what records leave free. */
+    pool_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
     result->slots = engine->plan.traits.slots;
     engine->workers = choose_workers(engine);
     result->threads = engine->workers;

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/pool.h"
 #include "base/random.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
@@ -399,6 +400,69 @@ static void decoding_allocates_nothing(void **unused)
     stop(&bench);
 }
 
+/* A progressive image of one colour: few bytes, and coefficients of every pixel. */
+static struct decode_source make_huge(uint32_t side)
+{
+    struct decode_source source = {.layout = DECODE_ENCODED};
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    uint8_t *row = calloc(side, 3), *bytes = NULL;
+    unsigned long length = 0;
+
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &bytes, &length);
+    jpeg.image_width = jpeg.image_height = side;
+    jpeg.input_components = 3;
+    jpeg.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_simple_progression(&jpeg);
+    jpeg_start_compress(&jpeg, TRUE);
+    for (uint32_t i = 0; i < side; i++)
+        jpeg_write_scanlines(&jpeg, &row, 1);
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    free(row);
+    source.bytes = bytes;
+    source.length = length;
+    return source;
+}
+
+/* However many threads meet huge images at once, they take no more than is allowed, and say so;
+ * what one took it gives back. */
+static void huge_images_share_what_memory_there_is(void **unused)
+{
+    struct decode_source huge = make_huge(4000), small = load(fixtures[0]);
+    struct bench bench;
+    struct pool other;
+
+    (void)unused;
+    start(&bench, "jpeg:size=32");
+    pool_limit_together(20 << 20);
+    assert_int_equal(decode(&bench, &huge, 1), -ENOMEM); /* 3 bytes a pixel: 48 MB */
+    assert_non_null(strstr(fail_reason(), "decoded at once need more than 20.00 MiB"));
+    assert_int_equal(decode(&bench, &small, 1), 0);
+    pool_limit_together(100 << 20);
+    assert_int_equal(decode(&bench, &huge, 1), 0);
+    assert_int_equal(pool_open(&other, 4096, 1 << 30), 0);
+    assert_null(pool_take(&other, 64 << 20)); /* the first one keeps its block */
+    assert_non_null(pool_take(&other, 30 << 20));
+    pool_close(&other);
+    stop(&bench);
+    assert_int_equal(pool_open(&other, 4096, 1 << 30), 0);
+    pool_limit_together(160 << 20);
+    for (int i = 0; i < 3;
+         i++) { /* all was given back, and is again, but for a block of the usual */
+        assert_non_null(pool_take(&other, 90 << 20));
+        pool_reset(&other);
+        assert_true(other.block_bytes <= POOL_KEPT_MOST);
+    }
+    pool_close(&other);
+    pool_limit_together(0);
+    drop(&huge);
+    drop(&small);
+}
+
 /* Debian's dataset-fashion-mnist: 28 x 28 grey bytes, stored bare. Unscaled they come back as they
  * are, mirrored or not. */
 static void fashion_mnist_comes_back(void **unused)
@@ -489,6 +553,7 @@ int main(void)
         cmocka_unit_test(raw_layouts),
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
         cmocka_unit_test(damaged_images_end_well),
+        cmocka_unit_test(huge_images_share_what_memory_there_is),
         cmocka_unit_test(fashion_mnist_comes_back),
         cmocka_unit_test(photographs_look_the_same),
         cmocka_unit_test(decoding_allocates_nothing),
