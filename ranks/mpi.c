@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <mpi.h>
@@ -43,11 +44,25 @@ static int check(int status, const char *what)
     return mpi_check(status, "MPI", what);
 }
 
+/* A launcher that started one process says so, too: it needs no MPI, nor what MPI needs. */
+static bool is_alone(void)
+{
+    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (getenv(counts[i]))
+            return strcmp(getenv(counts[i]), "1") == 0;
+    return false;
+}
+
 /* Each launcher tells its processes who they are by one of these. */
 static int mpi_usable(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                         "MPI_LOCALRANKID"};
+
+    if (is_alone())
+        return fail(ENODEV, "this process was started alone");
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (getenv(marks[i]))
@@ -85,12 +100,32 @@ static int find_node(struct mpi_state *mpi, struct ranks_place *place)
     return code;
 }
 
+/* Open MPI is mostly components that it loads when it starts. Where they are not it ends the
+ * process with words that help nobody. */
+static int find_components(void)
+{
+#ifdef OPEN_MPI
+    if (MPI_COMPONENTS[0] && access(MPI_COMPONENTS, R_OK) && !getenv("OPAL_PREFIX") &&
+        !getenv("OMPI_MCA_mca_base_component_path"))
+        return fail(
+            ENODEV,
+            "it was started as part of a job, which takes Open MPI %d.%d.%d, whose "
+            "components are not in " MPI_COMPONENTS ": install that version here and use its "
+            "mpirun, or name its prefix in OPAL_PREFIX; started plainly, as one process, it "
+            "needs none of it",
+            OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+#endif
+    return 0;
+}
+
 static int mpi_join(void *state, struct ranks_place *place)
 {
     struct mpi_state *mpi = state;
     int level;
 
-    int code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start");
+    int code = find_components();
+    if (code == 0)
+        code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "start");
     if (code)
         return code;
     mpi->is_joined = true;

@@ -36,6 +36,20 @@ expect 0 bare /portable/cachectl --help
 expect 0 bare /portable/iobench pack synthetic:count=20,classes=3,mean=4k /store/set --format recordio
 expect 0 bare /portable/iobench --data /store/set --batch-size 10 --runs 1 --no-calibrate
 says "samples/s"
+expect 0 bare /portable/iobench train --network lenet --size 32 --classes 3 --lr 0.001 --epochs 1 \
+    --data /store/set --batch-size 10 --memory 16m
+says ": valid, "
+
+# ---- one process is a job by itself, whoever started it; several need their MPI, and say so ----
+started() { # COUNT: as one of so many by mpirun
+    bare /bin/sh -c "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=$1 \
+        /portable/iobench --data /store/set --batch-size 10 --runs 1 --no-calibrate"
+}
+expect 0 started 1
+if built_with MPI && grep -q '^#define MPI_COMPONENTS "/' "$CONFIG"; then
+    expect 1 started 2
+    says "install that version here" "OPAL_PREFIX"
+fi
 ln -s root/portable/iobench link
 expect 0 ./link --version
 # ---- a module is found, and says what is missing ----
