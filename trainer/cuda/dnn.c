@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     CANDIDATES_MAX = DNN_CONFIGS_MAX,
@@ -26,6 +27,7 @@ enum {
 
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
+static const uint64_t making_ns = 3000000000; /* of one shape's plans */
 
 struct dnn_plan {
     struct dnn_plan *next;
@@ -168,13 +170,15 @@ struct trial {
 /* Numbers between 1/2 and 1 in FP16, of either sign: what zeros cost says little. */
 static int fill(const struct trial *trial, void *memory, uint64_t bytes)
 {
-    const struct dnn *dnn = trial->dnn;
-    int code = 0;
+    void *stream = trial->dnn->site.runtime->stream;
+    uint64_t done = bytes < NOISE_BYTES ? bytes : NOISE_BYTES;
+    int code = runtime_copy(memory, trial->dnn->noise, done, stream);
 
-    for (uint64_t done = 0; done < bytes && code == 0; done += NOISE_BYTES)
-        code = runtime_copy((char *)memory + done, dnn->noise,
-                            bytes - done < NOISE_BYTES ? bytes - done : NOISE_BYTES,
-                            dnn->site.runtime->stream);
+    while (done < bytes && code == 0) { /* what is there goes on at the device's own speed */
+        const uint64_t more = bytes - done < done ? bytes - done : done;
+        code = runtime_copy((char *)memory + done, memory, more, stream);
+        done += more;
+    }
     return code;
 }
 
@@ -265,7 +269,16 @@ int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *
     return code;
 }
 
-/* Plans of the first configurations that make one with a bearable workspace. */
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Plans of the first configurations that make one with a bearable workspace. Some engines are
+ * compiled for seconds: a shape has no more of them than fit into its time. */
 static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
                                 const struct dnn_shape *shape, bool favourites,
                                 cudnnBackendDescriptor_t plans[CANDIDATES_MAX], int *code)
@@ -273,6 +286,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
     /* Where nothing can be timed, the first one is as good as any. */
     const uint32_t most = dnn->handle ? dnn->site.tournament : 1;
+    const uint64_t start_ns = now_ns();
     uint32_t config_count = 0, count = 0;
 
     *code = dnn_graph_configs(graph, shape, dnn->described, dnn->site.deterministic, favourites,
@@ -280,7 +294,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     for (uint32_t i = 0; i < config_count; i++) {
         uint64_t bytes = 0;
         cudnnBackendDescriptor_t plan = NULL;
-        if (count < most)
+        if (count < most && (count == 0 || now_ns() - start_ns < making_ns))
             dnn_plan_make(dnn->handle, dnn->described, configs[i], &plan);
         if (plan && (dnn_plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
             cudnnBackendDestroyDescriptor(plan);
@@ -323,26 +337,37 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     return code ? code : taken;
 }
 
-static int choose(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_plan *plan)
+/* The best of what cuDNN expects most of, or of what it falls back to. A plan that is not known to
+ * run is none. */
+static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
+                        struct dnn_plan *plan)
 {
     cudnnBackendDescriptor_t plans[CANDIDATES_MAX];
-    struct dnn_graph graph;
-    uint32_t count = 0;
+    int code = 0;
+    const uint32_t count = make_candidates(dnn, graph, &plan->shape, favourites, plans, &code);
 
-    int code = dnn_graph_make(&graph, dnn->handle, shape);
-    if (code == 0)
-        count = make_candidates(dnn, &graph, shape, true, plans, &code);
-    if (count == 0 && (code == 0 || code == -ENOTSUP))
-        count = make_candidates(dnn, &graph, shape, false, plans, &code);
-    dnn_graph_destroy(&graph);
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
     if (dnn->site.runtime && (count > 1 || dnn->site.timed))
-        code = compete(dnn, shape, plans, count, plan);
-    plan->plan = plans[0];
+        code = compete(dnn, &plan->shape, plans, count, plan);
+    plan->plan = code ? NULL : plans[0];
     plan->candidates = count;
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = code ? 0 : 1; i < count; i++)
         cudnnBackendDestroyDescriptor(plans[i]);
+    return code;
+}
+
+static int choose(struct dnn *dnn, struct dnn_plan *plan)
+{
+    struct dnn_graph graph;
+    int code = dnn_graph_make(&graph, dnn->handle, &plan->shape);
+
+    if (code == 0) {
+        code = choose_among(dnn, &graph, true, plan);
+        if (code && code != -ENOMEM)
+            code = choose_among(dnn, &graph, false, plan);
+    }
+    dnn_graph_destroy(&graph);
     return code;
 }
 
@@ -452,7 +477,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         plan->next = dnn->plans;
         dnn->plans = plan;
         if (!recall(dnn, shape, plan)) {
-            *code = choose(dnn, shape, plan);
+            *code = choose(dnn, plan);
             if (*code && *code != -ENOMEM && shape->fusion)
                 *code = -ENOTSUP; /* a fused plan that does not run is none: there are others */
             if (*code == 0)
