@@ -1,45 +1,56 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Everything that needs a GPU, in parts of less than ten minutes each: tests first, then figures. Runs from
-# a build tree or from the folder of `make portable`, without network. What it prints is also kept in
-# OUT/PART.txt, with the machine it ran on.
+# a build tree or from the folder of `make portable`, without network, compiler or root. What it prints is
+# also kept in OUT/PART.txt as it goes, with the machine it ran on. What fails or hangs costs its own line.
 set -u
 
 usage() {
     cat <<'END'
-usage: device.sh [PART...] [--out FOLDER]
+usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   check       every kernel against its reference; steps against the reference; what every backend promises
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
   rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
   fusion      fused plans against their reference; images/s of ResNet-50 with nothing, all and the faster fused
-  precisions  images/s of ResNet-50 in the other precisions
+  precisions  images/s of ResNet-50 in the other precisions, by batch
+  torch       PyTorch's, by batch, in all precisions, eager and compiled
   networks    images/s of every network
   feed        a data set of JPEGs through ResNet-50: who limits; uploads ahead or not; two jobs on one GPU
   ranks       two GPUs by each exchange: the same weights as one process, and what is exposed (needs mpirun)
-The default is all of them, in this order. Parts that cannot run say why.
+The default is all of them, in this order. Parts that cannot run say why. Results go to --out
+(device-results); plans, data sets and what else they need to --work (work in it), where the next call finds
+them. After --seconds nothing new begins, and what runs is ended.
 END
 }
 
 HERE=$(cd -P "${0%/*}" && pwd)
 OUT=device-results
+WORK=
+DEADLINE=
+BATCHES=${BATCHES:-64 128 256 512 1024}
 TOURNAMENT=${TOURNAMENT:-3}
 PYTHON=${PYTHON:-python3}
 PARTS=
 while [ $# -gt 0 ]; do
     case $1 in
     --out) OUT=${2:?} && shift ;;
-    check | sanitize | learn | rates | fusion | precisions | networks | feed | ranks) PARTS="$PARTS $1" ;;
+    --work) WORK=${2:?} && shift ;;
+    --seconds) DEADLINE=$(($(date +%s) + ${2:?})) && shift ;;
+    check | sanitize | learn | rates | fusion | precisions | torch | networks | feed | ranks) PARTS="$PARTS $1" ;;
     -h | --help) usage && exit ;;
     *) usage >&2 && exit 2 ;;
     esac
     shift
 done
 mkdir -p "$OUT" && OUT=$(cd "$OUT" && pwd) || exit
+mkdir -p "${WORK:=$OUT/work}" && WORK=$(cd "$WORK" && pwd) || exit
+export XDG_CACHE_HOME="$WORK/cache"
+mkdir -p "$XDG_CACHE_HOME" || exit
 if [ -d "$HERE/lib/programs" ]; then # of make portable
     tool() { echo "$HERE/${1##*/}"; }
-    mkdir -p "$OUT/source/tests" && ln -sfn "$HERE/golden" "$OUT/source/tests/golden" || exit
-    srcdir=$OUT/source
+    mkdir -p "$WORK/source/tests" && ln -sfn "$HERE/golden" "$WORK/source/tests/golden" || exit
+    srcdir=$WORK/source
 else
     [ -x ./iobench ] || { echo "device.sh: run it in the build folder" >&2 && exit 2; }
     BUILD=$PWD
@@ -50,12 +61,14 @@ else
 fi
 export srcdir
 
-# Where cuDNN lies, for the one program that is linked with it; modules find it by themselves.
+# Where containers have the driver, when nothing else says so; and where cuDNN lies, for the one program that is linked with it; modules find it by themselves.
 cudnn=$({ ls -d "${CUDA_HOME:-/usr/local/cuda}"/lib64 "${CUDA_HOME:-/usr/local/cuda}"/lib
     "$PYTHON" -c 'import sys; print("\n".join(p + "/nvidia/cudnn/lib" for p in sys.path))'
 } 2>/dev/null | while read -r folder; do
     [ -e "$folder/libcudnn.so.9" ] && echo "$folder" && break
 done)
+driver=/usr/local/nvidia/lib64
+[ ! -e $driver/libcuda.so.1 ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$driver"
 fused() {
     run 200 env IOBENCH_SHOW="${1:-}" LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$cudnn" \
         "$(tool tests/cuda/test_device_fused)"
@@ -67,6 +80,10 @@ run() {
     shift
     begun=$(date +%s) status=0
     echo "== $*"
+    if [ -n "$DEADLINE" ]; then
+        [ "$begun" -lt "$DEADLINE" ] || { echo "-- skipped: no time is left" && return; }
+        [ "$limit" -le $((DEADLINE - begun)) ] || limit=$((DEADLINE - begun))
+    fi
     timeout -k 5 "$limit" "$@" 2>&1 || status=$?
     case $status in
     0) end=ok ;;
@@ -80,6 +97,7 @@ run() {
 machine() {
     date -u '+%Y-%m-%d %H:%M UTC'
     uname -sr
+    echo "$(nproc) CPUs, $(sed -n 's/^MemTotal: *//p' /proc/meminfo) of memory"
     "$(tool iobench)" --version
     nvidia-smi --query-gpu=index,name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>&1
     "$(tool iobench)" list backend
@@ -110,20 +128,20 @@ learn() {
 
 rates() {
     run 120 "$(tool bench/device_kernels)" 256
-    for batch in 64 128 256 512 1024; do
-        run 95 "$(tool bench/device_steps)" "cuda:fp16,tournament=$TOURNAMENT" resnet50 $batch 5 7950
+    for batch in $BATCHES; do
+        run 95 "$(tool bench/device_steps)" "cuda:fp16,tournament=$TOURNAMENT" resnet50 "$batch" 5 7950
     done
 }
 
-# The plans, with the contests between fused and unfused, come back beside the figures.
+# The contests between fused and unfused come back beside the figures.
 fusion() {
     fused 1
     for fusion in no all auto; do
-        plans=$OUT/plans-$fusion.json
+        plans=$WORK/plans-$fusion.json
         run 120 "$(tool bench/device_steps)" \
             "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$plans" resnet50 "${BATCH:-256}" 5 7950
     done
-    "$PYTHON" - "$OUT/plans-auto.json" <<'END' 2>/dev/null || echo "no contests were held, or no python3"
+    "$PYTHON" - "$WORK/plans-auto.json" <<'END' 2>/dev/null || echo "no contests were held, or no python3"
 import json, sys
 rows = json.load(open(sys.argv[1]))["plans"]
 held = sorted((key.split("; ", 2)[2], row) for key, row in rows.items() if key.startswith("contest; "))
@@ -135,8 +153,18 @@ END
 
 precisions() {
     for precision in bf16 tf32 fp32; do
-        run 180 "$(tool bench/device_steps)" "cuda:$precision,tournament=$TOURNAMENT" resnet50 256 5
+        for batch in $BATCHES; do
+            run 80 "$(tool bench/device_steps)" "cuda:$precision,tournament=$TOURNAMENT" resnet50 "$batch" 3
+        done
     done
+}
+
+# Eager first, which takes seconds each; a compiled network takes a minute or two each.
+torch() {
+    "$PYTHON" -c 'import torch' 2>/dev/null || { echo "skipped: $PYTHON has no PyTorch" && return; }
+    left=580
+    [ -z "$DEADLINE" ] || left=$((DEADLINE - $(date +%s)))
+    run 590 "$PYTHON" "$HERE/device_torch.py" --batches "$(echo "$BATCHES" | tr ' ' ,)" --seconds $((left - 60))
 }
 
 networks() {
@@ -150,7 +178,7 @@ networks() {
 feed() {
     "$(tool iobench)" list backend | grep -A 1 '^  cuda ' | grep -q -- '-> not' &&
         echo "skipped: the cuda backend cannot run here" && return
-    program=$(tool iobench) set=$OUT/set
+    program=$(tool iobench) set=$WORK/set
     [ -d "$set" ] || run 120 "$program" pack "synthetic:count=${IMAGES:-16384},classes=1000,mean=40k" "$set" --shards 8
     run 60 "$program" --data "$set" --batch-size 256 --epochs 2 --runs 1
     run 150 "$program" --data "$set" --batch-size 256 --epochs 3 --runs 1 --trainer resnet50
@@ -160,10 +188,10 @@ feed() {
     done
     for job in 1 2; do
         run 140 "$program" train --network resnet50 --data "$set" --batch-size 64 --epochs 1 --lr 0.01 \
-            --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$OUT/job$job.txt" &
+            --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$WORK/job$job.txt" &
     done
     wait
-    cat "$OUT/job1.txt" "$OUT/job2.txt"
+    cat "$WORK/job1.txt" "$WORK/job2.txt"
 }
 
 ranks() {
@@ -175,16 +203,16 @@ ranks() {
         run 60 mpirun --oversubscribe -n 2 "$(tool tests/cluster/ranks)" 3 $exchange cuda:fp32,tournament=1
     done
     # Forward and backward, what the exchange exposes, and the update: columns compute_s, exchange_s, update_s.
-    data=$OUT/images
+    data=$WORK/images
     [ -d "$data" ] || run 60 "$(tool iobench)" pack synthetic:count=4096,classes=1000,mean=20k "$data"
     for exchange in nccl mpi p2p:tree p2p:ring; do
         run 90 mpirun --oversubscribe -n 2 "$(tool iobench)" train --network resnet50 --data "$data" --batch-size 128 \
-            --epochs 2 --exchange $exchange --backend "cuda:fp16,tournament=1" --csv "$OUT/$exchange.csv"
-        cat "$OUT/$exchange.csv"
+            --epochs 2 --exchange $exchange --backend "cuda:fp16,tournament=1" --csv "$WORK/$exchange.csv"
+        cat "$WORK/$exchange.csv"
     done
 }
 
-for part in ${PARTS:-check sanitize learn rates fusion precisions networks feed ranks}; do
-    { machine && echo "==== $part" && $part; } 2>&1 | tee "$OUT/$part.txt"
+for part in ${PARTS:-check sanitize learn rates fusion precisions torch networks feed ranks}; do
+    { machine; echo "==== $part"; $part; } 2>&1 | tee "$OUT/$part.txt"
 done
 ! grep -q -- '^-- FAILED' "$OUT"/*.txt

@@ -47,7 +47,7 @@ EXTRA_DIST += bench/shuffle-learning.py
 noinst_PROGRAMS += bench/device_steps
 bench_device_steps_SOURCES = bench/device_steps.c
 bench_device_steps_LDADD = $(LIBIOBENCH_LIBS)
-EXTRA_DIST += bench/device.sh
+EXTRA_DIST += bench/device.sh bench/device_torch.py
 if HAVE_CUDA
 noinst_PROGRAMS += bench/device_kernels
 bench_device_kernels_SOURCES = bench/device_kernels.c trainer/cuda/runtime.c
@@ -56,7 +56,8 @@ bench_device_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 bench_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 bench_device_kernels_LDADD = $(CUDA_OBJECTS) $(LIBIOBENCH_LIBS) $(CUDA_LIBS)
 bench_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
-PORTABLE_ALSO += bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh
+PORTABLE_ALSO += bench/device_kernels bench/device_steps $(srcdir)/bench/device.sh \
+	$(srcdir)/bench/device_torch.py
 if HAVE_CMOCKA
 PORTABLE_ALSO += tests/cuda/test_device_kernels tests/cuda/test_device_fused tests/cuda/test_cuda tests/unit/test_backend \
 	tests/unit/test_quantise \

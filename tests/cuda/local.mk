@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend without a device: its kernels built for the host, the host's memory in place of
 # the device's (tests/cuda/emulated_runtime.c).
-EXTRA_DIST += tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
+EXTRA_DIST += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh tests/cuda/ranks.sh
 if HAVE_CUDA
 EMULATED_DEVICE = tests/cuda/emulated.h tests/cuda/emulated_memory.c tests/cuda/emulated_runtime.c
 
@@ -31,7 +31,7 @@ check_PROGRAMS += tests/cuda/test_cuda
 tests_cuda_test_cuda_SOURCES = tests/unit/test_cpu.c tests/unit/unit.h
 tests_cuda_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DBACKEND='"cuda:fp32,plans=none,tournament=1"'
 tests_cuda_test_cuda_LDADD = $(UNIT_LIBS)
-TESTS += tests/cuda/emulated.sh tests/cuda/feed.sh
+TESTS += tests/cuda/device.sh tests/cuda/emulated.sh tests/cuda/feed.sh
 
 check_PROGRAMS += tests/cuda/test_input
 tests_cuda_test_input_SOURCES = tests/cuda/test_input.c tests/unit/unit.h
