@@ -74,7 +74,7 @@ static int catch_up(struct backend *backend, struct backend_times *sum)
     struct backend_loss loss;
     int code;
 
-    while ((code = backend_finish(backend, &loss)) == 1)
+    while ((code = backend_finish(backend, 0.1, NULL, NULL, &loss)) == 1)
         if (sum)
             add(sum, &loss.times);
     return code;

@@ -343,7 +343,7 @@ const struct command command_infer = {
     .description =
         "Computes a network forward over a data set, through the same pipeline that 'iobench run' "
         "times, once for each batch size. Reports images a second of the whole pipeline and of the "
-        "network alone at its median latency, the latency of a batch from memory to its answers, "
+        "network alone by its median time, the latency of a batch from memory to its answers, "
         "and with a checkpoint the share of right answers, top-1 and top-5. Where the two speeds "
         "differ the network waited for data, and the column says for how long. In INT8, BN is "
         "folded into the convolutions, whose weights are quantised a channel and whose activations "

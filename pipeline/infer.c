@@ -40,21 +40,41 @@ struct inference {
     float *ranges;                  /* of INT8 */
 };
 
+/* What is told of a batch; nothing, when it is still under way. */
+static void count_answers(struct inference *inference, const struct trainer_times *times,
+                          const struct backend_loss *loss)
+{
+    struct infer_row *row = inference->row;
+
+    if (!row || !loss->count)
+        return;
+    if (loss->count == row->batch_size || row->latency_ns.count == 0) {
+        histogram_add(&row->latency_ns, times->copy_ns + times->compute_ns);
+        histogram_add(&row->compute_ns, times->compute_ns);
+    }
+    feed_count(&inference->feed, loss);
+}
+
 static int answer(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct inference *inference = state;
-    struct infer_row *row = inference->row;
     struct backend_loss loss;
-    const uint64_t start_ns = clock_now_ns();
-    int code = training_infer(&inference->training, batch, NULL, &loss);
+    int code = training_infer(&inference->training, batch, times, &loss);
 
-    times->compute_ns = clock_now_ns() - start_ns;
-    if (code || !row)
-        return code;
-    if (batch->count == row->batch_size || row->latency_ns.count == 0)
-        histogram_add(&row->latency_ns, times->compute_ns);
-    feed_count(&inference->feed, &loss);
-    return 0;
+    if (code == 0)
+        count_answers(inference, times, &loss);
+    return code;
+}
+
+static int finish(void *state, struct trainer_times *times)
+{
+    struct inference *inference = state;
+    struct backend_loss loss;
+    int code = training_finish(&inference->training, times, &loss);
+
+    if (code == 1)
+        count_answers(inference, times, &loss);
+    return code;
 }
 
 static void *allocate(void *state, size_t bytes)
@@ -67,8 +87,11 @@ static void release(void *state, void *memory)
     training_release(&((struct inference *)state)->training, memory);
 }
 
-static const struct trainer_ops answerer = {
-    .plugin = {.name = "answerer"}, .allocate = allocate, .release = release, .step = answer};
+static const struct trainer_ops answerer = {.plugin = {.name = "answerer"},
+                                            .allocate = allocate,
+                                            .release = release,
+                                            .step = answer,
+                                            .finish = finish};
 
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
@@ -102,6 +125,7 @@ static struct training_site site_of(const struct infer_job *job, uint32_t batch_
                                   .side = job->side,
                                   .classes = job->classes,
                                   .batch_size = batch_size,
+                                  .late = true,
                                   .seed = job->job.seed,
                                   .threads = job->threads};
 }
@@ -128,6 +152,8 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
 {
     const size_t row_bytes = (size_t)inference->job->side * inference->job->side * 3;
     struct trainer_batch batch = {.count = batch_size};
+    struct trainer_times times;
+    struct backend_loss loss;
     uint8_t *rows = memory_array(batch_size, row_bytes);
     int code = rows ? 0 : -ENOMEM;
 
@@ -135,7 +161,9 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
     if (rows)
         memset(rows, 127, batch_size * row_bytes);
     for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++)
-        code = training_infer(&inference->training, &batch, NULL, NULL);
+        code = training_infer(&inference->training, &batch, &times, &loss);
+    while (code == 0 && (code = training_finish(&inference->training, &times, &loss)) == 1)
+        code = 0;
     free(rows);
     return code;
 }
@@ -305,7 +333,7 @@ double infer_samples_per_s(const struct infer_row *row)
 
 double infer_compute_samples_per_s(const struct infer_row *row)
 {
-    const uint64_t median_ns = histogram_quantile(&row->latency_ns, 0.5);
+    const uint64_t median_ns = histogram_quantile(&row->compute_ns, 0.5);
     /* A set smaller than the batch was one batch of what there is. */
     const uint64_t samples = row->io.samples < row->batch_size ? row->io.samples : row->batch_size;
 

@@ -36,10 +36,11 @@ struct infer_row {
     uint32_t batch_size;
     char precision[8];
     struct result_epoch io;
-    struct histogram latency_ns; /* from a whole batch in memory to its answers; a last batch that
-                                    is not full is left out where there are others */
-    uint64_t counted;            /* samples with a label */
-    double loss, top1, top5;     /* over those; only with a checkpoint */
+    /* From a whole batch in memory to its answers, had it the network for itself; and without its
+     * upload to a device. A last batch that is not full is left out where there are others. */
+    struct histogram latency_ns, compute_ns;
+    uint64_t counted;        /* samples with a label */
+    double loss, top1, top5; /* over those; only with a checkpoint */
 };
 
 struct infer_result {
@@ -68,7 +69,7 @@ void infer_destroy(struct infer_result *result);
 /* Ask it to stop after the current batch (from a signal handler). */
 void infer_interrupt(void);
 
-/* Samples a second: through the whole pipeline, and of the network alone at its median latency. */
+/* Samples a second: through the whole pipeline, and of the network alone by its median time. */
 double infer_samples_per_s(const struct infer_row *row);
 double infer_compute_samples_per_s(const struct infer_row *row);
 

@@ -60,24 +60,31 @@ static int evaluate_step(void *state, const struct trainer_batch *batch,
 {
     struct course *course = state;
     struct backend_loss loss;
-    uint64_t start_ns = clock_now_ns();
-    int code = training_infer(&course->training, batch, NULL, &loss);
+    int code = training_infer(&course->training, batch, times, &loss);
 
-    times->compute_ns = clock_now_ns() - start_ns;
     if (code == 0)
         feed_count(&course->evaluate, &loss);
     return code;
 }
 
-static int learn_finish(void *state, struct trainer_times *times)
+static int finish(struct course *course, struct feed *feed, struct trainer_times *times)
 {
-    struct course *course = state;
     struct backend_loss loss;
     int code = training_finish(&course->training, times, &loss);
 
     if (code == 1)
-        feed_count(&course->learn, &loss);
+        feed_count(feed, &loss);
     return code;
+}
+
+static int learn_finish(void *state, struct trainer_times *times)
+{
+    return finish(state, &((struct course *)state)->learn, times);
+}
+
+static int evaluate_finish(void *state, struct trainer_times *times)
+{
+    return finish(state, &((struct course *)state)->evaluate, times);
 }
 
 static void *allocate(void *state, size_t bytes)
@@ -105,6 +112,7 @@ static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
                                              .allocate = allocate,
                                              .release = release,
                                              .step = evaluate_step,
+                                             .finish = evaluate_finish,
                                              .memory = tell_memory};
 
 /* ---- progress ---- */

@@ -16,7 +16,8 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
                  const struct backend_site *site)
 {
     assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
-    assert(!(site->late && site->gradients_on_host));
+    assert(!site->gradients_on_host || site->exchanged_by_host);
+    assert(!site->exchanged_by_host || !site->enqueue);
     assert(!site->training || (!site->observe && !site->ranges));
     *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
                                 .site = *site};
@@ -69,12 +70,17 @@ static int check_batch(const struct backend *backend, const struct backend_batch
     return 0;
 }
 
-static void check_loss(const struct backend_loss *loss, uint32_t count)
+static int run(struct backend *backend, const struct backend_pass *pass, struct backend_loss *loss)
 {
-    assert(loss->correct <= loss->correct_top5);
-    assert(loss->correct_top5 <= loss->counted && loss->counted <= count);
-    (void)loss;
-    (void)count;
+    *loss = (struct backend_loss){0};
+    int code = pass->batch ? check_batch(backend, pass->batch) : 0;
+    if (!code)
+        code = backend->ops->run(backend->state, pass, loss);
+    if (code)
+        return code;
+    assert(loss->correct <= loss->correct_top5 && loss->correct_top5 <= loss->counted);
+    assert(loss->counted <= loss->count && loss->count <= backend->site.batch_size);
+    return 0;
 }
 
 /* Stands between a backend and who wants its gradients: final parts only grow. */
@@ -93,35 +99,37 @@ static int ready_checked(void *context, uint64_t done)
     return check->ready ? check->ready(check->context, done) : 0;
 }
 
-int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+static int learn(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
     struct ready_check check = {
         .ready = ready, .context = context, .floats = backend->site.graph->parameter_floats};
+    const struct backend_pass pass = {.batch = batch,
+                                      .learns = backend->site.training,
+                                      .label_smoothing = label_smoothing,
+                                      .ready = ready_checked,
+                                      .context = &check};
 
-    assert(backend->site.training && batch->labels && loss);
     assert(label_smoothing >= 0 && label_smoothing < 1);
-    *loss = (struct backend_loss){0};
-    int code = check_batch(backend, batch);
-    if (!code)
-        code =
-            backend->ops->step(backend->state, batch, label_smoothing, ready_checked, &check, loss);
-    if (code)
-        return code;
-    assert(check.done == check.floats);
-    check_loss(loss, backend->site.batch_size); /* it may be a longer one's */
-    return 0;
+    int code = run(backend, &pass, loss);
+    assert(code || check.done == 0 || check.done == check.floats);
+    loss->update_due = check.done > 0;
+    return code;
 }
 
-int backend_finish(struct backend *backend, struct backend_loss *loss)
+int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
+                 backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
-    *loss = (struct backend_loss){0};
-    if (!backend->ops->finish)
-        return 0;
-    int code = backend->ops->finish(backend->state, loss);
-    if (code == 1)
-        check_loss(loss, backend->site.batch_size);
-    return code;
+    assert(backend->site.training && batch->labels);
+    return learn(backend, batch, label_smoothing, ready, context, loss);
+}
+
+int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
+                   void *context, struct backend_loss *loss)
+{
+    int code = learn(backend, NULL, label_smoothing, ready, context, loss);
+
+    return code ? code : loss->count > 0;
 }
 
 int backend_update(struct backend *backend, const struct backend_update *update)
@@ -134,17 +142,13 @@ int backend_update(struct backend *backend, const struct backend_update *update)
 int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
                   struct backend_loss *loss)
 {
-    assert(batch->labels || !loss);
-    if (loss)
-        *loss = (struct backend_loss){0};
-    int code = check_batch(backend, batch);
-    if (!code)
-        code = backend->ops->infer(backend->state, batch, logits, loss);
-    if (code)
-        return code;
-    if (loss)
-        check_loss(loss, batch->count);
-    return 0;
+    struct backend_batch given = *batch;
+    struct backend_loss unused;
+
+    if (!loss)
+        given.labels = NULL;
+    return run(backend, &(struct backend_pass){.batch = &given, .logits = logits},
+               loss ? loss : &unused);
 }
 
 void *backend_allocate(struct backend *backend, size_t bytes)

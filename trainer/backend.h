@@ -35,6 +35,8 @@ struct backend_times {
 };
 
 struct backend_loss {
+    uint32_t count;   /* images of the batch that this is told of; 0: of none */
+    bool update_due;  /* the gradients of a step are there: exchange them, then update() */
     double loss;      /* mean cross-entropy over labelled rows */
     uint32_t correct; /* top-1 */
     uint32_t correct_top5;
@@ -64,9 +66,10 @@ struct backend_site {
     void *enqueue_context;
     uint64_t
         silence_ns; /* a device that takes longer for a step waits for a silent rank; 0: never */
-    /* step() may return before the step is done: see there. Not where somebody else adds gradients
-     * up but in the order of the device's stream. */
-    bool late;
+    /* Or the host is told of each step's gradients, adds them up, wherever they lie, and calls
+     * update(), before the next step is computed. */
+    bool exchanged_by_host;
+    bool late; /* results of run() may come later: see there */
     /* Only to infer: is called for each node whose output is stored in floating point. */
     backend_observe observe;
     void *observe_context;
@@ -96,6 +99,16 @@ struct backend_memory {
     uint64_t layout;       /* arenas may be added up where this is equal; 0: the canonical layout */
 };
 
+/* What run() is to do. */
+struct backend_pass {
+    const struct backend_batch *batch; /* NULL: there is none; what is under way goes on */
+    bool learns;                       /* else forward only, by running statistics */
+    double label_smoothing;            /* of who learns, as the next two */
+    backend_gradients_ready ready;
+    void *context;
+    float *logits; /* of who does not: count x classes, or NULL */
+};
+
 struct backend_ops {
     struct plugin plugin;
     int (*open)(void *state, const void *settings, const struct backend_site *site);
@@ -106,22 +119,20 @@ struct backend_ops {
                 const float *statistics);
     int (*save)(void *state, float *parameters, float *momenta, float *statistics,
                 float *gradients);
-    /* Forward, loss with label smoothing, backward. The gradient is that of the mean loss over the
-     * labelled rows. BN takes mean and variance from this batch alone; the running variance takes
-     * the unbiased one. The batch is the caller's again when this returns. With site.late the loss
-     * may be that of the oldest step that none was told of yet, or nothing at all (counted is 0,
-     * and all times); nothing else changes: what follows is done in the order of the calls. */
-    int (*step)(void *state, const struct backend_batch *batch, double label_smoothing,
-                backend_gradients_ready ready, void *context, struct backend_loss *loss);
-    /* Waits for the oldest step whose loss was not told. 1 and its loss, or 0: all were. Before
-     * infer(), load() and save() all must be. NULL: step() is never late. */
-    int (*finish)(void *state, struct backend_loss *loss);
+    /* Forward and, of labelled batches, the loss. To learn: with label smoothing, then backward;
+     * the gradient is that of the mean loss over the labelled rows; BN takes mean and variance from
+     * this batch alone, the running variance takes the unbiased one. The batch is the caller's
+     * again when this returns, and the loss is told.
+     *
+     * With site.late, and no logits asked for, it may be that of the oldest batch that none was
+     * told of yet, or nothing at all (all is 0); what follows is still done in the order of the
+     * calls. With site.exchanged_by_host, steps themselves may be so late: then ready() is called
+     * for the batch whose loss is told, and the update is that one's. Without a batch it waits for
+     * the oldest that was not told, and tells nothing when all were; so they must be before load(),
+     * save(), and between batches to learn from and others. */
+    int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
     /* kernels/kernels.h has the formulas. LARS adapts the rate of parameters that decay. */
     int (*update)(void *state, const struct backend_update *update);
-    /* Forward only, by running statistics; logits: count x classes, may be NULL. loss may be
-     * NULL; without label smoothing. Also on a state that trains. */
-    int (*infer)(void *state, const struct backend_batch *batch, float *logits,
-                 struct backend_loss *loss);
     /* Memory of the host that a device copies batches from at full speed. NULL: any is good. */
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
@@ -151,13 +162,15 @@ int backend_load(struct backend *backend, const float *parameters, const float *
 int backend_save(struct backend *backend, float *parameters, float *momenta, float *statistics,
                  float *gradients);
 
-/* ready may be NULL. -EINVAL when a label is no class of the network. */
+/* A batch to learn from. ready may be NULL. -EINVAL when a label is no class of the network. */
 int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss);
-int backend_finish(struct backend *backend, struct backend_loss *loss);
+/* No further batch, see run(); the arguments as those of backend_step(). 1 and a loss, or 0. */
+int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
+                   void *context, struct backend_loss *loss);
 int backend_update(struct backend *backend, const struct backend_update *update);
 
-/* loss may be NULL, and so may batch->labels when it is. */
+/* loss may be NULL. Of a batch without labels it counts none. */
 int backend_infer(struct backend *backend, const struct backend_batch *batch, float *logits,
                   struct backend_loss *loss);
 /* For batches, aligned to a page; NULL with a reason. */

@@ -122,12 +122,11 @@ static int remote_save(void *state, float *parameters, float *momenta, float *st
     return remote->ops->save(remote->state, parameters, momenta, statistics, gradients);
 }
 
-static int remote_step(void *state, const struct backend_batch *batch, double label_smoothing,
-                       backend_gradients_ready ready, void *context, struct backend_loss *loss)
+static int remote_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
     struct remote *remote = state;
 
-    return remote->ops->step(remote->state, batch, label_smoothing, ready, context, loss);
+    return remote->ops->run(remote->state, pass, loss);
 }
 
 static int remote_update(void *state, const struct backend_update *update)
@@ -135,21 +134,6 @@ static int remote_update(void *state, const struct backend_update *update)
     struct remote *remote = state;
 
     return remote->ops->update(remote->state, update);
-}
-
-static int remote_infer(void *state, const struct backend_batch *batch, float *logits,
-                        struct backend_loss *loss)
-{
-    struct remote *remote = state;
-
-    return remote->ops->infer(remote->state, batch, logits, loss);
-}
-
-static int remote_finish(void *state, struct backend_loss *loss)
-{
-    struct remote *remote = state;
-
-    return remote->ops->finish(remote->state, loss);
 }
 
 static void *remote_allocate(void *state, size_t bytes)
@@ -185,10 +169,8 @@ const struct backend_ops backend_cuda = {
     .close = remote_close,
     .load = remote_load,
     .save = remote_save,
-    .step = remote_step,
-    .finish = remote_finish,
+    .run = remote_run,
     .update = remote_update,
-    .infer = remote_infer,
     .allocate = remote_allocate,
     .release = remote_release,
     .memory = remote_memory,

@@ -260,32 +260,18 @@ static int cpu_save(void *state, float *parameters, float *momenta, float *stati
 
 /* ---- computing ---- */
 
-static int cpu_step(void *state, const struct backend_batch *batch, double label_smoothing,
-                    backend_gradients_ready ready, void *context, struct backend_loss *loss)
+static int cpu_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
-    const struct cpu_pass pass = {.batch = batch,
-                                  .label_smoothing = label_smoothing,
-                                  .ready = ready,
-                                  .context = context,
-                                  .loss = loss};
     struct cpu_plan *plan;
-    int code = find_plan(state, batch->count, true, &plan);
 
-    if (code)
-        return code;
-    code = cpu_plan_run(plan, &pass);
-    plan->model->parameter_version++; /* BN's running statistics are among what others look at */
+    if (!pass->batch)
+        return 0; /* nothing is ever under way */
+    int code = find_plan(state, pass->batch->count, pass->learns, &plan);
+    if (code == 0)
+        code = cpu_plan_run(plan, pass, loss);
+    if (code == 0 && pass->learns)
+        plan->model->parameter_version++; /* BN's running statistics: others look at them */
     return code;
-}
-
-static int cpu_infer(void *state, const struct backend_batch *batch, float *logits,
-                     struct backend_loss *loss)
-{
-    const struct cpu_pass pass = {.batch = batch, .logits = logits, .loss = loss};
-    struct cpu_plan *plan;
-    int code = find_plan(state, batch->count, false, &plan);
-
-    return code ? code : cpu_plan_run(plan, &pass);
 }
 
 struct update_work {
@@ -365,8 +351,7 @@ const struct backend_ops backend_cpu = {
     .close = cpu_close,
     .load = cpu_load,
     .save = cpu_save,
-    .step = cpu_step,
+    .run = cpu_run,
     .update = cpu_update,
-    .infer = cpu_infer,
     .memory = cpu_memory,
 };

@@ -134,16 +134,6 @@ struct cpu_plan {
     uint64_t parameter_version;
 };
 
-/* One batch on its way through a plan. */
-struct cpu_pass {
-    const struct backend_batch *batch;
-    double label_smoothing;
-    backend_gradients_ready ready;
-    void *context;
-    float *logits; /* where they are copied, or NULL */
-    struct backend_loss *loss;
-};
-
 /* ---- cpu_threads.c ---- */
 
 /* One thread's part, [first, end), of some work. */
@@ -233,6 +223,6 @@ struct cpu_plan *cpu_plan_create(struct cpu_model *model, uint32_t count, bool t
 void cpu_plan_destroy(struct cpu_plan *plan);
 /* Points the plan's tensors into the arena, of at least plan->arena_bytes. */
 int cpu_plan_bind(struct cpu_plan *plan, void *arena);
-int cpu_plan_run(struct cpu_plan *plan, const struct cpu_pass *pass);
+int cpu_plan_run(struct cpu_plan *plan, const struct backend_pass *pass, struct backend_loss *loss);
 
 #endif

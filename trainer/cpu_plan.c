@@ -278,7 +278,7 @@ static void normalise_images(const void *context, uint64_t first, uint64_t end)
 }
 
 static void normalise(const struct cpu_plan *plan, const struct cpu_step *step,
-                      const struct cpu_pass *pass)
+                      const struct backend_pass *pass)
 {
     const struct graph_shape *shape = &plan->model->graph->nodes[0].shape;
 
@@ -341,7 +341,7 @@ static int observe(const struct cpu_plan *plan, const struct cpu_step *step)
 }
 
 static void drop(const struct cpu_plan *plan, const struct cpu_step *step,
-                 const struct cpu_pass *pass)
+                 const struct backend_pass *pass)
 {
     const struct graph_node *node = &plan->model->graph->nodes[step->node];
     size_t count =
@@ -359,26 +359,27 @@ static void drop(const struct cpu_plan *plan, const struct cpu_step *step,
 }
 
 static void find_loss(const struct cpu_plan *plan, const struct cpu_step *step,
-                      const struct cpu_pass *pass)
+                      const struct backend_pass *pass, struct backend_loss *loss)
 {
     const uint32_t classes = plan->model->graph->classes;
     const float *logits = plan->buffers[step->source].address;
 
     if (pass->logits)
         memcpy(pass->logits, logits, (size_t)plan->count * classes * sizeof *logits);
-    if (!pass->loss)
+    *loss = (struct backend_loss){.count = plan->count};
+    if (!pass->batch->labels)
         return;
-    struct kernel_loss loss = kernel_cross_entropy(
+    const struct kernel_loss found = kernel_cross_entropy(
         plan->count, classes, logits, pass->batch->labels, pass->label_smoothing,
         plan->training ? plan->buffers[step->target].address : NULL);
-    *pass->loss = (struct backend_loss){.loss = loss.loss,
-                                        .correct = loss.correct,
-                                        .correct_top5 = loss.correct_top5,
-                                        .counted = loss.counted};
+    loss->loss = found.loss;
+    loss->correct = found.correct;
+    loss->correct_top5 = found.correct_top5;
+    loss->counted = found.counted;
 }
 
 static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
-                    const struct cpu_pass *pass)
+                    const struct backend_pass *pass, struct backend_loss *loss)
 {
     switch (step->kind) {
     case CPU_PRIMITIVE:
@@ -406,7 +407,7 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
     case CPU_OBSERVE:
         return observe(plan, step);
     case CPU_LOSS:
-        find_loss(plan, step, pass);
+        find_loss(plan, step, pass, loss);
         break;
     case CPU_READY:
         return pass->ready ? pass->ready(pass->context, step->ready_floats) : 0;
@@ -414,14 +415,14 @@ static int run_step(const struct cpu_plan *plan, const struct cpu_step *step,
     return 0;
 }
 
-int cpu_plan_run(struct cpu_plan *plan, const struct cpu_pass *pass)
+int cpu_plan_run(struct cpu_plan *plan, const struct backend_pass *pass, struct backend_loss *loss)
 {
     bool parameters_changed = plan->parameter_version != plan->model->parameter_version;
     int code = 0;
 
     for (uint32_t i = 0; i < plan->step_count && code == 0; i++)
         if (parameters_changed || !plan->steps[i].of_parameters)
-            code = run_step(plan, &plan->steps[i], pass);
+            code = run_step(plan, &plan->steps[i], pass, loss);
     plan->parameter_version = plan->model->parameter_version;
     return code;
 }

@@ -218,46 +218,38 @@ static int reference_save(void *state, float *parameters, float *momenta, float 
 
 /* ---- steps ---- */
 
-static struct backend_loss loss_of(struct kernel_loss loss)
+static struct backend_loss loss_of(uint32_t count, struct kernel_loss loss)
 {
-    return (struct backend_loss){.loss = loss.loss,
+    return (struct backend_loss){.count = count,
+                                 .loss = loss.loss,
                                  .correct = loss.correct,
                                  .correct_top5 = loss.correct_top5,
                                  .counted = loss.counted};
 }
 
-static int reference_step(void *state, const struct backend_batch *batch, double label_smoothing,
-                          backend_gradients_ready ready, void *context, struct backend_loss *loss)
+static int reference_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
     struct reference *reference = state;
     const struct graph *graph = reference->graph;
+    const struct backend_batch *batch = pass->batch;
     const float *logits;
-    int code = reference_forward(reference, batch, true, &logits);
 
+    if (!batch)
+        return 0; /* nothing is ever under way */
+    int code = reference_forward(reference, batch, pass->learns, &logits);
     if (code)
         return code;
-    *loss =
-        loss_of(kernel_cross_entropy(batch->count, graph->classes, logits, batch->labels,
-                                     label_smoothing, reference->d_values[graph->node_count - 1]));
+    copy(pass->logits, logits, (uint64_t)batch->count * graph->classes);
+    struct kernel_loss found = {0};
+    if (batch->labels)
+        found = kernel_cross_entropy(
+            batch->count, graph->classes, logits, batch->labels, pass->label_smoothing,
+            pass->learns ? reference->d_values[graph->node_count - 1] : NULL);
+    *loss = loss_of(batch->count, found);
+    if (!pass->learns)
+        return 0;
     memset(reference->gradients, 0, graph->parameter_floats * sizeof(float));
-    return reference_backward(reference, batch, ready, context);
-}
-
-static int reference_infer(void *state, const struct backend_batch *batch, float *logits,
-                           struct backend_loss *loss)
-{
-    struct reference *reference = state;
-    const uint32_t classes = reference->graph->classes;
-    const float *result;
-    int code = reference_forward(reference, batch, false, &result);
-
-    if (code)
-        return code;
-    copy(logits, result, (uint64_t)batch->count * classes);
-    if (loss)
-        *loss =
-            loss_of(kernel_cross_entropy(batch->count, classes, result, batch->labels, 0, NULL));
-    return 0;
+    return reference_backward(reference, batch, pass->ready, pass->context);
 }
 
 static int reference_update(void *state, const struct backend_update *update)
@@ -302,8 +294,7 @@ const struct backend_ops backend_reference = {
     .close = reference_close,
     .load = reference_load,
     .save = reference_save,
-    .step = reference_step,
+    .run = reference_run,
     .update = reference_update,
-    .infer = reference_infer,
     .memory = reference_memory,
 };

@@ -125,6 +125,7 @@ static int open_backend(struct training *training)
                                  .training = site->learns,
                                  .seed = site->seed,
                                  .threads = site->threads,
+                                 .late = site->late,
                                  .ranges = site->ranges,
                                  .observe = site->observe,
                                  .observe_context = site->observe_context};
@@ -138,14 +139,13 @@ static int open_backend(struct training *training)
         where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
         where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
         where.enqueue_context = exchange;
+        where.exchanged_by_host = !where.enqueue;
     }
-    /* An exchange that the host carries out needs each step's gradients when the step returns. */
-    where.late = site->late && (!learns_together(site) || where.enqueue);
     return backend_open(&training->backend, &training->choice, &where);
 }
 
 /* At least what a backend of the host takes: parameters, gradients, momenta, activations. Those of
- * a device, which alone have steps to finish, keep them there. */
+ * a device, which alone bring memory for batches, keep them there. */
 static int check_memory(const struct training *training)
 {
     const struct training_site *site = &training->site;
@@ -156,7 +156,7 @@ static int check_memory(const struct training *training)
         3 * sizeof(float) * cost.parameters + site->batch_size * cost.activation_bytes;
     char limit[32], need[32];
 
-    if (!site->memory_bytes || ops->finish ||
+    if (!site->memory_bytes || ops->allocate ||
         memory_resident_bytes() + need_bytes <= site->memory_bytes)
         return 0;
     return fail(ENOMEM,
@@ -206,37 +206,28 @@ static struct backend_batch batch_of(const struct training *training,
     return (struct backend_batch){.rows = batch->rows,
                                   .labels = batch->labels,
                                   .count = batch->count,
-                                  .step = training->step,
+                                  .step = training->given,
                                   .waited_ns = batch->waited_ns};
 }
 
-/* Steps may be told of late: then nothing but the device's clock knows what they took. */
-static bool is_late(const struct training *training)
+/* By a device's own clock, or else by the host's, who alone knows what it does itself. */
+static void take_times(const struct backend_loss *loss, const struct trainer_times *host,
+                       struct trainer_times *times)
 {
-    return training->backend.site.late && training->backend.ops->finish;
-}
+    const struct backend_times *device = &loss->times;
 
-static void take_times(const struct backend_times *device, struct trainer_times *times)
-{
+    if (loss->count && device->compute_ns == 0) {
+        times->compute_ns = host->compute_ns;
+        times->exchange_ns = host->exchange_ns;
+        times->update_ns = host->update_ns;
+        return;
+    }
     *times = (struct trainer_times){.wait_ns = device->wait_ns,
                                     .upload_ns = device->upload_ns,
                                     .copy_ns = device->copy_ns,
                                     .compute_ns = device->compute_ns,
-                                    .exchange_ns = device->exchange_ns,
+                                    .exchange_ns = device->exchange_ns + host->exchange_ns,
                                     .update_ns = device->update_ns};
-}
-
-/* A device's clock tells apart what the host's sees as one: the whole step. */
-static void split_times(const struct backend_times *device, struct trainer_times *times)
-{
-    if (device->compute_ns == 0)
-        return;
-    times->upload_ns = device->upload_ns;
-    times->copy_ns = device->copy_ns;
-    times->update_ns += device->update_ns;
-    times->exchange_ns += device->exchange_ns;
-    const uint64_t beside = device->upload_ns + device->exchange_ns + device->update_ns;
-    times->compute_ns -= beside < times->compute_ns ? beside : times->compute_ns;
 }
 
 static int check_loss(const struct training *training, const struct backend_loss *loss)
@@ -247,22 +238,10 @@ static int check_loss(const struct training *training, const struct backend_loss
                 (unsigned long long)training->step);
 }
 
-int training_step(struct training *training, const struct trainer_batch *batch,
-                  struct trainer_times *times, struct backend_loss *loss)
+/* What the recipe makes of the gradients of a step. */
+static int update(struct training *training)
 {
     const struct recipe *recipe = &training->site.recipe;
-    struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
-    const struct backend_batch given = batch_of(training, batch);
-    const uint64_t start_ns = clock_now_ns();
-
-    int code = backend_step(&training->backend, &given, recipe->label_smoothing,
-                            exchange && !exchange->ops->on_stream ? pass_on : NULL, exchange, loss);
-    const uint64_t computed_ns = clock_now_ns();
-    if (code == 0 && exchange)
-        code = exchange_finish(exchange);
-    const uint64_t exchanged_ns = clock_now_ns();
-    if (code)
-        return code;
     const struct backend_update update = {.recipe = recipe->kind,
                                           .rate = recipe_rate(recipe, training->step),
                                           .rate_before = training->rate_before,
@@ -270,29 +249,55 @@ int training_step(struct training *training, const struct trainer_batch *batch,
                                           .decay = recipe->weight_decay,
                                           .eta = recipe->eta,
                                           .gradient_scale = 1.0 / rank_count(&training->site)};
-    code = backend_update(&training->backend, &update);
+
     training->rate_before = update.rate;
     training->step++;
-    if (is_late(training)) {
-        take_times(&loss->times, times);
-    } else {
-        times->compute_ns = computed_ns - start_ns;
-        times->exchange_ns = exchange ? exchanged_ns - computed_ns : 0;
-        times->update_ns = clock_now_ns() - exchanged_ns;
-        split_times(&loss->times, times);
-    }
-    return code ? code : check_loss(training, loss);
+    return backend_update(&training->backend, &update);
+}
+
+/* One more batch, or none; and what follows where that ends a step. */
+static int go_on(struct training *training, const struct backend_batch *batch,
+                 struct trainer_times *times, struct backend_loss *loss)
+{
+    const double smoothing = training->site.recipe.label_smoothing;
+    struct backend *backend = &training->backend;
+    struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
+    const bool by_host = exchange && !exchange->ops->on_stream;
+    const backend_gradients_ready ready = by_host ? pass_on : NULL;
+    const uint64_t start_ns = clock_now_ns();
+    int code = batch ? backend_step(backend, batch, smoothing, ready, exchange, loss)
+                     : backend_finish(backend, smoothing, ready, exchange, loss);
+
+    if (code < 0)
+        return code;
+    const uint64_t computed_ns = clock_now_ns();
+    int failed = loss->update_due && exchange ? exchange_finish(exchange) : 0;
+    const uint64_t exchanged_ns = clock_now_ns();
+    if (failed == 0 && loss->update_due)
+        failed = update(training);
+    take_times(loss,
+               &(struct trainer_times){.compute_ns = computed_ns - start_ns,
+                                       .exchange_ns = by_host ? exchanged_ns - computed_ns : 0,
+                                       .update_ns = clock_now_ns() - exchanged_ns},
+               times);
+    if (failed == 0)
+        failed = check_loss(training, loss);
+    return failed ? failed : code;
+}
+
+int training_step(struct training *training, const struct trainer_batch *batch,
+                  struct trainer_times *times, struct backend_loss *loss)
+{
+    const struct backend_batch given = batch_of(training, batch);
+
+    training->given++;
+    return go_on(training, &given, times, loss);
 }
 
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss)
 {
-    int code = backend_finish(&training->backend, loss);
-
-    take_times(&loss->times, times);
-    if (code == 1 && check_loss(training, loss))
-        code = -ERANGE;
-    return code;
+    return go_on(training, NULL, times, loss);
 }
 
 void *training_allocate(struct training *training, size_t bytes)
@@ -315,12 +320,15 @@ void training_memory(struct training *training, struct trainer_memory *memory)
                                       .pinned_bytes = found.pinned_bytes};
 }
 
-int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
-                   struct backend_loss *loss)
+int training_infer(struct training *training, const struct trainer_batch *batch,
+                   struct trainer_times *times, struct backend_loss *loss)
 {
     const struct backend_batch given = batch_of(training, batch);
+    const uint64_t start_ns = clock_now_ns();
+    int code = backend_infer(&training->backend, &given, NULL, loss);
 
-    return backend_infer(&training->backend, &given, logits, loss);
+    take_times(loss, &(struct trainer_times){.compute_ns = clock_now_ns() - start_ns}, times);
+    return code;
 }
 
 /* ---- checkpoints ---- */
@@ -440,7 +448,7 @@ int training_load(struct training *training, const char *path, struct training_p
     weights_destroy(&weights);
     if (code)
         return code;
-    training->step = found.step;
+    training->step = training->given = found.step;
     training->rate_before = found.rate_before;
     *position = (struct training_position){
         .epoch = found.epoch, .elapsed_ns = found.elapsed_ns, .samples = found.samples};

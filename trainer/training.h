@@ -32,7 +32,7 @@ struct training_site {
     uint32_t buckets;      /* of the gradients; 0: 4 */
     uint64_t silence_ns;   /* a rank that is waited for longer has failed; 0: never */
     uint64_t memory_bytes; /* of this process, beyond which it would be ended; 0: none is known */
-    bool late;             /* losses and times of steps may come later, see training_step() */
+    bool late;             /* losses and times of batches may come later, see training_step() */
 };
 
 struct training {
@@ -43,6 +43,7 @@ struct training {
     struct exchange exchange; /* open when there are several ranks */
     bool failed;              /* the course did: sums may be under way when it is closed */
     uint64_t step;            /* finished, over all epochs */
+    uint64_t given;           /* batches to learn from; those beyond `step` are under way */
     double rate_before;
 };
 
@@ -54,21 +55,21 @@ void training_close(struct training *training);
 const char *training_precision(const struct training *training);
 
 /* One batch: forward, backward, exchange, update. The batch is the caller's again when this
- * returns. With site.late a device computes on: loss and times are those of the oldest step that
- * none was told of yet, or nothing. */
+ * returns. With site.late a device computes on: loss and times are those of the oldest batch that
+ * none was told of yet, or nothing (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
-/* Waits for the oldest step that none was told of. 1, or 0 when all were told: to be called until
- * then before training_infer(), training_save() and training_load(). */
+/* Waits for the oldest batch that none was told of. 1, or 0 when all were told: to be called until
+ * then before training_save() and training_load(), and between learning and inferring. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);
 /* Memory for batches that reaches the backend at full speed. NULL with a reason. */
 void *training_allocate(struct training *training, size_t bytes);
 void training_release(struct training *training, void *memory);
 void training_memory(struct training *training, struct trainer_memory *memory);
-/* One batch by the running statistics, changing nothing. logits: count x classes, or NULL. */
-int training_infer(struct training *training, const struct trainer_batch *batch, float *logits,
-                   struct backend_loss *loss);
+/* One batch by the running statistics, changing nothing; late as training_step(). */
+int training_infer(struct training *training, const struct trainer_batch *batch,
+                   struct trainer_times *times, struct backend_loss *loss);
 
 /* What a loop over batches keeps beside the weights. */
 struct training_position {

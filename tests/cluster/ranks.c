@@ -59,6 +59,7 @@ static struct training_site site_of(const char *network, uint32_t batch, struct 
         .exchange = exchange,
         .buckets = buckets,
         .silence_ns = 60000000000,
+        .late = true,
         .recipe = {
             .decay_shape = RECIPE_CONSTANT, .rate = 0.002, .momentum = 0.9, .weight_decay = 1e-4}};
 }
@@ -79,13 +80,18 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
 
     require(training_open(&training, &site));
     const uint64_t floats = training.graph->parameter_floats;
+    struct trainer_times times;
+    struct backend_loss loss;
     for (uint64_t step = 0; step < steps; step++) {
-        struct trainer_times times;
-        struct backend_loss loss;
         make_batch(step);
         struct trainer_batch batch = share_of(place->rank, place->ranks);
         require(training_step(&training, &batch, &times, &loss));
     }
+    int code;
+    do
+        code = training_finish(&training, &times, &loss);
+    while (code == 1);
+    require(code);
     float *weights = memory_array(floats, sizeof *weights);
     require(weights ? 0 : -1);
     require(backend_save(&training.backend, weights, NULL, NULL, NULL));

@@ -13,7 +13,7 @@ export IOBENCH_CUDA_MODULE IOBENCH_EMULATED_LATE_US
 expect 0 "$IOBENCH" pack synthetic:count=48,classes=3,mean=6k,seed=5 set
 train() { # NAME BACKEND
     "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --eval-data set \
-        --batch-size 4 --threads 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 \
+        --batch-size 4 --threads 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 --checkpoint "$1" \
         --backend "cuda:fp32,$2" --json "$1.json" >"$1.out" 2>&1 || return
     grep -E '"(evaluation_)?loss":' "$1.json" >"$1.losses"
 }
@@ -24,6 +24,15 @@ wait $! || die "$(cat apart.out)"
 cmp apart.losses ahead.losses || die "uploads ahead change what is learnt: $(cat ./*.losses)"
 out=$(tr -s ' \n' ' ' <ahead.out)
 says " Limit " "of the GPU, of which" "pinned"
+infer() { # BACKEND
+    expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --checkpoint ahead \
+        --batch-size 5 --threads 2 --memory 16m --prefetch 1 --backend "cuda:fp32,$1" --json -
+    printf '%s\n' "$out" | grep -E '"(loss|top1|labelled|batches)":'
+}
+infer ahead=0,graph=no >apart.answers
+infer ahead=2 >ahead.answers
+[ "$(wc -l <apart.answers)" -eq 4 ] || die "no answers: $out"
+cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat ./*.answers)"
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.
 value() { sed -n "s/.*\"$1\": \\([0-9.e-]*\\).*/\\1/p" apart.json | head -n 1; }
 awk -v copy="$(value upload_copy_s)" -v upload="$(value upload_s)" \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches on their way to a device, with the host in its place (emulated_runtime.c), where uploads
- * are late: training learns the same bits however far ahead batches are uploaded, though their
- * giver overwrites each one as soon as it is its own again; times and memory are told as they are.
+ * are late: training and inference come to the same bits however far ahead batches are uploaded,
+ * though their giver overwrites each one as soon as it is its own again; times and memory are told
+ * as they are.
  */
 #include "tests/unit/unit.h"
 
@@ -138,6 +139,205 @@ static void training_is_the_same_however_far_ahead(void **unused)
     free(wanted.state);
 }
 
+/* ---- gradients that the host exchanges, and inference ---- */
+
+/* What a backend makes of a few batches. */
+struct course {
+    struct plugin_choice choice;
+    struct backend backend;
+    struct graph *graph;
+    uint8_t *rows;
+    int32_t labels[BATCH];
+    uint32_t told;
+    struct backend_loss losses[STEPS];
+    uint64_t upload_ns; /* waited for, but for the first batch's */
+};
+
+static void set_out(struct course *course, const char *backend, struct backend_site site)
+{
+    *course = (struct course){.graph = network_find("lenet")->build(SIDE, CLASSES)};
+    float *weights = calloc(course->graph->parameter_floats, sizeof *weights);
+
+    site.graph = course->graph;
+    site.batch_size = BATCH;
+    assert_int_equal(plugin_choose("backend", backend_registry, backend, &course->choice), 0);
+    if (backend_open(&course->backend, &course->choice, &site))
+        fail_msg("%s: %s", backend, fail_reason());
+    graph_initialise(course->graph, 7, weights);
+    assert_int_equal(backend_load(&course->backend, weights, NULL, NULL), 0);
+    free(weights);
+    course->rows = backend_allocate(&course->backend, BATCH * row_bytes);
+    assert_non_null(course->rows);
+}
+
+static struct backend_batch next_batch(struct course *course, uint64_t step)
+{
+    draw(step, course->rows, course->labels);
+    return (struct backend_batch){.rows = course->rows,
+                                  .labels = course->labels,
+                                  .count = step == STEPS - 1 ? BATCH / 2 : BATCH,
+                                  .step = step};
+}
+
+static void note(struct course *course, const struct backend_loss *loss)
+{
+    if (!loss->count)
+        return;
+    assert_true(course->told < STEPS);
+    course->upload_ns += course->told ? loss->times.upload_ns : 0;
+    course->losses[course->told++] = *loss;
+}
+
+/* The last batch is told last. The numbers are those of `wanted`. */
+static void arrive(struct course *course, const struct course *wanted, const char *way)
+{
+    assert_int_equal(course->told, STEPS);
+    for (int i = 0; i < STEPS; i++) {
+        assert_int_equal(course->losses[i].count, i == STEPS - 1 ? BATCH / 2 : BATCH);
+        if (course->losses[i].loss != wanted->losses[i].loss)
+            fail_msg("%s: the loss of batch %d is %.9g, not %.9g", way, i, course->losses[i].loss,
+                     wanted->losses[i].loss);
+    }
+    backend_release(&course->backend, course->rows);
+    backend_close(&course->backend);
+    plugin_release(&course->choice);
+    graph_destroy(course->graph);
+}
+
+/* As if there was a second rank, whose gradients are these and a number. */
+static void exchange_and_update(struct course *course, const struct backend_loss *loss)
+{
+    struct backend_memory memory;
+    const struct backend_update update = {
+        .rate = 0.0005, .rate_before = 0.0005, .momentum = 0.9, .gradient_scale = 0.5};
+
+    backend_memory(&course->backend, &memory);
+    assert_int_equal(memory.on_device, !course->backend.site.gradients_on_host);
+    for (uint64_t i = 0; !memory.on_device && i < course->graph->parameter_floats; i++)
+        memory.gradients[i] = 2 * memory.gradients[i] + 0.001f * (float)loss->counted;
+    assert_int_equal(backend_update(&course->backend, &update), 0);
+}
+
+/* Nothing is told of the first `held` batches when they are given; then one is for each. */
+static void learn_by_host(struct course *course, const char *backend, bool on_host, bool late,
+                          uint32_t held)
+{
+    const struct backend_site site = {.training = true,
+                                      .seed = 7,
+                                      .gradients_on_host = on_host,
+                                      .exchanged_by_host = true,
+                                      .late = late};
+    struct backend_loss loss;
+    int code = 0;
+
+    set_out(course, backend, site);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const struct backend_batch batch = next_batch(course, step);
+        assert_int_equal(backend_step(&course->backend, &batch, 0, NULL, NULL, &loss), 0);
+        memset(course->rows, 0x55, BATCH * row_bytes);
+        assert_int_equal(loss.update_due, step >= held);
+        assert_int_equal(loss.count > 0, step >= held);
+        if (loss.update_due)
+            exchange_and_update(course, &loss);
+        note(course, &loss);
+    }
+    while ((code = backend_finish(&course->backend, 0, NULL, NULL, &loss)) == 1) {
+        assert_true(loss.update_due);
+        exchange_and_update(course, &loss);
+        note(course, &loss);
+    }
+    assert_int_equal(code, 0);
+}
+
+/* Each step is computed by the weights that the exchange of the step before left; its batch has
+ * been there since long. */
+static void exchanges_by_the_host_are_the_same_however_far_ahead(void **unused)
+{
+    static const uint32_t aheads[] = {2, 0, STEPS + 1};
+
+    (void)unused;
+    for (int on_host = 0; on_host < 2; on_host++) {
+        struct course wanted;
+        learn_by_host(&wanted, "cuda:fp32,plans=none,graph=no", on_host, false, 0);
+        arrive(&wanted, &wanted, "in turn");
+        for (size_t i = 0; i < (on_host ? sizeof aheads / sizeof *aheads : 1); i++) {
+            struct course course;
+            char backend[64];
+            snprintf(backend, sizeof backend, "cuda:fp32,plans=none,ahead=%u", aheads[i]);
+            learn_by_host(&course, backend, on_host, true, aheads[i]);
+            if (aheads[i] > 0)
+                assert_int_equal(course.upload_ns, 0);
+            else
+                assert_true(course.upload_ns > 0);
+            arrive(&course, &wanted, backend);
+        }
+    }
+}
+
+static void answer(struct course *course, const char *backend, bool training, bool late)
+{
+    struct backend_loss loss;
+    int code = 0;
+
+    set_out(course, backend, (struct backend_site){.training = training, .seed = 7, .late = late});
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const struct backend_batch batch = next_batch(course, step);
+        assert_int_equal(backend_infer(&course->backend, &batch, NULL, &loss), 0);
+        memset(course->rows, 0x55, BATCH * row_bytes);
+        assert_false(loss.update_due);
+        assert_true(late || loss.count == batch.count);
+        note(course, &loss);
+    }
+    assert_int_equal(course->told < STEPS, late);
+    while ((code = backend_finish(&course->backend, 0, NULL, NULL, &loss)) == 1)
+        note(course, &loss);
+    assert_int_equal(code, 0);
+}
+
+/* On a state that infers, and on one that trains, as evaluations do. */
+static void answers_are_the_same_however_far_ahead(void **unused)
+{
+    static const char *const ways[] = {"ahead=0", "ahead=2", "ahead=2,graph=no"};
+
+    (void)unused;
+    for (int training = 0; training < 2; training++) {
+        struct course wanted;
+        answer(&wanted, "cuda:fp32,plans=none,graph=no", training, false);
+        arrive(&wanted, &wanted, "in turn");
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            struct course course;
+            char backend[64];
+            snprintf(backend, sizeof backend, "cuda:fp32,plans=none,%s", ways[i]);
+            answer(&course, backend, training, true);
+            arrive(&course, &wanted, ways[i]);
+        }
+    }
+}
+
+/* Logits are those of the batch at hand. */
+static void logits_are_never_late(void **unused)
+{
+    struct course course;
+    struct backend_loss loss;
+    float logits[2][BATCH * CLASSES] = {{0}};
+
+    (void)unused;
+    for (int late = 0; late < 2; late++) {
+        set_out(&course, "cuda:fp32,plans=none", (struct backend_site){.late = late});
+        for (uint32_t step = 0; step < 3; step++) {
+            const struct backend_batch batch = next_batch(&course, step);
+            assert_int_equal(backend_infer(&course.backend, &batch, logits[late], &loss), 0);
+            assert_int_equal(loss.count, BATCH);
+        }
+        course.told = STEPS; /* nothing of it matters */
+        backend_release(&course.backend, course.rows);
+        backend_close(&course.backend);
+        plugin_release(&course.choice);
+        graph_destroy(course.graph);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+}
+
 /* One step without an update, told; so the device has nothing to do when the next one is given. */
 static struct backend_times step_apart(struct training *training, struct backend_batch *batch,
                                        uint64_t waited_ns)
@@ -147,10 +347,10 @@ static struct backend_times step_apart(struct training *training, struct backend
     batch->waited_ns = waited_ns;
     assert_int_equal(backend_step(&training->backend, batch, 0, NULL, NULL, &loss), 0);
     if (training->backend.site.late) {
-        assert_int_equal(loss.counted, 0);
-        assert_int_equal(backend_finish(&training->backend, &loss), 1);
+        assert_int_equal(loss.count, 0);
+        assert_int_equal(backend_finish(&training->backend, 0, NULL, NULL, &loss), 1);
         struct backend_loss none;
-        assert_int_equal(backend_finish(&training->backend, &none), 0);
+        assert_int_equal(backend_finish(&training->backend, 0, NULL, NULL, &none), 0);
     }
     assert_int_equal(loss.counted, BATCH);
     return loss.times;
@@ -220,6 +420,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_is_the_same_however_far_ahead),
+        cmocka_unit_test(exchanges_by_the_host_are_the_same_however_far_ahead),
+        cmocka_unit_test(answers_are_the_same_however_far_ahead),
+        cmocka_unit_test(logits_are_never_late),
         cmocka_unit_test(times_are_told_as_they_are),
         cmocka_unit_test(times_of_late_steps_come),
         cmocka_unit_test(memory_of_slots_and_pinned_batches_is_told),

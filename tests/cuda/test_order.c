@@ -86,14 +86,16 @@ struct job {
     float *host; /* an arena of parameters */
 };
 
-static void start(struct job *job, const char *text, bool late, const struct nccl_ops *nccl)
+static void start(struct job *job, const char *text, bool late, bool on_host,
+                  const struct nccl_ops *nccl)
 {
     *job = (struct job){.graph = network(), .sums.ops = nccl};
     const struct backend_site site = {.graph = job->graph,
                                       .batch_size = BATCH,
                                       .training = true,
                                       .seed = 3,
-                                      .gradients_on_host = !late && !nccl,
+                                      .gradients_on_host = on_host,
+                                      .exchanged_by_host = on_host,
                                       .late = late,
                                       .enqueue = nccl ? add_up : NULL,
                                       .enqueue_context = &job->sums};
@@ -124,11 +126,9 @@ static void stop(struct job *job)
     free(job->host);
 }
 
-/* The batch is this side's again when it was given, and is written at once. */
-static void step(struct job *job, uint64_t number, struct backend_loss *loss)
+/* Where a step is complete. */
+static void update(struct job *job, uint64_t number, const struct backend_loss *loss)
 {
-    const struct backend_batch batch = {
-        .rows = job->rows, .labels = job->labels, .count = BATCH, .step = number};
     const struct backend_update update = {.recipe = number % 2 ? BACKEND_LARS : BACKEND_SGD,
                                           .rate = 0.01,
                                           .rate_before = 0.01,
@@ -137,13 +137,9 @@ static void step(struct job *job, uint64_t number, struct backend_loss *loss)
                                           .eta = 0.001,
                                           .gradient_scale = 1};
     struct backend_memory memory;
-    struct random random = random_start(number + 1);
 
-    for (int i = 0; i < ROWS_BYTES; i++)
-        job->rows[i] = (uint8_t)random_below(&random, 256);
-    for (int i = 0; i < BATCH; i++)
-        job->labels[i] = (int32_t)random_below(&random, CLASSES);
-    must(backend_step(&job->backend, &batch, 0.1, NULL, NULL, loss));
+    if (!loss->update_due)
+        return;
     backend_memory(&job->backend, &memory);
     if (!memory.on_device) /* as an exchange on the host does */
         for (uint64_t i = 0; i < job->graph->parameter_floats; i++)
@@ -151,29 +147,55 @@ static void step(struct job *job, uint64_t number, struct backend_loss *loss)
     must(backend_update(&job->backend, &update));
 }
 
+/* The batch is this side's again when it was given, and is written at once. */
+static struct backend_batch next_batch(struct job *job, uint64_t number)
+{
+    struct random random = random_start(number + 1);
+
+    for (int i = 0; i < ROWS_BYTES; i++)
+        job->rows[i] = (uint8_t)random_below(&random, 256);
+    for (int i = 0; i < BATCH; i++)
+        job->labels[i] = (int32_t)random_below(&random, CLASSES);
+    return (struct backend_batch){
+        .rows = job->rows, .labels = job->labels, .count = BATCH, .step = number};
+}
+
+static void step(struct job *job, uint64_t number, struct backend_loss *loss)
+{
+    const struct backend_batch batch = next_batch(job, number);
+
+    must(backend_step(&job->backend, &batch, 0.1, NULL, NULL, loss));
+    update(job, number, loss);
+}
+
 static void catch_up(struct job *job)
 {
     struct backend_loss loss;
     int code;
 
-    while ((code = backend_finish(&job->backend, &loss)) == 1)
-        assert_int_equal(loss.counted, BATCH);
+    while ((code = backend_finish(&job->backend, 0.1, NULL, NULL, &loss)) == 1) {
+        assert_int_equal(loss.count, BATCH);
+        update(job, STEPS, &loss);
+    }
     must(code);
 }
 
-static void learn(const char *text, bool late, const struct nccl_ops *nccl)
+static void learn(const char *text, bool late, bool on_host, const struct nccl_ops *nccl)
 {
     struct backend_loss loss;
     struct job job;
     float logits[BATCH * CLASSES];
 
-    start(&job, text, late, nccl);
+    start(&job, text, late, on_host, nccl);
     for (uint64_t number = 0; number < STEPS; number++)
         step(&job, number, &loss);
     catch_up(&job);
-    const struct backend_batch batch = {.rows = job.rows, .labels = job.labels, .count = BATCH};
-    for (int i = 0; i < 3; i++)
-        must(backend_infer(&job.backend, &batch, logits, i ? &loss : NULL));
+    for (int i = 0; i < 6; i++) {
+        const struct backend_batch batch = next_batch(&job, STEPS);
+        if (i == 3)
+            catch_up(&job);
+        must(backend_infer(&job.backend, &batch, i < 3 ? NULL : logits, i % 3 ? &loss : NULL));
+    }
     must(backend_save(&job.backend, job.host, NULL, NULL, NULL));
     must(backend_load(&job.backend, job.host, NULL, NULL));
     step(&job, STEPS, &loss);
@@ -184,14 +206,15 @@ static void learn(const char *text, bool late, const struct nccl_ops *nccl)
 static void uploads_ahead(void **unused)
 {
     (void)unused;
-    learn("cuda:fp32,plans=none,ahead=2", true, NULL);
-    learn("cuda:fp16,plans=none,ahead=1,graph=no", true, NULL);
+    learn("cuda:fp32,plans=none,ahead=2", true, false, NULL);
+    learn("cuda:fp16,plans=none,ahead=1,graph=no", true, false, NULL);
 }
 
 static void gradients_on_the_host(void **unused)
 {
     (void)unused;
-    learn("cuda:fp32,plans=none", false, NULL);
+    learn("cuda:fp32,plans=none", false, true, NULL);
+    learn("cuda:fp32,plans=none,ahead=2", true, true, NULL);
 }
 
 static void sums_on_another_stream(void **unused)
@@ -203,8 +226,8 @@ static void sums_on_another_stream(void **unused)
         skip(); /* there is no NCCL to build with */
     const struct nccl_ops *nccl = dlsym(module, "iobench_nccl");
     assert_non_null(nccl);
-    learn("cuda:fp32,plans=none,ahead=2", true, nccl);
-    learn("cuda:fp32,plans=none,graph=no", false, nccl);
+    learn("cuda:fp32,plans=none,ahead=2", true, false, nccl);
+    learn("cuda:fp32,plans=none,graph=no", false, false, nccl);
 }
 
 int main(void)

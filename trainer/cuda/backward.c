@@ -15,7 +15,7 @@ static int run_loss(const struct cuda_plan *plan, const struct cuda_step *step)
     void *stream = model->runtime.stream;
     int code = 0;
 
-    if (plan->pass->loss)
+    if (plan->pass->labelled)
         code = device_cross_entropy(model->type, plan->count, classes, cuda_at(plan, step->in),
                                     cuda_labels(model, model->header), plan->pass->label_smoothing,
                                     &model->header->gradient_scale, cuda_at(plan, step->out),

@@ -169,7 +169,7 @@ static void cuda_close(void *state)
 
 static bool nothing_flies(const struct cuda_state *cuda)
 {
-    return cuda->model.started == cuda->model.told;
+    return cuda->model.given == cuda->model.told;
 }
 
 static int cuda_load(void *state, const float *parameters, const float *momenta,
@@ -190,58 +190,45 @@ static int cuda_save(void *state, float *parameters, float *momenta, float *stat
     return cuda_model_save(&cuda->model, parameters, momenta, statistics, gradients);
 }
 
-static int cuda_step(void *state, const struct backend_batch *batch, double label_smoothing,
-                     backend_gradients_ready ready, void *context, struct backend_loss *loss)
+/* Puts the next batch on the compute stream. */
+static int start(struct cuda_state *cuda, const struct backend_pass *pass, struct cuda_plan **plan)
+{
+    const struct cuda_flight *next = cuda_flight_next(&cuda->model);
+    int code = find_plan(cuda, next->count, next->learns, plan);
+
+    return code ? code : cuda_flight_start(*plan, pass->label_smoothing);
+}
+
+/* Where the host exchanges gradients a step ends before the next one starts, so batches wait for
+ * their turn uploaded. Else they wait on the compute stream, and only their results are late. */
+static int cuda_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
-    struct cuda_pass pass = {.batch = batch,
-                             .label_smoothing = label_smoothing,
-                             .ready = ready,
-                             .context = context,
-                             .loss = loss};
-    struct cuda_plan *plan;
+    const bool late = model->site.late && !pass->logits;
+    const bool holds = late && pass->learns && model->site.exchanged_by_host;
+    const uint64_t held_most = holds && pass->batch ? model->slot_count - 1 : 0;
+    struct cuda_plan *started = NULL;
     int code = 0;
 
-    if (model->started - model->told == model->slot_count)
+    assert(nothing_flies(cuda) || late);
+    if (pass->batch && model->given - model->told == model->slot_count)
         code = cuda_flight_land(model, loss);
-    if (code == 0)
-        code = find_plan(cuda, batch->count, true, &plan);
-    if (code == 0)
-        code = cuda_flight_start(plan, &pass);
-    if (code == 0 && !model->site.late)
+    if (code == 0 && pass->batch)
+        code = cuda_flight_give(model, pass);
+    if (code == 0 && model->given - model->started > held_most)
+        code = start(cuda, pass, &started);
+    if (pass->batch) {
+        int given = code ? runtime_wait(model->runtime.upload) : cuda_flight_given(model);
+        code = code ? code : given;
+    }
+    const bool lands = pass->batch ? !late || (holds && started) : !nothing_flies(cuda);
+    if (code == 0 && lands)
         code = cuda_flight_land(model, loss);
-    return code ? code : cuda_plan_tell_ready(plan, &pass);
-}
-
-static int cuda_finish(void *state, struct backend_loss *loss)
-{
-    struct cuda_state *cuda = state;
-
-    if (nothing_flies(cuda))
-        return 0;
-    int code = cuda_flight_land(&cuda->model, loss);
-    return code ? code : 1;
-}
-
-static int cuda_infer(void *state, const struct backend_batch *batch, float *logits,
-                      struct backend_loss *loss)
-{
-    struct cuda_state *cuda = state;
-    struct cuda_model *model = &cuda->model;
-    struct cuda_pass pass = {.batch = batch, .loss = loss};
-    struct cuda_plan *plan;
-
-    assert(nothing_flies(cuda));
-    int code = find_plan(cuda, batch->count, false, &plan);
-    if (code == 0)
-        code = cuda_flight_start(plan, &pass);
-    if (code == 0)
-        code = cuda_flight_land(model, loss);
-    if (code == 0 && logits)
-        memcpy(logits, model->logits_result,
-               (size_t)batch->count * model->graph->classes * sizeof *logits);
-    return code;
+    if (code == 0 && pass->logits)
+        memcpy(pass->logits, model->logits_result,
+               (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
+    return code || !started ? code : cuda_plan_tell_ready(started, pass);
 }
 
 static int cuda_update(void *state, const struct backend_update *update)
@@ -307,10 +294,8 @@ const struct backend_ops iobench_backend_cuda = {
     .close = cuda_close,
     .load = cuda_load,
     .save = cuda_save,
-    .step = cuda_step,
-    .finish = cuda_finish,
+    .run = cuda_run,
     .update = cuda_update,
-    .infer = cuda_infer,
     .allocate = cuda_batches,
     .release = cuda_forget_batches,
     .memory = cuda_memory,

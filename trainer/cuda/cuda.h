@@ -73,8 +73,9 @@ struct cuda_flight {
     struct cuda_header *staged; /* pinned, as the report */
     struct cuda_report *report;
     void *moments[CUDA_MOMENTS];
-    uint64_t waited_ns; /* by the host for the batch */
-    bool exchanges, updated;
+    uint32_t count; /* images */
+    bool learns, labelled, updated;
+    uint64_t waited_ns; /* by the host for batches, before it started this one */
 };
 
 /* What a convolution in INT8 takes of its parameters, on the device. */
@@ -106,7 +107,8 @@ struct cuda_model {
     uint32_t slot_count;
     struct cuda_slot *slots;
     struct cuda_flight *flights;                   /* slot_count + 1 */
-    uint64_t started, told;                        /* passes */
+    uint64_t given, started, told;                 /* passes */
+    uint64_t waited_ns;                            /* for batches since one was started */
     uint64_t rows_bytes, header_bytes, slot_bytes; /* a batch's rows; slot_bytes: of all slots */
     struct cuda_header *header;                    /* of the pass that runs */
     struct device_loss *per_image;
@@ -188,13 +190,9 @@ struct cuda_node {
 
 /* One batch on its way through a plan. */
 struct cuda_pass {
-    const struct backend_batch *batch;
     const uint8_t *rows; /* on the device */
     double label_smoothing;
-    backend_gradients_ready ready;
-    void *context;
-    float *logits; /* where they are copied, or NULL */
-    struct backend_loss *loss;
+    bool labelled;
 };
 
 struct cuda_plan {
@@ -293,17 +291,23 @@ void cuda_plan_forget(struct cuda_plan *plan);
 /* All of it on the compute stream. */
 int cuda_plan_start(struct cuda_plan *plan, const struct cuda_pass *pass);
 /* Says of all gradients that they are final. */
-int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass);
+int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct backend_pass *pass);
 
 /* ---- flight.c ---- */
 
 int cuda_flights_open(struct cuda_model *model);
 void cuda_flights_close(struct cuda_model *model);
-/* A batch takes off, into a slot that is free. It is its giver's again when this returns. */
-int cuda_flight_start(struct cuda_plan *plan, struct cuda_pass *pass);
+/* The upload of a batch begins, into a slot that is free. */
+int cuda_flight_give(struct cuda_model *model, const struct backend_pass *pass);
+/* Until it is there, and its giver's again. */
+int cuda_flight_given(struct cuda_model *model);
+/* The oldest one that was not started; NULL: all were. */
+const struct cuda_flight *cuda_flight_next(const struct cuda_model *model);
+/* It goes on the compute stream. The plan is for as many images, to do the same. */
+int cuda_flight_start(struct cuda_plan *plan, double label_smoothing);
 /* The update behind the last one that was started begins, or is done. */
 int cuda_flight_updated(struct cuda_model *model, bool done);
-/* Waits for the oldest batch under way; loss may be NULL. */
+/* Waits for the oldest batch that was started. */
 int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss);
 
 /* ---- model.c ---- */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches under way. Rows go to one of slot_count slots of the device on a stream of their own, and
- * compute waits for them there; the host waits for neither but for the copy, since the rows are
- * their giver's again when the call returns.
+ * compute waits for them there; the host waits for the copy alone, since the rows are their giver's
+ * again then. Usually a batch is put on the compute stream as soon as its upload was; where the
+ * host exchanges gradients between steps, when it has the slots full (cuda.c).
  *
- * Invariants: passes [told, started) are under way, at most slot_count of them. Pass n has slot
- * n % slot_count, which pass n - slot_count has left: it was told. Its flight is n % (slot_count +
- * 1), so that the moments of the pass before the oldest one are still known when that one is told.
+ * Invariants: passes [told, started) are computed, [started, given) are or will be uploaded; all
+ * together they are at most slot_count. Pass n has slot n % slot_count, which pass n - slot_count
+ * has left: it was told. Its flight is n % (slot_count + 1), so that the moments of the pass before
+ * the oldest one are still known when that one is told.
  */
 #include "trainer/cuda/cuda.h"
 
@@ -114,48 +116,58 @@ static int upload(const struct cuda_model *model, const struct backend_batch *ba
     return code ? code : mark(model, flight, CUDA_UPLOADED);
 }
 
-/* What the plan computes, with what it needs and gives, on the compute stream. */
-static int compute(struct cuda_plan *plan, struct cuda_pass *pass, const struct cuda_slot *slot,
-                   struct cuda_flight *flight)
+int cuda_flight_give(struct cuda_model *model, const struct backend_pass *pass)
 {
-    struct cuda_model *model = plan->model;
-    void *stream = model->runtime.stream;
-    int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
+    const struct backend_batch *batch = pass->batch;
+    struct cuda_flight *flight = flight_of(model, model->given);
 
-    if (code == 0)
-        code = mark(model, flight, CUDA_COMPUTE);
-    if (code == 0) /* where graphs look for it */
-        code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
-    pass->rows = slot->rows;
-    if (code == 0)
-        code = cuda_plan_start(plan, pass);
-    if (code == 0)
-        code = mark(model, flight, CUDA_STEP_END);
-    if (code == 0)
-        code = runtime_copy(flight->report, model->report, sizeof *flight->report, stream);
-    if (code == 0 && plan->training && model->host_gradients)
-        code = runtime_copy(model->host_gradients, model->gradients,
-                            model->graph->parameter_floats * sizeof(float), stream);
-    return code ? code : mark(model, flight, CUDA_DONE);
+    flight->count = batch->count;
+    flight->learns = pass->learns;
+    flight->labelled = batch->labels != NULL;
+    flight->updated = false;
+    model->waited_ns += batch->waited_ns;
+    int code = upload(model, batch, &model->slots[model->given % model->slot_count], flight);
+    model->given += code == 0;
+    return code;
 }
 
-int cuda_flight_start(struct cuda_plan *plan, struct cuda_pass *pass)
+int cuda_flight_given(struct cuda_model *model)
+{
+    return runtime_event_synchronise(flight_of(model, model->given - 1)->moments[CUDA_UPLOADED]);
+}
+
+const struct cuda_flight *cuda_flight_next(const struct cuda_model *model)
+{
+    return model->started < model->given ? flight_of(model, model->started) : NULL;
+}
+
+int cuda_flight_start(struct cuda_plan *plan, double label_smoothing)
 {
     struct cuda_model *model = plan->model;
     const struct cuda_slot *slot = &model->slots[model->started % model->slot_count];
     struct cuda_flight *flight = flight_of(model, model->started);
+    const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled};
+    void *stream = model->runtime.stream;
 
-    flight->updated = false;
-    flight->exchanges = plan->training && model->site.enqueue;
-    flight->waited_ns = pass->batch->waited_ns;
-    int code = upload(model, pass->batch, slot, flight);
+    flight->waited_ns = model->waited_ns;
+    model->waited_ns = 0;
+    int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
-        code = compute(plan, pass, slot, flight);
-    if (code == 0) {
-        model->started++;
-        return runtime_event_synchronise(flight->moments[CUDA_UPLOADED]);
-    }
-    runtime_wait(model->runtime.upload); /* nothing may use the batch any more */
+        code = mark(model, flight, CUDA_COMPUTE);
+    if (code == 0) /* where graphs look for it */
+        code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
+    if (code == 0)
+        code = cuda_plan_start(plan, &pass);
+    if (code == 0)
+        code = mark(model, flight, CUDA_STEP_END);
+    if (code == 0)
+        code = runtime_copy(flight->report, model->report, sizeof *flight->report, stream);
+    if (code == 0 && flight->learns && model->host_gradients)
+        code = runtime_copy(model->host_gradients, model->gradients,
+                            model->graph->parameter_floats * sizeof(float), stream);
+    if (code == 0)
+        code = mark(model, flight, CUDA_DONE);
+    model->started += code == 0;
     return code;
 }
 
@@ -178,46 +190,61 @@ static int between(void *const first, void *const last, uint64_t *ns)
     return code;
 }
 
-/* From the end of the pass before to this one's first kernel the device had nothing to compute:
- * first it waited for the upload to begin, then for its end. The host may have been late for
- * another reason than that there was no batch, which is nobody's wait. */
+/* From the end of the pass before to this one's first kernel the device had nothing to compute. As
+ * far as the batch was on its way then, it waited for the upload; else for the host, which had no
+ * batch, or was late for another reason, which is nobody's wait. */
 static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
                     struct backend_times *times)
 {
     void *const *moments = flight->moments;
-    uint64_t gap_ns = 0, empty_ns = 0;
+    uint64_t gap_ns = 0, uploaded_ns = 0;
 
-    if (!before) {
-        times->wait_ns = flight->waited_ns;
-        return between(moments[CUDA_UPLOAD], moments[CUDA_COMPUTE], &times->upload_ns);
-    }
+    times->upload_ns = times->copy_ns;
+    times->wait_ns = flight->waited_ns;
+    if (!before)
+        return 0;
     void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
-    int code = between(end, moments[CUDA_COMPUTE], &gap_ns);
+    int code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
     if (code == 0)
-        code = between(end, moments[CUDA_UPLOAD], &empty_ns);
-    if (empty_ns > gap_ns)
-        empty_ns = gap_ns;
-    times->upload_ns = gap_ns - empty_ns;
-    times->wait_ns = empty_ns < flight->waited_ns ? empty_ns : flight->waited_ns;
+        code = between(end, moments[CUDA_COMPUTE], &gap_ns);
+    if (times->upload_ns > uploaded_ns)
+        times->upload_ns = uploaded_ns;
+    gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
+    if (times->wait_ns > gap_ns)
+        times->wait_ns = gap_ns;
     return code;
 }
 
-static int take_times(const struct cuda_flight *flight, const struct cuda_flight *before,
-                      struct backend_times *times)
+/* Beyond the rest of the step, gradients were added up, or are on their way to the host. */
+static int take_exchange(const struct cuda_model *model, const struct cuda_flight *flight,
+                         struct backend_times *times)
 {
-    void *const *moments = flight->moments;
-    int code = take_gap(flight, before, times);
+    const struct cuda_report *report = flight->report;
 
-    if (code == 0)
-        code = between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
-    if (code == 0)
-        code = between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
-    if (flight->exchanges) {
-        const struct cuda_report *report = flight->report;
+    if (!flight->learns)
+        return 0;
+    if (model->site.enqueue) {
         const uint64_t took_ns = report->exchanged_ns - report->gradients_ns;
         times->exchange_ns = took_ns < times->compute_ns ? took_ns : times->compute_ns;
         times->compute_ns -= times->exchange_ns;
     }
+    return model->host_gradients ? between(flight->moments[CUDA_STEP_END],
+                                           flight->moments[CUDA_DONE], &times->exchange_ns)
+                                 : 0;
+}
+
+static int take_times(const struct cuda_model *model, const struct cuda_flight *flight,
+                      const struct cuda_flight *before, struct backend_times *times)
+{
+    void *const *moments = flight->moments;
+    int code = between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
+
+    if (code == 0)
+        code = take_gap(flight, before, times);
+    if (code == 0)
+        code = between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
+    if (code == 0)
+        code = take_exchange(model, flight, times);
     if (code == 0 && before && before->updated)
         code =
             between(before->moments[CUDA_UPDATE], before->moments[CUDA_UPDATED], &times->update_ns);
@@ -235,11 +262,12 @@ int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss)
     if (code)
         return code;
     model->told++;
-    if (!loss)
-        return 0;
-    *loss = (struct backend_loss){.loss = found->counted ? found->loss / found->counted : 0,
-                                  .correct = found->correct,
-                                  .correct_top5 = found->correct_top5,
-                                  .counted = found->counted};
-    return take_times(flight, before, &loss->times);
+    *loss = (struct backend_loss){.count = flight->count};
+    if (flight->labelled) {
+        loss->loss = found->counted ? found->loss / found->counted : 0;
+        loss->correct = found->correct;
+        loss->correct_top5 = found->correct_top5;
+        loss->counted = found->counted;
+    }
+    return take_times(model, flight, before, &loss->times);
 }

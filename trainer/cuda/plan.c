@@ -226,7 +226,7 @@ static int capture(struct cuda_plan *plan)
     code = run_steps(plan, 1, plan->step_count);
     int ended = runtime_capture_end(stream, &plan->graph);
     plan->label_smoothing = pass->label_smoothing;
-    plan->labelled = pass->loss != NULL;
+    plan->labelled = pass->labelled;
     code = code ? code : ended;
     if (code)
         cuda_plan_forget(plan); /* half a step must never run */
@@ -244,7 +244,7 @@ static int start_steps(struct cuda_plan *plan)
         return run_steps(plan, 1, plan->step_count);
     }
     if (plan->graph &&
-        (plan->label_smoothing != pass->label_smoothing || plan->labelled != (pass->loss != NULL)))
+        (plan->label_smoothing != pass->label_smoothing || plan->labelled != pass->labelled))
         cuda_plan_forget(plan);
     int code = plan->graph ? 0 : capture(plan);
     return code ? code : runtime_graph_launch(plan->graph, model->runtime.stream);
@@ -263,7 +263,7 @@ int cuda_plan_start(struct cuda_plan *plan, const struct cuda_pass *pass)
     return code;
 }
 
-int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct cuda_pass *pass)
+int cuda_plan_tell_ready(const struct cuda_plan *plan, const struct backend_pass *pass)
 {
     int code = 0;
 
