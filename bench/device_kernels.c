@@ -6,6 +6,7 @@
  * bounds, which takes a batch of 256. Arguments: the batch (256), and numbers of labs (all).
  */
 #include "base/fail.h"
+#include "base/random.h"
 #include "base/stats.h"
 #include "kernels/device.h"
 #include "trainer/cuda/runtime.h"
@@ -97,12 +98,17 @@ static uint64_t copy(void)
     return 2 * place.tensor_bytes;
 }
 
-static uint64_t normalise(void)
+static void normalise_to(const char *rows, char *images)
 {
     const struct device_input input = {DEVICE_FP16, batch,           SIDE,         SIDE, SIDE, SIDE,
                                        8,           {124, 116, 104}, {58, 57, 57}, NULL};
 
-    must(device_normalise(&input, (const uint8_t *)place.a, place.b, runtime.stream));
+    must(device_normalise(&input, (const uint8_t *)rows, images, runtime.stream));
+}
+
+static uint64_t normalise(void)
+{
+    normalise_to(place.a, place.b);
     return (uint64_t)batch * SIDE * SIDE * (3 + 8 * 2);
 }
 
@@ -478,6 +484,36 @@ static uint64_t convolution_int8(void)
     return (uint64_t)batch * STEM_CHANNELS * PLANE * 2 + convolution_weights / 2;
 }
 
+static struct magnitudes *seen;
+static uint32_t *scratch;
+
+/* Random bytes as images, of whose 8 channels 5 are zeros: about as ReLU leaves a tensor. */
+static void make_images(void)
+{
+    static uint8_t bytes[SIDE * SIDE * 3];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)random_mix(i);
+    for (uint32_t i = 0; i < batch; i++)
+        must(runtime_copy(place.b + i * sizeof bytes, bytes, sizeof bytes, runtime.stream));
+    must(runtime_wait(runtime.stream));
+    seen = memory(sizeof *seen);
+    scratch = memory(sizeof *scratch);
+}
+
+/* The tensor is read twice. */
+static uint64_t magnitudes(void)
+{
+    const uint64_t count = (uint64_t)batch * SIDE * SIDE * 8;
+
+    if (!seen) {
+        make_images();
+        normalise_to(place.b, place.a);
+    }
+    must(device_magnitudes(DEVICE_FP16, count, place.a, seen, scratch, runtime.stream));
+    return 2 * count * 2;
+}
+
 /* ---- the labs ---- */
 
 enum bound { BY_MEMORY, BY_START, BY_ARITHMETIC };
@@ -521,6 +557,7 @@ static const struct lab {
     {"quantise", quantise, BY_MEMORY},
     {"dequantise", dequantise, BY_MEMORY},
     {"convolution_int8", convolution_int8, BY_ARITHMETIC},
+    {"magnitudes", magnitudes, BY_ARITHMETIC},
 };
 
 enum { LABS = sizeof table / sizeof *table };

@@ -17,6 +17,7 @@
 #define IOBENCH_KERNELS_DEVICE_H
 
 #include "kernels/kernels.h"
+#include "kernels/magnitudes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -244,6 +245,13 @@ struct device_int8 {
 /* Plain; weight as device_convolution() has it. */
 int device_convolution_int8(const struct kernel_window *window, const struct device_int8 *with,
                             const int8_t *input, const int8_t *weight, void *output, void *stream);
+
+/* ---- device_magnitudes.cu ---- */
+
+/* magnitudes_observe(). magnitudes: on the device. scratch: 4 bytes of it, which are 0 before and
+ * after. */
+int device_magnitudes(enum device_type type, uint64_t count, const void *values,
+                      struct magnitudes *magnitudes, uint32_t *scratch, void *stream);
 
 /* ---- device_convolution.cu: plain; slow, but for any shape ---- */
 

@@ -5,17 +5,17 @@ KERNELS = \
 	kernels/lrn.c kernels/matrix.c kernels/optimise.c kernels/pointwise.c kernels/pool.c \
 	kernels/kernels.h
 libiobench_a_SOURCES += $(KERNELS) \
-	kernels/resize.c kernels/resize.h
+	kernels/magnitudes.c kernels/magnitudes.h kernels/resize.c kernels/resize.h
 
 # The same on a device. Each source is built twice: by nvcc for the module, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = \
 	kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
-	kernels/device_int8.cu \
+	kernels/device_int8.cu kernels/device_magnitudes.cu \
 	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu kernels/device_stamp.cu
-CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/norm.cuh \
-	kernels/window.cuh
+CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/magnitudes.h \
+	kernels/norm.cuh kernels/window.cuh
 EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)

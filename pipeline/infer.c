@@ -214,14 +214,6 @@ static int open_feed(struct inference *inference, const char *data, uint64_t lim
     return code;
 }
 
-/* A backend that shows its tensors. Their ranges are the network's, whoever computes it later. */
-static const char *observable(const struct infer_job *job)
-{
-    return strncmp(job->backend, "reference", strlen("reference")) == 0 ? job->backend
-           : plugin_find(backend_registry, "cpu")                       ? "cpu"
-                                                                        : "reference";
-}
-
 static int look_at_images(struct inference *inference)
 {
     const struct infer_job *job = inference->job;
@@ -232,9 +224,8 @@ static int look_at_images(struct inference *inference)
 
     if (!graph)
         return -EINVAL;
-    site.backend = observable(job);
-    site.observe = calibration_observe;
-    site.observe_context = &inference->calibration;
+    site.precision = "fp32";
+    site.calibration = &inference->calibration;
     int code = calibration_open(&inference->calibration, graph);
     if (code == 0)
         code = open_network(inference, &site);
@@ -247,6 +238,7 @@ static int look_at_images(struct inference *inference)
         inference->result->calibrated = inference->feed.run.epochs[0].samples;
         calibration_ranges(&inference->calibration, job->calibrate_by, inference->ranges);
     }
+    feed_shut(&inference->feed); /* its batches are the backend's memory */
     training_close(&inference->training);
     calibration_close(&inference->calibration);
     graph_destroy(graph);

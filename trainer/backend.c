@@ -18,7 +18,7 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
     assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
     assert(!site->gradients_on_host || site->exchanged_by_host);
     assert(!site->exchanged_by_host || !site->enqueue);
-    assert(!site->training || (!site->observe && !site->ranges));
+    assert(!site->training || (!site->calibration && !site->ranges));
     *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
                                 .site = *site};
     int code = plugin_usable(choice->plugin);

@@ -47,8 +47,7 @@ struct backend_loss {
 /* The gradients of arena floats [0, done) are final; called in rising order during step(). */
 typedef int (*backend_gradients_ready)(void *context, uint64_t done);
 
-/* Sees what a node puts out; the values come in any order, and once for each image. */
-typedef int (*backend_observe)(void *context, uint32_t node, const float *values, uint64_t count);
+struct calibration;
 
 struct backend_site {
     const struct graph *graph;
@@ -70,9 +69,9 @@ struct backend_site {
      * update(), before the next step is computed. */
     bool exchanged_by_host;
     bool late; /* results of run() may come later: see there */
-    /* Only to infer: is called for each node whose output is stored in floating point. */
-    backend_observe observe;
-    void *observe_context;
+    /* Only to infer: what each node puts out is added to it, where that is stored in floating
+     * point; all of it when all batches were told of. See trainer/quantise.h. */
+    struct calibration *calibration;
     /* Only to infer: the range of each node's output, where known. Then it is computed in INT8 as
      * trainer/quantise.h says. The array outlives the backend. */
     const float *ranges;

@@ -59,6 +59,7 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)quantise_plan,
     (any_function)quantise_weights,
     (any_function)graph_fold_norm,
+    (any_function)calibration_check,
 };
 
 static const struct backend_ops *module_ops(void)

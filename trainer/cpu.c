@@ -93,8 +93,7 @@ static int open_model(struct cpu_state *cpu)
 
     model->graph = graph;
     model->seed = cpu->site.seed;
-    model->observe = cpu->site.observe;
-    model->observe_context = cpu->site.observe_context;
+    model->calibration = cpu->site.calibration;
     model->parameter_version = 1;
     model->parameters = parameter_block(graph, &cpu->blocks[0]);
     if (cpu->site.training && model->parameters) {

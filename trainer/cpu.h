@@ -35,8 +35,7 @@ struct cpu_model {
     uint64_t parameter_version; /* rises whenever parameters change */
     uint64_t seed;
     struct quantise_node *quantised; /* of each node, in INT8; NULL: all in FP32 */
-    backend_observe observe;         /* NULL: nobody looks */
-    void *observe_context;
+    struct calibration *calibration; /* NULL: nobody looks */
 };
 
 /* Where a tensor's bytes are: in the shared arena, kept by its plan, or somebody else's. */

@@ -405,7 +405,7 @@ static void build_observation(struct cpu_plan *plan, uint32_t number)
 {
     const struct cpu_tensor *output = &plan->nodes[number].output;
 
-    if (!plan->model->observe || plan->nodes[number].hidden || output->step > 0 || plan->code)
+    if (!plan->model->calibration || plan->nodes[number].hidden || output->step > 0 || plan->code)
         return;
     struct cpu_step *step = cpu_add_step(plan, CPU_OBSERVE, number, output->buffer, output->buffer);
     step->floats = output->layout->bytes / sizeof(float);

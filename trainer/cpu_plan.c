@@ -336,8 +336,8 @@ static void fold(const struct cpu_plan *plan, const struct cpu_step *step)
 
 static int observe(const struct cpu_plan *plan, const struct cpu_step *step)
 {
-    return plan->model->observe(plan->model->observe_context, step->node,
-                                plan->buffers[step->source].address, step->floats);
+    return calibration_observe(plan->model->calibration, step->node,
+                               plan->buffers[step->source].address, step->floats);
 }
 
 static void drop(const struct cpu_plan *plan, const struct cpu_step *step,

@@ -54,7 +54,7 @@ if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda/settings.h
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/build.c trainer/cuda/cuda.c \
 	trainer/cuda/cuda.h trainer/cuda/flight.c trainer/cuda/forward.c trainer/cuda/fuse.c \
-	trainer/cuda/model.c trainer/cuda/plan.c
+	trainer/cuda/model.c trainer/cuda/observe.c trainer/cuda/plan.c
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
 	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c \

@@ -21,45 +21,6 @@ const char *const quantise_methods[] = {
 
 /* ---- histograms ---- */
 
-static void widen(struct quantise_histogram *histogram, double value)
-{
-    uint64_t *counts = histogram->counts;
-
-    if (histogram->range == 0)
-        histogram->range = value;
-    while (value > histogram->range) {
-        for (uint32_t i = 0; i < QUANTISE_BINS / 2; i++)
-            counts[i] = counts[2 * i] + counts[2 * i + 1];
-        for (uint32_t i = QUANTISE_BINS / 2; i < QUANTISE_BINS; i++)
-            counts[i] = 0;
-        histogram->range *= 2;
-    }
-}
-
-int quantise_observe(struct quantise_histogram *histogram, const float *values, uint64_t count)
-{
-    double largest = 0;
-
-    for (uint64_t i = 0; i < count; i++) {
-        if (!isfinite(values[i]))
-            return -ERANGE;
-        const double magnitude = fabs((double)values[i]);
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    histogram->largest = largest > histogram->largest ? largest : histogram->largest;
-    widen(histogram, largest);
-    const double bins_a_unit = histogram->range > 0 ? QUANTISE_BINS / histogram->range : 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const double magnitude = fabs((double)values[i]);
-        const uint32_t bin = (uint32_t)(magnitude * bins_a_unit);
-        if (magnitude > 0)
-            histogram->counts[bin < QUANTISE_BINS ? bin : QUANTISE_BINS - 1]++;
-        else
-            histogram->zeros++;
-    }
-    return 0;
-}
-
 static uint32_t bins_used(const uint64_t *counts)
 {
     uint32_t used = QUANTISE_BINS;
@@ -125,7 +86,7 @@ uint32_t quantise_bins_kept(const uint64_t *counts)
     return best;
 }
 
-static double percentile_range(const struct quantise_histogram *histogram)
+static double percentile_range(const struct magnitudes *histogram)
 {
     double sum = (double)histogram->zeros, below = sum;
 
@@ -139,7 +100,7 @@ static double percentile_range(const struct quantise_histogram *histogram)
     return histogram->largest;
 }
 
-float quantise_range(const struct quantise_histogram *histogram, enum quantise_method method)
+float quantise_range(const struct magnitudes *histogram, enum quantise_method method)
 {
     double range = histogram->largest;
 
@@ -242,14 +203,28 @@ void calibration_close(struct calibration *calibration)
     calibration->histograms = NULL;
 }
 
-int calibration_observe(void *context, uint32_t node, const float *values, uint64_t count)
+static int check(const struct calibration *calibration, uint32_t node)
 {
-    struct calibration *calibration = context;
+    return isfinite(calibration->histograms[node].largest)
+               ? 0
+               : fail(ERANGE, "the output of %s is no number: the network has not learnt",
+                      calibration->graph->nodes[node].name);
+}
 
-    return quantise_observe(&calibration->histograms[node], values, count)
-               ? fail(ERANGE, "the output of %s is no number: the network has not learnt",
-                      calibration->graph->nodes[node].name)
-               : 0;
+int calibration_observe(struct calibration *calibration, uint32_t node, const float *values,
+                        uint64_t count)
+{
+    magnitudes_observe(&calibration->histograms[node], count, values);
+    return check(calibration, node);
+}
+
+int calibration_check(const struct calibration *calibration)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; i < calibration->graph->node_count && code == 0; i++)
+        code = check(calibration, i);
+    return code;
 }
 
 void calibration_ranges(const struct calibration *calibration, enum quantise_method method,

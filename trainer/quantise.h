@@ -11,9 +11,10 @@
 #ifndef IOBENCH_TRAINER_QUANTISE_H
 #define IOBENCH_TRAINER_QUANTISE_H
 
+#include "kernels/magnitudes.h"
 #include "trainer/graph.h"
 
-enum { QUANTISE_BINS = 2048, QUANTISE_LEVELS = 128, QUANTISE_MOST = 127 };
+enum { QUANTISE_BINS = MAGNITUDES_BINS, QUANTISE_LEVELS = 128, QUANTISE_MOST = 127 };
 
 /* What becomes of values beyond the range: they are clipped. */
 enum quantise_method {
@@ -24,19 +25,8 @@ enum quantise_method {
 
 extern const char *const quantise_methods[]; /* their names; ends with NULL */
 
-/* Magnitudes of a tensor's values. Its range doubles when a value lies beyond, and pairs of bins
- * become one; so at least half of the bins are in use. */
-struct quantise_histogram {
-    double range; /* end of the last bin; 0: only zeros so far */
-    double largest;
-    uint64_t zeros; /* exact in any step, so they are nobody's concern but the percentile's */
-    uint64_t counts[QUANTISE_BINS];
-};
-
-/* -ERANGE, without a reason, when a value is not finite. */
-int quantise_observe(struct quantise_histogram *histogram, const float *values, uint64_t count);
 /* The magnitude that q = 127 stands for; 0 when there were only zeros. */
-float quantise_range(const struct quantise_histogram *histogram, enum quantise_method method);
+float quantise_range(const struct magnitudes *histogram, enum quantise_method method);
 /* For the method KL: how many of the first bins to keep, of counts of which one is not 0. */
 uint32_t quantise_bins_kept(const uint64_t *counts);
 
@@ -59,13 +49,16 @@ void quantise_plan(const struct graph *graph, const float *ranges, struct quanti
 /* What each node puts out over some batches. */
 struct calibration {
     const struct graph *graph;
-    struct quantise_histogram *histograms; /* one a node */
+    struct magnitudes *histograms; /* one a node; zeros count for the percentile alone */
 };
 
 int calibration_open(struct calibration *calibration, const struct graph *graph);
 void calibration_close(struct calibration *calibration);
-/* A backend_observe; context is a struct calibration. */
-int calibration_observe(void *context, uint32_t node, const float *values, uint64_t count);
+/* A node puts this out. */
+int calibration_observe(struct calibration *calibration, uint32_t node, const float *values,
+                        uint64_t count);
+/* -ERANGE when one of the values was not finite. */
+int calibration_check(const struct calibration *calibration);
 /* ranges: node_count. */
 void calibration_ranges(const struct calibration *calibration, enum quantise_method method,
                         float *ranges);

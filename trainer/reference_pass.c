@@ -184,7 +184,7 @@ static int pass_on(const struct pass *pass, uint32_t number)
 
     for (size_t i = 0; step > 0 && i < count; i++)
         output[i] = quantise_value(output[i], step);
-    return site->observe ? site->observe(site->observe_context, number, output, count) : 0;
+    return site->calibration ? calibration_observe(site->calibration, number, output, count) : 0;
 }
 
 int reference_forward(struct reference *reference, const struct backend_batch *batch, bool training,

@@ -127,8 +127,7 @@ static int open_backend(struct training *training)
                                  .threads = site->threads,
                                  .late = site->late,
                                  .ranges = site->ranges,
-                                 .observe = site->observe,
-                                 .observe_context = site->observe_context};
+                                 .calibration = site->calibration};
 
     if (learns_together(site)) {
         int code = exchange_choose(exchange, site->exchange ? site->exchange : "auto", site->ranks);

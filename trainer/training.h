@@ -18,9 +18,8 @@ struct training_site {
     /* What it computes in: "fp16"; NULL: as `backend` says. In INT8, with `ranges`, what stays in
      * floating point is computed in that. */
     const char *precision;
-    const float *ranges; /* see backend_site, as the next two; only to infer */
-    backend_observe observe;
-    void *observe_context;
+    const float *ranges; /* see backend_site, as the next one; only to infer */
+    struct calibration *calibration;
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
     uint64_t seed;       /* of the first weights and of dropout */

@@ -72,6 +72,18 @@ tests_cuda_test_device_kernels_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_kernels_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
 tests_cuda_test_device_kernels_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
 
+check_PROGRAMS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
+TESTS += tests/cuda/test_emulated_magnitudes tests/cuda/test_device_magnitudes
+CUDA_MAGNITUDES_TEST = tests/cuda/test_magnitudes.c tests/cuda/place.h tests/unit/unit.h
+tests_cuda_test_emulated_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST) $(EMULATED_DEVICE)
+tests_cuda_test_emulated_magnitudes_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
+tests_cuda_test_emulated_magnitudes_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
+tests_cuda_test_device_magnitudes_SOURCES = $(CUDA_MAGNITUDES_TEST) trainer/cuda/runtime.c
+tests_cuda_test_device_magnitudes_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_cuda_test_device_magnitudes_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
+tests_cuda_test_device_magnitudes_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
+tests_cuda_test_device_magnitudes_DEPENDENCIES = $(CUDA_OBJECTS) libiobench.a
+
 # Numbers of fused plans against kernels/kernels.h, in both ways too.
 CUDA_FUSED_TEST = tests/cuda/test_fused.c tests/cuda/place.h tests/unit/unit.h
 check_PROGRAMS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused

@@ -3,7 +3,8 @@
  * Whether each access is ordered with those before it: the cuda backend on the emulated device,
  * whose streams are threads, all built for ThreadSanitizer, which reports two accesses to the same
  * memory that no event and no wait has ordered, even where they came out right this time. Uploads
- * ahead, graphs and none, sums by NCCL on a stream of its own, gradients on the host, inference.
+ * ahead, graphs and none, sums by NCCL on a stream of its own, gradients on the host, inference
+ * and what is seen when it calibrates.
  */
 #include "tests/unit/unit.h"
 
@@ -11,6 +12,7 @@
 #include "base/random.h"
 #include "trainer/backend.h"
 #include "trainer/cuda/nccl.h"
+#include "trainer/quantise.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -217,6 +219,41 @@ static void gradients_on_the_host(void **unused)
     learn("cuda:fp32,plans=none,ahead=2", true, true, NULL);
 }
 
+static void what_nodes_put_out(void **unused)
+{
+    struct graph *graph = network();
+    struct calibration calibration;
+    struct plugin_choice choice;
+    struct backend backend;
+    struct backend_loss loss;
+    uint8_t rows[ROWS_BYTES] = {0};
+    const struct backend_batch batch = {.rows = rows, .count = BATCH};
+    float *weights = calloc(graph->parameter_floats, sizeof *weights);
+    int code = 0;
+
+    (void)unused;
+    assert_non_null(weights);
+    graph_initialise(graph, 1, weights);
+    must(calibration_open(&calibration, graph));
+    must(plugin_choose("backend", backend_registry, "cuda:fp32,plans=none", &choice));
+    must(backend_open(
+        &backend, &choice,
+        &(struct backend_site){
+            .graph = graph, .batch_size = BATCH, .late = true, .calibration = &calibration}));
+    must(backend_load(&backend, weights, NULL, NULL));
+    for (int i = 0; i < 5 && code == 0; i++)
+        code = backend_infer(&backend, &batch, NULL, &loss);
+    while (code == 0 && (code = backend_finish(&backend, 0, NULL, NULL, &loss)) == 1)
+        code = 0;
+    must(code);
+    assert_true(calibration.histograms[1].largest > 0);
+    backend_close(&backend);
+    plugin_release(&choice);
+    calibration_close(&calibration);
+    graph_destroy(graph);
+    free(weights);
+}
+
 static void sums_on_another_stream(void **unused)
 {
     void *module = dlopen(getenv("IOBENCH_NCCL_MODULE"), RTLD_NOW | RTLD_LOCAL);
@@ -235,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uploads_ahead),
         cmocka_unit_test(gradients_on_the_host),
+        cmocka_unit_test(what_nodes_put_out),
         cmocka_unit_test(sums_on_another_stream),
     };
 

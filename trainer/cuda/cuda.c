@@ -119,17 +119,17 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     struct cuda_state *cuda = state;
     char path[1100];
 
-    if (site->observe)
-        return fail(ENOTSUP, "backend cuda: it shows no tensors: calibrate on the CPU");
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)
-        code = dnn_open(&cuda->model.dnn,
-                        &(struct dnn_site){.runtime = &cuda->model.runtime,
-                                           .deterministic = settings->deterministic,
-                                           .tournament = (uint32_t)settings->tournament,
-                                           .timed = settings->fusion == CUDA_FUSE_FASTEST,
-                                           .plans = path[0] ? path : NULL});
+        code = dnn_open(
+            &cuda->model.dnn,
+            &(struct dnn_site){.runtime = &cuda->model.runtime,
+                               .deterministic = settings->deterministic,
+                               /* One look at some images is no race. */
+                               .tournament = site->calibration ? 1 : (uint32_t)settings->tournament,
+                               .timed = settings->fusion == CUDA_FUSE_FASTEST,
+                               .plans = path[0] ? path : NULL});
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, site);
     if (code)
@@ -228,6 +228,8 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     if (code == 0 && pass->logits)
         memcpy(pass->logits, model->logits_result,
                (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
+    if (code == 0 && model->site.calibration && nothing_flies(cuda))
+        code = cuda_observe_fetch(model);
     return code || !started ? code : cuda_plan_tell_ready(started, pass);
 }
 

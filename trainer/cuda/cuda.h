@@ -119,6 +119,8 @@ struct cuda_model {
     struct quantise_node *quantised; /* of each node, in INT8; NULL: nothing is */
     struct cuda_int8 *int8;          /* of each node */
     void *int8_memory;
+    struct magnitudes *magnitudes; /* of each node, while somebody calibrates */
+    uint32_t *scratch;             /* of their kernel */
 };
 
 enum cuda_norm_row {
@@ -274,6 +276,15 @@ bool cuda_int8_build(struct cuda_plan *plan, uint32_t node);
 void cuda_int8_hold(struct cuda_plan *plan, uint32_t node);
 /* The buffer of a node's output in floating point, whatever it is held in. */
 uint32_t cuda_value(struct cuda_plan *plan, uint32_t node);
+
+/* ---- observe.c: what each node puts out, for who calibrates ---- */
+
+int cuda_observe_open(struct cuda_model *model);
+void cuda_observe_close(struct cuda_model *model);
+/* A node that was built is looked at. */
+void cuda_observe_build(struct cuda_plan *plan, uint32_t node);
+/* All that was seen, to who asked for it; nothing is under way. */
+int cuda_observe_fetch(const struct cuda_model *model);
 
 /* Steps that both passes have. */
 int cuda_run_sum(const struct cuda_plan *plan, const struct cuda_step *step);

@@ -391,5 +391,6 @@ void cuda_build_forward(struct cuda_plan *plan)
         if (!cuda_int8_build(plan, i))
             add_node(plan, i);
         cuda_int8_hold(plan, i);
+        cuda_observe_build(plan, i);
     }
 }

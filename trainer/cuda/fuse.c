@@ -446,7 +446,7 @@ void cuda_fuse(struct cuda_plan *plan)
 {
     const struct cuda_model *model = plan->model;
 
-    if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE)
+    if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE || model->site.calibration)
         return;
     for (uint32_t i = 1; i < model->graph->node_count && !plan->code; i++) {
         const struct graph_node *node = &model->graph->nodes[i];

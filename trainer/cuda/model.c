@@ -269,6 +269,8 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
         code = make_tables(model);
     if (code == 0)
         code = cuda_int8_open(model);
+    if (code == 0)
+        code = cuda_observe_open(model);
     return code ? code : make_slots(model);
 }
 
@@ -297,6 +299,7 @@ void cuda_model_close(struct cuda_model *model)
     runtime_unpin(model->logits_result);
     free(model->compute);
     cuda_int8_close(model);
+    cuda_observe_close(model);
 }
 
 /* ---- the canonical layout ---- */
