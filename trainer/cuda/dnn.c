@@ -12,6 +12,7 @@
 #include "trainer/cuda/dnn_choices.h"
 #include "trainer/cuda/dnn_graph.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +52,24 @@ struct dnn {
 
 /* ---- opening ---- */
 
+/* cuDNN loads the run-time compiler for each engine that it looks at, and lets it go again: a
+ * hundred megabytes that are mapped and relocated a thousand times for a network. Who holds it once
+ * spares that; where it is not found cuDNN says what it lacks. */
+static void hold_compiler(void)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "libnvrtc.so.%zu", cudnnGetCudartVersion() / 1000);
+    dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+}
+
 int dnn_open(struct dnn **made, const struct dnn_site *site)
 {
     struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
 
     if (!dnn)
         return -ENOMEM;
+    hold_compiler();
     dnn->site = *site;
     dnn->kept = dnn_choices_read(site->plans);
     if (!dnn->kept)
