@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 24, WIDTH = 88 };
+enum { COLUMN = 26, WIDTH = 88 };
 
 struct doctor_settings {
     char *json; /* file, "-" the standard output; NULL: a table */

@@ -46,6 +46,12 @@ static const struct option_spec size_options[] = {
 /* ImageNet (ILSVRC-2012): 1,281,167 JPEG files of 143 GB. */
 static const double imagenet_sample_bytes = 143e9 / 1281167;
 
+/* That shared a job. */
+static double nodes_of(const json_t *job)
+{
+    return fmax(load_number(job, "engine.nodes"), 1); /* of NAN and 1 the larger is 1 */
+}
+
 /* job may be NULL: no result was given. */
 static struct sizing_basis basis_of(const struct size_settings *settings, const json_t *job)
 {
@@ -61,7 +67,7 @@ static struct sizing_basis basis_of(const struct size_settings *settings, const 
         if (asked > delivered && delivered > 0)
             basis.amplification = asked / delivered;
         if (rate > 0)
-            basis.client_samples_per_s = rate;
+            basis.node_samples_per_s = rate / nodes_of(job);
     }
     if (settings->sample_bytes)
         basis.sample_bytes = (double)settings->sample_bytes;
@@ -73,7 +79,7 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
     const char *cache = load_text(job, "summary.cache_before");
     const char *reason = load_text(job, "invalid_reason");
-    char rate[WORDS_BYTES], each[WORDS_BYTES];
+    char rate[WORDS_BYTES], each[WORDS_BYTES], whom[64] = "one node";
 
     bytes_text((uint64_t)basis->sample_bytes, each, sizeof each);
     if (!job) {
@@ -82,11 +88,16 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     }
     if (label)
         printf("%s\n", label);
+    if (nodes_of(job) > 1)
+        snprintf(whom, sizeof whom, "each of %.0f nodes at once", nodes_of(job));
     if (!load_true(job, "valid"))
         printf("The result is INVALID (%s): what follows rests on it.\n", reason ? reason : "?");
-    printf("Measured: %s samples/s of %s to one client; cache before: %s; limit: %s\n",
-           words_rate(basis->client_samples_per_s, rate), each, cache ? cache : "not known",
+    printf("Measured: %s samples/s of %s to %s; cache before: %s; limit: %s\n",
+           words_rate(basis->node_samples_per_s, rate), each, whom, cache ? cache : "not known",
            limit ? limit : "not known");
+    if (nodes_of(job) < 2)
+        printf("One node was measured: what many get at once a job on many nodes tells (mpirun, "
+               "srun).\n");
     if (limit && strcmp(limit, "storage") != 0)
         printf("Storage was not the limit: it may give more than this.\n");
     if (cache && strcmp(cache, "cold") != 0)
@@ -100,14 +111,14 @@ static void print_row(const struct sizing_basis *basis, const struct size_settin
         sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
     char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES], gigabits[WORDS_BYTES],
         share[WORDS_BYTES], feeds[WORDS_BYTES];
-    double fed = basis->client_samples_per_s > 0
-                     ? basis->client_samples_per_s / (gpu_rate * settings->busy_percent / 100)
+    double fed = basis->node_samples_per_s > 0
+                     ? basis->node_samples_per_s / (gpu_rate * settings->busy_percent / 100)
                      : NAN;
 
     snprintf(name, sizeof name, "%llu x %s", (unsigned long long)settings->gpus, title);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", name, words_rate(need.samples_per_s, samples),
            words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
-           words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.client_share, share),
+           words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
            words_rate(fed, feeds));
 }
 
@@ -117,7 +128,7 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     struct sizing_need need =
         sizing_of(basis, gpu_rate, (double)settings->gpus, settings->busy_percent / 100);
     json_t *row = json_object();
-    bool measured = basis->client_samples_per_s > 0;
+    bool measured = basis->node_samples_per_s > 0;
 
     json_object_set_new(row, "gpu", json_string(title));
     json_object_set_new(row, "gpus", json_integer((json_int_t)settings->gpus));
@@ -125,11 +136,10 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     json_object_set_new(row, "busy_percent", json_real(settings->busy_percent));
     json_object_set_new(row, "needs_samples_per_s", json_real(need.samples_per_s));
     json_object_set_new(row, "needs_bytes_per_s", json_real(need.bytes_per_s));
-    json_object_set_new(row, "clients_like_measured",
-                        measured ? json_real(need.client_share) : json_null());
+    json_object_set_new(row, "nodes_like_measured", measured ? json_real(need.nodes) : json_null());
     json_object_set_new(
-        row, "measured_feeds_gpus",
-        measured ? json_real(basis->client_samples_per_s / gpu_rate * 100 / settings->busy_percent)
+        row, "node_feeds_gpus",
+        measured ? json_real(basis->node_samples_per_s / gpu_rate * 100 / settings->busy_percent)
                  : json_null());
     return row;
 }
@@ -140,8 +150,8 @@ static int each_gpu(const struct sizing_basis *basis, const struct size_settings
 {
     const struct accelerator *only = NULL;
 
-    if (settings->gpu && !(only = accelerator_find(settings->gpu)))
-        return fail(EINVAL, "--gpu: there is no figure for '%s'; give --rate", settings->gpu);
+    if (settings->gpu)
+        only = accelerator_find(settings->gpu);
     for (const struct accelerator *gpu = accelerator_table; gpu->name; gpu++) {
         if ((only && gpu != only) || settings->rate > 0)
             continue;
@@ -168,15 +178,20 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
            settings->busy_percent);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
-           "such clients", "GPUs a client");
+           "such nodes", "GPUs a node");
     return each_gpu(&basis, settings, NULL);
 }
 
 static int size_run(const struct invocation *invocation)
 {
     const struct size_settings *settings = invocation->settings;
-    json_t *document = NULL, *rows = settings->json ? json_array() : NULL;
     int code = 0;
+
+    if (settings->gpu && !accelerator_find(settings->gpu)) {
+        fail(EINVAL, "--gpu: there is no figure for '%s'; give --rate", settings->gpu);
+        return command_misused(invocation);
+    }
+    json_t *document = NULL, *rows = settings->json ? json_array() : NULL;
 
     if (invocation->count) {
         document = load_document(invocation->operands[0]);
@@ -211,9 +226,12 @@ const struct command command_size = {
     .summary = "what N GPUs need from storage, and how many a measured storage feeds",
     .operands = "[RESULT.json]",
     .operands_maximum = 1,
-    .description = "Computes the samples, bytes and network bandwidth a second that keep a number "
-                   "of GPUs busy, and how many clients like the measured one that takes. Clients "
-                   "add up only as far as storage and network go: measure with several to know.",
+    .description =
+        "Computes the samples, bytes and network bandwidth a second that keep a number "
+        "of GPUs busy, and how many nodes like those measured that takes. Nodes add up "
+        "only as far as storage and network go: measure with as many as there will be, by "
+        "mpirun or srun. GPUs a node: how many of them the measured storage keeps busy "
+        "on each node; fewer than are in it is the answer no.",
     .examples = "iobench size --gpus 64 --gpu h200\twhat 64 H200 need\n"
                 "iobench size result.json --gpus 64\tand how far the measured storage goes\n",
     .options = size_options,

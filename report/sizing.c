@@ -10,7 +10,7 @@ struct sizing_need sizing_of(const struct sizing_basis *basis, double gpu_sample
 
     need.bytes_per_s = need.samples_per_s * basis->sample_bytes * basis->amplification;
     need.bits_per_s = 8 * need.bytes_per_s;
-    need.client_share =
-        basis->client_samples_per_s > 0 ? need.samples_per_s / basis->client_samples_per_s : NAN;
+    need.nodes =
+        basis->node_samples_per_s > 0 ? need.samples_per_s / basis->node_samples_per_s : NAN;
     return need;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sizing: what a number of GPUs needs from storage, and how many clients like a measured one that
+ * sizing: what a number of GPUs needs from storage, and how many nodes like the measured ones that
  * takes. Pure; any thread.
  */
 #ifndef IOBENCH_REPORT_SIZING_H
 #define IOBENCH_REPORT_SIZING_H
 
 struct sizing_basis {
-    double sample_bytes;         /* of one record */
-    double amplification;        /* bytes read over bytes delivered, at least 1 */
-    double client_samples_per_s; /* one client got so many; 0: not measured */
+    double sample_bytes;       /* of one record */
+    double amplification;      /* bytes read over bytes delivered, at least 1 */
+    double node_samples_per_s; /* each node got so many; 0: not measured */
 };
 
 struct sizing_need {
     double samples_per_s;
-    double bytes_per_s;  /* read from storage */
-    double bits_per_s;   /* the same on a network, payload only */
-    double client_share; /* over what one client got; NAN when not measured */
+    double bytes_per_s; /* read from storage */
+    double bits_per_s;  /* the same on a network, payload only */
+    double nodes;       /* over what one node got; NAN when not measured */
 };
 
 /* gpu_samples_per_s: what one GPU takes; busy: the share of its time it is to be busy, 0..1. */

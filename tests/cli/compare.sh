@@ -45,6 +45,14 @@ try 0 size slow --gpus 8
 saved size-result.txt
 try 0 size slow --rate 500 --busy 90 --json
 out '"needs_samples_per_s": 3600'
+# Of four nodes each got a quarter, so it takes four times as many.
+sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
+try 0 size four --gpus 8 --gpu v100
+out "250 samples/s of 97.66 KiB to each of 4 nodes at once"
+out "44.7           0.18"
+try 2 size --gpu b200
+err "no figure for 'b200'"
+empty out
 try 1 size /dev/null
 err "/dev/null"
 finish

@@ -478,14 +478,14 @@ static void foreign_files_are_refused(void **unused)
 static void sizes_are_products(void **unused)
 {
     const struct sizing_basis basis = {
-        .sample_bytes = 100e3, .amplification = 1.5, .client_samples_per_s = 5000};
+        .sample_bytes = 100e3, .amplification = 1.5, .node_samples_per_s = 5000};
     struct sizing_need need = sizing_of(&basis, 1000, 8, 0.5);
 
     (void)unused;
     assert_near(need.samples_per_s, 4000);
     assert_near(need.bytes_per_s, 600e6);
     assert_near(need.bits_per_s, 4.8e9);
-    assert_near(need.client_share, 0.8);
+    assert_near(need.nodes, 0.8);
 }
 
 static void numbers_as_people_read_them(void **unused)
