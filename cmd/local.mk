@@ -14,7 +14,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/help.c cmd/help.h \
 	cmd/infer.c cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
-	cmd/line.c cmd/line.h \
+	cmd/layers.c cmd/layers.h cmd/line.c cmd/line.h \
 	cmd/monitor.c \
 	cmd/network.c cmd/network.h \
 	cmd/manual.c cmd/manual.h \

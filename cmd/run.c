@@ -10,15 +10,14 @@
 #include "base/memory.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/help.h"
 #include "cmd/jobfile.h"
+#include "cmd/layers.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pack/pack.h"
 #include "report/report.h"
-#include "shuffle/preset.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,36 +34,6 @@ struct jobs {
 
 /* ---- which jobs ---- */
 
-/* The command line has the last word. */
-static int apply_command_line(const struct invocation *invocation, struct job *job)
-{
-    struct common_settings common = {0};
-    struct arguments arguments;
-    const struct arguments_scope scopes[] = {{job_options, job}, {common_options, &common}, {0}};
-    int code = arguments_parse(scopes, invocation->argc, invocation->argv, &arguments);
-
-    free(arguments.operands);
-    return code;
-}
-
-static int apply_preset(const char *name, struct job *job)
-{
-    const struct preset *preset = preset_find(name);
-    char names[128] = "";
-    size_t used = 0;
-    int code = 0;
-
-    for (int i = 0; !preset && preset_table[i].name && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                 preset_table[i].name);
-    if (!preset)
-        return fail(EINVAL, "--as: there is no framework '%s'; there are: %s", name, names);
-    for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
-        code = option_set(job_options, job, preset->settings[i].option, preset->settings[i].value,
-                          "--as");
-    return code;
-}
-
 /* Defaults, the preset when there is one, the section of a job file when there is one, and the
  * command line, each over what was before it. */
 static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
@@ -74,11 +43,11 @@ static int fill(const struct invocation *invocation, const struct jobfile *jobfi
     *job = (struct job){0};
     int code = option_defaults(job_options, job);
     if (code == 0 && preset)
-        code = apply_preset(preset, job);
+        code = layers_preset(preset, job_options, job);
     if (code == 0 && jobfile)
         code = jobfile_apply(jobfile, section, job_options, job);
     if (code == 0)
-        code = apply_command_line(invocation, job);
+        code = layers_command_line(invocation, job_options, job);
     return code;
 }
 

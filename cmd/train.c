@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "cmd/commands.h"
+#include "cmd/layers.h"
 #include "cmd/line.h"
 #include "cmd/network.h"
 #include "cmd/outputs.h"
@@ -35,6 +36,7 @@ static const struct option_spec train_options[] = {
     NETWORK_OPTIONS(struct train_settings),
     {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
      .summary = "the one to be evaluated on"},
+    JOB_AS_ROW(JOB),
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
     JOB_SILENCE_ROW(JOB),
@@ -136,6 +138,18 @@ static void show_epoch(void *context, const struct train_result *result,
 
 /* ---- the command ---- */
 
+/* The preset itself is named on the command line, which has the last word again. */
+static int apply_preset(const struct invocation *invocation, struct train_settings *settings)
+{
+    int code = 0;
+
+    if (settings->network.job.as)
+        code = layers_preset(settings->network.job.as, train_options, settings);
+    if (code == 0 && settings->network.job.as)
+        code = layers_command_line(invocation, train_options, settings);
+    return code;
+}
+
 static int fill_job(struct train_settings *settings, struct train_job *train)
 {
     struct network_choice choice;
@@ -219,7 +233,9 @@ static int train_command(const struct invocation *invocation)
 {
     struct train_settings *settings = invocation->settings;
     struct train_job job = {0};
-    int code = fill_job(settings, &job);
+    int code = apply_preset(invocation, settings);
+    if (code == 0)
+        code = fill_job(settings, &job);
     int status = code ? command_misused(invocation) : join_and_learn(invocation, &job);
 
     option_release(job_options, &settings->network.job);

@@ -24,9 +24,7 @@ const struct option_spec job_options[] = {
      .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
                 "set is made once and kept"},
     JOB_SET_ROWS(0),
-    {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
-     .summary = "format, order, partition and reader as mxnet, horovod-tensorflow or caffe2 has "
-                "them; other options change single ones"},
+    JOB_AS_ROW(0),
 
     JOB_READER_ROWS(0),
 

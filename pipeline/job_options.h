@@ -29,6 +29,11 @@
      .summary = "what a damaged record or a failed read does; skip counts it and marks the " \
                 "result"}
 
+#define JOB_AS_ROW(at) \
+    {"as", 0, OPTION_TEXT, JOB_FIELD(at, as), .metavar = "FRAMEWORK", \
+     .summary = "format, order, partition and reader as mxnet, horovod-tensorflow or caffe2 has " \
+                "them; other options change single ones"}
+
 #define JOB_READER_ROWS(at) \
     {"reader", 'r', OPTION_TEXT, JOB_FIELD(at, reader), .fallback = "auto", \
      .metavar = "NAME[:...]", .section = "How it is read", \

@@ -11,7 +11,7 @@ options() { # COMMAND
 options run >run.options
 options train >train.options
 missing=$(comm -23 run.options train.options | tr '\n' ' ')
-[ "$missing" = "as calibrate digest dry-run overlap-epochs rank ranks resume-at runs trainer " ] ||
+[ "$missing" = "calibrate digest dry-run overlap-epochs rank ranks resume-at runs trainer " ] ||
     die "options of run that train has not: $missing"
 
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=30k,seed=5 set
@@ -26,6 +26,10 @@ TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.00
     says "--memory-limit 12.00 MiB: lenet takes"
     expect 1 "$IOBENCH" $TRAIN --memory-limit 40m
     says "--memory-limit 40.00 MiB: the network takes" "batches take"
+    expect 0 "$IOBENCH" $TRAIN --as horovod-tensorflow --shuffle none --epochs 1
+    says "shuffle none" "Reader   preadv2 on 10 threads; depth 10, blocks up to 256.00 KiB"
+    expect 2 "$IOBENCH" $TRAIN --as theano
+    says "horovod-tensorflow"
     expect 1 "$IOBENCH" $TRAIN --json no/such/folder/out.json
     says "no/such/folder" # before it has learnt anything
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/layers.h"
+
+#include "base/fail.h"
+#include "cmd/arguments.h"
+#include "cmd/help.h"
+#include "shuffle/preset.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int layers_command_line(const struct invocation *invocation, const struct option_spec *table,
+                        void *settings)
+{
+    struct common_settings common = {0};
+    struct arguments arguments;
+    const struct arguments_scope scopes[] = {{table, settings}, {common_options, &common}, {0}};
+    int code = arguments_parse(scopes, invocation->argc, invocation->argv, &arguments);
+
+    free(arguments.operands);
+    return code;
+}
+
+int layers_preset(const char *name, const struct option_spec *table, void *settings)
+{
+    const struct preset *preset = preset_find(name);
+    char names[128] = "";
+    size_t used = 0;
+    int code = 0;
+
+    for (int i = 0; !preset && preset_table[i].name && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 preset_table[i].name);
+    if (!preset)
+        return fail(EINVAL, "--as: there is no framework '%s'; there are: %s", name, names);
+    for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
+        code = option_set(table, settings, preset->settings[i].option, preset->settings[i].value,
+                          "--as");
+    return code;
+}
