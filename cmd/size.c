@@ -230,8 +230,8 @@ const struct command command_size = {
         "Computes the samples, bytes and network bandwidth a second that keep a number "
         "of GPUs busy, and how many nodes like those measured that takes. Nodes add up "
         "only as far as storage and network go: measure with as many as there will be, by "
-        "mpirun or srun. GPUs a node: how many of them the measured storage keeps busy "
-        "on each node; fewer than are in it is the answer no.",
+        "mpirun or srun. Where the measured storage keeps fewer GPUs a node busy than are "
+        "in one, it will not do.",
     .examples = "iobench size --gpus 64 --gpu h200\twhat 64 H200 need\n"
                 "iobench size result.json --gpus 64\tand how far the measured storage goes\n",
     .options = size_options,
