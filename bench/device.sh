@@ -105,6 +105,7 @@ machine() {
 
 check() {
     run 60 "$(tool tests/cuda/test_device_kernels)"
+    run 60 "$(tool tests/cuda/test_device_magnitudes)"
     fused
     run 120 "$(tool tests/cuda/test_cuda)"
     run 180 "$(tool tests/unit/test_backend)"
@@ -114,9 +115,11 @@ check() {
 sanitize() {
     sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
     [ -x "$sanitizer" ] || { echo "skipped: compute-sanitizer is not installed" && return; }
-    program=$(tool tests/cuda/test_device_kernels)
-    run 250 "$sanitizer" --target-processes all --error-exitcode 1 "$program"
-    run 250 "$sanitizer" --target-processes all --tool racecheck --error-exitcode 1 "$program"
+    for kind in memcheck racecheck; do
+        set -- "$sanitizer" --target-processes all --tool $kind --error-exitcode 1
+        run 230 "$@" "$(tool tests/cuda/test_device_kernels)"
+        run 50 "$@" "$(tool tests/cuda/test_device_magnitudes)"
+    done
 }
 
 learn() {
