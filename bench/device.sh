@@ -20,7 +20,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   ranks       two GPUs by each exchange: the same weights as one process, and what is exposed (needs mpirun)
 The default is all of them, in this order. Parts that cannot run say why. Results go to --out
 (device-results); plans, data sets and what else they need to --work (work in it), where the next call finds
-them. After --seconds nothing new begins, and what runs is ended.
+them; the plans come back as plans.json, too. After --seconds nothing new begins, and what runs is ended.
 END
 }
 
@@ -61,17 +61,22 @@ else
 fi
 export srcdir
 
-# Where containers have the driver, when nothing else says so; and where cuDNN lies, for the one program that is linked with it; modules find it by themselves.
-cudnn=$({ ls -d "${CUDA_HOME:-/usr/local/cuda}"/lib64 "${CUDA_HOME:-/usr/local/cuda}"/lib
-    "$PYTHON" -c 'import sys; print("\n".join(p + "/nvidia/cudnn/lib" for p in sys.path))'
-} 2>/dev/null | while read -r folder; do
-    [ -e "$folder/libcudnn.so.9" ] && echo "$folder" && break
-done)
-driver=/usr/local/nvidia/lib64
-[ ! -e $driver/libcuda.so.1 ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$driver"
+# Where the libraries of NVIDIA lie, for who is started here: cuDNN beside PyTorch or in a toolkit, and the
+# driver, as containers have it.
+path_of() { # FOLDER...: the first with cuDNN
+    for folder; do
+        [ -e "$folder/libcudnn.so.9" ] && echo "$folder" && return
+    done
+}
+toolkit=${CUDA_HOME:-/usr/local/cuda} driver=/usr/local/nvidia
+wheels=$("$PYTHON" -c 'import sys; print("\n".join(p + "/nvidia/cudnn/lib" for p in sys.path if p))' 2>/dev/null)
+# shellcheck disable=SC2086 # folders, one a line
+cudnn=$(path_of "$toolkit/lib64" "$toolkit/lib" $wheels)
+[ ! -e $driver/lib64/libcuda.so.1 ] || cudnn=${cudnn:+$cudnn:}$driver/lib64
+[ -z "$cudnn" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cudnn"
+command -v nvidia-smi >/dev/null || PATH=$PATH:$driver/bin
 fused() {
-    run 200 env IOBENCH_SHOW="${1:-}" LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$cudnn" \
-        "$(tool tests/cuda/test_device_fused)"
+    run 200 env IOBENCH_SHOW="${1:-}" "$(tool tests/cuda/test_device_fused)"
 }
 
 # run SECONDS COMMAND...: says what it does, how it ended, and how long it took.
@@ -217,5 +222,6 @@ ranks() {
 
 for part in ${PARTS:-check sanitize learn rates fusion precisions torch networks feed ranks}; do
     { machine; echo "==== $part"; $part; } 2>&1 | tee "$OUT/$part.txt"
+    cp "$XDG_CACHE_HOME/iobench/cudnn-plans.json" "$OUT/plans.json" 2>/dev/null || :
 done
 ! grep -q -- '^-- FAILED' "$OUT"/*.txt
