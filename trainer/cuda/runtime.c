@@ -252,6 +252,7 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
         cudaError_t status = cudaEventQuery(event);
         if (status != cudaErrorNotReady)
             return check(status, "compute");
+        cudaGetLastError(); /* the next kernel would take it for its own */
         if (now_ns() - start_ns > timeout_ns)
             return fail(ETIMEDOUT,
                         "backend cuda: GPU %u has not finished a step after %llu s: another rank "
