@@ -132,6 +132,12 @@ int backend_finish(struct backend *backend, double label_smoothing, backend_grad
     return code ? code : loss->count > 0;
 }
 
+void backend_forget(struct backend *backend)
+{
+    if (backend->state && backend->ops->forget)
+        backend->ops->forget(backend->state);
+}
+
 int backend_update(struct backend *backend, const struct backend_update *update)
 {
     assert(backend->loaded && backend->site.training);

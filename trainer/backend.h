@@ -130,6 +130,9 @@ struct backend_ops {
      * the oldest that was not told, and tells nothing when all were; so they must be before load(),
      * save(), and between batches to learn from and others. */
     int (*run)(void *state, const struct backend_pass *pass, struct backend_loss *loss);
+    /* No batch comes any more, and who is behind enqueue() goes: nothing that it started is kept to
+     * be replayed. Waits for nothing. NULL: nothing ever is. */
+    void (*forget)(void *state);
     /* kernels/kernels.h has the formulas. LARS adapts the rate of parameters that decay. */
     int (*update)(void *state, const struct backend_update *update);
     /* Memory of the host that a device copies batches from at full speed. NULL: any is good. */
@@ -167,6 +170,7 @@ int backend_step(struct backend *backend, const struct backend_batch *batch, dou
 /* No further batch, see run(); the arguments as those of backend_step(). 1 and a loss, or 0. */
 int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
                    void *context, struct backend_loss *loss);
+void backend_forget(struct backend *backend);
 int backend_update(struct backend *backend, const struct backend_update *update);
 
 /* loss may be NULL. Of a batch without labels it counts none. */

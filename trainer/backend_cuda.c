@@ -137,6 +137,14 @@ static int remote_update(void *state, const struct backend_update *update)
     return remote->ops->update(remote->state, update);
 }
 
+static void remote_forget(void *state)
+{
+    struct remote *remote = state;
+
+    if (remote->state)
+        remote->ops->forget(remote->state);
+}
+
 static void *remote_allocate(void *state, size_t bytes)
 {
     struct remote *remote = state;
@@ -171,6 +179,7 @@ const struct backend_ops backend_cuda = {
     .load = remote_load,
     .save = remote_save,
     .run = remote_run,
+    .forget = remote_forget,
     .update = remote_update,
     .allocate = remote_allocate,
     .release = remote_release,

@@ -192,6 +192,8 @@ int training_open(struct training *training, const struct training_site *site)
 
 void training_close(struct training *training)
 {
+    if (training->backend.ops)
+        backend_forget(&training->backend);
     exchange_close(&training->exchange, training->failed);
     if (training->backend.ops)
         backend_close(&training->backend);

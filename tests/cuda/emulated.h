@@ -26,6 +26,10 @@ _Noreturn void emulated_refuse(const char *what);
 void emulated_refuse_captured(const char *what);
 bool emulated_captures(const void *stream);
 uint64_t emulated_late_ns(const void *stream); /* of its copies */
+/* Counts the graphs that are captured from the stream: one more now, if one is, and less when it
+ * goes.
+ */
+void emulated_count_graph(const void *stream, uint32_t *count);
 
 /* ---- emulated_memory.c ---- */
 

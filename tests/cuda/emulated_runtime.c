@@ -81,6 +81,7 @@ struct graph {
     uint64_t known[LANES_MAX][LANES_MAX]; /* tasks of each lane, to each lane */
     struct moment *moments;
     uint64_t launches;
+    uint32_t *counter; /* of who is part of it */
 };
 
 /* What this thread has open. */
@@ -111,6 +112,14 @@ bool emulated_captures(const void *stream)
 uint64_t emulated_late_ns(const void *stream)
 {
     return stream ? ((const struct stream *)stream)->late_ns : 0;
+}
+
+void emulated_count_graph(const void *stream, uint32_t *count)
+{
+    if (!emulated_captures(stream) || ((const struct stream *)stream)->capture->counter)
+        return;
+    ((const struct stream *)stream)->capture->counter = count;
+    ++*count;
 }
 
 /* ---- waiting ---- */
@@ -539,8 +548,12 @@ void runtime_graph_destroy(void *given)
 
     if (!graph)
         return;
+    if (graph->launches) /* it may run */
+        runtime_wait(graph->lanes[0]);
     for (uint32_t i = 1; i < graph->lane_count; i++)
         runtime_stream_destroy(graph->lanes[i]);
+    if (graph->counter)
+        --*graph->counter;
     while (graph->first) {
         struct task *next = graph->first->next;
         free(graph->first);

@@ -25,6 +25,7 @@ struct ncclComm {
     struct meeting *meeting;
     int rank, ranks;
     void *registered;
+    uint32_t graphs; /* that have sums of it */
 };
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
@@ -111,6 +112,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
 {
     const struct reduction reduction = {comm, from, to};
 
+    emulated_count_graph(stream, &comm->graphs);
     if (type != ncclFloat || operation != ncclSum || (char *)to < (char *)comm->registered)
         return ncclInvalidArgument;
     return emulated_start(reduce, &reduction, sizeof reduction, count, stream) ? ncclSystemError
@@ -136,8 +138,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *status)
     return ncclSuccess;
 }
 
+/* The real one waits until no graph has sums of this communicator. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    if (comm->graphs > 0)
+        emulated_refuse("NCCL's communicator goes before the graphs that use it");
     munmap(comm->meeting, sizeof *comm->meeting);
     free(comm);
     return ncclSuccess;

@@ -118,6 +118,7 @@ static void stop(struct job *job)
 {
     if (job->sums.ops) {
         must(job->sums.ops->finish(job->sums.state));
+        backend_forget(&job->backend);
         job->sums.ops->close(job->sums.state, false);
     }
     free(job->sums.state);

@@ -233,6 +233,15 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     return code || !started ? code : cuda_plan_tell_ready(started, pass);
 }
 
+/* NCCL waits for graphs that hold sums of its, for ever. */
+static void cuda_forget(void *state)
+{
+    const struct cuda_state *cuda = state;
+
+    for (struct cuda_plan *plan = cuda->plans; plan; plan = plan->next)
+        cuda_plan_forget(plan);
+}
+
 static int cuda_update(void *state, const struct backend_update *update)
 {
     struct cuda_state *cuda = state;
@@ -297,6 +306,7 @@ const struct backend_ops iobench_backend_cuda = {
     .load = cuda_load,
     .save = cuda_save,
     .run = cuda_run,
+    .forget = cuda_forget,
     .update = cuda_update,
     .allocate = cuda_batches,
     .release = cuda_forget_batches,

@@ -22,7 +22,8 @@ struct nccl_site {
 struct nccl_ops {
     size_t state_size; /* zeroed by the caller */
     int (*identify)(uint8_t id[NCCL_ID_BYTES]);
-    /* Waits for the other ranks. Close it in either case, before the gradients go. */
+    /* Waits for the other ranks. Close it in either case, before the gradients go, and after all
+     * graphs that ready() became part of. */
     int (*open)(void *state, const struct nccl_site *site);
     void (*close)(void *state, bool failed);
     int (*ready)(void *state, uint64_t done);

@@ -197,8 +197,6 @@ void cuda_plan_bind(struct cuda_plan *plan, void *arena)
 
 void cuda_plan_forget(struct cuda_plan *plan)
 {
-    if (plan->graph)
-        runtime_wait(plan->model->runtime.stream); /* it may run */
     runtime_graph_destroy(plan->graph);
     plan->graph = NULL;
 }

@@ -73,6 +73,7 @@ int runtime_event_elapsed(void *first, void *last, double *milliseconds);
 int runtime_capture_begin(void *stream);
 int runtime_capture_end(void *stream, void **graph);
 int runtime_graph_launch(void *graph, void *stream);
+/* One that runs goes when it is done, which is not waited for. */
 void runtime_graph_destroy(void *graph);
 
 /* A named span in the profiler's time line. */
