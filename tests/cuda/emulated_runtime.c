@@ -30,7 +30,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LANES_MAX = 8 };
+enum { LANES_MAX = 8, KERNELS_MAX = 512 };
 
 struct task {
     struct task *next;
@@ -213,6 +213,21 @@ static int add_to_graph(struct graph *graph, uint32_t lane, struct task *task)
     return 0;
 }
 
+/* A device loads a kernel when it is first started, which it may not while a graph is captured. */
+static void know_kernel(void (*run)(const void *, uint64_t), bool captured)
+{
+    static _Thread_local void (*known[KERNELS_MAX])(const void *, uint64_t);
+    uint32_t i = 0;
+
+    while (i < KERNELS_MAX && known[i] && known[i] != run)
+        i++;
+    if (i == KERNELS_MAX)
+        emulated_refuse("so many kernels");
+    if (!known[i] && captured)
+        emulated_refuse("a kernel is started for the first time while a graph is captured");
+    known[i] = run;
+}
+
 int emulated_start(void (*run)(const void *work, uint64_t count), const void *work, size_t bytes,
                    uint64_t count, void *given)
 {
@@ -223,6 +238,7 @@ int emulated_start(void (*run)(const void *work, uint64_t count), const void *wo
         return 0;
     }
     struct task *task = task_of(run, work, bytes, count);
+    know_kernel(run, stream->capture != NULL);
     return stream->capture ? add_to_graph(stream->capture, stream->lane, task) : give(stream, task);
 }
 

@@ -217,7 +217,6 @@ static int run_steps(struct cuda_plan *plan, uint32_t first, uint32_t end)
 
 static int capture(struct cuda_plan *plan)
 {
-    const struct cuda_pass *pass = plan->pass;
     void *stream = plan->model->runtime.stream;
     int code = runtime_capture_begin(stream);
 
@@ -225,8 +224,6 @@ static int capture(struct cuda_plan *plan)
         return code;
     code = run_steps(plan, 1, plan->step_count);
     int ended = runtime_capture_end(stream, &plan->graph);
-    plan->label_smoothing = pass->label_smoothing;
-    plan->labelled = pass->labelled;
     code = code ? code : ended;
     if (code)
         cuda_plan_forget(plan); /* half a step must never run */
@@ -237,15 +234,17 @@ static int start_steps(struct cuda_plan *plan)
 {
     const struct cuda_model *model = plan->model;
     const struct cuda_pass *pass = plan->pass;
+    const bool again = plan->has_run && plan->labelled == pass->labelled &&
+                       plan->label_smoothing == pass->label_smoothing;
 
-    /* The first run is eager: libraries load what they need when they first run. */
-    if (!plan->has_run || !model->settings->graph || !model->runtime.captures) {
+    /* The first run is eager: kernels are loaded then, which a capture may forbid. */
+    if (!again || !model->settings->graph || !model->runtime.captures) {
+        cuda_plan_forget(plan);
         plan->has_run = true;
+        plan->labelled = pass->labelled;
+        plan->label_smoothing = pass->label_smoothing;
         return run_steps(plan, 1, plan->step_count);
     }
-    if (plan->graph &&
-        (plan->label_smoothing != pass->label_smoothing || plan->labelled != pass->labelled))
-        cuda_plan_forget(plan);
     int code = plan->graph ? 0 : capture(plan);
     return code ? code : runtime_graph_launch(plan->graph, model->runtime.stream);
 }
