@@ -23,9 +23,15 @@ TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.00
 {
     expect 0 "$IOBENCH" $TRAIN --limit-rate 2m --json slow.json
     expect 1 "$IOBENCH" $TRAIN --memory-limit 12m
-    says "--memory-limit 12.00 MiB: lenet takes"
-    expect 1 "$IOBENCH" $TRAIN --memory-limit 40m
-    says "--memory-limit 40.00 MiB: the network takes" "batches take"
+    # shellcheck disable=SC2154 # expect sets it
+    case $out in
+    *"control group"* | *"counts memory here"*) echo "no --memory-limit here: ${out##*--memory-limit}" ;;
+    *)
+        says "--memory-limit 12.00 MiB: lenet takes"
+        expect 1 "$IOBENCH" $TRAIN --memory-limit 256m --memory 200m
+        says "--memory-limit 256.00 MiB: the network takes" "batches take"
+        ;;
+    esac
     expect 0 "$IOBENCH" $TRAIN --as horovod-tensorflow --shuffle none --epochs 1
     says "shuffle none" "Reader   preadv2 on 10 threads; depth 10, blocks up to 256.00 KiB"
     expect 2 "$IOBENCH" $TRAIN --as theano
@@ -52,7 +58,6 @@ says "gzip and zlib streams"
 [ "$(id -u)" = 0 ] || skip "the rest empties the page cache: root alone may"
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" $TRAIN --drop-caches --json train.json
-# shellcheck disable=SC2154 # expect sets it
 case $out in *UNVERIFIED* | *"in memory (tmpfs)"*) skip "nobody can prove caches empty here: $out" ;; esac
 says ": valid, cold, 1 run of 2 epochs" "Cache    cold: at most 0.00% of" "Limit    " "AU       "
 # shellcheck disable=SC2086 # words without blanks
