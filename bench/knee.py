@@ -33,7 +33,7 @@ INTERLEAVED = 10  # shards, by --shuffle tfdata
 MEMORY = 1 << 30
 SORTED = MEMORY // 4 // MEAN
 DEEP = 64
-FOR_KNEE = 20 * 10**9  # bytes
+FOR_KNEE = 60 * 10**9  # bytes
 
 
 def crc32c(data):
@@ -93,7 +93,7 @@ CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata"],
 
 
 def run_iobench(options, folder, case, depth):
-    # Finding the knee takes some ten seconds of reading.
+    # Finding the knee may take fifteen seconds of reading.
     passes = ["--limit-samples", str(options.samples)]
     if depth == "auto":
         passes = ["--epochs", str(-(-FOR_KNEE // options.bytes))]

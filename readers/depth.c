@@ -1,76 +1,186 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/depth.h"
 
-/* A window is long enough for the slowest disk to answer some, and short enough that all of it
- * takes less than ten seconds. */
-static const uint64_t WINDOW_NS = 40000000;
-/* A turn is won half way between no growth and as much as may not be missed, so that either error
- * is as rare: with all of it, a depth that lacked more than that was taken for the knee every
- * seventh time on a storage whose windows scatter by 10%. */
-static const double TURN_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;
+#include <math.h>
+
+/* Short, so that a sweep is over before the storage has drifted far. */
+static const uint64_t WINDOW_NS = 10000000;
+/* Where reads wait so long for each other, and more of them bring nothing, no more are tried. */
+static const uint64_t WINDOW_LONG_NS = 50000000;
+static const double GROWTH = 1.1;
+/* What gives less than this share of the best in one window is out of the question. */
+static const double FAR_SHARE = 0.7;
+/* Half way between all and as much as may not be missed, so that either error is as rare. */
+static const double ENOUGH_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;
+static const double LUCK = 0.5; /* of a standard error */
 enum {
-    WINDOW_ROUNDS = 4, /* a window holds at least so many times the depth of completions */
-    TURN = 4,          /* windows: below, above, above, below, which cancels a steady drift */
-    TURNS_MOST = 15,
-    LEAD = 3,         /* turns that one must have won more than the other */
-    IN_VAIN_MOST = 2, /* one doubling without growth may be a plateau */
+    WINDOW_ROUNDS = 2, /* a window holds at least so many times the depth of completions */
+    SWEEPS_LEAST = 8,
 };
 
 void depth_start(struct depth *depth, uint32_t most)
 {
-    *depth = (struct depth){.now = 1, .most = most, .knee = 1, .above = most > 1 ? 2 : 1};
-    depth->is_found = most == 1;
+    *depth = (struct depth){.now = 1, .knee = 1, .climbing = true, .is_found = most == 1};
+    depth->depths[0] = 1;
+    while (depth->depths[depth->last] < most && depth->last < DEPTHS_MOST - 1) {
+        uint32_t now = depth->depths[depth->last++];
+        depth->depths[depth->last] = now > most / 2 ? most : now * 2;
+    }
 }
 
 void depth_fix(struct depth *depth)
 {
-    depth->now = depth->knee = depth->most;
+    depth->now = depth->knee = depth->depths[depth->last];
     depth->is_found = true;
 }
 
-static void change_depth(struct depth *depth, uint32_t now)
+/* ---- what the sweeps tell ---- */
+
+/* Of a depth, the logarithm of its rate over all depths' geometric mean, sweep by sweep. */
+struct level {
+    double mean, error; /* error: of the mean, standard */
+};
+
+static double sweep_level(const struct depth *depth, uint32_t sweep)
 {
-    depth->settling = depth->now;
-    depth->now = now;
+    double sum = 0;
+
+    for (uint32_t i = depth->first; i <= depth->last; i++)
+        sum += log(depth->rates[sweep][i]);
+    return sum / (depth->last - depth->first + 1);
 }
 
-static bool is_above(uint32_t window)
+static struct level level_of(const struct depth *depth, uint32_t index)
 {
-    return window % TURN == 1 || window % TURN == 2;
-}
+    const uint32_t count = depth->sweeps;
+    double sum = 0, squares = 0;
 
-static void end_turns(struct depth *depth, bool grows)
-{
-    const double *sum = depth->sum;
-    uint32_t windows = depth->window / 2; /* of each depth */
-
-    depth->knee_bytes_per_s = sum[grows] / windows;
-    depth->best_bytes_per_s = (sum[0] > sum[1] ? sum[0] : sum[1]) / windows;
-    if (grows)
-        depth->knee = depth->above;
-    depth->in_vain = grows ? 0 : depth->in_vain + 1;
-    depth->is_found = depth->above == depth->most || depth->in_vain == IN_VAIN_MOST;
-    depth->above = depth->above > depth->most / 2 ? depth->most : depth->above * 2;
-    depth->window = depth->wins = 0;
-    depth->sum[0] = depth->sum[1] = 0;
-}
-
-static void end_window(struct depth *depth, double bytes_per_s)
-{
-    bool above = is_above(depth->window);
-
-    depth->turn[above] += bytes_per_s;
-    depth->sum[above] += bytes_per_s;
-    if (++depth->window % TURN == 0) {
-        depth->wins += depth->turn[0] < TURN_SHARE * depth->turn[1];
-        depth->turn[0] = depth->turn[1] = 0;
-        uint32_t turns = depth->window / TURN, losses = turns - depth->wins;
-        if (depth->wins >= losses + LEAD || losses >= depth->wins + LEAD || turns == TURNS_MOST)
-            end_turns(depth, depth->wins > losses);
+    for (uint32_t sweep = 0; sweep < count; sweep++) {
+        double x = log(depth->rates[sweep][index]) - sweep_level(depth, sweep);
+        sum += x;
+        squares += x * x;
     }
-    uint32_t next = is_above(depth->window) && !depth->is_found ? depth->above : depth->knee;
-    if (next != depth->now)
-        change_depth(depth, next);
+    double mean = sum / count, variance = (squares - sum * mean) / (count - 1);
+    return (struct level){.mean = mean, .error = sqrt((variance > 0 ? variance : 0) / count)};
+}
+
+/* Of two neighbours, less what chance may have added, because the best of many is the luckiest. */
+static double best_level(const struct depth *depth)
+{
+    struct level here = level_of(depth, depth->first);
+    double best = here.mean;
+
+    for (uint32_t i = depth->first; i < depth->last; i++) {
+        const struct level next = level_of(depth, i + 1);
+        double pair = (here.mean + next.mean - LUCK * hypot(here.error, next.error)) / 2;
+        if (i == depth->first || pair > best)
+            best = pair;
+        here = next;
+    }
+    return best;
+}
+
+static double mean_rate(const struct depth *depth, double level)
+{
+    double sum = 0;
+
+    for (uint32_t sweep = 0; sweep < depth->sweeps; sweep++)
+        sum += sweep_level(depth, sweep);
+    return exp(level + sum / depth->sweeps) / 2; /* of two windows */
+}
+
+/* As so many standard errors; few sweeps know theirs badly. */
+static double chance(const struct depth *depth)
+{
+    return 2 + 8.0 / depth->sweeps;
+}
+
+/* The lowest depth that is good enough; whether by more than chance. Drops those that are not. */
+static bool judge(struct depth *depth)
+{
+    const double enough = best_level(depth) + log(ENOUGH_SHARE);
+    uint32_t knee = depth->first;
+
+    while (knee < depth->last && level_of(depth, knee).mean < enough)
+        knee++;
+    const struct level level = level_of(depth, knee);
+    depth->knee = depth->depths[knee];
+    depth->knee_bytes_per_s = mean_rate(depth, level.mean);
+    depth->best_bytes_per_s = mean_rate(depth, enough - log(ENOUGH_SHARE));
+    if (depth->best_bytes_per_s < depth->knee_bytes_per_s)
+        depth->best_bytes_per_s = depth->knee_bytes_per_s;
+    bool sure = knee == depth->last || level.mean - chance(depth) * level.error >= enough;
+    uint32_t low = depth->first;
+    while (low < knee) {
+        const struct level lower = level_of(depth, low);
+        if (lower.mean + chance(depth) * lower.error >= enough)
+            break;
+        low++;
+    }
+    depth->first = low;
+    return sure && low == knee;
+}
+
+/* ---- the windows ---- */
+
+static void begin_sweep(struct depth *depth)
+{
+    depth->upward = false;
+    depth->at = depth->last;
+    for (uint32_t i = depth->first; i <= depth->last; i++)
+        depth->rates[depth->sweeps][i] = 0;
+}
+
+/* All depths, once each, into the first row; what is far from the best is not looked at again. */
+static void climb(struct depth *depth, double bytes_per_s, uint64_t window_ns)
+{
+    double *rates = depth->rates[0], best = 0;
+    const uint32_t at = depth->at;
+
+    rates[at] = bytes_per_s;
+    if (at < depth->last &&
+        (window_ns < WINDOW_LONG_NS || at == 0 || bytes_per_s > GROWTH * rates[at - 1])) {
+        depth->at++;
+        return;
+    }
+    depth->last = at;
+    depth->climbing = false;
+    for (uint32_t i = 0; i <= at; i++)
+        best = rates[i] > best ? rates[i] : best;
+    while (depth->first < at && rates[depth->first] < FAR_SHARE * best)
+        depth->first++;
+    begin_sweep(depth);
+}
+
+static void sweep(struct depth *depth, double bytes_per_s)
+{
+    depth->rates[depth->sweeps][depth->at] += bytes_per_s;
+    if (!depth->upward && depth->at == depth->first) {
+        depth->upward = true;
+    } else if (!depth->upward) {
+        depth->at--;
+    } else if (depth->at < depth->last) {
+        depth->at++;
+    } else {
+        depth->sweeps++;
+        if (depth->sweeps >= SWEEPS_LEAST)
+            depth->is_found = judge(depth) || depth->sweeps == DEPTH_SWEEPS_MOST;
+        if (!depth->is_found)
+            begin_sweep(depth);
+    }
+}
+
+static void end_window(struct depth *depth, double bytes_per_s, uint64_t window_ns)
+{
+    if (depth->climbing)
+        climb(depth, bytes_per_s, window_ns);
+    else
+        sweep(depth, bytes_per_s);
+    uint32_t next = depth->is_found ? depth->knee : depth->depths[depth->at];
+    if (next != depth->now) {
+        depth->settling = depth->now + next;
+        depth->now = next;
+    }
 }
 
 void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool full, uint64_t now_ns)
@@ -98,6 +208,6 @@ void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool ful
     uint64_t window_ns = now_ns - depth->window_start_ns;
     if (window_ns >= WINDOW_NS && depth->window_requests >= (uint64_t)WINDOW_ROUNDS * depth->now) {
         depth->running = false;
-        end_window(depth, (double)depth->window_bytes / ((double)window_ns * 1e-9));
+        end_window(depth, (double)depth->window_bytes / ((double)window_ns * 1e-9), window_ns);
     }
 }
