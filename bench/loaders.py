@@ -162,9 +162,10 @@ def read_torch(folder, threads):
 
 
 def tfrecord_index(path):
-    """DALI wants where each record of a file lies; beside the data of this program, made once."""
-    index = path + ".dali"
+    """DALI wants where each record of a file lies. In a folder beside the set's, made once."""
+    index = os.path.dirname(path) + ".index/" + os.path.basename(path)
     if not os.path.exists(index):
+        os.makedirs(os.path.dirname(index), exist_ok=True)
         with open(path, "rb") as file, open(index, "w", encoding="ascii") as lines:
             at, size = 0, os.path.getsize(path)
             while at < size:
