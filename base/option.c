@@ -66,6 +66,17 @@ int option_parse_size(const char *text, uint64_t *bytes)
     return 0;
 }
 
+static int parse_rate(const char *text, uint64_t *bytes)
+{
+    const size_t length = strlen(text);
+    char size[32];
+
+    if (length < 3 || length > sizeof size || strcmp(text + length - 2, "/s") != 0)
+        return option_parse_size(text, bytes);
+    snprintf(size, sizeof size, "%.*s", (int)(length - 2), text);
+    return option_parse_size(size, bytes);
+}
+
 int option_parse_duration(const char *text, uint64_t *nanoseconds)
 {
     if (parse_with_units(text, duration_units, nanoseconds))
@@ -140,7 +151,7 @@ static int set_row(const struct option_spec *row, void *settings, const char *te
         return parse_flag(text, field);
     case OPTION_COUNT:
     case OPTION_SIZE:
-        code = option_parse_size(text, field);
+        code = row->per_second ? parse_rate(text, field) : option_parse_size(text, field);
         return code ? code : check_range(row, (double)*(uint64_t *)field);
     case OPTION_DURATION:
         code = option_parse_duration(text, field);

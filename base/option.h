@@ -37,6 +37,7 @@ struct option_spec {
                                    (--drop-caches[=strict]), NULL: a value is required */
     double minimum, maximum;    /* for numbers; both 0: any */
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
+    bool per_second;            /* for sizes: a rate, which may be written 500MiB/s as well */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */

@@ -57,7 +57,8 @@
     {"io-timeout", 0, OPTION_DURATION, JOB_FIELD(at, io_timeout_ns), .fallback = "60s", \
      .zero = "none", .summary = "a read that takes longer has failed"}, \
     {"limit-rate", 0, OPTION_SIZE, JOB_FIELD(at, rate_limit_bytes), .fallback = "none", \
-     .zero = "none", .summary = "read at most so many bytes a second"}
+     .zero = "none", .per_second = true, \
+     .summary = "read at most so many bytes a second, as in 500MiB/s"}
 
 #define JOB_ORDER_ROWS(at) \
     {"shuffle", 's', OPTION_TEXT, JOB_FIELD(at, shuffle), .fallback = "epoch", \

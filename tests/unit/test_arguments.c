@@ -15,7 +15,7 @@
 
 struct settings {
     bool flag, on;
-    uint64_t count, size, duration;
+    uint64_t count, size, rate, duration;
     int choice;
     char *text;
 };
@@ -28,6 +28,7 @@ static const struct option_spec table[] = {
     {"on", 0, OPTION_FLAG, AT(on), .fallback = "yes", .summary = ""},
     {"count", 'c', OPTION_COUNT, AT(count), .fallback = "auto", .zero = "auto", .summary = ""},
     {"size", 0, OPTION_SIZE, AT(size), .fallback = "1m", .minimum = 512, .summary = ""},
+    {"rate", 0, OPTION_SIZE, AT(rate), .fallback = "0", .per_second = true, .summary = ""},
     {"duration", 0, OPTION_DURATION, AT(duration), .fallback = "none", .zero = "none",
      .summary = ""},
     {"choice", 'd', OPTION_CHOICE, AT(choice), .choices = choices, .implied = "yes", .summary = ""},
@@ -83,10 +84,11 @@ static void every_way_of_writing(void **unused)
     assert_int_equal(parsed.arguments.behind, 2);
     release(&parsed);
 
-    parsed = parse("-fc9 --choice=strict --text= - -- --count x");
+    parsed = parse("-fc9 --rate 500MiB/s --choice=strict --text= - -- --count x");
     assert_int_equal(parsed.code, 0);
     assert_true(parsed.settings.flag);
     assert_int_equal(parsed.settings.count, 9);
+    assert_int_equal(parsed.settings.rate, 500 << 20);
     assert_int_equal(parsed.settings.choice, 2);
     assert_string_equal(parsed.settings.text, "");
     assert_int_equal(parsed.arguments.count, 3); /* "-", "--count", "x" */
@@ -129,6 +131,8 @@ static void wrong_ones_are_refused(void **unused)
     refused("--no-flag=1", "takes no value");
     refused("--flag=perhaps", "--flag: 'perhaps' is neither yes nor no");
     refused("--size 100", "--size: 100 is less than 512");
+    refused("--size 4k/s", "--size: '4k/s' is not a size");
+    refused("--rate /s", "--rate: '/s' is not a size");
     refused("--choice=maybe", "no, yes, strict");
 }
 
