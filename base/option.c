@@ -23,12 +23,18 @@ static const struct unit size_units[] = {
     {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}, {NULL, 0},
 };
 
+/* A count has no bytes: "1kb" is a slip, not 1,000. */
+static const struct unit count_units[] = {
+    {"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {NULL, 0},
+};
+
 static const struct unit duration_units[] = {
     {"", 1e9},   {"ns", 1},     {"us", 1e3},    {"ms", 1e6}, {"s", 1e9},
     {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
 };
 
-static int parse_with_units(const char *text, const struct unit *units, uint64_t *value)
+/* whole: a fraction of the unit is fine, of one is not (1.5k, but not 1.3k). */
+static int parse_with_units(const char *text, const struct unit *units, bool whole, uint64_t *value)
 {
     char *end;
 
@@ -50,8 +56,9 @@ static int parse_with_units(const char *text, const struct unit *units, uint64_t
         *value = strtoull(text, NULL, 10);
         return errno ? -EINVAL : 0;
     }
+    whole |= units->factor == 1; /* half a byte, half a nanosecond */
     number *= units->factor;
-    if (number < 0 || number >= 0x1p64)
+    if (number < 0 || number >= 0x1p64 || (whole && number != floor(number)))
         return -EINVAL;
     *value = (uint64_t)llround(number < 0x1p63 ? number : 0);
     if (number >= 0x1p63)
@@ -61,25 +68,37 @@ static int parse_with_units(const char *text, const struct unit *units, uint64_t
 
 int option_parse_size(const char *text, uint64_t *bytes)
 {
-    if (parse_with_units(text, size_units, bytes))
+    if (parse_with_units(text, size_units, false, bytes))
         return fail(EINVAL, "'%s' is not a size (examples: 4096, 128k, 1MiB, 1MB, 20g)", text);
     return 0;
 }
 
+int option_parse_count(const char *text, uint64_t *count)
+{
+    if (parse_with_units(text, count_units, true, count))
+        return fail(EINVAL, "'%s' is not a whole number (examples: 300, 64k, 1m)", text);
+    return 0;
+}
+
+/* A rate without a unit is refused: 500 is meant as MB/s more often than as bytes. */
 static int parse_rate(const char *text, uint64_t *bytes)
 {
-    const size_t length = strlen(text);
+    size_t length = strlen(text);
     char size[32];
 
-    if (length < 3 || length > sizeof size || strcmp(text + length - 2, "/s") != 0)
-        return option_parse_size(text, bytes);
-    snprintf(size, sizeof size, "%.*s", (int)(length - 2), text);
+    if (length > 2 && strcmp(text + length - 2, "/s") == 0)
+        length -= 2;
+    if (length >= sizeof size)
+        return fail(EINVAL, "'%s' is not a rate (examples: 500MiB/s, 1GB/s)", text);
+    snprintf(size, sizeof size, "%.*s", (int)length, text);
+    if (strcmp(size, "0") != 0 && strspn(size, "0123456789. ") == length)
+        return fail(EINVAL, "'%s' has no unit (examples: %sMiB/s, %sB/s)", text, size, size);
     return option_parse_size(size, bytes);
 }
 
 int option_parse_duration(const char *text, uint64_t *nanoseconds)
 {
-    if (parse_with_units(text, duration_units, nanoseconds))
+    if (parse_with_units(text, duration_units, false, nanoseconds))
         return fail(EINVAL, "'%s' is not a duration (examples: 10, 10s, 5ms, 2m, 1h)", text);
     return 0;
 }
@@ -150,6 +169,8 @@ static int set_row(const struct option_spec *row, void *settings, const char *te
     case OPTION_FLAG:
         return parse_flag(text, field);
     case OPTION_COUNT:
+        code = option_parse_count(text, field);
+        return code ? code : check_range(row, (double)*(uint64_t *)field);
     case OPTION_SIZE:
         code = row->per_second ? parse_rate(text, field) : option_parse_size(text, field);
         return code ? code : check_range(row, (double)*(uint64_t *)field);

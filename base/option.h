@@ -15,7 +15,7 @@
 
 enum option_type {
     OPTION_FLAG,     /* bool; "--name", "--no-name", or yes|no|true|false|1|0 */
-    OPTION_COUNT,    /* uint64_t; 10, 10k (binary suffixes as fio) */
+    OPTION_COUNT,    /* uint64_t, whole; 10, 10k (binary suffixes as fio) */
     OPTION_SIZE,     /* uint64_t bytes; 4096, 4k, 4KiB, 4KB */
     OPTION_REAL,     /* double */
     OPTION_DURATION, /* uint64_t nanoseconds; 10 (seconds), 10s, 5ms, 2m, 1h */
@@ -37,7 +37,7 @@ struct option_spec {
                                    (--drop-caches[=strict]), NULL: a value is required */
     double minimum, maximum;    /* for numbers; both 0: any */
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
-    bool per_second;            /* for sizes: a rate, which may be written 500MiB/s as well */
+    bool per_second;            /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */
@@ -62,6 +62,7 @@ const char *option_text(const struct option_spec *row, const void *settings, cha
 void option_release(const struct option_spec *table, void *settings);
 
 /* Numbers with units. 0, or -EINVAL with a reason. */
+int option_parse_count(const char *text, uint64_t *count);
 int option_parse_size(const char *text, uint64_t *bytes);
 int option_parse_duration(const char *text, uint64_t *nanoseconds);
 

@@ -121,7 +121,7 @@ static int parse_ranks(const char *list, uint32_t *ranks, size_t *rank_count)
 
     while (code == 0 && (part = strsep(&cursor, ","))) {
         uint64_t count;
-        code = option_parse_size(part, &count);
+        code = option_parse_count(part, &count);
         if (code == 0 && (count == 0 || count > 1 << 20))
             code = fail(EINVAL, "--ranks: '%s' is not within 1 .. %d", part, 1 << 20);
         if (code == 0 && *rank_count == RANK_COUNTS)

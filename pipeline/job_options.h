@@ -58,7 +58,7 @@
      .zero = "none", .summary = "a read that takes longer has failed"}, \
     {"limit-rate", 0, OPTION_SIZE, JOB_FIELD(at, rate_limit_bytes), .fallback = "none", \
      .zero = "none", .per_second = true, \
-     .summary = "read at most so many bytes a second, as in 500MiB/s"}
+     .summary = "read at most this much per second (500MiB/s, 1GB/s)"}
 
 #define JOB_ORDER_ROWS(at) \
     {"shuffle", 's', OPTION_TEXT, JOB_FIELD(at, shuffle), .fallback = "epoch", \

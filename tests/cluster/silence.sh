@@ -32,7 +32,7 @@ done
 
 # A rank that reads for hours while the other is done: waited for beyond --silence, until it is silent.
 # shellcheck disable=SC2016 # the shell of each rank expands it
-slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10; exec "$@"'
+slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10B; exec "$@"'
 mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \
     --decode checksum --batch-size 1 --runs 1 --silence 4s >log 2>&1 &
 job=$!

@@ -96,7 +96,7 @@ for fault_kind in cut replaced; do
         fi
     ) &
     refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run \
-        --data "$url/hurt" --shuffle none --limit-rate $((bytes / 2)) --bs 64k --iodepth 2 \
+        --data "$url/hurt" --shuffle none --limit-rate $((bytes / 2))B --bs 64k --iodepth 2 \
         --memory 8m --runs 1 --calibrate=no
 done
 
@@ -107,9 +107,9 @@ done
     sleep 1
     ip link set ib0-$$ up
 ) &
-same "$(digest "$url/rec" --limit-rate $((bytes / 2)) --memory 8m)" "$wanted" "the wire was cut"
+same "$(digest "$url/rec" --limit-rate $((bytes / 2))B --memory 8m)" "$wanted" "the wire was cut"
 timeout 60 ./iobench run --data "$url/rec" --runs 1 --digest --decode checksum --calibrate=no --memory 8m \
-    --limit-rate $((bytes / 2)) >"$tmp/run" 2>&1 &
+    --limit-rate $((bytes / 2))B >"$tmp/run" 2>&1 &
 run=$!
 sent 1000000
 stop
@@ -135,7 +135,7 @@ grep -q '600 records' "$tmp/out" || fault "not all records"
 # Away for good, at the start and amid.
 (sent 1000000; kill -9 $server) &
 refuses 'no answer for 1.0 s' ./iobench run --data "$url/rec" --runs 1 --calibrate=no \
-    --io-timeout 1s --limit-rate $((bytes / 2)) --memory 8m
+    --io-timeout 1s --limit-rate $((bytes / 2))B --memory 8m
 server=
 for command in "verify" "inspect" "run --data"; do
     # shellcheck disable=SC2086 # two words

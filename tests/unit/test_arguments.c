@@ -95,6 +95,13 @@ static void every_way_of_writing(void **unused)
     assert_int_equal(parsed.arguments.behind, 1);
     release(&parsed);
 
+    parsed = parse("--count 1.5k --rate 0 --size 1.5k");
+    assert_int_equal(parsed.code, 0);
+    assert_int_equal(parsed.settings.count, 1536);
+    assert_int_equal(parsed.settings.size, 1536);
+    assert_int_equal(parsed.settings.rate, 0);
+    release(&parsed);
+
     /* The last one counts; the word for 0 goes both ways. */
     parsed = parse("--count 3 --count auto --no-choice --on=no --duration 5ms");
     assert_int_equal(parsed.code, 0);
@@ -133,6 +140,13 @@ static void wrong_ones_are_refused(void **unused)
     refused("--size 100", "--size: 100 is less than 512");
     refused("--size 4k/s", "--size: '4k/s' is not a size");
     refused("--rate /s", "--rate: '/s' is not a size");
+    refused("--rate 500", "--rate: '500' has no unit (examples: 500MiB/s");
+    refused("--rate 1.5/s", "--rate: '1.5/s' has no unit");
+    refused("--size 4096.5", "--size: '4096.5' is not a size");
+    refused("--count 1.5", "--count: '1.5' is not a whole number");
+    refused("--count 1.3k", "--count: '1.3k' is not a whole number");
+    refused("--count 1kb", "--count: '1kb' is not a whole number");
+    refused("--count 8b", "--count: '8b' is not a whole number");
     refused("--choice=maybe", "no, yes, strict");
 }
 
