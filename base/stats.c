@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 
-#include "base/random.h"
-
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESAMPLES = 10000, EXACT_MAX = 20 };
+enum { EXACT_MAX = 20, ORDERED_MIN = 6 };
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -22,22 +19,44 @@ static double median_of_sorted(const double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The median of count values drawn from sorted with replacement. Drawing places instead of values
- * keeps a resample sorted by counting, so no sort is needed. */
-static double resample_median(const double *sorted, size_t count, uint32_t *drawn,
-                              struct random *random)
+/* Between the k-th smallest and the k-th largest value the median lies unless fewer than k values
+ * fall on one side of it: coverage = 1 - 2 P(Bin(count, 1/2) < k) (Conover 1999, 3.2). Takes the
+ * largest k that leaves 0.95. */
+static void set_ordered_interval(struct stats_summary *summary, const double *sorted)
 {
-    size_t lower = (count - 1) / 2, upper = count / 2, seen = 0, place = 0;
+    const size_t count = summary->count;
+    double log_chance = -(double)count * log(2), below = exp(log_chance); /* P(Bin < 1) */
+    size_t k = 1;
 
-    memset(drawn, 0, count * sizeof *drawn);
+    for (;; k++) {
+        log_chance += log((double)(count - k + 1) / (double)k);
+        double next = below + exp(log_chance);
+        if (k >= (count + 1) / 2 || 1 - 2 * next < 0.95)
+            break;
+        below = next;
+    }
+    summary->low = sorted[k - 1];
+    summary->high = sorted[count - k];
+    summary->coverage = 1 - 2 * below;
+}
+
+static void set_student_interval(struct stats_summary *summary, const double *sorted)
+{
+    static const double quantiles[] = {[3] = 4.302653, [4] = 3.182446, [5] = 2.776445};
+    const size_t count = summary->count;
+    const bool logs = sorted[0] > 0;
+    double mean = 0, squares = 0;
+
     for (size_t i = 0; i < count; i++)
-        drawn[random_below(random, count)]++;
-    while (seen + drawn[place] <= lower)
-        seen += drawn[place++];
-    double low = sorted[place];
-    while (seen + drawn[place] <= upper)
-        seen += drawn[place++];
-    return (low + sorted[place]) / 2;
+        mean += (logs ? log(sorted[i]) : sorted[i]) / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        double from_mean = (logs ? log(sorted[i]) : sorted[i]) - mean;
+        squares += from_mean * from_mean;
+    }
+    double half = quantiles[count] * sqrt(squares / (double)(count - 1) / (double)count);
+    summary->low = logs ? exp(mean - half) : mean - half;
+    summary->high = logs ? exp(mean + half) : mean + half;
+    summary->coverage = 0.95;
 }
 
 struct stats_summary stats_summarise(const double *values, size_t count)
@@ -47,31 +66,24 @@ struct stats_summary stats_summarise(const double *values, size_t count)
     if (count == 0)
         return summary;
     double *sorted = malloc(count * sizeof *sorted);
-    double *medians = malloc(RESAMPLES * sizeof *medians);
-    uint32_t *drawn = malloc(count * sizeof *drawn);
     for (size_t i = 0; i < count; i++)
         summary.mean += values[i] / (double)count;
-    if (!sorted || !medians || !drawn) {
+    if (!sorted) {
         /* Not known without memory for it; never a wrong number. */
         summary.minimum = summary.median = summary.maximum = summary.low = summary.high = NAN;
-    } else {
-        memcpy(sorted, values, count * sizeof *sorted);
-        qsort(sorted, count, sizeof *sorted, compare_doubles);
-        summary.minimum = summary.low = sorted[0];
-        summary.maximum = summary.high = sorted[count - 1];
-        summary.median = median_of_sorted(sorted, count);
-        if (count >= 3) {
-            struct random random = random_start(95);
-            for (int i = 0; i < RESAMPLES; i++)
-                medians[i] = resample_median(sorted, count, drawn, &random);
-            qsort(medians, RESAMPLES, sizeof *medians, compare_doubles);
-            summary.low = medians[RESAMPLES / 40];
-            summary.high = medians[RESAMPLES - 1 - RESAMPLES / 40];
-        }
+        return summary;
     }
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    summary.minimum = summary.low = sorted[0];
+    summary.maximum = summary.high = sorted[count - 1];
+    summary.median = median_of_sorted(sorted, count);
+    summary.coverage = count == 2 ? 0.5 : 0;
+    if (count >= ORDERED_MIN)
+        set_ordered_interval(&summary, sorted);
+    else if (count >= 3)
+        set_student_interval(&summary, sorted);
     free(sorted);
-    free(medians);
-    free(drawn);
     return summary;
 }
 

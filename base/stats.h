@@ -10,9 +10,12 @@
 struct stats_summary {
     size_t count;
     double minimum, median, mean, maximum;
-    /* 95% percentile-bootstrap interval of the median (10,000 resamples, fixed seed); equal to
-     * minimum and maximum when there are fewer than 3 values. */
-    double low, high;
+    /* An interval that holds the median of all such runs with probability coverage. From 6 values
+     * on it lies between two of them, whose binomial coverage, at least 0.95, needs no assumption.
+     * 3 to 5 values cannot give that (the least and the largest of 3 cover 0.75): there it is
+     * Student's interval of the logarithms (of the values when one is not positive), 0.95 for
+     * normal and log-normal data. With fewer: minimum and maximum, coverage 0.5 or 0. */
+    double low, high, coverage;
 };
 
 struct stats_summary stats_summarise(const double *values, size_t count);

@@ -451,6 +451,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     static const char no_calibration[] = "it was not calibrated";
 
     put_count(object, "complete_runs", summary->runs);
+    put_real(object, "interval_coverage", summary->samples_per_s.coverage);
     put_rates(object, summary);
     json_object_set_new(object, "drifts", json_boolean(summary->drifts));
     put_count(object, "samples", summary->all.samples);

@@ -242,11 +242,11 @@ static void make_advice(const struct result *result, struct summary *summary)
                "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
                "and --server-drop-cmd for a server, for storage alone");
     if (summary->runs >= 2 && median > 0 &&
-        (summary->samples_per_s.high - summary->samples_per_s.low) / median > SPREAD_MAX)
+        (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median > SPREAD_MAX)
         advise(summary,
                "the runs differ by %.0f%%: look for other load on this machine and "
                "storage, or raise --runs",
-               100 * (summary->samples_per_s.high - summary->samples_per_s.low) / median);
+               100 * (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median);
     if (summary->drifts)
         advise(summary, "the runs drift by %+.0f%% from first to last: not in a steady state yet",
                100 * summary->drift);

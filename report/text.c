@@ -124,8 +124,8 @@ static void print_figures(const struct page *page)
     bool two_sorts = summary->later.samples_per_s.count > 0;
 
     fprintf(page->stream, "\n  %-14s%13s%24s%12s%12s%s\n", "", "samples/s",
-            summary->runs >= 3 ? "95% interval" : "lowest .. highest", "MiB/s", "MB/s",
-            summary->trains ? "        AU" : "");
+            summary->samples_per_s.coverage >= 0.95 ? "95% interval" : "lowest .. highest", "MiB/s",
+            "MB/s", summary->trains ? "        AU" : "");
     print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
                 &summary->bytes_per_s, &summary->au_percent);
     if (two_sorts) {
