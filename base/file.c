@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,54 +54,128 @@ bool file_exists(const char *path)
 
 int file_make_folders(const char *path)
 {
-    char *copy = strdup(path);
-
-    if (!copy)
-        return fail(ENOMEM, "out of memory for a path");
-    for (char *slash = copy + 1;; slash++) {
-        char end = *slash;
-        if (end != '/' && end != '\0')
-            continue;
-        *slash = '\0';
-        if (mkdir(copy, 0777) && errno != EEXIST && errno != EISDIR) {
-            int code = fail_path(errno, "cannot make the folder", copy);
-            free(copy);
-            return code;
-        }
-        *slash = end;
-        if (end == '\0')
-            break;
-    }
-    free(copy);
-    return file_is_folder(path) ? 0 : fail(ENOTDIR, "%s: exists and is not a folder", path);
-}
-
-/* free() it; NULL when memory is short. */
-static char *parent_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    return folder_make_path(path);
 }
 
 int file_make_parent(const char *path)
 {
-    char *folder = parent_of(path);
-    int code = folder ? file_make_folders(folder) : fail(ENOMEM, "out of memory for a path");
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int code = folder ? folder_make_path(folder) : fail(ENOMEM, "out of memory for a path");
 
     free(folder);
     return code;
 }
+
+/* ---- opening ---- */
+
+const char *file_kind_text(mode_t mode)
+{
+    return S_ISREG(mode)    ? "a regular file"
+           : S_ISDIR(mode)  ? "a folder"
+           : S_ISLNK(mode)  ? "a symbolic link"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+static int check_regular(mode_t mode, const char *path)
+{
+    if (S_ISREG(mode))
+        return 0;
+    return fail(S_ISDIR(mode) ? EISDIR : EINVAL, "%s: is %s, expected a regular file", path,
+                file_kind_text(mode));
+}
+
+int file_check_open(int fd, int flags, const char *path, struct stat *status)
+{
+    struct stat found;
+
+    if (fstat(fd, &found))
+        return fail_path(errno, "cannot ask for its status", path);
+    int code = check_regular(found.st_mode, path);
+    /* To io_uring the flag means: fail rather than wait for the disk. */
+    if (code == 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK))
+        code = fail_path(errno, "cannot set its flags", path);
+    if (status)
+        *status = found;
+    return code;
+}
+
+int file_open_at(int folder, const char *name, int flags, const char *path, struct stat *status)
+{
+    struct stat before;
+    int code = fstatat(folder, name, &before, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0);
+
+    /* To open a device may do something: it rewinds a tape, it starts a watchdog. */
+    if (code == 0)
+        code = check_regular(before.st_mode, path);
+    else
+        code = fail_path(errno, "cannot open", path);
+    if (code)
+        return code;
+    int fd = openat(folder, name, flags | FILE_SAFE_FLAGS);
+    if (fd < 0)
+        return fail_path(errno, "cannot open", path);
+    code = file_check_open(fd, flags, path, status);
+    if (code == 0)
+        return fd;
+    close(fd);
+    return code;
+}
+
+int file_open(const char *path, int flags, struct stat *status)
+{
+    return file_open_at(AT_FDCWD, path, flags, path, status);
+}
+
+int file_open_kernel(const char *path, int flags)
+{
+    struct stat status;
+    int fd = open(path, flags | FILE_SAFE_FLAGS), code = 0;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status))
+        code = -errno;
+    else if (!S_ISREG(status.st_mode))
+        code = -EINVAL;
+    if (code)
+        close(fd);
+    return code ? code : fd;
+}
+
+FILE *file_stream_kernel(const char *path)
+{
+    int fd = file_open_kernel(path, O_RDONLY);
+    FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+
+    if (fd >= 0 && !stream)
+        close(fd);
+    return stream;
+}
+
+int file_trusted(const struct stat *file, const struct stat *root, const char *path)
+{
+    if (file->st_uid != 0 && file->st_uid != geteuid() && file->st_uid != root->st_uid)
+        return fail(EPERM, "%s: belongs to user %u, who owns neither the data nor this process",
+                    path, (unsigned)file->st_uid);
+    if (file->st_mode & S_IWOTH)
+        return fail(EPERM, "%s: everybody may write to it", path);
+    return 0;
+}
+
+/* ---- reading and writing ---- */
 
 int file_load(const char *path, size_t limit, char **text, size_t *bytes)
 {
     /* Files below /proc and /sys say size 0, so the end is found by reading. */
     size_t capacity = 4096, used = 0;
     char *buffer = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), code = 0;
+    int fd = file_open(path, O_RDONLY, NULL), code = 0;
 
     if (fd < 0)
-        return fail_path(errno, "cannot open", path);
+        return fd;
     for (;;) {
         char *larger = realloc(buffer, capacity + 1);
         if (!larger) {
@@ -168,71 +243,6 @@ int file_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset, con
         done += (size_t)put;
     }
     return 0;
-}
-
-int file_draft_open(struct file_draft *draft, const char *path)
-{
-    draft->fd = -1;
-    draft->path = strdup(path);
-    draft->draft_path = file_format_path("%s.partial", path);
-    if (draft->path && draft->draft_path)
-        draft->fd = open(draft->draft_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (draft->fd >= 0)
-        return 0;
-    int code =
-        fail_path(errno, "cannot make the file", draft->draft_path ? draft->draft_path : path);
-    file_draft_abandon(draft);
-    return code;
-}
-
-int file_sync_parent(const char *path)
-{
-    char *folder = parent_of(path);
-    int code = 0;
-
-    if (!folder)
-        return fail(ENOMEM, "out of memory for a path");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (fsync(fd) && errno != EINVAL)
-            code = fail_path(errno, "cannot sync the folder", folder);
-        close(fd);
-    }
-    free(folder);
-    return code;
-}
-
-int file_draft_commit(struct file_draft *draft)
-{
-    int code = 0;
-
-    if (fsync(draft->fd))
-        code = fail_path(errno, "cannot sync", draft->draft_path);
-    if (close(draft->fd) && code == 0)
-        code = fail_path(errno, "cannot close", draft->draft_path);
-    draft->fd = -1;
-    if (code == 0 && rename(draft->draft_path, draft->path))
-        code = fail_path(errno, "cannot rename to its name", draft->draft_path);
-    if (code == 0)
-        code = file_sync_parent(draft->path);
-    if (code)
-        unlink(draft->draft_path);
-    free(draft->path);
-    free(draft->draft_path);
-    draft->path = draft->draft_path = NULL;
-    return code;
-}
-
-void file_draft_abandon(struct file_draft *draft)
-{
-    if (draft->fd >= 0) {
-        close(draft->fd);
-        unlink(draft->draft_path);
-    }
-    draft->fd = -1;
-    free(draft->path);
-    free(draft->draft_path);
-    draft->path = draft->draft_path = NULL;
 }
 
 int file_free_bytes(const char *path, uint64_t *bytes)

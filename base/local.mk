@@ -4,9 +4,12 @@ libiobench_a_SOURCES += \
 	base/bytes.c base/bytes.h \
 	base/clock.c base/clock.h \
 	base/crc32c.c base/crc32c.h \
+	base/draft.c base/draft.h \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
+	base/folder.c base/folder.h base/folder_tree.c \
 	base/histogram.c base/histogram.h \
+	base/lock.c base/lock.h \
 	base/memory.c base/memory.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/outputs.h"
 
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -25,7 +26,7 @@ static int check_path(const char *path)
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return S_ISDIR(status.st_mode) ? fail(EISDIR, "%s: this is a folder; name a file", path)
                                        : 0;
-    int code = file_draft_open(&draft, path);
+    int code = file_draft_open(&draft, path, NULL);
     if (code == 0)
         file_draft_abandon(&draft);
     return code;

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 
 #include <dirent.h>
@@ -153,7 +154,21 @@ static void local_advise(struct store_file *file, uint64_t offset, uint64_t byte
 
 static int local_rename(const char *from, const char *to)
 {
-    return rename(from, to) ? local_fail("cannot rename to its name", from) : file_sync_parent(to);
+    struct folder source, target = {.fd = -1};
+    const char *name, *new_name = NULL;
+    int code = folder_open_parent(&source, from, &name);
+
+    if (code == 0)
+        code = folder_open_parent(&target, to, &new_name);
+    if (code == 0)
+        code = name && new_name
+                   ? folder_rename(&source, name, &target, new_name, true)
+                   : fail(EINVAL, "%s: cannot rename it to %s: no name of a file", from, to);
+    if (code == 0)
+        code = folder_sync(&target);
+    folder_close(&target);
+    folder_close(&source);
+    return code;
 }
 
 static int local_remove(const char *path)

@@ -80,7 +80,7 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
 {
     MDB_env *environment = NULL;
     int code = store_is_local(path)
-                   ? file_draft_open(&write->draft, path)
+                   ? file_draft_open(&write->draft, path, NULL)
                    : fail(ENOTSUP,
                           "%s: liblmdb writes to files of the kernel only: pack into a folder "
                           "here and copy it, or choose another format",

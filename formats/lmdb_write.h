@@ -10,7 +10,7 @@
 #ifndef IOBENCH_FORMATS_LMDB_WRITE_H
 #define IOBENCH_FORMATS_LMDB_WRITE_H
 
-#include "base/file.h"
+#include "base/draft.h"
 #include "formats/caffe.h"
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
 
@@ -34,7 +35,7 @@ int report_write_file(const char *path, const char *text, size_t bytes)
 
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
         return write_through(path, text, bytes);
-    int code = file_draft_open(&draft, path);
+    int code = file_draft_open(&draft, path, NULL);
     if (code == 0)
         code = file_write_at(draft.fd, text, bytes, 0, path);
     if (code == 0)

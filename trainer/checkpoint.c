@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
 
@@ -107,7 +108,7 @@ int checkpoint_write(const char *path, const struct checkpoint *checkpoint, cons
     struct file_draft draft;
 
     encode(*checkpoint, head);
-    int code = file_draft_open(&draft, path);
+    int code = file_draft_open(&draft, path, NULL);
     if (code)
         return code;
     code = write_parts(draft.fd, parts, 4, draft.draft_path);
@@ -168,10 +169,10 @@ int checkpoint_read(const char *path, const struct checkpoint *wanted,
     const struct part parts[] = {{parameters, bytes},
                                  {momenta, bytes},
                                  {statistics, wanted->statistic_floats * sizeof(float)}};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open(path, O_RDONLY, NULL);
 
     if (fd < 0)
-        return fail(errno, "%s: cannot open the checkpoint: %s", path, fail_errno_text(errno));
+        return fd;
     ssize_t got = file_read_at(fd, head, sizeof head, 0, path);
     int code = got < 0 ? (int)got : 0;
     if (code == 0 && got < HEAD_BYTES)

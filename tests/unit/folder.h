@@ -6,10 +6,12 @@
 #include "tests/unit/unit.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static char test_folder[64];
@@ -54,6 +56,25 @@ static inline void folder_write(const char *name, const void *bytes, size_t coun
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
     assert_int_equal(fclose(file), 0);
+}
+
+static inline int folder_see_draft(void *context, const char *name, unsigned char type)
+{
+    size_t length = strlen(name);
+
+    (void)context, (void)type;
+    return length > 8 && strcmp(name + length - 8, ".partial") == 0;
+}
+
+/* Is something unfinished left in it? */
+static inline bool folder_has_draft(const char *name)
+{
+    struct folder folder;
+
+    assert_int_equal(folder_open(&folder, folder_path(name)), 0);
+    int found = folder_list(&folder, folder_see_draft, NULL);
+    folder_close(&folder);
+    return found != 0;
 }
 
 #endif

@@ -449,8 +449,7 @@ static void an_abandoned_shard_leaves_nothing(void **unused)
     assert_int_equal(format_writer_append(&writer, &sample), 0);
     assert_int_equal(format_writer_close(&writer, false), 0);
     assert_false(file_exists(folder_path("gone.rec")));
-    assert_false(file_exists(folder_path("gone.rec.partial")));
-    assert_false(file_exists(folder_path("gone.idx.partial")));
+    assert_false(folder_has_draft("."));
     assert_int_equal(format_writer_open(&writer, &recordio, folder_path("no/such/x.rec")), -ENOENT);
     assert_int_equal(format_writer_close(&writer, false), 0);
 }

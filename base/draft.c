@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/draft.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { SUFFIX_LENGTH = FILE_DRAFT_SUFFIX_BYTES - 1, TRIES = 16 };
+
+static const char draft_end[] = ".partial";
+
+int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
+{
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuv"; /* 32 of them */
+    uint8_t random[SUFFIX_LENGTH];
+
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
+    for (size_t i = 0; i < sizeof random; i++)
+        suffix[i] = letters[random[i] % 32];
+    suffix[SUFFIX_LENGTH] = '\0';
+    return 0;
+}
+
+char *file_draft_path(const char *path, const char *suffix)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    /* A name may be as long as the file system allows: then the draft has only its start. */
+    size_t room = NAME_MAX - strlen("..") - strlen(suffix) - strlen(draft_end);
+
+    return file_format_path("%.*s.%.*s.%s%s", (int)(name - path), path, (int)room, name, suffix,
+                            draft_end);
+}
+
+bool file_is_draft_name(const char *name)
+{
+    size_t length = strlen(name), end = sizeof draft_end - 1;
+
+    return name[0] == '.' && length > end && strcmp(name + length - end, draft_end) == 0;
+}
+
+/* Nothing but a regular file is replaced: better said before the work than after it. */
+static int check_target(const struct file_draft *draft, const char *name)
+{
+    struct stat status;
+
+    if (fstatat(draft->folder.fd, name, &status, AT_SYMLINK_NOFOLLOW) || S_ISREG(status.st_mode))
+        return 0;
+    return fail(S_ISDIR(status.st_mode) ? EISDIR : EEXIST,
+                "%s: is %s: only a regular file is replaced; name another", draft->path,
+                file_kind_text(status.st_mode));
+}
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int create(struct file_draft *draft, const char *given)
+{
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    int code = -EEXIST;
+
+    for (int i = 0; code == -EEXIST && i < (given ? 1 : TRIES); i++) {
+        free(draft->draft_path);
+        draft->draft_path = NULL;
+        code = given ? 0 : file_draft_suffix(suffix);
+        if (code)
+            break;
+        draft->draft_path = file_draft_path(draft->path, given ? given : suffix);
+        code = draft->draft_path ? folder_create_file(&draft->folder, name_in(draft->draft_path))
+                                 : -ENOMEM;
+    }
+    if (code < 0)
+        return code;
+    draft->fd = code;
+    return fstat(draft->fd, &draft->made)
+               ? fail(errno, "%s: %s", draft->draft_path, fail_errno_text(errno))
+               : 0;
+}
+
+int file_draft_open(struct file_draft *draft, const char *path,
+                    const struct file_draft_options *options)
+{
+    const char *name;
+
+    *draft = (struct file_draft){
+        .fd = -1, .folder = {.fd = -1}, .no_replace = options && options->no_replace};
+    draft->path = strdup(path);
+    int code = draft->path ? folder_open_parent(&draft->folder, path, &name)
+                           : fail(ENOMEM, "out of memory for a path");
+    if (code == 0 && !name)
+        code = fail(EISDIR, "%s: this is a folder; name a file", path);
+    if (code == 0)
+        code = check_target(draft, name);
+    if (code == 0)
+        code = create(draft, options ? options->suffix : NULL);
+    if (code)
+        file_draft_abandon(draft);
+    return code;
+}
+
+static void release(struct file_draft *draft)
+{
+    free(draft->path);
+    free(draft->draft_path);
+    folder_close(&draft->folder);
+    draft->path = draft->draft_path = NULL;
+}
+
+int file_draft_commit(struct file_draft *draft)
+{
+    const char *name = name_in(draft->draft_path);
+    struct stat now;
+    int code = 0;
+
+    if (fsync(draft->fd))
+        code = fail(errno, "%s: cannot sync: %s", draft->draft_path, fail_errno_text(errno));
+    if (close(draft->fd) && code == 0)
+        code = fail(errno, "%s: cannot close: %s", draft->draft_path, fail_errno_text(errno));
+    draft->fd = -1;
+    if (code == 0)
+        code = folder_stat(&draft->folder, name, &now);
+    if (code == 0 && (now.st_dev != draft->made.st_dev || now.st_ino != draft->made.st_ino))
+        code = fail(ESTALE, "%s: somebody replaced it: %s is not written", draft->draft_path,
+                    draft->path);
+    if (code == 0)
+        code = folder_rename(&draft->folder, name, &draft->folder, name_in(draft->path),
+                             !draft->no_replace);
+    if (code) {
+        file_draft_abandon(draft);
+        return code;
+    }
+    code = folder_sync(&draft->folder);
+    release(draft);
+    return code;
+}
+
+void file_draft_abandon(struct file_draft *draft)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    if (!draft->path)
+        return;
+    memcpy(reason, fail_reason(), sizeof reason);
+    if (draft->fd >= 0)
+        close(draft->fd);
+    draft->fd = -1;
+    if (draft->made.st_ino)
+        folder_remove(&draft->folder, name_in(draft->draft_path), &draft->made);
+    fail(0, "%s", reason);
+    release(draft);
+}

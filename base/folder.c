@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/folder.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+static int fail_name(const struct folder *folder, const char *name, const char *what)
+{
+    int code = errno;
+
+    return fail(code, "%s/%s: %s: %s", folder->path, name, what, fail_errno_text(code));
+}
+
+static int check_name(const struct folder *folder, const char *name)
+{
+    if (*name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        return 0;
+    return fail(EINVAL, "%s: '%s' is no name of a file in it", folder->path, name);
+}
+
+/* ---- handles ---- */
+
+static int open_at(struct folder *folder, int parent, const char *name, int flags, char *path)
+{
+    *folder = (struct folder){.fd = -1, .path = path};
+    if (!path)
+        return fail(ENOMEM, "out of memory for a path");
+    folder->fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | flags);
+    if (folder->fd >= 0)
+        return 0;
+    int code = errno;
+    struct stat status;
+    if ((code == ENOTDIR || code == ELOOP) &&
+        fstatat(parent, name, &status, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
+        !S_ISDIR(status.st_mode))
+        fail(ENOTDIR, "%s: is %s, expected a folder", path, file_kind_text(status.st_mode));
+    else
+        fail(code, "%s: cannot open the folder: %s", path, fail_errno_text(code));
+    folder_close(folder);
+    return -code;
+}
+
+int folder_open(struct folder *folder, const char *path)
+{
+    return open_at(folder, AT_FDCWD, path, 0, strdup(path));
+}
+
+int folder_open_below(struct folder *folder, const struct folder *parent, const char *name)
+{
+    *folder = (struct folder){.fd = -1};
+    int code = check_name(parent, name);
+    return code ? code
+                : open_at(folder, parent->fd, name, O_NOFOLLOW, file_join(parent->path, name));
+}
+
+int folder_open_parent(struct folder *folder, const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    char *parent = !slash ? strdup(".") : strndup(path, slash > path ? (size_t)(slash - path) : 1);
+
+    *folder = (struct folder){.fd = -1};
+    *name = *last && strcmp(last, ".") != 0 && strcmp(last, "..") != 0 ? last : NULL;
+    int code = parent ? folder_open(folder, parent) : fail(ENOMEM, "out of memory for a path");
+    free(parent);
+    return code;
+}
+
+void folder_close(struct folder *folder)
+{
+    if (folder->fd >= 0)
+        close(folder->fd);
+    free(folder->path);
+    *folder = (struct folder){.fd = -1};
+}
+
+int folder_make(const struct folder *folder, const char *name)
+{
+    int code = check_name(folder, name);
+
+    if (code == 0 && mkdirat(folder->fd, name, 0777))
+        code = fail_name(folder, name, "cannot make the folder");
+    return code;
+}
+
+int folder_make_path(const char *path)
+{
+    char *copy = strdup(path);
+    int code = 0;
+
+    if (!copy)
+        return fail(ENOMEM, "out of memory for a path");
+    for (char *slash = copy + 1; code == 0; slash++) {
+        char end = *slash;
+        if (end != '/' && end != '\0')
+            continue;
+        *slash = '\0';
+        if (mkdir(copy, 0777) && errno != EEXIST && errno != EISDIR)
+            code = fail(errno, "%s: cannot make the folder: %s", copy, fail_errno_text(errno));
+        *slash = end;
+        if (end == '\0')
+            break;
+    }
+    free(copy);
+    if (code == 0 && !file_is_folder(path))
+        code = fail(ENOTDIR, "%s: exists and is not a folder", path);
+    return code;
+}
+
+int folder_sync(const struct folder *folder)
+{
+    /* Some file systems have no sync of folders: their names last anyway. */
+    if (fsync(folder->fd) && errno != EINVAL && errno != EBADF && errno != ENOTSUP)
+        return fail(errno, "%s: cannot sync the folder: %s", folder->path, fail_errno_text(errno));
+    return 0;
+}
+
+/* ---- listing ---- */
+
+static unsigned char type_of(int folder, const struct dirent *found)
+{
+    struct stat status;
+
+    if (found->d_type != DT_UNKNOWN)
+        return found->d_type;
+    if (fstatat(folder, found->d_name, &status, AT_SYMLINK_NOFOLLOW))
+        return DT_WHT; /* gone since: nothing that is looked for */
+    return (unsigned char)IFTODT(status.st_mode);
+}
+
+int folder_list(const struct folder *folder, folder_visit visit, void *context)
+{
+    /* A second handle: each listing has a place of its own. */
+    int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *found;
+
+    if (!stream) {
+        code = fail(errno, "%s: cannot read the folder: %s", folder->path, fail_errno_text(errno));
+        if (fd >= 0)
+            close(fd);
+        return code;
+    }
+    for (errno = 0; code == 0 && (found = readdir(stream)); errno = 0)
+        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
+            code = visit(context, found->d_name, type_of(fd, found));
+    if (code == 0 && errno)
+        code = fail(errno, "%s: cannot read the folder: %s", folder->path, fail_errno_text(errno));
+    closedir(stream);
+    return code;
+}
+
+/* ---- names ---- */
+
+int folder_stat(const struct folder *folder, const char *name, struct stat *status)
+{
+    int code = check_name(folder, name);
+
+    if (code == 0 && fstatat(folder->fd, name, status, AT_SYMLINK_NOFOLLOW))
+        code = fail(errno, "%s/%s: %s", folder->path, name, fail_errno_text(errno));
+    return code;
+}
+
+int folder_open_file(const struct folder *folder, const char *name, int flags, struct stat *status)
+{
+    int code = check_name(folder, name);
+
+    if (code)
+        return code;
+    char *path = file_join(folder->path, name);
+    code = path ? file_open_at(folder->fd, name, flags | O_NOFOLLOW, path, status) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+int folder_create_file(const struct folder *folder, const char *name)
+{
+    int code = check_name(folder, name);
+
+    if (code)
+        return code;
+    int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd >= 0 ? fd : fail_name(folder, name, "cannot make the file");
+}
+
+int folder_remove(const struct folder *folder, const char *name, const struct stat *made)
+{
+    struct stat now;
+    int code = folder_stat(folder, name, &now);
+
+    if (code)
+        return code;
+    if (made && (now.st_dev != made->st_dev || now.st_ino != made->st_ino))
+        return fail(ESTALE, "%s/%s: somebody replaced it: it stays", folder->path, name);
+    if (unlinkat(folder->fd, name, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0))
+        return fail_name(folder, name, "cannot remove");
+    return 0;
+}
+
+/* ---- renaming ---- */
+
+/* Where the file system knows no RENAME_NOREPLACE: a second name for the file, which is never given
+ * to one that is taken. Where it knows no second names either, and for folders: the name is
+ * claimed by an empty one, which the rename then replaces. */
+static int rename_by_claim(const struct folder *from, const char *name, const struct folder *to,
+                           const char *new_name)
+{
+    struct stat status;
+    int code = folder_stat(from, name, &status);
+
+    if (code)
+        return code;
+    bool is_folder = S_ISDIR(status.st_mode);
+    if (!is_folder && linkat(from->fd, name, to->fd, new_name, 0) == 0)
+        return folder_remove(from, name, &status);
+    if (!is_folder && errno == EEXIST)
+        return fail_name(to, new_name, "cannot rename to it");
+    int claim = is_folder ? folder_make(to, new_name) : folder_create_file(to, new_name);
+    if (claim < 0)
+        return claim;
+    if (!is_folder)
+        close(claim);
+    code = folder_stat(to, new_name, &status);
+    if (code == 0 && renameat(from->fd, name, to->fd, new_name)) {
+        code = fail_name(from, name, "cannot rename");
+        folder_remove(to, new_name, &status);
+    }
+    return code;
+}
+
+int folder_rename(const struct folder *from, const char *name, const struct folder *to,
+                  const char *new_name, bool replace)
+{
+    struct stat status;
+    int code = check_name(from, name);
+
+    if (code == 0)
+        code = check_name(to, new_name);
+    if (code)
+        return code;
+    if (!replace) {
+        if (renameat2(from->fd, name, to->fd, new_name, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
+            return rename_by_claim(from, name, to, new_name);
+        return fail_name(to, new_name, "cannot rename to it");
+    }
+    if (fstatat(to->fd, new_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode) &&
+        !S_ISDIR(status.st_mode))
+        return fail(EEXIST, "%s/%s: is %s: only a regular file is replaced; name another", to->path,
+                    new_name, file_kind_text(status.st_mode));
+    if (renameat(from->fd, name, to->fd, new_name))
+        return fail_name(to, new_name, "cannot rename to it");
+    return 0;
+}

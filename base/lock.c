@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/lock.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { TRIES = 100, HOLDER_BYTES = 128 };
+
+static const char head[] = "iobench lock: process ";
+
+static int fail_lock(const struct file_lock *lock, int code, const char *what)
+{
+    return fail(code, "%s/%s: %s", lock->folder.path, lock->name, what);
+}
+
+/* Who holds it; "" while the file is new. Returns -EEXIST for a file that is none of ours. */
+static int read_holder(const struct file_lock *lock, char holder[HOLDER_BYTES])
+{
+    ssize_t got = pread(lock->fd, holder, HOLDER_BYTES - 1, 0);
+
+    if (got < 0)
+        return fail_lock(lock, errno, fail_errno_text(errno));
+    holder[got] = '\0';
+    if (got > 0 && strncmp(holder, head, sizeof head - 1) != 0)
+        return fail_lock(lock, EEXIST, "is a file of somebody else, not a lock: move it away");
+    holder[strcspn(holder, "\n")] = '\0';
+    return 0;
+}
+
+static int busy(const struct file_lock *lock)
+{
+    char holder[HOLDER_BYTES];
+    int code = read_holder(lock, holder);
+
+    return code ? code
+                : fail(EBUSY, "%s/%s: in use by %s: wait until that ends", lock->folder.path,
+                       lock->name,
+                       *holder ? holder + sizeof head - 1 - strlen("process ") : "another process");
+}
+
+/* 0: held. -EAGAIN: the name was given to another file meanwhile, look again. */
+static int try_lock(struct file_lock *lock, bool created)
+{
+    struct stat now;
+
+    if (flock(lock->fd, LOCK_EX | LOCK_NB)) {
+        bool none = errno == ENOSYS || errno == ENOTSUP || errno == ENOLCK || errno == EINVAL;
+        if (!none && errno != EWOULDBLOCK && errno != EINTR)
+            return fail_lock(lock, errno, fail_errno_text(errno));
+        if (!none || !created)
+            return busy(lock);
+    }
+    if (fstat(lock->fd, &lock->made))
+        return fail_lock(lock, errno, fail_errno_text(errno));
+    if (fstatat(lock->folder.fd, lock->name, &now, AT_SYMLINK_NOFOLLOW) ||
+        now.st_ino != lock->made.st_ino || now.st_dev != lock->made.st_dev)
+        return -EAGAIN;
+    return 0;
+}
+
+static int write_holder(struct file_lock *lock)
+{
+    char holder[HOLDER_BYTES], host[64] = "this host";
+
+    int code = read_holder(lock, holder);
+    if (code)
+        return code;
+    if (lock->made.st_nlink != 1)
+        return fail_lock(lock, EEXIST, "has a second name, a lock has none: move it away");
+    gethostname(host, sizeof host - 1);
+    int length = snprintf(holder, sizeof holder, "%s%d on %s\n", head, (int)getpid(), host);
+    if (ftruncate(lock->fd, 0))
+        return fail_lock(lock, errno, fail_errno_text(errno));
+    return file_write_at(lock->fd, holder, (size_t)length, 0, lock->folder.path);
+}
+
+/* An existing file is opened without O_CREAT: folders with the sticky bit refuse that. */
+static int open_once(struct file_lock *lock, bool *created)
+{
+    struct stat status;
+
+    *created = false;
+    int fd = folder_open_file(&lock->folder, lock->name, O_RDWR, &status);
+    if (fd == -ENOENT) {
+        fd = folder_create_file(&lock->folder, lock->name);
+        *created = fd >= 0;
+        if (fd == -EEXIST)
+            return -EAGAIN;
+    }
+    if (fd < 0)
+        return fd;
+    lock->fd = fd;
+    int code = try_lock(lock, *created);
+    if (code) {
+        close(fd);
+        lock->fd = -1;
+    }
+    return code;
+}
+
+int file_lock_acquire(struct file_lock *lock, const char *path)
+{
+    const char *name;
+    bool created = false;
+
+    *lock = (struct file_lock){.fd = -1, .folder = {.fd = -1}};
+    int code = folder_open_parent(&lock->folder, path, &name);
+    if (code == 0 && !name)
+        code = fail(EISDIR, "%s: is a folder, expected the name of a lock", path);
+    if (code == 0) {
+        lock->name = strdup(name);
+        code = lock->name ? -EAGAIN : fail(ENOMEM, "out of memory for a path");
+    }
+    for (int i = 0; code == -EAGAIN && i < TRIES; i++)
+        code = open_once(lock, &created);
+    if (code == -EAGAIN)
+        code = fail(EBUSY, "%s: in use by others: wait until they end", path);
+    if (code == 0) {
+        code = write_holder(lock);
+        if (code) {
+            if (created)
+                folder_remove(&lock->folder, lock->name, &lock->made);
+            close(lock->fd);
+            lock->fd = -1;
+        }
+    }
+    if (code) {
+        free(lock->name);
+        lock->name = NULL;
+        folder_close(&lock->folder);
+    }
+    return code;
+}
+
+void file_lock_release(struct file_lock *lock)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    if (lock->fd < 0)
+        return;
+    /* Removed while it is held: who opened it before finds that the name has left it. */
+    memcpy(reason, fail_reason(), sizeof reason);
+    folder_remove(&lock->folder, lock->name, &lock->made);
+    fail(0, "%s", reason);
+    close(lock->fd);
+    lock->fd = -1;
+    free(lock->name);
+    folder_close(&lock->folder);
+}

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The safe way to touch files: nothing waits, nothing is followed, only what is ours goes. */
+#include "tests/unit/folder.h"
+
+#include "base/draft.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static void write_text(const char *name, const char *text)
+{
+    folder_write(name, text, strlen(text));
+}
+
+static void assert_text(const char *name, const char *expected)
+{
+    char *text;
+    size_t bytes;
+
+    assert_int_equal(file_load(folder_path(name), 1 << 20, &text, &bytes), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static bool is_there(const char *name)
+{
+    struct stat status;
+
+    return lstat(folder_path(name), &status) == 0;
+}
+
+static void make_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    assert_true(strlen(path) < sizeof address.sun_path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
+static struct folder open_test_folder(void)
+{
+    struct folder folder;
+
+    assert_int_equal(folder_open(&folder, test_folder), 0);
+    return folder;
+}
+
+static void assert_reason(const char *part)
+{
+    if (!strstr(fail_reason(), part))
+        fail_msg("'%s' does not say '%s'", fail_reason(), part);
+}
+
+/* ---- opening ---- */
+
+static void only_regular_files_are_opened_and_at_once(void **unused)
+{
+    (void)unused;
+    write_text("file", "text");
+    assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
+    make_socket(folder_path("socket"));
+    assert_int_equal(mkdir(folder_path("folder"), 0700), 0);
+    assert_int_equal(symlink("loop", folder_path("loop")), 0);
+    assert_int_equal(symlink("fifo", folder_path("to_fifo")), 0);
+
+    static const struct {
+        const char *name, *what;
+        int code;
+    } cases[] = {{"fifo", "a FIFO", -EINVAL},        {"to_fifo", "a FIFO", -EINVAL},
+                 {"socket", "a socket", -EINVAL},    {"folder", "a folder", -EISDIR},
+                 {"loop", "symbolic links", -ELOOP}, {"absent", "No such file", -ENOENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(file_open(folder_path(cases[i].name), O_RDONLY, NULL), cases[i].code);
+        assert_reason(cases[i].what);
+        assert_int_equal(file_open(folder_path(cases[i].name), O_RDWR, NULL), cases[i].code);
+        assert_true(file_open_kernel(folder_path(cases[i].name), O_RDONLY) < 0);
+        assert_null(file_stream_kernel(folder_path(cases[i].name)));
+    }
+    assert_int_equal(file_open("/dev/null", O_RDONLY, NULL), -EINVAL);
+    assert_reason("a device");
+}
+
+static void what_is_opened_waits_for_its_disk(void **unused)
+{
+    struct stat status;
+
+    (void)unused;
+    write_text("file", "text");
+    int fd = file_open(folder_path("file"), O_RDONLY, &status);
+    assert_true(fd >= 0);
+    assert_int_equal(status.st_size, 4);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    close(fd);
+    fd = open(folder_path("file"), O_RDONLY | FILE_SAFE_FLAGS);
+    assert_int_equal(file_check_open(fd, O_RDONLY, "file", NULL), 0);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    close(fd);
+    FILE *stream = file_stream_kernel("/proc/self/statm");
+    assert_non_null(stream);
+    assert_true(fgetc(stream) > 0);
+    fclose(stream);
+}
+
+static void names_in_a_folder_are_not_followed(void **unused)
+{
+    struct folder folder = open_test_folder(), below;
+    struct stat status;
+
+    (void)unused;
+    write_text("file", "text");
+    assert_int_equal(mkdir(folder_path("inner"), 0700), 0);
+    assert_int_equal(symlink("file", folder_path("to_file")), 0);
+    assert_int_equal(symlink("inner", folder_path("to_inner")), 0);
+    assert_int_equal(symlink("absent", folder_path("to_nothing")), 0);
+
+    assert_int_equal(folder_open_file(&folder, "to_file", O_RDONLY, NULL), -EINVAL);
+    assert_reason("symbolic link");
+    assert_true(folder_open_below(&below, &folder, "to_inner") < 0);
+    assert_reason("symbolic link");
+    assert_int_equal(folder_create_file(&folder, "to_nothing"), -EEXIST);
+    assert_false(is_there("absent"));
+    assert_int_equal(folder_stat(&folder, "to_file", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+
+    static const char *const no_names[] = {"", ".", "..", "a/b", "/etc/passwd", "../x"};
+    for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++) {
+        assert_int_equal(folder_open_file(&folder, no_names[i], O_RDONLY, NULL), -EINVAL);
+        assert_int_equal(folder_open_below(&below, &folder, no_names[i]), -EINVAL);
+        assert_int_equal(folder_make(&folder, no_names[i]), -EINVAL);
+        assert_int_equal(folder_create_file(&folder, no_names[i]), -EINVAL);
+        assert_int_equal(folder_remove(&folder, no_names[i], NULL), -EINVAL);
+        assert_int_equal(folder_rename(&folder, "file", &folder, no_names[i], true), -EINVAL);
+        assert_int_equal(folder_remove_tree(&folder, no_names[i], NULL, NULL), -EINVAL);
+    }
+    assert_int_equal(folder_open_below(&below, &folder, "inner"), 0);
+    folder_close(&below);
+    folder_close(&folder);
+}
+
+static void the_parent_of_a_path_is_found(void **unused)
+{
+    static const struct {
+        const char *path, *parent, *name;
+    } cases[] = {{"/x", "/", "x"},       {"x", ".", "x"},           {"/usr/x", "/usr", "x"},
+                 {"/", "/", NULL},       {"/usr/..", "/usr", NULL}, {".", ".", NULL},
+                 {"/usr/", "/usr", NULL}};
+    struct folder folder;
+    const char *name;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(folder_open_parent(&folder, cases[i].path, &name), 0);
+        assert_string_equal(folder.path, cases[i].parent);
+        if (cases[i].name)
+            assert_string_equal(name, cases[i].name);
+        else
+            assert_null(name);
+        folder_close(&folder);
+    }
+}
+
+struct seen {
+    char text[256];
+};
+
+static int see(void *context, const char *name, unsigned char type)
+{
+    struct seen *seen = context;
+    size_t used = strlen(seen->text);
+
+    snprintf(seen->text + used, sizeof seen->text - used, "%s=%d ", name, type);
+    return 0;
+}
+
+static void a_listing_tells_types_and_can_be_had_again(void **unused)
+{
+    struct folder folder = open_test_folder();
+
+    (void)unused;
+    assert_int_equal(symlink("absent", folder_path("link")), 0);
+    for (int i = 0; i < 2; i++) {
+        struct seen seen = {""};
+        assert_int_equal(folder_list(&folder, see, &seen), 0);
+        assert_string_equal(seen.text, "link=10 ");
+    }
+    folder_close(&folder);
+}
+
+static int end_listing(void *context, const char *name, unsigned char type)
+{
+    (void)context, (void)name, (void)type;
+    return 7;
+}
+
+static void a_visit_ends_a_listing(void **unused)
+{
+    struct folder folder = open_test_folder();
+
+    (void)unused;
+    write_text("a", "");
+    assert_int_equal(folder_list(&folder, end_listing, NULL), 7);
+    folder_close(&folder);
+}
+
+/* ---- drafts ---- */
+
+static char *draft_name(const struct file_draft *draft)
+{
+    return strrchr(draft->draft_path, '/') + 1;
+}
+
+static void a_draft_appears_when_it_is_committed(void **unused)
+{
+    struct file_draft draft;
+
+    (void)unused;
+    write_text("r.json", "old");
+    write_text("r.json.partial", "of the user");
+    assert_int_equal(file_draft_open(&draft, folder_path("r.json"), NULL), 0);
+    assert_true(file_is_draft_name(draft_name(&draft)));
+    assert_false(file_is_draft_name("r.json.partial"));
+    assert_int_equal(file_write_at(draft.fd, "new", 3, 0, "r.json"), 0);
+    assert_text("r.json", "old");
+    assert_int_equal(file_draft_commit(&draft), 0);
+    file_draft_abandon(&draft);
+    assert_text("r.json", "new");
+    assert_text("r.json.partial", "of the user");
+
+    assert_int_equal(file_draft_open(&draft, folder_path("r.json"), NULL), 0);
+    char *path = strdup(draft.draft_path);
+    assert_true(file_exists(path));
+    fail(0, "kept");
+    file_draft_abandon(&draft);
+    file_draft_abandon(&draft);
+    assert_string_equal(fail_reason(), "kept");
+    assert_false(file_exists(path));
+    free(path);
+    assert_text("r.json", "new");
+}
+
+static void drafts_of_one_path_do_not_meet(void **unused)
+{
+    struct file_draft drafts[3];
+
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(file_draft_open(&drafts[i], folder_path("r"), NULL), 0);
+        assert_int_equal(file_write_at(drafts[i].fd, &"abc"[i], 1, 0, "r"), 0);
+    }
+    assert_int_equal(file_draft_commit(&drafts[2]), 0);
+    assert_int_equal(file_draft_commit(&drafts[0]), 0);
+    assert_text("r", "a");
+    assert_int_equal(file_draft_commit(&drafts[1]), 0);
+    assert_text("r", "b");
+}
+
+static void a_draft_of_a_given_suffix_opens_nothing_that_is_there(void **unused)
+{
+    const struct file_draft_options options = {.suffix = "k3x9q2ab"};
+    struct file_draft draft;
+
+    (void)unused;
+    write_text("precious", "precious");
+    assert_int_equal(symlink("precious", folder_path(".r.k3x9q2ab.partial")), 0);
+    assert_int_equal(file_draft_open(&draft, folder_path("r"), &options), -EEXIST);
+    assert_text("precious", "precious");
+    assert_true(is_there(".r.k3x9q2ab.partial"));
+    unlink(folder_path(".r.k3x9q2ab.partial"));
+    assert_int_equal(file_draft_open(&draft, folder_path("r"), &options), 0);
+    assert_string_equal(draft_name(&draft), ".r.k3x9q2ab.partial");
+    assert_int_equal(file_draft_commit(&draft), 0);
+    assert_true(is_there("r"));
+}
+
+static void a_draft_that_was_swapped_is_neither_committed_nor_removed(void **unused)
+{
+    struct file_draft draft;
+
+    (void)unused;
+    write_text("precious", "precious");
+    for (int commit = 0; commit < 2; commit++) {
+        assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
+        char *path = strdup(draft.draft_path);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(symlink("precious", path), 0);
+        if (commit)
+            assert_int_equal(file_draft_commit(&draft), -ESTALE);
+        file_draft_abandon(&draft);
+        struct stat status;
+        assert_int_equal(lstat(path, &status), 0);
+        assert_false(is_there("r"));
+        unlink(path);
+        free(path);
+    }
+    assert_text("precious", "precious");
+}
+
+static void a_draft_replaces_a_regular_file_only(void **unused)
+{
+    struct file_draft draft;
+
+    (void)unused;
+    write_text("precious", "precious");
+    assert_int_equal(symlink("precious", folder_path("link")), 0);
+    assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
+    assert_int_equal(mkdir(folder_path("folder"), 0700), 0);
+    assert_int_equal(file_draft_open(&draft, folder_path("link"), NULL), -EEXIST);
+    assert_reason("symbolic link");
+    assert_int_equal(file_draft_open(&draft, folder_path("fifo"), NULL), -EEXIST);
+    assert_reason("FIFO");
+    assert_int_equal(file_draft_open(&draft, folder_path("folder"), NULL), -EISDIR);
+    assert_int_equal(file_draft_open(&draft, folder_path("folder/"), NULL), -EISDIR);
+
+    /* What comes after it was opened, too. */
+    assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
+    assert_int_equal(symlink("precious", folder_path("r")), 0);
+    assert_int_equal(file_draft_commit(&draft), -EEXIST);
+    assert_text("precious", "precious");
+    assert_true(is_there("r"));
+}
+
+static void without_replace_the_second_one_fails(void **unused)
+{
+    const struct file_draft_options options = {.no_replace = true};
+    struct file_draft first, second;
+
+    (void)unused;
+    assert_int_equal(file_draft_open(&first, folder_path("r"), &options), 0);
+    assert_int_equal(file_draft_open(&second, folder_path("r"), &options), 0);
+    assert_int_equal(file_write_at(first.fd, "1", 1, 0, "r"), 0);
+    assert_int_equal(file_draft_commit(&first), 0);
+    assert_int_equal(file_draft_commit(&second), -EEXIST);
+    assert_text("r", "1");
+}
+
+static void long_names_have_drafts(void **unused)
+{
+    struct file_draft draft;
+    char name[256];
+
+    (void)unused;
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    assert_int_equal(file_draft_open(&draft, folder_path(name), NULL), 0);
+    assert_int_equal(file_draft_commit(&draft), 0);
+    assert_true(is_there(name));
+}
+
+/* ---- renaming ---- */
+
+static void folders_are_renamed_without_replacing(void **unused)
+{
+    struct folder folder = open_test_folder();
+
+    (void)unused;
+    assert_int_equal(mkdir(folder_path("a"), 0700), 0);
+    assert_int_equal(mkdir(folder_path("b"), 0700), 0);
+    write_text("a/x", "x");
+    assert_int_equal(folder_rename(&folder, "a", &folder, "b", false), -EEXIST);
+    assert_true(is_there("a/x"));
+    assert_int_equal(folder_rename(&folder, "a", &folder, "c", false), 0);
+    assert_true(is_there("c/x"));
+    assert_int_equal(folder_rename(&folder, "c", &folder, "b", true), 0);
+    assert_true(is_there("b/x"));
+    folder_close(&folder);
+}
+
+/* ---- removing ---- */
+
+static void make_tree(void)
+{
+    assert_int_equal(mkdir(folder_path("tree"), 0700), 0);
+    assert_int_equal(mkdir(folder_path("tree/a"), 0700), 0);
+    assert_int_equal(mkdir(folder_path("tree/b"), 0700), 0);
+    write_text("tree/x", "x");
+    write_text("tree/a/y", "y");
+    write_text("tree/b/z", "z");
+}
+
+static void assert_tree_is_whole(void)
+{
+    static const char *const names[] = {"tree/x", "tree/a/y", "tree/b/z"};
+
+    for (size_t i = 0; i < 3; i++)
+        assert_true(is_there(names[i]));
+}
+
+static void a_tree_of_ours_goes(void **unused)
+{
+    struct folder folder = open_test_folder();
+
+    (void)unused;
+    make_tree();
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), 0);
+    assert_false(is_there("tree"));
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -ENOENT);
+    write_text("one", "");
+    assert_int_equal(folder_remove_tree(&folder, "one", NULL, NULL), 0);
+    assert_false(is_there("one"));
+    folder_close(&folder);
+}
+
+static bool is_not_z(void *context, const char *below, const struct stat *status)
+{
+    (void)context, (void)status;
+    return strcmp(below, "b/z") != 0;
+}
+
+static void one_foreign_name_keeps_the_whole_tree(void **unused)
+{
+    struct folder folder = open_test_folder();
+
+    (void)unused;
+    make_tree();
+    write_text("precious", "precious");
+    assert_int_equal(mkdir(folder_path("home"), 0700), 0);
+    write_text("home/thesis", "thesis");
+
+    assert_int_equal(folder_remove_tree(&folder, "tree", is_not_z, NULL), -EPERM);
+    assert_reason("tree/b/z");
+    assert_tree_is_whole();
+
+    assert_int_equal(symlink("../../home", folder_path("tree/b/link")), 0);
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+    assert_reason("tree/b/link: is a symbolic link");
+    assert_tree_is_whole();
+    unlink(folder_path("tree/b/link"));
+
+    assert_int_equal(link(folder_path("precious"), folder_path("tree/b/second")), 0);
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+    assert_reason("second name");
+    assert_tree_is_whole();
+    unlink(folder_path("tree/b/second"));
+
+    assert_int_equal(mkfifo(folder_path("tree/b/fifo"), 0600), 0);
+    assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+    assert_tree_is_whole();
+    unlink(folder_path("tree/b/fifo"));
+
+    assert_int_equal(symlink("home", folder_path("to_home")), 0);
+    assert_int_equal(folder_remove_tree(&folder, "to_home", NULL, NULL), -EPERM);
+    assert_text("home/thesis", "thesis");
+    if (geteuid() == 0) {
+        assert_int_equal(chown(folder_path("tree/b/z"), 1234, 1234), 0);
+        assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM);
+        assert_reason("another user");
+        assert_tree_is_whole();
+    }
+    folder_close(&folder);
+}
+
+/* Between the walk that looks and the one that removes, a folder becomes a link: nothing behind it
+ * goes. */
+static bool swap_at_the_end(void *context, const char *below, const struct stat *status)
+{
+    int *left = context;
+
+    (void)status, (void)below;
+    if (--*left == 0) {
+        assert_int_equal(rename(folder_path("tree/b"), folder_path("moved")), 0);
+        assert_int_equal(symlink("../home", folder_path("tree/b")), 0);
+    }
+    return true;
+}
+
+static void a_swap_between_the_walks_is_seen(void **unused)
+{
+    struct folder folder = open_test_folder();
+    int calls = 7; /* six names, and the top once more */
+
+    (void)unused;
+    make_tree();
+    assert_int_equal(mkdir(folder_path("home"), 0700), 0);
+    write_text("home/thesis", "thesis");
+    assert_int_equal(folder_remove_tree(&folder, "tree", swap_at_the_end, &calls), -EPERM);
+    assert_text("home/thesis", "thesis");
+    assert_text("moved/z", "z");
+    folder_close(&folder);
+}
+
+static void only_the_same_file_is_removed(void **unused)
+{
+    struct folder folder = open_test_folder();
+    struct stat made;
+
+    (void)unused;
+    write_text("one", "");
+    assert_int_equal(folder_stat(&folder, "one", &made), 0);
+    write_text("two", "two");
+    assert_int_equal(rename(folder_path("two"), folder_path("one")), 0);
+    assert_int_equal(folder_remove(&folder, "one", &made), -ESTALE);
+    assert_text("one", "two");
+    assert_int_equal(folder_remove(&folder, "one", NULL), 0);
+    folder_close(&folder);
+}
+
+/* ---- locks ---- */
+
+static void a_lock_has_one_holder_who_is_named(void **unused)
+{
+    struct file_lock lock, second;
+    int status, to_child[2], from_child[2];
+    char byte = 0;
+
+    (void)unused;
+    assert_int_equal(pipe(to_child), 0);
+    assert_int_equal(pipe(from_child), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool held = file_lock_acquire(&lock, folder_path("lock")) == 0;
+        if (write(from_child[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1)
+            held = false;
+        _exit(held ? 0 : 1); /* without a release, as after a crash */
+    }
+    assert_int_equal(read(from_child[0], &byte, 1), 1);
+    char named[64];
+    snprintf(named, sizeof named, "in use by process %d on ", (int)child);
+    assert_int_equal(file_lock_acquire(&second, folder_path("lock")), -EBUSY);
+    assert_reason(named);
+    file_lock_release(&second);
+    assert_int_equal(write(to_child[1], &byte, 1), 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(is_there("lock"));
+    assert_int_equal(file_lock_acquire(&second, folder_path("lock")), 0);
+    assert_int_equal(file_lock_acquire(&lock, folder_path("lock")), -EBUSY);
+    file_lock_release(&second);
+    file_lock_release(&second);
+    assert_false(is_there("lock"));
+    for (int i = 0; i < 2; i++) {
+        close(to_child[i]);
+        close(from_child[i]);
+    }
+}
+
+static void what_is_no_lock_stays(void **unused)
+{
+    struct file_lock lock;
+
+    (void)unused;
+    write_text("precious", "precious");
+    assert_int_equal(symlink("precious", folder_path("link")), 0);
+    assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
+    assert_int_equal(file_lock_acquire(&lock, folder_path("precious")), -EEXIST);
+    assert_int_equal(file_lock_acquire(&lock, folder_path("link")), -EINVAL);
+    assert_int_equal(file_lock_acquire(&lock, folder_path("fifo")), -EINVAL);
+    assert_text("precious", "precious");
+}
+
+/* ---- trust ---- */
+
+static void what_others_may_write_is_not_believed(void **unused)
+{
+    struct stat mine = {.st_uid = geteuid(), .st_mode = S_IFREG | 0664};
+    struct stat foreign = {.st_uid = geteuid() + 1, .st_mode = S_IFREG | 0644};
+    struct stat root = {.st_uid = 0, .st_mode = S_IFREG | 0644};
+
+    (void)unused;
+    assert_int_equal(file_trusted(&mine, &mine, "x"), 0);
+    assert_int_equal(file_trusted(&root, &mine, "x"), 0);
+    assert_int_equal(file_trusted(&foreign, &mine, "x"), -EPERM);
+    assert_int_equal(file_trusted(&foreign, &foreign, "x"), 0);
+    mine.st_mode |= S_IWOTH;
+    assert_int_equal(file_trusted(&mine, &mine, "x"), -EPERM);
+}
+
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FOLDER_TEST(only_regular_files_are_opened_and_at_once),
+        FOLDER_TEST(what_is_opened_waits_for_its_disk),
+        FOLDER_TEST(names_in_a_folder_are_not_followed),
+        cmocka_unit_test(the_parent_of_a_path_is_found),
+        FOLDER_TEST(a_listing_tells_types_and_can_be_had_again),
+        FOLDER_TEST(a_visit_ends_a_listing),
+        FOLDER_TEST(a_draft_appears_when_it_is_committed),
+        FOLDER_TEST(drafts_of_one_path_do_not_meet),
+        FOLDER_TEST(a_draft_of_a_given_suffix_opens_nothing_that_is_there),
+        FOLDER_TEST(a_draft_that_was_swapped_is_neither_committed_nor_removed),
+        FOLDER_TEST(a_draft_replaces_a_regular_file_only),
+        FOLDER_TEST(without_replace_the_second_one_fails),
+        FOLDER_TEST(long_names_have_drafts),
+        FOLDER_TEST(folders_are_renamed_without_replacing),
+        FOLDER_TEST(a_tree_of_ours_goes),
+        FOLDER_TEST(one_foreign_name_keeps_the_whole_tree),
+        FOLDER_TEST(a_swap_between_the_walks_is_seen),
+        FOLDER_TEST(only_the_same_file_is_removed),
+        FOLDER_TEST(a_lock_has_one_holder_who_is_named),
+        FOLDER_TEST(what_is_no_lock_stays),
+        cmocka_unit_test(what_others_may_write_is_not_believed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
