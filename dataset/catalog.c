@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -88,18 +89,31 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
     return 0;
 }
 
+/* A record that cannot be one: the handler decides, without one it ends the indexing. */
+static int refuse(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
+                  const char *why)
+{
+    const char *path = catalog->shards[catalog->shard_count - 1].path;
+    char what[96];
+
+    snprintf(what, sizeof what, "a record of %llu bytes%s", (unsigned long long)bytes, why);
+    const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
+    if (catalog->fault)
+        return catalog->fault(catalog->fault_context, &fault);
+    return fail(code, "%s: offset %llu: %s", path, (unsigned long long)offset, what);
+}
+
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
 {
     struct shard *shard = &catalog->shards[catalog->shard_count - 1];
 
     assert(catalog->shard_count > 0 && !catalog->mapping);
+    if (bytes == 0)
+        return refuse(catalog, EBADMSG, offset, bytes, ": it is empty");
     if (bytes > UINT32_MAX)
-        return fail(EFBIG, "%s: offset %llu: a record of %llu bytes is too large", shard->path,
-                    (unsigned long long)offset, (unsigned long long)bytes);
+        return refuse(catalog, EFBIG, offset, bytes, " is too large");
     if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
-        return fail(EBADMSG,
-                    "%s: offset %llu: a record of %llu bytes goes past the end of the file",
-                    shard->path, (unsigned long long)offset, (unsigned long long)bytes);
+        return refuse(catalog, EBADMSG, offset, bytes, " goes past the end of the file");
     int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_count,
                     &catalog->record_capacity, sizeof *catalog->records);
     if (code)

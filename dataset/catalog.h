@@ -38,6 +38,15 @@ struct shard {
     int32_t label; /* of each sample in it, where the path tells (plain files); else -1 */
 };
 
+/* What an indexer met that is not as it should be. Return 0 to go on (verify), else a negative
+ * errno that ends the indexing. The default (handler NULL) records the reason and ends it. */
+struct catalog_fault {
+    const char *path;
+    uint64_t offset;
+    const char *what;
+};
+typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *fault);
+
 struct catalog {
     char *root;
     char *format; /* name of the format plug-in that made it */
@@ -50,6 +59,9 @@ struct catalog {
     bool compressed;   /* any shard is */
     uint32_t left_out; /* files among the samples that are none; for the reader of a report */
 
+    /* private, while it is built: who is told of a record that cannot be one; NULL: nobody */
+    catalog_fault_handler fault;
+    void *fault_context;
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into and records lie in, else NULL */
     size_t mapping_bytes;
@@ -57,21 +69,14 @@ struct catalog {
     bool is_kept;
 };
 
-/* What an indexer met that is not as it should be. Return 0 to go on (verify), else a negative
- * errno that ends the indexing. The default (handler NULL) records the reason and ends it. */
-struct catalog_fault {
-    const char *path;
-    uint64_t offset;
-    const char *what;
-};
-typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *fault);
-
 /* ---- building, by formats ---- */
 struct catalog *catalog_create(const char *root, const char *format); /* NULL with a reason */
 /* Begin the next shard; its records follow by catalog_add(). status: NULL when the file is still
  * to be asked. */
 int catalog_begin_shard(struct catalog *catalog, const char *path,
                         const struct store_status *status, uint32_t flags);
+/* A record of the shard begun last. One without bytes, or that is not within its shard, is a fault:
+ * the handler that format_catalog() was given says whether the indexing goes on without it. */
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
 /* The shard begun last turns out to be compressed: SHARD_ZLIB or SHARD_GZIP. */

@@ -131,9 +131,8 @@ static int add_file(struct files_scan *files, const char *path, const struct nam
     if (code)
         return add_fault(files, code, path);
     catalog_set_label(files->catalog, files->label);
-    uint64_t bytes = files->catalog->shards[files->catalog->shard_count - 1].bytes;
-    return bytes ? catalog_add(files->catalog, 0, bytes)
-                 : format_fault(files->scan, EBADMSG, path, 0, "an empty file");
+    return catalog_add(files->catalog, 0,
+                       files->catalog->shards[files->catalog->shard_count - 1].bytes);
 }
 
 /* The images in names. */

@@ -131,7 +131,11 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     if (!made)
         return -ENOMEM;
     const struct format_ops *ops = format_of(format->plugin);
-    int code = ops->index(format->settings, root, scan ? scan : &plain_scan, made);
+    scan = scan ? scan : &plain_scan;
+    made->fault = scan->fault;
+    made->fault_context = scan->fault_context;
+    int code = ops->index(format->settings, root, scan, made);
+    made->fault = NULL;
     if (code == 0)
         code = catalog_seal(made);
     if (code) {
@@ -139,7 +143,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         return code;
     }
     /* A scan that was told to go on past faults may have left records out. */
-    if (use_sidecar && !(scan && scan->fault))
+    if (use_sidecar && !scan->fault)
         save_sidecar(made, key);
     *catalog = made;
     return 0;

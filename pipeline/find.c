@@ -13,17 +13,40 @@ struct search {
     const struct format_scan *scan;
     struct job_plugins *plugins;
     struct catalog **catalog;
+    struct result *result;
 };
 
+/* With --on-error skip damage is left out, counted, and the first place of it told. */
+static int note_fault(void *context, const struct catalog_fault *fault)
+{
+    struct result *result = context;
+
+    if (result->index_faults++ == 0)
+        result_notice(result,
+                      "the index leaves out what is damaged, the first: %s: offset %llu: %s",
+                      fault->path, (unsigned long long)fault->offset, fault->what);
+    return 0;
+}
+
+/* A sound set is indexed by many threads; only where there is damage is it walked again, by one. */
 static int search(void *context)
 {
     const struct search *search = context;
     const struct job *job = search->job;
+    const struct plugin_choice *format = &search->plugins->format;
     int code = format_choose(job->format, job->data, &search->plugins->format);
 
-    return code ? code
-                : format_catalog(&search->plugins->format, job->data, true, search->scan,
-                                 search->catalog);
+    if (code)
+        return code;
+    code = format_catalog(format, job->data, true, search->scan, search->catalog);
+    if (code != -EBADMSG && code != -ENODATA && code != -EFBIG)
+        return code;
+    if (job->on_error != JOB_ERROR_SKIP)
+        return code;
+    struct format_scan skipping = *search->scan;
+    skipping.fault = note_fault;
+    skipping.fault_context = search->result;
+    return format_catalog(format, job->data, false, &skipping, search->catalog);
 }
 
 /* What every rank takes for the data set must be the same. */
@@ -61,7 +84,8 @@ static int check_compressed(const struct catalog *catalog, struct job_plugins *p
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result)
 {
-    struct search mine = {.job = job, .scan = scan, .plugins = plugins, .catalog = catalog};
+    struct search mine = {
+        .job = job, .scan = scan, .plugins = plugins, .catalog = catalog, .result = result};
 
     store_set_timeout(job->io_timeout_ns);
     int code = ranks_in_turn(ranks, search, &mine);

@@ -158,6 +158,7 @@ struct result {
     char timeline_reason[160]; /* why not */
     bool valid;
     char invalid_reason[256];
+    uint64_t index_faults; /* damage that the index leaves out (--on-error skip) */
     uint32_t notice_count;
     char notices[RESULT_NOTICES][RESULT_NOTICE_BYTES];
 };

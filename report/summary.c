@@ -328,6 +328,7 @@ int summary_make(const struct result *result, struct summary *summary)
     for (uint32_t i = 0; i < result->run_count; i++)
         if (result->runs[i].epoch_count == result->job->epochs)
             collect_run(&result->runs[i], summary, &totals, &collection);
+    summary->all.skipped += result->index_faults;
     summary->device_known = summary->device_known && summary->runs;
     summary->samples_per_s = summarise(&collection.run_samples);
     summary->bytes_per_s = summarise(&collection.run_bytes);

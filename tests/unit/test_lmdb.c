@@ -260,6 +260,26 @@ static void faults_are_counted(void **unused)
     free(image.bytes);
 }
 
+/* A value on pages of its own becomes one without bytes. */
+static void empty_values_are_faults(void **unused)
+{
+    struct image image = load("lsun/data.mdb");
+    unsigned faults = 0;
+    const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
+    struct catalog *catalog, *whole;
+
+    (void)unused;
+    assert_int_equal(index_bytes(image.bytes, image.count, &whole), 0);
+    memset(big_node(root_of(&image), 0), 0, 4);
+    expect_failure(&image, -EBADMSG, "a record of 0 bytes: it is empty");
+    assert_int_equal(format_catalog(&lmdb, folder_path("data.mdb"), false, &scan, &catalog), 0);
+    assert_int_equal(faults, 1);
+    assert_int_equal(catalog->record_count, whole->record_count - 1);
+    catalog_destroy(catalog);
+    catalog_destroy(whole);
+    free(image.bytes);
+}
+
 /* ---- flipped bits ---- */
 
 static bool within_values(const struct catalog *catalog, uint64_t offset)
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(values_have_pages_of_their_own),
         cmocka_unit_test(cut_files_are_told),
         cmocka_unit_test(faults_are_counted),
+        cmocka_unit_test(empty_values_are_faults),
         cmocka_unit_test(flipped_bits_do_no_harm),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_abandoned_is_gone),

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What costs too much, or is nothing at all, is refused with a reason, or left out and counted.
+. "$(dirname "$0")/cli.sh"
+
+# ---- a record without bytes: found when the index is made, in any format ----
+expect 0 "$IOBENCH" pack synthetic:count=12,classes=3,mean=4k set -f files
+first=$(find set/00001 -name '*.jpg' | sort | head -n 1)
+: >"$first"
+expect 1 "$IOBENCH" --data set --epochs 1 --runs 1
+says "$first: offset 0: a record of 0 bytes: it is empty"
+expect 1 "$IOBENCH" --data set --epochs 1 --runs 1 --on-error skip
+says "DEGRADED: 1 record was skipped" "the index leaves out what is damaged"
+expect 1 "$IOBENCH" verify set
+says "$first: offset 0: a record of 0 bytes" "1 fault"
+expect 0 "$IOBENCH" pack set without -f shards --on-error skip
+says "1 damaged sample was left out"
