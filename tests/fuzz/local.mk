@@ -99,7 +99,7 @@ tests_fuzz_fuzz_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c
 tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_telemetry_LDADD = $(LIBIOBENCH_LIBS)
 
-EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus
+EXTRA_DIST += tests/fuzz/campaign.sh tests/fuzz/run.sh tests/fuzz/corpus
 
 # The pictures of the decoder's corpus.
 check_PROGRAMS += tests/fuzz/replay_picture
