@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	base/atomic.h \
+	base/stall.h \
 	base/bytes.c base/bytes.h \
 	base/clock.c base/clock.h \
 	base/crc32c.c base/crc32c.h \

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/stall.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,9 +15,8 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t not_empty, not_full;
     uint32_t capacity, head, count;
-    uint32_t poppers, pushers; /* waiting, so that nobody signals in vain */
+    struct stall pop, push; /* their waiters: nobody signals in vain */
     bool closed, cancelled;
-    struct queue_waits waits;
     void *entries[];
 };
 
@@ -50,22 +50,20 @@ void queue_destroy(struct queue *queue)
 #define FOR_EVER UINT64_MAX
 
 /* Returns the time. until_ns: on the monotonic clock, or FOR_EVER. */
-static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, uint32_t *waiters,
-                             uint64_t *waited_ns, uint64_t until_ns)
+static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, struct stall *stall,
+                             uint64_t until_ns)
 {
     const uint64_t second = 1000000000;
-    uint64_t start = clock_now_ns();
     struct timespec until = {.tv_sec = (time_t)(until_ns / second),
                              .tv_nsec = (long)(until_ns % second)};
 
-    ++*waiters;
+    stall_begin(stall, clock_now_ns());
     if (until_ns == FOR_EVER)
         pthread_cond_wait(condition, &queue->lock);
     else
         pthread_cond_timedwait(condition, &queue->lock, &until);
-    --*waiters;
     uint64_t now = clock_now_ns();
-    *waited_ns += now - start;
+    stall_end(stall, now);
     return now;
 }
 
@@ -76,8 +74,7 @@ int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
     pthread_mutex_lock(&queue->lock);
     while (count > 0) {
         while (queue->count == queue->capacity && !queue->cancelled)
-            wait_counted(queue, &queue->not_full, &queue->pushers, &queue->waits.push_wait_ns,
-                         FOR_EVER);
+            wait_counted(queue, &queue->not_full, &queue->push, FOR_EVER);
         if (queue->cancelled) {
             result = -ECANCELED;
             break;
@@ -90,9 +87,9 @@ int queue_push_many(struct queue *queue, void *const *entries, uint32_t count)
             count--;
             pushed++;
         }
-        if (queue->poppers > 1 && pushed > 1)
+        if (queue->pop.waiters > 1 && pushed > 1)
             pthread_cond_broadcast(&queue->not_empty);
-        else if (queue->poppers > 0)
+        else if (queue->pop.waiters > 0)
             pthread_cond_signal(&queue->not_empty);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -111,8 +108,7 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
 
     pthread_mutex_lock(&queue->lock);
     while (queue->count == 0 && now_ns < until_ns && !queue->closed && !queue->cancelled)
-        now_ns = wait_counted(queue, &queue->not_empty, &queue->poppers, &queue->waits.pop_wait_ns,
-                              until_ns);
+        now_ns = wait_counted(queue, &queue->not_empty, &queue->pop, until_ns);
     if (queue->cancelled) {
         popped = -ECANCELED;
     } else {
@@ -121,10 +117,10 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
             queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
             queue->count--;
         }
-        if (popped > 0 && queue->pushers > 0)
+        if (popped > 0 && queue->push.waiters > 0)
             pthread_cond_broadcast(&queue->not_full);
         /* One signal may have stood for several entries. */
-        if (queue->count > 0 && queue->poppers > 0)
+        if (queue->count > 0 && queue->pop.waiters > 0)
             pthread_cond_signal(&queue->not_empty);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -167,14 +163,16 @@ void queue_reset(struct queue *queue)
     pthread_mutex_lock(&queue->lock);
     queue->head = queue->count = 0;
     queue->closed = queue->cancelled = false;
-    queue->waits = (struct queue_waits){0};
+    queue->push = queue->pop = (struct stall){0};
     pthread_mutex_unlock(&queue->lock);
 }
 
 struct queue_waits queue_waits(struct queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    struct queue_waits waits = queue->waits;
+    uint64_t now_ns = clock_now_ns();
+    struct queue_waits waits = {.push_wait_ns = stall_ns(&queue->push, now_ns),
+                                .pop_wait_ns = stall_ns(&queue->pop, now_ns)};
     pthread_mutex_unlock(&queue->lock);
     return waits;
 }

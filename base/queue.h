@@ -17,6 +17,7 @@ struct queue;
 struct queue_waits {
     uint64_t push_wait_ns; /* producers waited because it was full, summed over threads */
     uint64_t pop_wait_ns;  /* consumers waited because it was empty, summed over threads */
+    /* both until now: waits that go on are counted */
 };
 
 /* capacity in entries, at least 1. NULL with a reason when memory is short. */

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/stall.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +22,9 @@ struct epoch_range {
 };
 
 struct slot {
-    struct countdown rows_left;
-    bool complete; /* under the lock */
+    uint32_t rows_left;
+    bool complete;
+    struct batch_account account;
 };
 
 struct batcher {
@@ -32,7 +34,7 @@ struct batcher {
     struct gate opened;
     uint64_t known, taken, given;
     uint64_t epochs, take_epoch;
-    uint32_t opening_waiters;
+    struct stall opening;
     bool cancelled;
     struct epoch_range *ranges; /* epochs_max */
     struct slot *slots;
@@ -82,6 +84,7 @@ void batcher_reset(struct batcher *batcher)
     batcher->known = batcher->taken = batcher->given = 0;
     batcher->epochs = batcher->take_epoch = 0;
     batcher->cancelled = false;
+    batcher->opening = (struct stall){0};
     for (uint32_t i = 0; i < batcher->site.slots; i++)
         batcher->slots[i].complete = false;
 }
@@ -105,13 +108,14 @@ static void open_batches(struct batcher *batcher)
     while (opened < batcher->known && opened < batcher->given + batcher->site.slots) {
         struct slot *slot = &batcher->slots[opened % batcher->site.slots];
         slot->complete = false;
-        countdown_set(&slot->rows_left, rows_of(batcher, opened, batcher->take_epoch));
+        slot->rows_left = rows_of(batcher, opened, batcher->take_epoch);
+        slot->account = (struct batch_account){0};
         opened++;
     }
     if (opened == before)
         return;
     gate_raise(&batcher->opened, opened);
-    if (batcher->opening_waiters)
+    if (batcher->opening.waiters)
         pthread_cond_broadcast(&batcher->batch_opened);
 }
 
@@ -153,10 +157,10 @@ int batcher_wait_open(struct batcher *batcher, uint64_t address, uint64_t *waite
         return 0;
     uint64_t start_ns = clock_now_ns();
     pthread_mutex_lock(&batcher->lock);
-    batcher->opening_waiters++;
+    stall_begin(&batcher->opening, clock_now_ns());
     while (batch >= gate_value(&batcher->opened) && !batcher->cancelled)
         pthread_cond_wait(&batcher->batch_opened, &batcher->lock);
-    batcher->opening_waiters--;
+    stall_end(&batcher->opening, clock_now_ns());
     if (batcher->cancelled)
         code = -ECANCELED;
     pthread_mutex_unlock(&batcher->lock);
@@ -181,17 +185,35 @@ int32_t *batcher_label(struct batcher *batcher, uint64_t address)
     return &batcher->labels[place_of(batcher, address)];
 }
 
-void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows)
+void batch_account_add(struct batch_account *sum, const struct batch_account *part)
+{
+    sum->samples += part->samples;
+    sum->skipped += part->skipped;
+    sum->record_bytes += part->record_bytes;
+    sum->digest_sum += part->digest_sum;
+    sum->digest_xor ^= part->digest_xor;
+}
+
+void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows,
+                  const struct batch_account *account)
 {
     struct slot *slot = &batcher->slots[batch % batcher->site.slots];
 
-    if (!countdown_done(&slot->rows_left, rows))
-        return;
     pthread_mutex_lock(&batcher->lock);
-    slot->complete = true;
-    if (batch == batcher->taken)
+    batch_account_add(&slot->account, account);
+    slot->rows_left -= rows;
+    slot->complete = slot->rows_left == 0;
+    if (slot->complete && batch == batcher->taken)
         pthread_cond_signal(&batcher->batch_complete);
     pthread_mutex_unlock(&batcher->lock);
+}
+
+uint64_t batcher_open_wait_ns(struct batcher *batcher)
+{
+    pthread_mutex_lock(&batcher->lock);
+    uint64_t waited_ns = stall_ns(&batcher->opening, clock_now_ns());
+    pthread_mutex_unlock(&batcher->lock);
+    return waited_ns;
 }
 
 int batcher_take(struct batcher *batcher, struct batcher_batch *batch)
@@ -220,6 +242,7 @@ int batcher_take(struct batcher *batcher, struct batcher_batch *batch)
         batch->count = rows_of(batcher, number, batcher->take_epoch);
         batch->epoch = batcher->take_epoch;
         batch->step = number - range->first_batch;
+        batch->account = slot->account;
         batcher->taken++;
     }
     pthread_mutex_unlock(&batcher->lock);

@@ -27,12 +27,23 @@ struct batcher_site {
 
 #define BATCHER_PATIENCE_NS UINT64_C(100000000)
 
+/* What became of the rows of a batch: counted where they are written, summed where the batch is
+ * taken, so that it belongs to the right epoch however far ahead others are. */
+struct batch_account {
+    uint64_t samples, skipped;
+    uint64_t record_bytes;           /* of the samples, framing included */
+    uint64_t digest_sum, digest_xor; /* over (label, image bytes) of the samples */
+};
+
+void batch_account_add(struct batch_account *sum, const struct batch_account *part);
+
 struct batcher_batch {
     void *rows;
     int32_t *labels;
     uint32_t count;
     uint64_t epoch; /* from 0 in this run */
     uint64_t step;  /* of this epoch */
+    struct batch_account account;
 };
 
 struct batcher *batcher_create(const struct batcher_site *site); /* NULL with a reason */
@@ -52,8 +63,11 @@ int batcher_wait_epoch(struct batcher *batcher, uint64_t epoch, uint64_t *draws)
 int batcher_wait_open(struct batcher *batcher, uint64_t address, uint64_t *waited_ns);
 void *batcher_row(struct batcher *batcher, uint64_t address);
 int32_t *batcher_label(struct batcher *batcher, uint64_t address);
-/* A worker: so many rows of this batch are written. */
-void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows);
+/* A worker: so many rows of this batch are written, and what became of them. */
+void batcher_done(struct batcher *batcher, uint64_t batch, uint32_t rows,
+                  const struct batch_account *account);
+/* Workers waited for a batch to open, until now; since batcher_reset(). */
+uint64_t batcher_open_wait_ns(struct batcher *batcher);
 
 /* The trainer: wait for the next batch. 1; 0 when none came within BATCHER_PATIENCE_NS, so that the
  * caller may look around; or -ECANCELED. */

@@ -29,8 +29,6 @@ struct engine {
     size_t rows_bytes;
     uint32_t workers;
     struct job_place resume;
-    struct stage_figures stage_before; /* at the start of the epoch */
-    uint64_t decode_wait_before_ns;
     uint64_t waited_ns;  /* for the batch that is waited for */
     uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
 };
@@ -256,7 +254,7 @@ static int build(struct engine *engine, struct result *result)
         .seed = job->seed,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
         .check_crc = job->check_crc,
-        .digest = job->digest && row_bytes >= sizeof(uint64_t),
+        .digest = job->digest,
         .meter = engine->site.meter,
     });
     return engine->stage ? 0 : -ENOMEM;
@@ -299,27 +297,47 @@ static double cpu_seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
 }
 
+/* Of all stages, at one moment. An epoch's share is the difference of two: both are taken while its
+ * clock runs, so no stage can wait longer than its threads had time. */
+static struct result_waits waits_now(const struct engine *engine)
+{
+    const struct loader_waits loader = loader_waits(engine->loader);
+
+    return (struct result_waits){
+        .loader_storage_ns = loader.storage_ns,
+        .loader_memory_ns = loader.memory_ns,
+        .decode_input_ns = loader.records_ns,
+        .decode_slot_ns = batcher_open_wait_ns(engine->batcher),
+    };
+}
+
+/* Ends the epoch's clock. */
+static void account_waits(const struct engine *engine, struct result_epoch *epoch,
+                          const struct result_waits *before)
+{
+    const struct result_waits now = waits_now(engine);
+    struct result_waits *waits = &epoch->waits;
+
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    waits->loader_storage_ns = now.loader_storage_ns - before->loader_storage_ns;
+    waits->loader_memory_ns = now.loader_memory_ns - before->loader_memory_ns;
+    waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
+    waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
+    waits->trainer_input_ns = epoch->wait_ns;
+    /* A worker waits or works. */
+    waits->decode_busy_ns =
+        engine->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
+}
+
 static void account_epoch(struct engine *engine, struct result_epoch *epoch,
                           const struct rusage *before)
 {
-    struct stage_figures now, *then = &engine->stage_before;
     struct loader_figures loader;
     struct rusage after;
 
     getrusage(RUSAGE_SELF, &after);
     epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
     epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
-    stage_figures(engine->stage, &now);
-    epoch->samples = now.samples - then->samples;
-    epoch->skipped = now.skipped - then->skipped;
-    epoch->record_bytes = now.record_bytes - then->record_bytes;
-    epoch->digest_sum = now.digest_sum - then->digest_sum;
-    epoch->digest_xor = now.digest_xor ^ then->digest_xor;
-    epoch->waits.decode_slot_ns = now.slot_wait_ns - then->slot_wait_ns;
-    epoch->waits.decode_busy_ns = now.busy_ns - then->busy_ns;
-    uint64_t waited_ns = loader_take_wait_ns(engine->loader);
-    epoch->waits.decode_input_ns = waited_ns - engine->decode_wait_before_ns;
-    epoch->waits.trainer_input_ns = epoch->wait_ns;
     if (loader_epoch_figures(engine->loader, &loader)) {
         epoch->requests = loader.requests;
         epoch->request_bytes = loader.request_bytes;
@@ -327,13 +345,9 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         epoch->storage_idle_ns = loader.idle_ns;
         if (loader.read_end_ns)
             recorder_mark(engine->site.recorder, "drain", epoch->epoch, loader.read_end_ns);
-        epoch->waits.loader_storage_ns = loader.storage_wait_ns;
-        epoch->waits.loader_memory_ns = loader.memory_wait_ns;
     }
     const bool reads = strcmp(engine->site.plugins->reader.plugin->name, "null") != 0;
     epoch->limit = result_epoch_limit(epoch, engine->workers, reads);
-    *then = now;
-    engine->decode_wait_before_ns = waited_ns;
 }
 
 static void cancel(struct engine *engine)
@@ -381,7 +395,11 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     batcher_give(engine->batcher);
     add_times(engine, &times, epoch);
     epoch->batches++;
-    epoch->samples += batch.count;
+    epoch->samples += batch.account.samples;
+    epoch->skipped += batch.account.skipped;
+    epoch->record_bytes += batch.account.record_bytes;
+    epoch->digest_sum += batch.account.digest_sum;
+    epoch->digest_xor ^= batch.account.digest_xor;
     meter_add(engine->site.meter, METER_TRAINED_COUNT, batch.count);
     return code;
 }
@@ -402,27 +420,52 @@ static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, i
     return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
 }
 
-static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
-                     struct result_epoch *epoch)
+/* Reads may begin. Epochs that overlap are all asked for at once, after the first one's barrier,
+ * when its witnesses have looked and its clock runs. */
+static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
 {
-    const uint64_t tick_ns = 100000000;
-    const struct job *job = engine->site.job;
-    struct rusage before;
+    const bool is_first = epoch->epoch == engine->resume.epoch;
 
-    /* One sample while no rank of the node reads, before all begin and after all have ended. */
-    recorder_sample(engine->site.recorder);
-    int code = begin(hooks, epoch, 0);
-    if (code)
-        return code;
-    getrusage(RUSAGE_SELF, &before);
-    epoch->start_ns = clock_now_ns();
-    engine->waited_ns = 0;
-    if (!job->overlap_epochs)
+    if (!engine->site.job->overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
-    uint64_t draws = 0;
-    code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);
-    uint64_t batches = (draws + job->batch_size - 1) / job->batch_size;
+    for (uint64_t next = epoch->epoch; engine->site.job->overlap_epochs && is_first && next <= last;
+         next++)
+        loader_begin(engine->loader, next);
+}
+
+/* What cannot be is a bug of this program, and said; a figure is never bent into its bounds. */
+static int check_account(const struct engine *engine, const struct result_epoch *epoch,
+                         uint64_t draws)
+{
+    const struct result_waits *waits = &epoch->waits;
+    const uint64_t workers_ns = engine->workers * epoch->wall_ns;
+
+    if (epoch->samples + epoch->skipped != draws)
+        return fail(EPROTO,
+                    "epoch %llu: %llu samples delivered and %llu skipped of %llu draws: a bug of "
+                    "iobench, please report it",
+                    (unsigned long long)epoch->epoch + 1, (unsigned long long)epoch->samples,
+                    (unsigned long long)epoch->skipped, (unsigned long long)draws);
+    if (waits->decode_input_ns + waits->decode_slot_ns > workers_ns ||
+        waits->loader_storage_ns + waits->loader_memory_ns > epoch->wall_ns)
+        return fail(EPROTO,
+                    "epoch %llu: decoders waited %.6f s and the loader %.6f s, %u threads for "
+                    "%.6f s: a bug of iobench, please report it",
+                    (unsigned long long)epoch->epoch + 1,
+                    (double)(waits->decode_input_ns + waits->decode_slot_ns) * 1e-9,
+                    (double)(waits->loader_storage_ns + waits->loader_memory_ns) * 1e-9,
+                    engine->workers, (double)epoch->wall_ns * 1e-9);
+    return 0;
+}
+
+static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
+                        struct result_epoch *epoch, uint64_t draws)
+{
+    const uint64_t tick_ns = 100000000, batch_size = engine->site.job->batch_size;
+    const uint64_t batches = (draws + batch_size - 1) / batch_size;
     uint64_t next_tick_ns = epoch->start_ns + tick_ns;
+    int code = 0;
+
     while (code == 0 && epoch->batches < batches) {
         code = take_and_train(engine, epoch);
         epoch->wall_ns = clock_now_ns() - epoch->start_ns;
@@ -431,9 +474,32 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
             next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
         }
     }
+    return code ? code : finish_steps(engine, epoch);
+}
+
+/* last: the last epoch of this run. */
+static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
+                     struct result_epoch *epoch, uint64_t last)
+{
+    struct rusage before;
+    uint64_t draws = 0;
+
+    /* One sample while no rank of the node reads, before all begin and after all have ended. */
+    recorder_sample(engine->site.recorder);
+    int code = begin(hooks, epoch, 0);
+    if (code)
+        return code;
+    getrusage(RUSAGE_SELF, &before);
+    engine->waited_ns = 0;
+    epoch->start_ns = clock_now_ns();
+    const struct result_waits waits = waits_now(engine);
+    begin_reads(engine, epoch, last);
+    code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);
     if (code == 0)
-        code = finish_steps(engine, epoch);
-    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+        code = take_batches(engine, hooks, epoch, draws);
+    account_waits(engine, epoch, &waits);
+    if (code == 0)
+        code = check_account(engine, epoch, draws);
     if (code)
         cancel(engine);
     account_epoch(engine, epoch, &before);
@@ -447,13 +513,12 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
 static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                       struct result_run *run)
 {
+    const uint64_t last = engine->resume.epoch + epochs - 1;
     int code = 0;
 
-    for (uint64_t i = 0; engine->site.job->overlap_epochs && i < epochs; i++)
-        loader_begin(engine->loader, engine->resume.epoch + i);
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
         run->epochs[i] = (struct result_epoch){.epoch = engine->resume.epoch + i};
-        code = run_epoch(engine, hooks, &run->epochs[i]);
+        code = run_epoch(engine, hooks, &run->epochs[i], last);
         if (code == 0) {
             run->epoch_count++;
             if (hooks->between)
@@ -521,9 +586,11 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
     if (traits->notice[0] && run->number == 0)
         result_notice(result, "%s", traits->notice);
-    engine->stage_before = (struct stage_figures){0};
-    engine->decode_wait_before_ns = 0;
-    code = stage_start(engine->stage, traits->no_bytes);
+    if (engine->site.job->digest && traits->no_bytes)
+        code = fail(EINVAL, "--digest: reader %s brings no bytes to make one of",
+                    engine->site.plugins->reader.plugin->name);
+    if (code == 0)
+        code = stage_start(engine->stage, traits->no_bytes);
     code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
     code = join(engine, code);
 

@@ -202,17 +202,33 @@ static int collect_returned(struct loader *loader, bool wait)
     return count < 0 ? count : 0;
 }
 
+static uint64_t begin_wait(struct loader *loader, struct stall *stall)
+{
+    pthread_mutex_lock(&loader->waits_lock);
+    uint64_t now_ns = clock_now_ns();
+    stall_begin(stall, now_ns);
+    pthread_mutex_unlock(&loader->waits_lock);
+    return now_ns;
+}
+
+static void end_wait(struct loader *loader, struct stall *stall, uint64_t start_ns,
+                     enum meter_count counter)
+{
+    pthread_mutex_lock(&loader->waits_lock);
+    uint64_t now_ns = clock_now_ns();
+    stall_end(stall, now_ns);
+    pthread_mutex_unlock(&loader->waits_lock);
+    meter_add(loader->site.meter, counter, now_ns - start_ns);
+}
+
 static int reap(struct loader *loader, uint64_t wait_ns)
 {
     struct read_request *done[GROUP];
-    uint64_t start_ns = wait_ns ? clock_now_ns() : 0;
+    uint64_t start_ns = wait_ns ? begin_wait(loader, &loader->for_storage) : 0;
     int count = reader_reap(&loader->reader, done, GROUP, wait_ns);
 
-    if (wait_ns) {
-        uint64_t waited_ns = clock_now_ns() - start_ns;
-        loader->figures.storage_wait_ns += waited_ns;
-        meter_add(loader->site.meter, METER_LOADER_STORAGE_NS, waited_ns);
-    }
+    if (wait_ns)
+        end_wait(loader, &loader->for_storage, start_ns, METER_LOADER_STORAGE_NS);
     uint64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += done[i]->result > 0 ? (uint64_t)done[i]->result : 0;
@@ -262,11 +278,9 @@ static int wait_for_something(struct loader *loader, bool blocked)
     }
     if (loader->outstanding == 0)
         return fail_stuck(loader);
-    uint64_t start_ns = clock_now_ns();
+    uint64_t start_ns = begin_wait(loader, &loader->for_memory);
     int code = collect_returned(loader, true);
-    uint64_t waited_ns = clock_now_ns() - start_ns;
-    loader->figures.memory_wait_ns += waited_ns;
-    meter_add(loader->site.meter, METER_LOADER_MEMORY_NS, waited_ns);
+    end_wait(loader, &loader->for_memory, start_ns, METER_LOADER_MEMORY_NS);
     return code;
 }
 
@@ -498,6 +512,7 @@ struct loader *loader_create(const struct loader_site *site)
     if (!loader)
         return NULL;
     loader->site = *site;
+    pthread_mutex_init(&loader->waits_lock, NULL);
     if (loader->site.loaders == 0)
         loader->site.loaders = 1;
     numa_find(&loader->numa, "/sys");
@@ -542,6 +557,7 @@ void loader_destroy(struct loader *loader)
     queue_destroy(loader->closing);
     queue_destroy(loader->ended);
     free(loader->epoch_figures);
+    pthread_mutex_destroy(&loader->waits_lock);
     free(loader);
 }
 
@@ -560,6 +576,7 @@ static void reset(struct loader *loader)
     loader->draw_head = loader->draw_tail = loader->outstanding = 0;
     loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
+    loader->for_storage = loader->for_memory = (struct stall){0};
     queue_reset(loader->ready);
     queue_reset(loader->returned);
     queue_reset(loader->epochs);
@@ -663,7 +680,14 @@ uint64_t loader_memory_peak_bytes(const struct loader *loader)
     return bytes;
 }
 
-uint64_t loader_take_wait_ns(const struct loader *loader)
+struct loader_waits loader_waits(struct loader *loader)
 {
-    return queue_waits(loader->ready).pop_wait_ns;
+    struct loader_waits waits = {.records_ns = queue_waits(loader->ready).pop_wait_ns};
+
+    pthread_mutex_lock(&loader->waits_lock);
+    uint64_t now_ns = clock_now_ns();
+    waits.storage_ns = stall_ns(&loader->for_storage, now_ns);
+    waits.memory_ns = stall_ns(&loader->for_memory, now_ns);
+    pthread_mutex_unlock(&loader->waits_lock);
+    return waits;
 }

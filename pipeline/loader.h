@@ -70,7 +70,6 @@ struct fetch {
 
 struct loader_figures {
     uint64_t requests, request_bytes;
-    uint64_t storage_wait_ns, memory_wait_ns;
     uint64_t plan_ns;     /* making the epoch's order */
     uint64_t idle_ns;     /* storage had nothing to do since the epoch before */
     uint64_t read_end_ns; /* when its last read ended, on the monotonic clock; 0: reads went on */
@@ -110,6 +109,13 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 const struct depth *loader_depth(const struct loader *loader);
 const struct reader_figures *loader_reader_figures(const struct loader *loader);
 uint64_t loader_memory_peak_bytes(const struct loader *loader);
-uint64_t loader_take_wait_ns(const struct loader *loader); /* workers waited for records, ever */
+
+/* Until now and since loader_start(); waits that go on are counted. Any thread. */
+struct loader_waits {
+    uint64_t storage_ns; /* the loader for the reader */
+    uint64_t memory_ns;  /* the loader for memory */
+    uint64_t records_ns; /* all workers together for records */
+};
+struct loader_waits loader_waits(struct loader *loader);
 
 #endif

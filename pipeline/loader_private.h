@@ -5,11 +5,14 @@
 
 #include "base/memory.h"
 #include "base/queue.h"
+#include "base/stall.h"
 #include "base/thread.h"
 #include "pipeline/loader.h"
 #include "pipeline/orders.h"
 #include "readers/lanes.h"
 #include "readers/rate.h"
+
+#include <pthread.h>
 
 /*
  * Life of a fetch: PENDING in the window -> READING in a block -> READY (bytes there or failed)
@@ -93,6 +96,9 @@ struct loader {
     uint64_t draw_head, draw_tail;
 
     uint64_t outstanding; /* fetches with workers */
+
+    pthread_mutex_t waits_lock; /* of the loader's own waits */
+    struct stall for_storage, for_memory;
     struct rate rate;
 };
 

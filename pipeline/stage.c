@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/stage.h"
 
-#include "base/atomic.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +26,28 @@ struct worker {
     bool decoder_open;
     struct format_scratch scratch;
     uint32_t group;
-    struct stage_figures figures; /* of this worker since it was created; under the stage's lock */
+    struct stage_figures figures; /* of this worker in this run */
 };
 
 struct stage {
     struct stage_site site;
-    bool parses;          /* records are looked at: they have bytes, and the decoder wants them */
-    pthread_mutex_t lock; /* guards the figures of all workers: taken once a group */
+    bool parses; /* records are looked at: they have bytes, and the decoder wants them */
     struct worker *workers;
 };
 
-static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label)
+/* Of label and image as they came from storage, whatever decodes them. Order does not matter. */
+static void add_digest(struct batch_account *account, const struct sample *sample)
+{
+    const uint64_t image = (uint64_t)(uint32_t)sample->image_bytes << 32 |
+                           crc32c(0, sample->image, sample->image_bytes);
+    const uint64_t hash = random_hash(image, (uint64_t)(uint32_t)sample->label, 0);
+
+    account->digest_sum += hash;
+    account->digest_xor ^= hash;
+}
+
+static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label,
+                      struct batch_account *account)
 {
     const struct stage_site *site = &worker->stage->site;
     struct sample sample = {.label = -1};
@@ -61,7 +71,10 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
                                    .channels = sample.channels};
     struct view view = {.kind = VIEW_TRAIN,
                         .seed = random_hash(site->seed, fetch->epoch, fetch->record)};
-    return decoder_decode(&worker->decoder, &source, &view, row);
+    code = decoder_decode(&worker->decoder, &source, &view, row);
+    if (code == 0 && site->digest)
+        add_digest(account, &sample);
+    return code;
 }
 
 /* Where a bad record lies, in front of what is wrong with it. */
@@ -75,42 +88,34 @@ static int fail_record(const struct stage_site *site, const struct fetch *fetch,
                 (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
 }
 
-static void add_digest(struct stage_figures *figures, const void *row, int32_t label)
+static void note_skip(struct worker *worker)
 {
-    uint64_t first = 0;
-
-    memcpy(&first, row, sizeof first);
-    uint64_t hash = random_hash(first, (uint64_t)(uint32_t)label, 0);
-    figures->digest_sum += hash;
-    figures->digest_xor ^= hash;
+    if (worker->figures.skipped++ == 0)
+        snprintf(worker->figures.first_skip, sizeof worker->figures.first_skip, "%s",
+                 fail_reason());
 }
 
 /* One record into its row. 0, or why the run must stop. */
-static int work_on(struct worker *worker, const struct fetch *fetch, struct stage_figures *figures)
+static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
 {
     const struct stage_site *site = &worker->stage->site;
     int32_t *label = batcher_label(site->batcher, fetch->address);
     void *row = batcher_row(site->batcher, fetch->address);
 
     *label = -1;
-    if (!worker->stage->parses && fetch->code == 0) {
-        figures->samples++;
-        figures->record_bytes += fetch->length;
-        return 0;
-    }
-    int code = fetch->code ? fetch->code : decode_row(worker, fetch, row, label);
+    int code = fetch->code;
+    if (code == 0 && worker->stage->parses)
+        code = decode_row(worker, fetch, row, label, account);
     if (code == 0) {
-        figures->samples++;
-        figures->record_bytes += fetch->length;
-        if (site->digest)
-            add_digest(figures, row, *label);
+        account->samples++;
+        account->record_bytes += fetch->length;
         return 0;
     }
     code = fail_record(site, fetch, code);
     if (!site->skip_errors)
         return code;
-    if (figures->skipped++ == 0)
-        snprintf(figures->first_skip, sizeof figures->first_skip, "%s", fail_reason());
+    account->skipped++;
+    note_skip(worker);
     *label = -1;
     if (row)
         memset(row, 0, worker->decoder.traits.row_bytes);
@@ -121,10 +126,26 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct stag
 struct written {
     uint64_t batch;
     uint32_t rows;
+    struct batch_account account;
 };
 
+/* What a group took, for the live counters. */
+struct group_times {
+    uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
+    uint64_t busy_ns;      /* parsed and decoded */
+};
+
+static void announce(struct worker *worker, struct written *written)
+{
+    const struct stage_site *site = &worker->stage->site;
+
+    meter_add(site->meter, METER_RECORD_BYTES, written->account.record_bytes);
+    meter_add(site->meter, METER_RECORD_COUNT, written->account.samples);
+    batcher_done(site->batcher, written->batch, written->rows, &written->account);
+}
+
 static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
-                         struct stage_figures *figures, struct written *written)
+                         struct group_times *times, struct written *written)
 {
     const struct stage_site *site = &worker->stage->site;
 
@@ -132,12 +153,12 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
     for (uint32_t i = 0; i < count; i++) {
         uint64_t own = fetches[i]->address / site->batch_size;
         if (own != written->batch) {
-            batcher_done(site->batcher, written->batch, written->rows);
+            announce(worker, written);
             *written = (struct written){.batch = own};
         }
-        int code = batcher_wait_open(site->batcher, fetches[i]->address, &figures->slot_wait_ns);
+        int code = batcher_wait_open(site->batcher, fetches[i]->address, &times->slot_wait_ns);
         if (code == 0)
-            code = work_on(worker, fetches[i], figures);
+            code = work_on(worker, fetches[i], &written->account);
         if (code)
             return code;
         written->rows++;
@@ -146,26 +167,11 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
     return 0;
 }
 
-static void add_figures(struct stage_figures *into, const struct stage_figures *from)
+static void count_times(struct meter *meter, const struct group_times *times, uint64_t waited_ns)
 {
-    into->samples += from->samples;
-    if (into->skipped == 0 && from->skipped)
-        memcpy(into->first_skip, from->first_skip, sizeof into->first_skip);
-    into->skipped += from->skipped;
-    into->record_bytes += from->record_bytes;
-    into->slot_wait_ns += from->slot_wait_ns;
-    into->busy_ns += from->busy_ns;
-    into->digest_sum += from->digest_sum;
-    into->digest_xor ^= from->digest_xor;
-}
-
-static void count(struct meter *meter, const struct stage_figures *figures, uint64_t waited_ns)
-{
-    meter_add(meter, METER_RECORD_BYTES, figures->record_bytes);
-    meter_add(meter, METER_RECORD_COUNT, figures->samples);
     meter_add(meter, METER_DECODE_RECORD_NS, waited_ns);
-    meter_add(meter, METER_DECODE_BATCH_NS, figures->slot_wait_ns);
-    meter_add(meter, METER_DECODE_BUSY_NS, figures->busy_ns);
+    meter_add(meter, METER_DECODE_BATCH_NS, times->slot_wait_ns);
+    meter_add(meter, METER_DECODE_BUSY_NS, times->busy_ns);
 }
 
 static int worker_body(void *argument)
@@ -177,27 +183,21 @@ static int worker_body(void *argument)
     int taken;
 
     while ((taken = loader_take(stage->site.loader, fetches, worker->group)) > 0) {
-        struct stage_figures figures = {0};
+        struct group_times times = {0};
         struct written written;
         uint64_t start_ns = clock_now_ns();
-        int code = work_on_group(worker, fetches, (uint32_t)taken, &figures, &written);
+        int code = work_on_group(worker, fetches, (uint32_t)taken, &times, &written);
         uint64_t waited_ns = start_ns - end_ns;
         end_ns = clock_now_ns();
-        figures.busy_ns = end_ns - start_ns - figures.slot_wait_ns;
-        count(stage->site.meter, &figures, waited_ns);
-        pthread_mutex_lock(&stage->lock);
-        add_figures(&worker->figures, &figures);
-        worker->figures.decode = worker->decoder.figures;
-        pthread_mutex_unlock(&stage->lock);
-        /* Announced last: who sees an epoch's last batch sees all its figures. */
-        if (code == 0)
-            batcher_done(stage->site.batcher, written.batch, written.rows);
+        times.busy_ns = end_ns - start_ns - times.slot_wait_ns;
+        count_times(stage->site.meter, &times, waited_ns);
         if (code) {
             loader_cancel(stage->site.loader);
             batcher_cancel(stage->site.batcher);
             return code;
         }
-        uint64_t fitting = group_ns * (uint32_t)taken / (figures.busy_ns + 1);
+        announce(worker, &written);
+        uint64_t fitting = group_ns * (uint32_t)taken / (times.busy_ns + 1);
         worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
     }
     return taken;
@@ -210,7 +210,6 @@ struct stage *stage_create(const struct stage_site *site)
     if (!stage)
         return NULL;
     stage->site = *site;
-    pthread_mutex_init(&stage->lock, NULL);
     stage->workers = memory_array(site->workers, sizeof *stage->workers);
     if (!stage->workers) {
         stage_destroy(stage);
@@ -240,7 +239,6 @@ void stage_destroy(struct stage *stage)
         free(stage->workers[i].scratch.bytes);
     }
     free(stage->workers);
-    pthread_mutex_destroy(&stage->lock);
     free(stage);
 }
 
@@ -256,8 +254,8 @@ int stage_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 
 int stage_start(struct stage *stage, bool no_bytes)
 {
-    stage->parses =
-        !no_bytes && (stage->site.check_crc || stage->workers[0].decoder.traits.reads_image);
+    stage->parses = !no_bytes && (stage->site.check_crc || stage->site.digest ||
+                                  stage->workers[0].decoder.traits.reads_image);
     for (uint32_t i = 0; i < stage->site.workers; i++) {
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
@@ -289,10 +287,11 @@ int stage_join(struct stage *stage)
 void stage_figures(struct stage *stage, struct stage_figures *figures)
 {
     *figures = (struct stage_figures){0};
-    pthread_mutex_lock(&stage->lock);
     for (uint32_t i = 0; i < stage->site.workers; i++) {
-        add_figures(figures, &stage->workers[i].figures);
-        decode_figures_add(&figures->decode, &stage->workers[i].figures.decode);
+        const struct worker *worker = &stage->workers[i];
+        if (figures->skipped == 0 && worker->figures.skipped)
+            memcpy(figures->first_skip, worker->figures.first_skip, sizeof figures->first_skip);
+        figures->skipped += worker->figures.skipped;
+        decode_figures_add(&figures->decode, &worker->decoder.figures);
     }
-    pthread_mutex_unlock(&stage->lock);
 }

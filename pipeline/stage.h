@@ -26,16 +26,14 @@ struct stage_site {
     uint64_t seed;
     bool skip_errors; /* a bad record becomes an empty row with label -1, and is counted */
     bool check_crc;
-    bool digest;         /* sum up (label, first 8 bytes of the row) of every sample */
+    bool digest;         /* sum up (label, image bytes) of every sample */
     struct meter *meter; /* what the workers do is counted there; NULL: nowhere */
 };
 
-/* Of all workers together, since the last stage_start(). */
+/* Of all workers together, since the last stage_start(). Samples and bytes are counted batch by
+ * batch (struct batch_account). */
 struct stage_figures {
-    uint64_t samples, skipped, record_bytes;
-    uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
-    uint64_t busy_ns;      /* parsed and decoded */
-    uint64_t digest_sum, digest_xor;
+    uint64_t skipped;
     struct decode_figures decode;
     char first_skip[256]; /* why the first record was skipped */
 };
@@ -49,7 +47,7 @@ int stage_start(struct stage *stage, bool no_bytes); /* no_bytes: records come w
 /* The first failure of a worker, or 0. */
 int stage_join(struct stage *stage);
 
-/* Exact between epochs (all batches taken) and after the end. */
+/* After stage_join(). */
 void stage_figures(struct stage *stage, struct stage_figures *figures);
 
 #endif

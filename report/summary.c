@@ -142,7 +142,7 @@ static void collect_run(const struct result_run *run, struct summary *summary,
 
 static double share(uint64_t part, double whole)
 {
-    return whole > 0 ? fmin(100, 100 * (double)part / whole) : 0;
+    return whole > 0 ? 100 * (double)part / whole : 0;
 }
 
 static void make_shares(const struct result *result, const struct result_epoch *all,

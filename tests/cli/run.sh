@@ -77,6 +77,20 @@ if [ -w /dev/full ]; then
     err "/dev/full"
 fi
 
+# Decoders that run epochs ahead of a slow trainer: each epoch has its own samples and digest.
+try 0 "$@" --runs 1 --epochs 4 --overlap-epochs --batch-size 10 --prefetch 30 --digest \
+    --trainer replay:rate=400 --json "$tmp/a.json"
+own=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' "$tmp/a.json" | sort -u)
+[ "$(echo "$own" | wc -l)" = 1 ] || fault "epochs of the same samples have other digests: $own"
+[ "$(grep -c "\"digest\": \"$own\"" "$tmp/a.json")" = 4 ] || fault "not a digest an epoch"
+# The digest is that of labels and images, whatever decodes them; without bytes there is none.
+for decode in none checksum jpeg; do
+    try 0 "$@" --runs 1 --decode $decode --digest
+    out "Digest   $own"
+done
+try 1 "$@" --runs 1 --reader null --digest
+err "reader null brings no bytes"
+
 # A GPU that takes its time: AU means something, and both definitions are explained.
 try 0 "$@" --trainer replay:rate=2000
 out "AU"

@@ -355,7 +355,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
             *batcher_label(bench->batcher, fetch->address) = (int32_t)fetch->record;
             uint64_t address = fetch->address;
             loader_return(bench->loader, &fetch, 1);
-            batcher_done(bench->batcher, address / BATCH, 1);
+            batcher_done(bench->batcher, address / BATCH, 1, &(struct batch_account){.samples = 1});
             if (address % BATCH == BATCH - 1 || count + 1 == draws) {
                 struct batcher_batch batch;
                 assert_int_equal(batcher_take(bench->batcher, &batch), 1);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stall: how long threads have waited at one place, exact at any moment: waits that still go on
+ * count up to now. A window's share is the difference of two readings, so it never exceeds the
+ * window times the threads. The lock of the place guards it; now_ns never goes back under it.
+ */
+#ifndef IOBENCH_BASE_STALL_H
+#define IOBENCH_BASE_STALL_H
+
+#include <stdint.h>
+
+struct stall {
+    uint64_t sum_ns; /* of ended waits, less the starts of those that go on; modulo 2^64 */
+    uint64_t waiters;
+};
+
+static inline void stall_begin(struct stall *stall, uint64_t now_ns)
+{
+    stall->sum_ns -= now_ns;
+    stall->waiters++;
+}
+
+static inline void stall_end(struct stall *stall, uint64_t now_ns)
+{
+    stall->sum_ns += now_ns;
+    stall->waiters--;
+}
+
+static inline uint64_t stall_ns(const struct stall *stall, uint64_t now_ns)
+{
+    return stall->sum_ns + stall->waiters * now_ns;
+}
+
+#endif
