@@ -7,9 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef RENAME_NOREPLACE
@@ -192,6 +194,17 @@ int folder_create_file(const struct folder *folder, const char *name)
         return code;
     int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return fd >= 0 ? fd : fail_name(folder, name, "cannot make the file");
+}
+
+bool folder_is_beneath(const struct folder *folder, const char *below)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    long fd = syscall(SYS_openat2, folder->fd, below, &how, sizeof how);
+
+    if (fd >= 0)
+        close((int)fd);
+    return fd >= 0;
 }
 
 int folder_remove(const struct folder *folder, const char *name, const struct stat *made)

@@ -41,6 +41,10 @@ int folder_open_file(const struct folder *folder, const char *name, int flags, s
 /* A new file to write and read; -EEXIST when the name is taken, also by a link to nothing. */
 int folder_create_file(const struct folder *folder, const char *name);
 
+/* Does the path, relative to the folder, lead to something within it, also through links? False
+ * where the kernel cannot tell (openat2(2), before 5.6). */
+bool folder_is_beneath(const struct folder *folder, const char *below);
+
 /* Remove a file; a folder, when it is empty. -ESTALE when made is not NULL and the name is not the
  * same file any more: only what the caller made itself goes. */
 int folder_remove(const struct folder *folder, const char *name, const struct stat *made);

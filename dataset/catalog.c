@@ -2,6 +2,7 @@
 #include "dataset/catalog.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -67,6 +68,10 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
     int code = status ? 0 : store_stat(path, &asked);
 
     status = status ? status : &asked;
+    if (code == 0 && status->kind != STORE_FILE)
+        code =
+            fail(status->kind == STORE_FOLDER ? EISDIR : EINVAL,
+                 "%s: is %s, expected a regular file", path, file_kind_text((mode_t)status->mode));
     if (code == 0)
         code = grow_shards(catalog);
     if (code)

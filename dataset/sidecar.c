@@ -6,7 +6,7 @@
  *  40  u64 table bytes  48  u32 CRC of table    52 u32 CRC of extents
  *  56  u32 left out       60  u32 CRC of bytes 0..59
  *  64  table: u32 length, format name; then per shard u64 bytes, i64 mtime_ns, u64 stream bytes,
- *      u64 records, u32 flags, i32 label, u32 path length, path (relative to root, or absolute)
+ *      u64 records, u32 flags, i32 label, u32 path length, path (relative to root)
  *  ..  zeros up to a multiple of 4096, then the extents, 16 bytes each, to the end of the file
  */
 #include "dataset/sidecar.h"
@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "dataset/names_below.h"
 #include "dataset/store.h"
 
 #include <errno.h>
@@ -33,11 +34,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION = 1,
+    SIDECAR_VERSION = 2,
     SHARD_BYTES = 44, /* without its path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU's cache */
-    FOLDER_DEPTH = 16,
 };
 
 struct header {
@@ -83,56 +83,9 @@ char *sidecar_path(const char *root, enum sidecar_place place)
     return file_format_path("%.*s.iobench-index", (int)length, root);
 }
 
-/* ---- has a file come or gone? ---- */
-
-static uint64_t hash_name(uint64_t hash, const char *name)
-{
-    for (; *name; name++)
-        hash = random_hash(hash, (uint8_t)*name, 1);
-    return random_hash(hash, 0, 2);
-}
-
-/* Sum over the names below folder, so that their order does not matter. Hidden names, drafts and
- * LMDB's lock file, which come and go without the data changing, are left out. */
-struct name_sum {
-    const char *path;
-    uint64_t seed, sum;
-    int depth;
-};
-
-static int add_name(void *context, const struct store_entry *entry)
-{
-    struct name_sum *into = context;
-    const char *name = entry->name;
-    size_t length = strlen(name);
-
-    if (name[0] == '.' || strcmp(name, "lock.mdb") == 0 ||
-        (length > 8 && strcmp(name + length - 8, ".partial") == 0))
-        return 0;
-    uint64_t hash = hash_name(into->seed, name);
-    if (entry->kind == STORE_FOLDER && !entry->is_link && into->depth + 1 < FOLDER_DEPTH) {
-        char *below = file_join(into->path, name);
-        struct name_sum inner = {.path = below, .seed = hash, .depth = into->depth + 1};
-        if (below)
-            store_list(below, add_name, &inner);
-        hash += inner.sum;
-        free(below);
-    }
-    into->sum += random_mix(hash);
-    return 0;
-}
-
-static uint64_t hash_names(const char *root)
-{
-    struct name_sum whole = {.path = root, .seed = 1};
-
-    store_list(root, add_name, &whole); /* nothing when the root is a file */
-    return whole.sum;
-}
-
 /* ---- saving ---- */
 
-/* The part of path below root, or path itself when it is not below. */
+/* The part of path below root; "" for the root itself; NULL when it is not below. */
 static const char *path_below(const char *root, const char *path)
 {
     size_t length = strlen(root);
@@ -140,35 +93,47 @@ static const char *path_below(const char *root, const char *path)
     while (length > 1 && root[length - 1] == '/')
         length--;
     if (strncmp(root, path, length) != 0)
-        return path;
+        return NULL;
     if (path[length] == '\0')
         return path + length;
-    if (path[length] != '/')
-        return path;
+    if (path[length] != '/' && root[length - 1] != '/')
+        return NULL;
     path += length;
     while (*path == '/')
         path++;
     return path;
 }
 
-/* A relative path outside the root cannot be told from one inside it. */
-static int check_path(const struct catalog *catalog, const char *below, const char *path)
+/* Only what a walk below the root would meet is named. Other shards are found by a scan alone. */
+static bool may_name(const char *below)
 {
-    if (below == path && path[0] != '/')
-        return fail(EINVAL, "%s: not below %s", path, catalog->root);
+    return below && (*below == '\0' || names_below_has(below));
+}
+
+static int check_paths(const struct catalog *catalog, size_t *bytes)
+{
+    *bytes = 0;
+    for (uint32_t i = 0; i < catalog->shard_count; i++) {
+        const char *below = path_below(catalog->root, catalog->shards[i].path);
+        if (!may_name(below))
+            return fail(EINVAL, "%s: not below %s: no index is kept", catalog->shards[i].path,
+                        catalog->root);
+        *bytes += SHARD_BYTES + strlen(below);
+    }
     return 0;
 }
 
 static int make_table(const struct catalog *catalog, uint8_t **table, size_t *table_bytes)
 {
-    size_t format_bytes = strlen(catalog->format), total = 4 + format_bytes;
+    size_t format_bytes = strlen(catalog->format), paths_bytes;
+    int code = check_paths(catalog, &paths_bytes);
 
-    for (uint32_t i = 0; i < catalog->shard_count; i++)
-        total += SHARD_BYTES + strlen(path_below(catalog->root, catalog->shards[i].path));
-    uint8_t *to = *table = memory_zeroed(total);
+    if (code)
+        return code;
+    *table_bytes = 4 + format_bytes + paths_bytes;
+    uint8_t *to = *table = memory_zeroed(*table_bytes);
     if (!to)
         return -ENOMEM;
-    *table_bytes = total;
     bytes_put_le32(to, (uint32_t)format_bytes);
     memcpy(to + 4, catalog->format, format_bytes);
     to += 4 + format_bytes;
@@ -176,9 +141,6 @@ static int make_table(const struct catalog *catalog, uint8_t **table, size_t *ta
         const struct shard *shard = &catalog->shards[i];
         const char *path = path_below(catalog->root, shard->path);
         size_t path_bytes = strlen(path);
-        int code = check_path(catalog, path, shard->path);
-        if (code)
-            return code;
         bytes_put_le64(to, shard->bytes);
         bytes_put_le64(to + 8, (uint64_t)shard->mtime_ns);
         bytes_put_le64(to + 16, shard->stream_bytes);
@@ -230,12 +192,15 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
     struct store_draft draft;
     uint8_t *table = NULL;
     size_t table_bytes = 0;
-    int code = make_table(catalog, &table, &table_bytes);
+    const struct names_below names = names_below(catalog->root);
+    int code = names.leave
+                   ? fail(EXDEV, "%s: a link leads out of it: no index is kept", catalog->root)
+                   : make_table(catalog, &table, &table_bytes);
 
     if (code == 0)
         code = store_make_parent(path);
     if (code == 0)
-        code = store_draft_open(&draft, path);
+        code = store_draft_open(&draft, path, NULL);
     if (code) {
         free(table);
         return code;
@@ -244,7 +209,7 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
         .shard_count = catalog->shard_count,
         .record_count = catalog->record_count,
         .key = key,
-        .names_hash = hash_names(catalog->root),
+        .names_hash = names.hash,
         .table_bytes = table_bytes,
         .left_out = catalog->left_out,
         .table_crc = crc32c(0, table, table_bytes),
@@ -336,12 +301,12 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
         return damaged(path, "its table is cut off");
     cursor->at += SHARD_BYTES;
     char *name = take_text(cursor, bytes_le32(row + 40));
-    if (!name)
-        return damaged(path, "a path in its table is damaged");
+    if (!name || !may_name(name)) {
+        free(name);
+        return damaged(path, "a path in its table is not of a file below the data set");
+    }
     *shard = (struct shard){
-        .path = *name == '/'    ? strdup(name)
-                : *name == '\0' ? strdup(catalog->root)
-                                : file_join(catalog->root, name),
+        .path = *name ? file_join(catalog->root, name) : strdup(catalog->root),
         .bytes = bytes_le64(row),
         .mtime_ns = (int64_t)bytes_le64(row + 8),
         .stream_bytes = bytes_le64(row + 16),
@@ -354,8 +319,8 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
     catalog->shard_count++; /* from here catalog_destroy() frees its path */
-    if (store_stat(shard->path, &status) || status.bytes != shard->bytes ||
-        status.mtime_ns != shard->mtime_ns)
+    if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
+        status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     if (shard->flags & (SHARD_ZLIB | SHARD_GZIP))
         catalog->compressed = true;
@@ -476,6 +441,7 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
     struct header header = {0};
     uint64_t records_offset = 0;
     int code = read_header(file, &header);
+    struct names_below names = {0};
 
     if (code == 0 && header.key != key)
         code = fail(ESTALE, "%s: made with other settings", path);
@@ -484,7 +450,12 @@ static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
     if (code == 0)
         code = load_table(catalog, file, &header);
     catalog->left_out = header.left_out;
-    if (code == 0 && header.names_hash != hash_names(catalog->root))
+    if (code == 0)
+        names = names_below(catalog->root);
+    if (code == 0 && names.leave)
+        code = fail(ESTALE, "%s: a link leads out of %s: its files are looked for each time", path,
+                    catalog->root);
+    if (code == 0 && header.names_hash != names.hash)
         code = fail(ESTALE, "%s: files have come or gone since it was made", path);
     if (code == 0)
         code = load_records(catalog, file, records_offset, header.records_crc);
@@ -500,8 +471,12 @@ int sidecar_load(const char *path, const char *root, const char *format, uint64_
     *catalog = NULL;
     if (code)
         return code == -ENOENT || code == -ENOTDIR ? -ENOENT : -EINVAL;
-    struct catalog *made = catalog_create(root, format);
-    code = made ? load(made, file, key) : -ENOMEM;
+    struct catalog *made = NULL;
+    code = store_trusted(file, root);
+    if (code == 0) {
+        made = catalog_create(root, format);
+        code = made ? load(made, file, key) : -ENOMEM;
+    }
     store_close(file, false);
     if (code) {
         catalog_destroy(made);

@@ -8,7 +8,10 @@
  * into memory of our own, not mapped: a lookup on the clock then never waits for a disk, and what
  * was checked stays as it was. A sidecar is used only when format, key, every shard's size and
  * time and the names of the files below the root still agree. Parsed as hostile: every extent is
- * checked against its shard. Shard paths are kept relative to the root, so a data set may move.
+ * checked against its shard, and only files that a walk below the root meets can be named, so a
+ * data set may move, and nothing outside it can be meant. A set whose shards lie elsewhere, or in
+ * which a link leads out, has no sidecar: it is scanned each time. One that somebody else may
+ * have written is not believed: see file_trusted().
  */
 #ifndef IOBENCH_DATASET_SIDECAR_H
 #define IOBENCH_DATASET_SIDECAR_H
@@ -27,7 +30,7 @@ char *sidecar_path(const char *root, enum sidecar_place place);
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key);
 
 /* 0 and *catalog; -ENOENT when there is none; -ESTALE when the data changed; -EINVAL when it is
- * damaged. All but 0 mean: index again. */
+ * damaged, -EPERM when it is not trusted. All but 0 mean: index again. */
 int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,
                  struct catalog **catalog);
 

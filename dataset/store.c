@@ -231,7 +231,24 @@ int store_open(const char *path, enum store_access access, struct store_file **f
     }
     (*file)->ops = ops;
     (*file)->path = kept;
-    return 0;
+    if ((*file)->status.kind == STORE_FILE)
+        return 0;
+    code = fail(EINVAL, "%s: is no regular file", path);
+    store_close(*file, false);
+    *file = NULL;
+    return code;
+}
+
+int store_trusted(const struct store_file *file, const char *root)
+{
+    struct store_status status;
+    int code = store_stat(root, &status);
+
+    if (code)
+        return code;
+    const struct stat kept = {.st_uid = file->status.owner, .st_mode = file->status.mode};
+    const struct stat data = {.st_uid = status.owner};
+    return file_trusted(&kept, &data, file->path);
 }
 
 ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset)
@@ -303,35 +320,50 @@ static void draft_release(struct store_draft *draft)
     *draft = (struct store_draft){0};
 }
 
-int store_draft_open(struct store_draft *draft, const char *path)
+int store_draft_open(struct store_draft *draft, const char *path,
+                     const struct file_draft_options *options)
 {
-    *draft = (struct store_draft){.path = strdup(path),
-                                  .draft_path = file_format_path("%s.partial", path)};
-    int code = draft->path && draft->draft_path
-                   ? store_open(draft->draft_path, STORE_WRITE, &draft->file)
-                   : fail(ENOMEM, "out of memory for a path");
-    if (code)
+    const struct store_ops *ops = find(path);
+    char *kept = strdup(path);
+
+    *draft = (struct store_draft){.path = strdup(path)};
+    int code = !ops ? -ENOTSUP
+               : !kept || !draft->path
+                   ? fail(ENOMEM, "out of memory for a path")
+                   : ops->draft(path, options, &draft->file, &draft->draft_path);
+    if (code) {
+        free(kept);
+        draft->file = NULL;
         draft_release(draft);
+        return code;
+    }
+    draft->file->ops = ops;
+    draft->file->path = kept;
+    return 0;
+}
+
+static int settle(struct store_draft *draft, bool commit)
+{
+    int code = draft->file->ops->settle(draft->file, commit);
+
+    free(draft->file->path);
+    free(draft->file);
+    draft_release(draft);
     return code;
 }
 
 int store_draft_commit(struct store_draft *draft)
 {
-    int code = store_close(draft->file, true);
-
-    if (code == 0)
-        code = store_rename(draft->draft_path, draft->path);
-    if (code)
-        store_discard(draft->draft_path);
-    draft_release(draft);
-    return code;
+    return settle(draft, true);
 }
 
 void store_draft_abandon(struct store_draft *draft)
 {
-    if (draft->file) {
-        store_close(draft->file, false);
-        store_discard(draft->draft_path);
-    }
-    draft_release(draft);
+    char reason[FAIL_REASON_BYTES];
+
+    if (!draft->file)
+        return;
+    memcpy(reason, fail_reason(), sizeof reason);
+    settle(draft, false);
+    fail(0, "%s", reason);
 }

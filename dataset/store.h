@@ -10,6 +10,8 @@
 #ifndef IOBENCH_DATASET_STORE_H
 #define IOBENCH_DATASET_STORE_H
 
+#include "base/draft.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@ struct store_status {
     uint64_t bytes;
     int64_t mtime_ns;
     uint64_t device, inode;
+    uint32_t owner, mode; /* user and permission bits, as for stat(2) */
 };
 
 struct store_entry {
@@ -42,8 +45,8 @@ struct store_file {
 
 enum store_access {
     STORE_READ,
-    STORE_WRITE, /* made empty, or anew */
-    STORE_EXTEND /* as it is; made when it is missing */
+    STORE_CREATE, /* -EEXIST when the name is taken, also by a link */
+    STORE_EXTEND  /* as it is; made when it is missing; never through a link */
 };
 
 /* One kind of storage. Private: the calls below find it by the path and add nothing to reasons. */
@@ -59,6 +62,10 @@ struct store_ops {
     int (*close)(struct store_file *file, bool sync);
     /* The range will be read soon; no bytes: the file is read here and there. May be NULL. */
     void (*advise)(struct store_file *file, uint64_t offset, uint64_t bytes);
+    /* A new file that settle() closes and, with commit, gives its name. *draft_path: free() it. */
+    int (*draft)(const char *path, const struct file_draft_options *options,
+                 struct store_file **file, char **draft_path);
+    int (*settle)(struct store_file *file, bool commit);
     int (*rename)(const char *from, const char *to); /* lasting, as after fsync of the folder */
     int (*remove)(const char *path);                 /* a file, a link or an empty folder */
     int (*make_folder)(const char *path);
@@ -79,6 +86,8 @@ bool store_exists(const char *path);
 bool store_is_folder(const char *path);
 int store_list(const char *path, store_visit visit, void *context);
 
+/* Regular files only: a FIFO, a device, a folder is refused at once, and the reason says what is
+ * there. */
 int store_open(const char *path, enum store_access access, struct store_file **file);
 /* Fewer than bytes only at the end of the file. */
 ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
@@ -91,8 +100,11 @@ size_t store_peek(const char *path, void *buffer, size_t bytes);
 /* The whole file, NUL-terminated behind its end; refused above limit. free() it. */
 int store_load(const char *path, size_t limit, char **text, size_t *bytes);
 
-int store_rename(const char *from, const char *to);
-int store_remove(const char *path);   /* a file, a link or an empty folder */
+/* May what this program keeps beside the data at root be believed? See file_trusted(). */
+int store_trusted(const struct store_file *file, const char *root);
+
+int store_rename(const char *from, const char *to); /* replaces a regular file, an empty folder */
+int store_remove(const char *path);                 /* a file, a link or an empty folder */
 void store_discard(const char *path); /* the same if it can be; the reason of before stays */
 /* Whatever of it can be. Files too, when all is true; else only folders that are empty or become
  * so, and path stays. The reason of before stays. */
@@ -102,16 +114,19 @@ int store_make_parent(const char *path); /* of a file of this path */
 /* For this user, where path is or, when it is not there, would be made. */
 int store_free_bytes(const char *path, uint64_t *bytes);
 
-/* A file written under a temporary name beside path, and renamed over it when committed. */
+/* As base/draft.h has it, on any storage. An NFS server knows no rename without replacing: there
+ * no_replace makes a second name for the file (LINK), which fails when the name is taken. */
 struct store_draft {
     struct store_file *file;
     char *path;
-    char *draft_path; /* "PATH.partial" */
+    char *draft_path;
 };
 
-int store_draft_open(struct store_draft *draft, const char *path);
+/* options: NULL for the default. */
+int store_draft_open(struct store_draft *draft, const char *path,
+                     const struct file_draft_options *options);
 int store_draft_commit(struct store_draft *draft);
-/* Leave nothing behind; also after a commit: no-op. */
+/* Leave nothing behind, keep the reason; after a commit: no-op. */
 void store_draft_abandon(struct store_draft *draft);
 
 #endif

@@ -19,6 +19,7 @@
 struct local_file {
     struct store_file file;
     int fd;
+    struct file_draft draft; /* its descriptor is fd */
 };
 
 static int fd_of(const struct store_file *file)
@@ -44,6 +45,8 @@ static struct store_status status_of(const struct stat *found)
         .mtime_ns = found->st_mtim.tv_sec * INT64_C(1000000000) + found->st_mtim.tv_nsec,
         .device = found->st_dev,
         .inode = found->st_ino,
+        .owner = found->st_uid,
+        .mode = found->st_mode,
     };
 }
 
@@ -59,69 +62,140 @@ static int local_stat(const char *path, struct store_status *status)
 
 /* ---- folders ---- */
 
-static struct store_entry entry_of(int folder, const struct dirent *found)
+struct listing {
+    struct folder folder;
+    store_visit visit;
+    void *context;
+};
+
+static int visit_one(void *context, const char *name, unsigned char type)
 {
-    struct store_entry entry = {.name = found->d_name, .kind = STORE_OTHER};
+    const struct listing *listing = context;
+    struct store_entry entry = {.name = name, .kind = STORE_OTHER, .is_link = type == DT_LNK};
     struct stat status;
 
-    if (found->d_type == DT_REG || found->d_type == DT_DIR) {
-        entry.kind = found->d_type == DT_REG ? STORE_FILE : STORE_FOLDER;
-    } else if (found->d_type == DT_LNK || found->d_type == DT_UNKNOWN) {
-        entry.is_link = !fstatat(folder, found->d_name, &status, AT_SYMLINK_NOFOLLOW) &&
-                        S_ISLNK(status.st_mode);
-        if (fstatat(folder, found->d_name, &status, 0) == 0) /* else a link to nothing */
-            entry.kind = kind_of(status.st_mode);
-    }
-    return entry;
+    if (type == DT_REG || type == DT_DIR)
+        entry.kind = type == DT_REG ? STORE_FILE : STORE_FOLDER;
+    else if (type == DT_LNK && fstatat(listing->folder.fd, name, &status, 0) == 0)
+        entry.kind = kind_of(status.st_mode); /* else a link to nothing */
+    return listing->visit(listing->context, &entry);
 }
 
 static int local_list(const char *path, store_visit visit, void *context)
 {
-    DIR *folder = opendir(path);
-    struct dirent *found;
-    int code = 0;
+    struct listing listing = {.visit = visit, .context = context};
+    int code = folder_open(&listing.folder, path);
 
-    if (!folder)
-        return local_fail("cannot open the folder", path);
-    for (errno = 0; code == 0 && (found = readdir(folder)); errno = 0) {
-        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
-            continue;
-        const struct store_entry entry = entry_of(dirfd(folder), found);
-        code = visit(context, &entry);
-    }
-    if (code == 0 && errno)
-        code = local_fail("cannot read the folder", path);
-    closedir(folder);
+    if (code == 0)
+        code = folder_list(&listing.folder, visit_one, &listing);
+    folder_close(&listing.folder);
     return code;
 }
 
 /* ---- open files ---- */
 
+/* A name in its folder. The folder's path is the user's own; the name is not followed. */
+struct place {
+    struct folder folder;
+    char *name;
+};
+
+static int place_find(struct place *place, const char *path)
+{
+    size_t length = strlen(path);
+    const char *name = NULL;
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *copy = strndup(path, length);
+    int code = copy ? folder_open_parent(&place->folder, copy, &name)
+                    : fail(ENOMEM, "out of memory for a path");
+    place->name = name ? strdup(name) : NULL;
+    free(copy);
+    if (code == 0 && !place->name)
+        code = fail(name ? ENOMEM : EINVAL, "%s: expected the path of a file or folder", path);
+    return code;
+}
+
+static void place_release(struct place *place)
+{
+    folder_close(&place->folder);
+    free(place->name);
+}
+
+static int create(const char *path, enum store_access access)
+{
+    struct place place = {.folder.fd = -1};
+    struct stat status;
+    int code = place_find(&place, path), fd = -ENOENT;
+
+    if (code == 0 && access == STORE_EXTEND)
+        fd = folder_open_file(&place.folder, place.name, O_RDWR, &status);
+    if (fd >= 0 && status.st_nlink > 1) {
+        code = fail(EPERM, "%s: has a second name: it is not written to", path);
+        close(fd);
+    }
+    if (code == 0 && fd == -ENOENT)
+        fd = folder_create_file(&place.folder, place.name);
+    place_release(&place);
+    return code ? code : fd;
+}
+
 static int local_open(const char *path, enum store_access access, struct store_file **file)
 {
-    static const int flags[] = {[STORE_READ] = O_RDONLY,
-                                [STORE_WRITE] = O_RDWR | O_CREAT | O_TRUNC,
-                                [STORE_EXTEND] = O_RDWR | O_CREAT};
     struct local_file *local = memory_zeroed(sizeof *local);
     struct stat found;
 
     if (!local)
         return -ENOMEM;
-    local->fd = open(path, flags[access] | O_CLOEXEC, 0666);
-    int code = local->fd < 0
-                   ? local_fail(access == STORE_READ ? "cannot open" : "cannot make the file", path)
+    int code = access == STORE_READ ? file_open(path, O_RDONLY, &found) : create(path, access);
+    if (code >= 0) {
+        local->fd = code;
+        code = access != STORE_READ && fstat(local->fd, &found)
+                   ? local_fail("cannot ask for its status", path)
                    : 0;
-    if (code == 0 && fstat(local->fd, &found))
-        code = fail(errno, "%s: %s", path, fail_errno_text(errno));
-    if (code) {
-        if (local->fd >= 0)
+        if (code)
             close(local->fd);
+    }
+    if (code) {
         free(local);
         return code;
     }
     local->file.status = status_of(&found);
     *file = &local->file;
     return 0;
+}
+
+static int local_draft(const char *path, const struct file_draft_options *options,
+                       struct store_file **file, char **draft_path)
+{
+    struct local_file *local = memory_zeroed(sizeof *local);
+    int code = local ? file_draft_open(&local->draft, path, options) : -ENOMEM;
+
+    if (code == 0) {
+        *draft_path = strdup(local->draft.draft_path);
+        if (!*draft_path)
+            code = fail(ENOMEM, "out of memory for a path");
+    }
+    if (code) {
+        if (local)
+            file_draft_abandon(&local->draft);
+        free(local);
+        return code;
+    }
+    local->fd = local->draft.fd;
+    local->file.status = status_of(&local->draft.made);
+    *file = &local->file;
+    return 0;
+}
+
+static int local_settle(struct store_file *file, bool commit)
+{
+    struct file_draft *draft = &((struct local_file *)(void *)file)->draft;
+    int code = commit ? file_draft_commit(draft) : 0;
+
+    file_draft_abandon(draft);
+    return code;
 }
 
 static ssize_t local_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset)
@@ -154,31 +228,40 @@ static void local_advise(struct store_file *file, uint64_t offset, uint64_t byte
 
 static int local_rename(const char *from, const char *to)
 {
-    struct folder source, target = {.fd = -1};
-    const char *name, *new_name = NULL;
-    int code = folder_open_parent(&source, from, &name);
+    struct place source = {.folder.fd = -1}, target = {.folder.fd = -1};
+    int code = place_find(&source, from);
 
     if (code == 0)
-        code = folder_open_parent(&target, to, &new_name);
+        code = place_find(&target, to);
     if (code == 0)
-        code = name && new_name
-                   ? folder_rename(&source, name, &target, new_name, true)
-                   : fail(EINVAL, "%s: cannot rename it to %s: no name of a file", from, to);
+        code = folder_rename(&source.folder, source.name, &target.folder, target.name, true);
     if (code == 0)
-        code = folder_sync(&target);
-    folder_close(&target);
-    folder_close(&source);
+        code = folder_sync(&target.folder);
+    place_release(&target);
+    place_release(&source);
     return code;
 }
 
 static int local_remove(const char *path)
 {
-    return remove(path) ? local_fail("cannot remove", path) : 0;
+    struct place place = {.folder.fd = -1};
+    int code = place_find(&place, path);
+
+    if (code == 0)
+        code = folder_remove(&place.folder, place.name, NULL);
+    place_release(&place);
+    return code;
 }
 
 static int local_make_folder(const char *path)
 {
-    return mkdir(path, 0777) ? local_fail("cannot make the folder", path) : 0;
+    struct place place = {.folder.fd = -1};
+    int code = place_find(&place, path);
+
+    if (code == 0)
+        code = folder_make(&place.folder, place.name);
+    place_release(&place);
+    return code;
 }
 
 const struct store_ops store_local = {
@@ -190,6 +273,8 @@ const struct store_ops store_local = {
     .write_at = local_write_at,
     .close = local_close,
     .advise = local_advise,
+    .draft = local_draft,
+    .settle = local_settle,
     .rename = local_rename,
     .remove = local_remove,
     .make_folder = local_make_folder,

@@ -26,6 +26,8 @@ struct nfs_file {
     struct store_file file;
     struct nfs_link *link; /* its own while it is open; NULL when lost */
     struct nfsfh *handle;
+    char *draft_path; /* of a draft; file.path is what it becomes */
+    bool no_replace;
 };
 
 static struct nfs_file *nfs_of(struct store_file *file)
@@ -64,6 +66,8 @@ static struct store_status status_of(const struct nfs_stat_64 *found)
         .mtime_ns = (int64_t)(found->nfs_mtime * 1000000000 + found->nfs_mtime_nsec),
         .device = found->nfs_dev,
         .inode = found->nfs_ino,
+        .owner = (uint32_t)found->nfs_uid,
+        .mode = (uint32_t)found->nfs_mode,
     };
 }
 
@@ -76,6 +80,7 @@ enum nfs_action {
     ACTION_READ,
     ACTION_CREATE,
     ACTION_EXTEND,
+    ACTION_LINK,
     ACTION_RENAME,
     ACTION_UNLINK,
     ACTION_RMDIR,
@@ -96,10 +101,13 @@ static int start(enum nfs_action action, struct nfs_context *context, const char
     case ACTION_READ:
         return nfs_open_async(context, path, O_RDONLY, nfs_call_answer, call);
     case ACTION_CREATE:
-        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_TRUNC, 0666, nfs_call_answer,
-                               call);
+        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,
+                               nfs_call_answer, call);
     case ACTION_EXTEND:
-        return nfs_open2_async(context, path, O_WRONLY | O_CREAT, 0666, nfs_call_answer, call);
+        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
+                               nfs_call_answer, call);
+    case ACTION_LINK:
+        return nfs_link_async(context, path, to, nfs_call_answer, call);
     case ACTION_RENAME:
         return nfs_rename_async(context, path, to, nfs_call_answer, call);
     case ACTION_UNLINK:
@@ -236,6 +244,8 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
         .mtime_ns = found->mtime.tv_sec * INT64_C(1000000000) + found->mtime_nsec,
         .device = found->dev,
         .inode = found->inode,
+        .owner = found->uid,
+        .mode = found->mode,
     };
     struct store_entry entry = {.name = found->name, .kind = status.kind, .status = &status};
 
@@ -300,7 +310,7 @@ static int open_file(struct nfs_file *nfs, const char *path, enum store_access a
                      struct store_status *status)
 {
     static const enum nfs_action actions[] = {
-        [STORE_READ] = ACTION_READ, [STORE_WRITE] = ACTION_CREATE, [STORE_EXTEND] = ACTION_EXTEND};
+        [STORE_READ] = ACTION_READ, [STORE_CREATE] = ACTION_CREATE, [STORE_EXTEND] = ACTION_EXTEND};
     const char *what = access == STORE_READ ? "cannot open: " : "cannot make the file: ";
     uint64_t deadline_ns = deadline();
     bool reasoned;
@@ -462,6 +472,101 @@ static int nfs_store_close(struct store_file *file, bool sync)
     return code < 0 ? code : 0;
 }
 
+/* ---- drafts ---- */
+
+/* What has the name itself: -ENOENT without a reason when nothing has it. */
+static int name_status(const char *path, struct store_status *status)
+{
+    struct nfs_stat_64 found;
+    struct nfs_call call = {.into = &found, .bytes = sizeof found};
+    int code = ask(ACTION_LSTAT, path, NULL, "", &call);
+
+    if (code == 0)
+        *status = status_of(&found);
+    return code;
+}
+
+static int check_target(const char *path)
+{
+    struct store_status status;
+    int code = name_status(path, &status);
+
+    if (code)
+        return code == -ENOENT ? 0 : code;
+    return status.kind == STORE_FILE
+               ? 0
+               : fail(status.kind == STORE_FOLDER ? EISDIR : EEXIST,
+                      "%s: is %s: only a regular file is replaced; name another", path,
+                      file_kind_text((mode_t)status.mode));
+}
+
+static int nfs_store_draft(const char *path, const struct file_draft_options *options,
+                           struct store_file **file, char **draft_path)
+{
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    const char *given = options ? options->suffix : NULL;
+    int code = given ? 0 : file_draft_suffix(suffix);
+
+    if (code == 0)
+        code = check_target(path);
+    if (code)
+        return code;
+    *draft_path = file_draft_path(path, given ? given : suffix);
+    char *kept = *draft_path ? strdup(*draft_path) : NULL;
+    code = kept ? nfs_store_open(kept, STORE_CREATE, file) : fail(ENOMEM, "out of memory");
+    if (code) {
+        free(kept);
+        return code;
+    }
+    nfs_of(*file)->draft_path = kept;
+    nfs_of(*file)->no_replace = options && options->no_replace;
+    return 0;
+}
+
+/* Is the draft's name still the file that was made? */
+static int check_draft(const struct nfs_file *nfs)
+{
+    struct store_status now;
+    int code = name_status(nfs->draft_path, &now);
+
+    if (code == 0 && (now.inode != nfs->file.status.inode || now.kind != STORE_FILE))
+        code = fail(ESTALE, "%s: somebody replaced it: it stays", nfs->draft_path);
+    return code;
+}
+
+/* The server has no rename that replaces nothing, but a second name is never one that is taken. */
+static int nfs_store_settle(struct store_file *file, bool commit)
+{
+    struct nfs_file *nfs = nfs_of(file);
+    struct nfs_call call = {0};
+    int code = nfs_store_close(file, commit);
+
+    if (commit && code == 0)
+        code = check_draft(nfs);
+    if (commit && code == 0 && !nfs->no_replace) {
+        code = check_target(file->path);
+        if (code == 0)
+            code = nfs_store_rename(nfs->draft_path, file->path);
+        if (code == 0) {
+            free(nfs->draft_path);
+            return 0;
+        }
+    } else if (commit && code == 0) {
+        struct store_status now;
+        code = ask(ACTION_LINK, nfs->draft_path, file->path, "cannot name it: ", &call);
+        if (code == -EEXIST && name_status(file->path, &now) == 0 &&
+            now.inode == file->status.inode)
+            code = 0; /* done by a first attempt whose answer was lost */
+    }
+    char reason[FAIL_REASON_BYTES];
+    memcpy(reason, fail_reason(), sizeof reason);
+    if (check_draft(nfs) == 0)
+        nfs_store_remove(nfs->draft_path);
+    fail(0, "%s", reason);
+    free(nfs->draft_path);
+    return code;
+}
+
 const struct store_ops store_nfs = {
     .scheme = "nfs://",
     .stat = nfs_store_stat,
@@ -470,6 +575,8 @@ const struct store_ops store_nfs = {
     .read_at = nfs_store_read_at,
     .write_at = nfs_store_write_at,
     .close = nfs_store_close,
+    .draft = nfs_store_draft,
+    .settle = nfs_store_settle,
     .rename = nfs_store_rename,
     .remove = nfs_store_remove,
     .make_folder = nfs_store_make_folder,

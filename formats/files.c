@@ -305,7 +305,7 @@ static int files_shard_append(void *state, const struct sample *sample)
         snprintf(class_name, sizeof class_name, "%05d/", sample->label);
     char *path = file_format_path("%s/%s%08llu%s", writer->draft_path, class_name,
                                   (unsigned long long)writer->records++, png ? ".png" : ".jpg");
-    code = path ? store_open(path, STORE_WRITE, &file) : -ENOMEM;
+    code = path ? store_open(path, STORE_CREATE, &file) : -ENOMEM;
     if (code == 0) {
         code = store_write_at(file, sample->image, sample->image_bytes, 0);
         int closed = store_close(file, !store_is_local(path));

@@ -18,7 +18,7 @@ int sink_open(struct sink *sink, const char *path)
     sink->buffer = memory_zeroed(SINK_BYTES);
     if (!sink->buffer)
         return -ENOMEM;
-    return store_draft_open(&sink->draft, path);
+    return store_draft_open(&sink->draft, path, NULL);
 }
 
 static int flush(struct sink *sink)

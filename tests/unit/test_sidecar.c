@@ -182,6 +182,7 @@ static void lies_are_found(void **unused)
         {8, SHARD_BYTES + 1},             /* longer than the shard */
         {12, 1},                          /* of another shard */
         {12, 4000000},                    /* of none */
+        {8, 0},                           /* of no bytes */
         {16 * (2 * RECORDS - 1), 200000}, /* behind the stream of the compressed one */
     };
     struct catalog *catalog;
@@ -204,6 +205,112 @@ static void lies_are_found(void **unused)
         free(lying);
     }
     free(bytes);
+}
+
+/* The index of the set with another name for its first shard, and all CRCs right. */
+static void save_with_name(const char *name)
+{
+    const size_t at = 64 + 4 + strlen("made") + 44;
+    char *bytes;
+    size_t count;
+
+    assert_int_equal(strlen(name), strlen("shard-0"));
+    assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
+    assert_memory_equal(bytes + at, "shard-0", strlen(name));
+    memcpy(bytes + at, name, strlen(name));
+    bytes_put_le32(bytes + 48, crc32c(0, bytes + 64, (size_t)bytes_le64(bytes + 40)));
+    bytes_put_le32(bytes + 60, crc32c(0, bytes, 60));
+    folder_write("set/.planted", bytes, count);
+    free(bytes);
+}
+
+static int load_planted(struct catalog **catalog)
+{
+    return sidecar_load(folder_path("set/.planted"), folder_path("set"), "made", KEY, catalog);
+}
+
+/* Another name of the shard, with its size and time: only the name is wrong. */
+static void copy_shard(const char *name)
+{
+    unlink(folder_path(name));
+    assert_int_equal(link(folder_path("set/shard-0"), folder_path(name)), 0);
+}
+
+static void a_path_out_of_the_set_is_refused(void **unused)
+{
+    struct catalog *catalog;
+
+    (void)unused;
+    assert_int_equal(file_make_folders(folder_path("set/.b")), 0);
+    copy_shard("secret");
+    copy_shard("set/.hidden");
+    copy_shard("set/.b/file");
+    static const char *const names[] = {"./hidde", "a/../bc", "../secr", ".hidden",
+                                        ".b/file", "//secre", "shard//", "/secret"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        save_with_name(names[i]);
+        if (load_planted(&catalog) != -EINVAL)
+            fail_msg("%s is taken", names[i]);
+        assert_non_null(strstr(fail_reason(), "not of a file below"));
+    }
+    copy_shard("secr");
+    save_with_name("../secr");
+    assert_int_equal(load_planted(&catalog), -EINVAL);
+    save_with_name("shard-0");
+    assert_int_equal(load_planted(&catalog), 0);
+    catalog_destroy(catalog);
+}
+
+static void a_link_out_of_the_set_needs_a_scan(void **unused)
+{
+    struct catalog *catalog;
+    char *target = strdup(folder_path("set/link")), *set = strdup(folder_path("set"));
+
+    (void)unused;
+    assert_int_equal(file_make_folders(folder_path("other")), 0);
+    assert_int_equal(symlink("../other", target), 0);
+    catalog = make_catalog(set);
+    assert_int_equal(sidecar_save(catalog, folder_path("kept"), KEY), -EXDEV);
+    /* One that stays within is no matter. */
+    assert_int_equal(unlink(target), 0);
+    assert_int_equal(symlink("shard-0", target), 0);
+    assert_int_equal(sidecar_save(catalog, folder_path("kept"), KEY), 0);
+    catalog_destroy(catalog);
+    assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), 0);
+    catalog_destroy(catalog);
+    /* A link that leads out, put there after the index was made, under a name that was there. */
+    assert_int_equal(unlink(target), 0);
+    assert_int_equal(symlink("../other", target), 0);
+    assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), -ESTALE);
+    assert_non_null(strstr(fail_reason(), "leads out"));
+    assert_int_equal(unlink(target), 0);
+    free(target);
+    free(set);
+}
+
+static void what_others_may_have_written_is_not_believed(void **unused)
+{
+    struct catalog *catalog;
+    char *path = strdup(folder_path("set/.iobench-index"));
+
+    (void)unused;
+    assert_int_equal(load(&catalog), 0);
+    catalog_destroy(catalog);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(load(&catalog), -EPERM);
+    assert_int_equal(chmod(path, 0644), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, 12345, 12345), 0);
+        assert_int_equal(load(&catalog), -EPERM);
+        assert_int_equal(chown(folder_path("set"), 12345, 12345), 0);
+        assert_int_equal(load(&catalog), 0); /* the owner of the data */
+        catalog_destroy(catalog);
+        assert_int_equal(chown(folder_path("set"), 0, 0), 0);
+        assert_int_equal(chown(path, 0, 0), 0);
+    }
+    assert_int_equal(load(&catalog), 0);
+    catalog_destroy(catalog);
+    free(path);
 }
 
 /* The wrapper of formats: a sidecar is made, used, and made again when the data changes. */
@@ -236,9 +343,15 @@ static void formats_use_it(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_is_loaded), cmocka_unit_test(it_moves_with_its_data),
-        cmocka_unit_test(stale_ones_are_not_used), cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(lies_are_found),          cmocka_unit_test(formats_use_it),
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(it_moves_with_its_data),
+        cmocka_unit_test(stale_ones_are_not_used),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_path_out_of_the_set_is_refused),
+        cmocka_unit_test(a_link_out_of_the_set_needs_a_scan),
+        cmocka_unit_test(what_others_may_have_written_is_not_believed),
+        cmocka_unit_test(lies_are_found),
+        cmocka_unit_test(formats_use_it),
     };
 
     return cmocka_run_group_tests(tests, setup, folder_teardown);

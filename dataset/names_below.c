@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/names_below.h"
+
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/random.h"
+#include "dataset/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOLDER_DEPTH = 16 };
+
+/* Sum over the names of a folder, so that their order does not matter. */
+struct walk {
+    const struct folder *root; /* NULL: not the kernel's */
+    struct names_below *found;
+    const char *path, *below; /* of this folder: the whole, and from the root */
+    uint64_t seed, sum;
+    int depth;
+};
+
+static bool is_passed_over(const char *name, size_t length)
+{
+    static const char lock[] = "lock.mdb", draft[] = ".partial";
+    const size_t end = sizeof draft - 1;
+
+    return name[0] == '.' || (length == sizeof lock - 1 && memcmp(name, lock, length) == 0) ||
+           (length > end && memcmp(name + length - end, draft, end) == 0);
+}
+
+static uint64_t hash_name(uint64_t hash, const char *name)
+{
+    for (; *name; name++)
+        hash = random_hash(hash, (uint8_t)*name, 1);
+    return random_hash(hash, 0, 2);
+}
+
+static void look_at_link(struct walk *into, const char *name)
+{
+    char *below = into->root && !into->found->leave
+                      ? file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name)
+                      : NULL;
+
+    into->found->leave |= !below || !folder_is_beneath(into->root, below);
+    free(below);
+}
+
+static int add_name(void *context, const struct store_entry *entry)
+{
+    struct walk *into = context;
+    const char *name = entry->name;
+
+    if (is_passed_over(name, strlen(name)))
+        return 0;
+    uint64_t hash = hash_name(into->seed, name);
+    if (entry->is_link)
+        look_at_link(into, name);
+    else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {
+        char *path = file_join(into->path, name);
+        char *below = file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name);
+        struct walk inner = {.root = into->root,
+                             .found = into->found,
+                             .path = path,
+                             .below = below,
+                             .seed = hash,
+                             .depth = into->depth + 1};
+        if (path && below)
+            store_list(path, add_name, &inner);
+        hash += inner.sum;
+        free(path);
+        free(below);
+    }
+    into->sum += random_mix(hash);
+    return 0;
+}
+
+struct names_below names_below(const char *root)
+{
+    struct folder folder = {.fd = -1};
+    struct names_below found = {0};
+    bool local = store_is_local(root) && folder_open(&folder, root) == 0;
+    struct walk whole = {
+        .root = local ? &folder : NULL, .found = &found, .path = root, .below = "", .seed = 1};
+
+    store_list(root, add_name, &whole);
+    folder_close(&folder);
+    found.hash = whole.sum;
+    return found;
+}
+
+bool names_below_has(const char *below)
+{
+    for (int depth = 0; depth < FOLDER_DEPTH; depth++) {
+        size_t length = strcspn(below, "/");
+        if (length == 0 || is_passed_over(below, length))
+            return false;
+        if (below[length] == '\0')
+            return true;
+        below += length + 1;
+    }
+    return false;
+}
