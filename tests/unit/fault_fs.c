@@ -288,6 +288,15 @@ void fault_fs_set(struct fault_fs *fs, const struct fault_knobs *knobs)
     pthread_mutex_unlock(&fs->lock);
 }
 
+void fault_fs_await_threads(void)
+{
+    struct stat tasks;
+
+    /* A folder has a link for itself, one for its name, and one for each folder in it. */
+    while (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3)
+        clock_sleep_ns(UINT64_C(1000000) * TICK_MS);
+}
+
 void fault_fs_unmount(struct fault_fs *fs)
 {
     if (!fs)

@@ -31,4 +31,8 @@ void fault_fs_unmount(struct fault_fs *fs);
 void fault_fs_set(struct fault_fs *fs, const struct fault_knobs *knobs);
 uint8_t fault_fs_byte(uint32_t file, uint64_t offset);
 
+/* Wait until this process has a single thread: those that readers left behind in the kernel end
+ * when their reads are answered. */
+void fault_fs_await_threads(void);
+
 #endif

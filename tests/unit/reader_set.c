@@ -138,7 +138,7 @@ int run_read(struct run *run, struct read_request *request)
     struct read_request *done;
 
     assert_int_equal(reader_submit(&run->reader, request), 0);
-    assert_int_equal(reader_reap(&run->reader, &done, 1, UINT64_C(10000000000)), 1);
+    assert_int_equal(reader_reap(&run->reader, &done, 1, PATIENCE_NS), 1);
     assert_ptr_equal(done, request);
     return request->result;
 }

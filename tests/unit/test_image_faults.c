@@ -3,7 +3,6 @@
  * FUSE; skipped without. */
 #include "tests/unit/unit.h"
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "formats/format.h"
@@ -18,7 +17,7 @@
 #include <zlib.h>
 
 enum { STREAM_BYTES = 500000, EXTENT_BYTES = 5000, DEPTH = 4 };
-static const uint64_t TIMEOUT_NS = 200000000, ANSWER_NS = 5000000000;
+static const uint64_t TIMEOUT_NS = 200000000;
 
 static char folder[64], path[80];
 static struct fault_fs *fs;
@@ -66,7 +65,7 @@ static int answer(struct run *run)
 {
     struct read_request *done;
 
-    assert_int_equal(reader_reap(&run->reader, &done, 1, ANSWER_NS), 1);
+    assert_int_equal(reader_reap(&run->reader, &done, 1, PATIENCE_NS), 1);
     reader_release(&run->reader, done);
     return done->result;
 }
@@ -91,7 +90,7 @@ static void an_error_is_told(const char *reader, uint64_t offset)
     struct run run;
 
     set_faults((struct fault_knobs){0});
-    start(&run, reader, 10 * TIMEOUT_NS);
+    start(&run, reader, PATIENCE_NS);
     assert_true(read_one(&run, 0) > 0);
     set_faults((struct fault_knobs){.eio_begin = offset, .eio_end = offset + 1});
     assert_int_equal(read_one(&run, last), -EIO);
@@ -102,7 +101,8 @@ static void an_error_is_told(const char *reader, uint64_t offset)
     stop(&run);
 }
 
-/* Nothing answers: all that was asked for fails in time, and closing does not wait. */
+/* Nothing answers: all that was asked for fails in time, and closing does not wait, or it would
+ * wait for ever. */
 static void no_answer_is_no_hang(const char *reader)
 {
     const uint64_t last = catalog->record_count - 1;
@@ -111,7 +111,6 @@ static void no_answer_is_no_hang(const char *reader)
     set_faults((struct fault_knobs){0});
     start(&run, reader, TIMEOUT_NS);
     set_faults((struct fault_knobs){.stuck = true});
-    uint64_t start_ns = clock_now_ns();
     for (uint32_t i = 0; i < DEPTH; i++)
         submit(&run, i, last - DEPTH + 1 + i);
     for (uint32_t i = 0; i < DEPTH; i++) {
@@ -120,9 +119,8 @@ static void no_answer_is_no_hang(const char *reader)
     }
     assert_int_equal(run.reader.held, 1); /* the others waited behind it */
     stop(&run);
-    assert_true(clock_now_ns() - start_ns < 10 * TIMEOUT_NS);
     set_faults((struct fault_knobs){0});
-    usleep(100000); /* what was left behind ends now */
+    fault_fs_await_threads();
 }
 
 static void inflate_tells_errors(void **unused)
@@ -137,7 +135,7 @@ static void inflate_resumes_short_reads(void **unused)
 
     (void)unused;
     set_faults((struct fault_knobs){.short_every = 2});
-    start(&run, "inflate", 10 * TIMEOUT_NS);
+    start(&run, "inflate", PATIENCE_NS);
     for (uint64_t i = 0; i < catalog->record_count; i++) {
         assert_int_equal(read_one(&run, i), EXTENT_BYTES);
         assert_memory_equal(buffers[0], content + i * EXTENT_BYTES, EXTENT_BYTES);
@@ -241,7 +239,7 @@ int main(void)
         IMAGE_TEST(lmdb_does_not_hang, mount_lmdb),
     };
 
-    alarm(60); /* a reader that hangs */
+    alarm(PATIENCE_S); /* a reader that hangs */
     if (mount_stream(NULL)) {
         printf("skipped: %s\n", fail_reason());
         rmdir(folder);

@@ -188,7 +188,7 @@ static void bench_close(struct bench *bench)
 static int reap_some(struct bench *bench)
 {
     struct read_request *done[DEPTH];
-    int count = reader_reap(&bench->reader, done, DEPTH, UINT64_C(20000000000));
+    int count = reader_reap(&bench->reader, done, DEPTH, PATIENCE_NS);
 
     for (int i = 0; i < count; i++) {
         if (done[i]->result != EXTENT_BYTES)
@@ -286,7 +286,7 @@ static void a_changed_file_is_noticed(void **unused)
     bench_open(&bench, "inflate");
     folder_write("4", "another", 7);
     assert_int_equal(submit_one(&bench, 4, 0), 0);
-    assert_int_equal(reader_reap(&bench.reader, &done, 1, UINT64_C(20000000000)), 1);
+    assert_int_equal(reader_reap(&bench.reader, &done, 1, PATIENCE_NS), 1);
     assert_int_equal(done->result, -ESTALE);
     assert_non_null(strstr(fail_reason(), "the file changed"));
     bench_close(&bench);
@@ -304,7 +304,7 @@ static void a_file_cut_short_while_open(void **unused)
     drain(&bench);
     assert_int_equal(truncate(folder_path("3"), 100), 0);
     assert_int_equal(submit_one(&bench, 3, STREAM_BYTES - EXTENT_BYTES), 0);
-    assert_int_equal(reader_reap(&bench.reader, &done, 1, UINT64_C(5000000000)), 1);
+    assert_int_equal(reader_reap(&bench.reader, &done, 1, PATIENCE_NS), 1);
     assert_int_equal(done->result, -EBADMSG);
     assert_non_null(strstr(fail_reason(), "the compressed data is damaged"));
     bench_close(&bench);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-static const uint64_t ANSWER_NS = 5000000000;
 static struct plugin_choice lmdb_format, lmdb_reader;
 
 static int setup(void **unused)
@@ -71,7 +70,7 @@ static void read_all(const char *name)
                                        .shard = extent->shard};
         struct read_request *done[2];
         assert_int_equal(reader_submit(&reader, &request), 0);
-        assert_int_equal(reader_reap(&reader, done, 2, ANSWER_NS), 1);
+        assert_int_equal(reader_reap(&reader, done, 2, PATIENCE_NS), 1);
         assert_ptr_equal(done[0], &request);
         assert_int_equal(request.result, extent->bytes);
         assert_memory_equal(request.data, text + extent->offset, extent->bytes);
@@ -128,7 +127,7 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), 0);
     assert_int_equal(truncate(folder_path("data.mdb"), (off_t)last->offset), 0);
     assert_int_equal(reader_submit(&reader, &request), 0);
-    assert_int_equal(reader_reap(&reader, &done, 1, ANSWER_NS), 1);
+    assert_int_equal(reader_reap(&reader, &done, 1, PATIENCE_NS), 1);
     assert_int_equal(request.result, -ESTALE);
     reader_close(&reader);
     catalog_destroy(catalog);
@@ -151,14 +150,14 @@ static void a_file_replaced_meanwhile_is_told(void **unused)
     (void)unused;
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), 0);
     assert_int_equal(reader_submit(&reader, &request), 0);
-    assert_int_equal(reader_reap(&reader, &done, 1, ANSWER_NS), 1);
+    assert_int_equal(reader_reap(&reader, &done, 1, PATIENCE_NS), 1);
     assert_true(request.result > 0);
     reader_release(&reader, &request);
     folder_write("other.mdb", text, count);
     assert_int_equal(rename(folder_path("other.mdb"), folder_path("data.mdb")), 0);
     usleep(1100000);
     assert_int_equal(reader_submit(&reader, &request), 0);
-    assert_int_equal(reader_reap(&reader, &done, 1, ANSWER_NS), 1);
+    assert_int_equal(reader_reap(&reader, &done, 1, PATIENCE_NS), 1);
     assert_int_equal(request.result, -ESTALE);
     assert_non_null(strstr(fail_reason(), "data.mdb"));
     reader_close(&reader);

@@ -28,8 +28,9 @@ static struct {
     uint32_t alignment;
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
-    uint64_t patience; /* read number so much is answered when one behind it is there; 0: none */
-    bool gave_up;      /* ... or after two seconds */
+    uint64_t patience;  /* read number so much is answered when one behind it is there; 0: none */
+    uint64_t naps_most; /* ... or after so many milliseconds: */
+    bool gave_up;
 } storage;
 
 struct test_reader {
@@ -82,7 +83,7 @@ static bool is_patient(struct test_reader *reader)
     if (!storage.patience || reader->submitted != storage.patience || storage.gave_up)
         return false;
     usleep(1000);
-    storage.gave_up = ++reader->naps == 2000;
+    storage.gave_up = ++reader->naps == storage.naps_most;
     return true;
 }
 
@@ -466,6 +467,7 @@ static void reads_go_on_over_the_border(void **unused)
         overlap = i == 1;
         storage.patience = RECORDS; /* a read a record */
         storage.gave_up = false;
+        storage.naps_most = overlap ? PATIENCE_NS / 1000000 : 500;
         bench_open(&bench, 8, 1, 64 << 20, false);
         assert_int_equal(run_epochs(&bench, 2), 0);
         bench_close(&bench);

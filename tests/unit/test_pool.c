@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 enum { DEPTH = 4, PIECE = 4000 };
-static const uint64_t LONG_NS = UINT64_C(20000000000);
 
 static struct counter with_a_thread;
 
@@ -64,7 +63,7 @@ static bool used_a_thread(struct pool *pool, uint64_t offset, int *result)
     assert_int_equal(pool_submit(pool, &request), 0);
     int count = pool_reap(pool, &done, 1, 0);
     if (count == 0)
-        count = pool_reap(pool, &done, 1, LONG_NS);
+        count = pool_reap(pool, &done, 1, PATIENCE_NS);
     assert_int_equal(count, 1);
     *result = request.result;
     if (request.result >= 0) {

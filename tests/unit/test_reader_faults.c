@@ -30,7 +30,7 @@ static bool open_or_skip(struct run *run, size_t reader, uint32_t depth)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
     if (!plugin_find(reader_registry, name))
         return false;
-    int code = run_open(run, text, depth, UINT64_C(5000000000));
+    int code = run_open(run, text, depth, PATIENCE_NS);
     if (code == -EOPNOTSUPP)
         run_close(run);
     else

@@ -55,7 +55,7 @@ static void read_many(struct run *run, uint32_t total)
             idle_count--;
             submitted++;
         }
-        int count = reader_reap(&run->reader, done, 16, UINT64_C(5000000000));
+        int count = reader_reap(&run->reader, done, 16, PATIENCE_NS);
         assert_true(count > 0);
         for (int i = 0; i < count; i++) {
             check_request(done[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/manual_clock.h"
 #include "tests/unit/unit.h"
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "trainer/accelerator.h"
 #include "trainer/profile.h"
@@ -16,7 +16,7 @@
 /* Steps of a trainer; the wall time and the sum of compute_ns. */
 struct played {
     uint64_t wall_ns, compute_ns;
-    uint64_t shortest_ns; /* step */
+    uint64_t shortest_ns, longest_ns; /* step */
 };
 
 static struct played play(const char *text, uint32_t batch_size, uint32_t count, int steps)
@@ -36,6 +36,8 @@ static struct played play(const char *text, uint32_t batch_size, uint32_t count,
         played.compute_ns += times.compute_ns;
         if (i == 0 || times.compute_ns < played.shortest_ns)
             played.shortest_ns = times.compute_ns;
+        if (times.compute_ns > played.longest_ns)
+            played.longest_ns = times.compute_ns;
     }
     played.wall_ns = clock_now_ns() - start;
     trainer_close(&trainer);
@@ -61,31 +63,40 @@ static void assert_refused(const char *text, const char *reason)
     assert_non_null(strstr(fail_reason(), reason));
 }
 
-/* The sum of many short steps is right, because what one oversleeps the next one sleeps less;
- * without that 200 steps would be 200 times the slack of a sleep late. */
+/* The sum of many short steps is right, because what one oversleeps the next one sleeps less. */
 static void steps_add_up(void **unused)
 {
     const double nominal_ns = 200 * 10 / 7950.0 * 1e9; /* 0.25 s */
-    struct played played = play("replay:h200", 10, 10, 200);
 
     (void)unused;
-    /* Never shorter; how much longer depends on the machine, which may be busy. */
-    assert_in_range(played.compute_ns, (uint64_t)(nominal_ns * 0.999), (uint64_t)(nominal_ns * 5));
-    /* What one oversleeps another makes up for: else no step would be shorter than nominal. */
-    assert_true((double)played.shortest_ns < nominal_ns / 200);
+    manual_clock_late_ns = 60000;
+    struct played played = play("replay:h200", 10, 10, 200);
+    manual_clock_late_ns = 0;
+    /* A step is a whole number of nanoseconds; the last one is late. */
+    assert_in_range(played.compute_ns, (uint64_t)nominal_ns - 200, (uint64_t)nominal_ns + 60200);
+    assert_int_equal(played.shortest_ns, played.longest_ns - 60000);
     /* AU of a loop fed from memory: nothing but compute time passes. */
-    assert_true((double)played.compute_ns / (double)played.wall_ns > 0.9);
+    assert_int_equal(played.compute_ns, played.wall_ns);
+}
+
+/* A machine that stood still is not made up for by more than one step. */
+static void a_long_stop_is_not_made_up_for(void **unused)
+{
+    (void)unused;
+    manual_clock_late_ns = 5000000; /* five steps */
+    struct played played = play("replay:rate=1000", 1, 1, 9);
+    manual_clock_late_ns = 0;
+    assert_int_equal(played.longest_ns, 6000000);
+    assert_int_equal(played.compute_ns, 5 * 6000000); /* every other step is over at once */
 }
 
 static void rate_gpus_and_scale(void **unused)
 {
     (void)unused;
     /* 100 samples at 10,000/s are 10 ms; 4 GPUs take a quarter; scale makes it 8 times as long. */
-    struct played played = play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2);
-    assert_in_range(played.compute_ns, 39900000, 4000000000);
+    assert_int_equal(play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2).compute_ns, 40000000);
     /* Half a batch takes half the time. */
-    played = play("replay:rate=10000", 100, 50, 4);
-    assert_in_range(played.compute_ns, 19900000, 2000000000);
+    assert_int_equal(play("replay:rate=10000", 100, 50, 4).compute_ns, 20000000);
 }
 
 static void a_file_is_played(void **unused)
@@ -98,8 +109,7 @@ static void a_file_is_played(void **unused)
     assert_int_equal(write(fd, "step,step_ms,loss\n1,5,9\n2,15,8\n", 31), 31);
     close(fd);
     snprintf(text, sizeof text, "replay:file=%s", path);
-    struct played played = play(text, 8, 8, 4); /* 5 + 15 + 5 + 15 */
-    assert_in_range(played.compute_ns, 39900000, 4000000000);
+    assert_int_equal(play(text, 8, 8, 4).compute_ns, 40000000); /* 5 + 15 + 5 + 15 */
     unlink(path);
 }
 
@@ -165,9 +175,13 @@ static void every_accelerator_has_a_source(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_add_up),        cmocka_unit_test(rate_gpus_and_scale),
-        cmocka_unit_test(a_file_is_played),    cmocka_unit_test(bad_requests_are_refused),
-        cmocka_unit_test(profiles_are_parsed), cmocka_unit_test(every_accelerator_has_a_source),
+        cmocka_unit_test(steps_add_up),
+        cmocka_unit_test(a_long_stop_is_not_made_up_for),
+        cmocka_unit_test(rate_gpus_and_scale),
+        cmocka_unit_test(a_file_is_played),
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(profiles_are_parsed),
+        cmocka_unit_test(every_accelerator_has_a_source),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 UNIT_TESTS += tests/unit/test_replay
-tests_unit_test_replay_SOURCES = tests/unit/test_replay.c tests/unit/unit.h
+tests_unit_test_replay_SOURCES = tests/unit/test_replay.c tests/unit/manual_clock.c \
+	tests/unit/manual_clock.h tests/unit/unit.h
 tests_unit_test_replay_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_networks

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/manual_clock.h"
+
+uint64_t manual_clock_ns = 1000000000, manual_clock_late_ns;
+
+uint64_t clock_now_ns(void)
+{
+    return manual_clock_ns;
+}
+
+uint64_t clock_cpu_ns(void)
+{
+    return manual_clock_ns;
+}
+
+void clock_sleep_ns(uint64_t duration_ns)
+{
+    manual_clock_ns += duration_ns + manual_clock_late_ns;
+}
+
+void clock_sleep_until_ns(uint64_t deadline_ns)
+{
+    if (deadline_ns > manual_clock_ns)
+        manual_clock_ns = deadline_ns + manual_clock_late_ns;
+}
+
+const char *clock_source(void)
+{
+    return "manual";
+}
