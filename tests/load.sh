@@ -48,7 +48,7 @@ start() {
 for _ in $(seq "$busy"); do
     start 'for (i = 0; i < 1000000; i++) x += i * i'
 done
-[ "$memory" = 0 ] || start 'block = sprintf("%" int(bytes / 4096) "s", ""); for (i = 0; i < 4096; i++) kept[i] = block i'
+[ "$memory" = 0 ] || start 'for (text = "x"; length(text) < bytes; text = text text) { }'
 [ "$disk" = no ] || start 'for (i = 0; i < 65536; i++) printf "%1024s", i >file; close(file); system("sync " file)'
 
 failed=0

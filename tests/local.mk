@@ -31,7 +31,7 @@ LINTS = tests/lint/layers.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lin
 	tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
 	tests/lint/format.sh tests/lint/shell.sh
 TESTS += $(LINTS)
-EXTRA_DIST += $(LINTS) tests/lint/lint.sh .ci/run
+EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \
 	LSAN_OPTIONS=suppressions=$(abs_srcdir)/tests/leaks.supp:print_suppressions=0; \
 	export CC LINT_CFLAGS LSAN_OPTIONS;
