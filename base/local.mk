@@ -12,6 +12,7 @@ libiobench_a_SOURCES += \
 	base/histogram.c base/histogram.h \
 	base/lock.c base/lock.h \
 	base/memory.c base/memory.h \
+	base/names.c base/names.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \

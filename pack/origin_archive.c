@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "base/random.h"
 #include "dataset/store.h"
 
@@ -246,18 +247,11 @@ static bool is_image(const char *name)
 
 /* ---- the first pass: numbers and labels ---- */
 
-struct class
-{
-    char *name;
-    int32_t label;
-};
-
 struct archive_origin {
     char *path;
     uint64_t count;
     int32_t *labels; /* first the number of the class, in order of appearance */
-    struct class *classes;
-    uint32_t class_count;
+    struct names classes;
 };
 
 /* What the first pass remembers of the sample it is in (WebDataset: files of one key). */
@@ -270,22 +264,6 @@ struct listing {
     uint64_t given_count;
 };
 
-/* Linear, but nearly always the class of the image before. */
-static int class_number(struct archive_origin *origin, const char *name, size_t length)
-{
-    for (uint32_t i = origin->class_count; i > 0; i--)
-        if (strncmp(origin->classes[i - 1].name, name, length) == 0 &&
-            origin->classes[i - 1].name[length] == '\0')
-            return (int)i - 1;
-    if (memory_room(&origin->classes, origin->class_count, sizeof *origin->classes, "classes"))
-        return -ENOMEM;
-    struct class *added = &origin->classes[origin->class_count];
-    added->name = strndup(name, length);
-    if (!added->name)
-        return fail(ENOMEM, "out of memory for the classes");
-    return (int)origin->class_count++;
-}
-
 /* The folder that an image lies in. */
 static int class_of(struct archive_origin *origin, const char *name)
 {
@@ -295,8 +273,8 @@ static int class_of(struct archive_origin *origin, const char *name)
         return -1;
     for (folder = base - 1; folder > name && folder[-1] != '/';)
         folder--;
-    int number = class_number(origin, folder, (size_t)(base - 1 - folder));
-    return number < 0 ? INT32_MIN : number;
+    int64_t number = names_number(&origin->classes, folder, (size_t)(base - 1 - folder));
+    return number < 0 ? INT32_MIN : (int)number;
 }
 
 static int add_image(struct archive_origin *origin, struct listing *listing, const char *name)
@@ -372,25 +350,31 @@ static int list_files(struct archive_origin *origin, struct walk *walk, struct l
 
 static int compare_classes(const void *a, const void *b)
 {
-    return strcmp((*(struct class *const *)a)->name, (*(struct class *const *)b)->name);
+    return strcmp(**(char **const *)a, **(char **const *)b);
 }
 
 /* From order of appearance to sorted order. */
 static int number_classes(struct archive_origin *origin)
 {
-    struct class **sorted = memory_array((size_t)origin->class_count + 1, sizeof(struct class *));
+    const struct names *classes = &origin->classes;
+    char ***sorted = memory_array((size_t)classes->count + 1, sizeof *sorted);
+    int32_t *label = memory_array((size_t)classes->count + 1, sizeof *label);
 
-    if (!sorted)
+    if (!sorted || !label) {
+        free(sorted);
+        free(label);
         return -ENOMEM;
-    for (uint32_t i = 0; i < origin->class_count; i++)
-        sorted[i] = &origin->classes[i];
-    qsort(sorted, origin->class_count, sizeof *sorted, compare_classes);
-    for (uint32_t i = 0; i < origin->class_count; i++)
-        sorted[i]->label = (int32_t)i;
-    free(sorted);
+    }
+    for (uint32_t i = 0; i < classes->count; i++)
+        sorted[i] = &classes->texts[i];
+    qsort(sorted, classes->count, sizeof *sorted, compare_classes);
+    for (uint32_t i = 0; i < classes->count; i++)
+        label[sorted[i] - classes->texts] = (int32_t)i;
     for (uint64_t i = 0; i < origin->count; i++)
         if (origin->labels[i] >= 0)
-            origin->labels[i] = origin->classes[origin->labels[i]].label;
+            origin->labels[i] = label[origin->labels[i]];
+    free(sorted);
+    free(label);
     return 0;
 }
 
@@ -424,9 +408,9 @@ static int archive_open(void *state, const void *settings, const char *path,
     traits->in_order = true;
     traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
     snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
-             listing.given_count   ? ".cls files"
-             : origin->class_count ? "folders"
-                                   : "nowhere");
+             listing.given_count     ? ".cls files"
+             : origin->classes.count ? "folders"
+                                     : "nowhere");
     return code;
 }
 
@@ -434,9 +418,7 @@ static void archive_close(void *state)
 {
     struct archive_origin *origin = state;
 
-    for (uint32_t i = 0; i < origin->class_count; i++)
-        free(origin->classes[i].name);
-    free(origin->classes);
+    names_release(&origin->classes);
     free(origin->labels);
     free(origin->path);
 }

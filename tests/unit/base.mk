@@ -7,6 +7,10 @@ UNIT_TESTS += tests/unit/test_numa
 tests_unit_test_numa_SOURCES = tests/unit/test_numa.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_numa_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_names
+tests_unit_test_names_SOURCES = tests/unit/test_names.c tests/unit/unit.h
+tests_unit_test_names_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_memory
 tests_unit_test_memory_SOURCES = tests/unit/test_memory.c tests/unit/unit.h
 tests_unit_test_memory_LDADD = $(UNIT_LIBS)
