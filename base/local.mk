@@ -10,6 +10,7 @@ libiobench_a_SOURCES += \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h base/folder_tree.c \
 	base/histogram.c base/histogram.h \
+	base/image_limits.c base/image_limits.h \
 	base/lock.c base/lock.h \
 	base/memory.c base/memory.h \
 	base/names.c base/names.h \

@@ -9,10 +9,10 @@ int image_check_size(const struct image_request *request, uint64_t width, uint64
 {
     if (width == 0 || height == 0)
         return fail(EBADMSG, "the image has no pixels");
-    if (width > UINT16_MAX || height > UINT16_MAX || width * height > request->max_pixels)
+    if (!image_limits_size(request->limits, width, height))
         return fail(EBADMSG, "the image claims %llu x %llu pixels, more than max-pixels=%llu",
                     (unsigned long long)width, (unsigned long long)height,
-                    (unsigned long long)request->max_pixels);
+                    (unsigned long long)request->limits->pixels);
     return 0;
 }
 

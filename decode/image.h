@@ -6,6 +6,7 @@
 #ifndef IOBENCH_DECODE_IMAGE_H
 #define IOBENCH_DECODE_IMAGE_H
 
+#include "base/image_limits.h"
 #include "base/pool.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
@@ -14,14 +15,14 @@ struct image_request {
     const struct decode_source *source;
     const struct view *view;
     const struct view_rules *rules;
-    uint64_t max_pixels;
+    const struct image_limits *limits;
     uint32_t side;
     struct pool *pool;
     uint8_t *row;
     struct decode_figures *figures;
 };
 
-/* Refuses an image without pixels or with more than max_pixels. 0, or -EBADMSG. */
+/* Refuses an image without pixels or with more than max-pixels. 0, or -EBADMSG. */
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);
 
 /* Plan the resize of the view's box of a width x height image whose rows will come scaled by

@@ -31,10 +31,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-enum {
-    POOL_BYTES = 4 << 20,
-    SCANS_MAX = 200, /* of a progressive image; real ones have about ten */
-};
+enum { POOL_BYTES = 4 << 20 };
 
 /* The coefficients of a progressive image in all of four components, two bytes each, plus rows (see
  * jdcoefct.c); a baseline image takes rows alone. */
@@ -46,7 +43,8 @@ enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
 
 struct jpeg_settings {
-    uint64_t size, max_pixels;
+    uint64_t size;
+    struct image_limits limits;
     double min_area, crop;
     int view, dct, upsampling, scale;
 };
@@ -117,14 +115,7 @@ static const struct option_spec jpeg_options[] = {
      .fallback = "fast",
      .choices = scale_names,
      .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none)"},
-    {.name = "max-pixels",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct jpeg_settings, max_pixels),
-     .fallback = "89478485", /* from here on Pillow, which most loaders decode with, warns */
-     .summary = "refuse images with more pixels than this; a progressive one takes up to 12 bytes "
-                "of memory a pixel, others little",
-     .minimum = 1,
-     .maximum = 4294967296.0},
+    IMAGE_LIMITS_ROWS(offsetof(struct jpeg_settings, limits)),
     {.name = NULL},
 };
 
@@ -148,10 +139,10 @@ static void on_progress(j_common_ptr jpeg)
 {
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
 
-    if (state->jpeg.input_scan_number > SCANS_MAX) {
-        snprintf(state->reason, sizeof state->reason, "it has more than %d scans", SCANS_MAX);
+    if (!image_limits_scan(&state->settings->limits, (uint64_t)state->jpeg.input_scan_number,
+                           state->jpeg.image_width, state->jpeg.image_height, state->reason,
+                           sizeof state->reason))
         longjmp(state->escape, 1);
-    }
 }
 
 static void source_begin(j_decompress_ptr jpeg)
@@ -322,7 +313,7 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     state->rules.min_area = state->settings->min_area;
     state->rules.crop_share = state->settings->crop;
     code = pool_open(&state->pool, POOL_BYTES,
-                     POOL_BYTES + state->settings->max_pixels * POOL_BYTES_PER_PIXEL);
+                     POOL_BYTES + state->settings->limits.pixels * POOL_BYTES_PER_PIXEL);
     if (code)
         return code;
     state->jpeg.err = jpeg_std_error(&state->errors);
@@ -362,7 +353,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .source = source,
         .view = &state->view,
         .rules = &state->rules,
-        .max_pixels = state->settings->max_pixels,
+        .limits = &state->settings->limits,
         .side = (uint32_t)state->settings->size,
         .pool = &state->pool,
         .row = row,

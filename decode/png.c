@@ -120,6 +120,8 @@ static int read_png(struct png_reader *reader)
     int code;
 
     png_set_read_fn(reader->png, reader, read_bytes);
+    /* Texts and profiles may be compressed: a chunk of 8 KB is 8 MB, and nobody looks at it. */
+    png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_user_limits(reader->png, UINT16_MAX, UINT16_MAX);
     png_read_info(reader->png, reader->header);
     uint32_t width = png_get_image_width(reader->png, reader->header);

@@ -105,10 +105,13 @@ int picture_look(const void *bytes, size_t count, struct picture *picture)
     return fail(EBADMSG, "byte 0 of the image: begins neither as a JPEG nor as a PNG");
 }
 
+static const char too_many_pixels[] = "%u x %u pixels are more than max-pixels=%llu";
+
 /* ---- libjpeg, whose errors must not end the program ---- */
 
 struct jpeg_errors {
     struct jpeg_error_mgr manager; /* first, so that libjpeg's pointer is ours */
+    const struct image_limits *limits;
     jmp_buf escape;
     char complaint[JMSG_LENGTH_MAX];
 };
@@ -137,12 +140,11 @@ static void jpeg_said(j_common_ptr jpeg, int level)
 static void limit_scans(j_common_ptr jpeg)
 {
     struct jpeg_errors *errors = (struct jpeg_errors *)(void *)jpeg->err;
+    const struct jpeg_decompress_struct *image = (j_decompress_ptr)jpeg;
 
-    if (((j_decompress_ptr)jpeg)->input_scan_number <= PICTURE_SCANS_LIMIT)
-        return;
-    snprintf(errors->complaint, sizeof errors->complaint, "more than %d scans",
-             PICTURE_SCANS_LIMIT);
-    longjmp(errors->escape, 1);
+    if (!image_limits_scan(errors->limits, (uint64_t)image->input_scan_number, image->image_width,
+                           image->image_height, errors->complaint, sizeof errors->complaint))
+        longjmp(errors->escape, 1);
 }
 
 static struct jpeg_error_mgr *jpeg_errors_start(struct jpeg_errors *errors)
@@ -162,9 +164,9 @@ static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *
         return -EBADMSG;
     jpeg_mem_src(jpeg, bytes, (unsigned long)count);
     jpeg_read_header(jpeg, TRUE);
-    if ((uint64_t)jpeg->image_width * jpeg->image_height > PICTURE_PIXELS_LIMIT) {
-        snprintf(errors->complaint, sizeof errors->complaint, "%u x %u pixels are too many",
-                 jpeg->image_width, jpeg->image_height);
+    if (!image_limits_size(errors->limits, jpeg->image_width, jpeg->image_height)) {
+        snprintf(errors->complaint, sizeof errors->complaint, too_many_pixels, jpeg->image_width,
+                 jpeg->image_height, (unsigned long long)errors->limits->pixels);
         return -EBADMSG;
     }
     /* All coefficients are read; what is made of them does not matter here. */
@@ -181,11 +183,11 @@ static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *
     return errors->complaint[0] ? -EBADMSG : 0;
 }
 
-static int check_jpeg(const void *bytes, size_t count)
+static int check_jpeg(const void *bytes, size_t count, const struct image_limits *limits)
 {
     struct jpeg_progress_mgr progress = {.progress_monitor = limit_scans};
     struct jpeg_decompress_struct jpeg = {0};
-    struct jpeg_errors errors;
+    struct jpeg_errors errors = {.limits = limits};
     void *volatile row = NULL;
 
     jpeg.err = jpeg_errors_start(&errors);
@@ -197,38 +199,93 @@ static int check_jpeg(const void *bytes, size_t count)
     return code ? fail(code, "the JPEG does not decode: %s", errors.complaint) : 0;
 }
 
-static int check_png(const void *bytes, size_t count)
-{
-    png_image png = {.version = PNG_IMAGE_VERSION};
-    int code = 0;
+/* ---- libpng, likewise ---- */
 
-    if (!png_image_begin_read_from_memory(&png, bytes, count))
-        return fail(EBADMSG, "the PNG does not decode: %s", png.message);
-    if ((uint64_t)png.width * png.height > PICTURE_PIXELS_LIMIT) {
-        code = fail(EBADMSG, "the PNG does not decode: %u x %u pixels are too many", png.width,
-                    png.height);
-        png_image_free(&png);
-        return code;
-    }
-    png.format = PNG_FORMAT_RGB;
-    void *pixels = malloc(PNG_IMAGE_SIZE(png));
-    if (!pixels)
-        code = fail(ENOMEM, "out of memory for an image of %u x %u", png.width, png.height);
-    else if (!png_image_finish_read(&png, NULL, pixels, 0, NULL) || PNG_IMAGE_FAILED(png))
-        code = fail(EBADMSG, "the PNG does not decode: %s", png.message);
-    png_image_free(&png);
-    free(pixels);
-    return code;
+struct png_input {
+    const uint8_t *at;
+    size_t left;
+    jmp_buf escape;
+    char complaint[160];
+};
+
+static void png_failed(png_structp png, png_const_charp message)
+{
+    struct png_input *input = png_get_error_ptr(png);
+
+    snprintf(input->complaint, sizeof input->complaint, "%s", message);
+    longjmp(input->escape, 1);
 }
 
-int picture_decode(const void *bytes, size_t count)
+static void png_said(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
+
+static void png_bytes(png_structp png, png_bytep to, size_t count)
+{
+    struct png_input *input = png_get_io_ptr(png);
+
+    if (count > input->left)
+        png_error(png, "the file ends early");
+    memcpy(to, input->at, count);
+    input->at += count;
+    input->left -= count;
+}
+
+/* row: as for a JPEG. */
+static int decode_png(struct png_input *input, png_structp png, png_infop header,
+                      const struct image_limits *limits, void *volatile *row)
+{
+    if (setjmp(input->escape))
+        return -EBADMSG;
+    png_set_read_fn(png, input, png_bytes);
+    /* What is no part of the pixels is passed over: it may inflate to a thousand times its size. */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_read_info(png, header);
+    const uint32_t width = png_get_image_width(png, header);
+    const uint32_t height = png_get_image_height(png, header);
+    if (!image_limits_size(limits, width, height)) {
+        snprintf(input->complaint, sizeof input->complaint, too_many_pixels, width, height,
+                 (unsigned long long)limits->pixels);
+        return -EBADMSG;
+    }
+    const int passes = png_set_interlace_handling(png);
+    png_read_update_info(png, header);
+    *row = malloc(png_get_rowbytes(png, header) + 1);
+    if (!*row)
+        return -ENOMEM;
+    for (int pass = 0; pass < passes; pass++)
+        for (uint32_t y = 0; y < height; y++)
+            png_read_row(png, *row, NULL);
+    png_read_end(png, NULL);
+    return 0;
+}
+
+static int check_png(const void *bytes, size_t count, const struct image_limits *limits)
+{
+    struct png_input input = {.at = bytes, .left = count};
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input, png_failed, png_said);
+    png_infop header = png ? png_create_info_struct(png) : NULL;
+    void *volatile row = NULL;
+    int code = header ? decode_png(&input, png, header, limits, &row) : -ENOMEM;
+
+    png_destroy_read_struct(&png, &header, NULL);
+    free(row);
+    if (code == -ENOMEM)
+        return fail(ENOMEM, "out of memory for a PNG");
+    return code ? fail(code, "the PNG does not decode: %s", input.complaint) : 0;
+}
+
+int picture_decode(const void *bytes, size_t count, const struct image_limits *limits)
 {
     struct picture picture;
     int code = picture_look(bytes, count, &picture);
 
     if (code)
         return code;
-    return picture.kind == PICTURE_JPEG ? check_jpeg(bytes, count) : check_png(bytes, count);
+    return picture.kind == PICTURE_JPEG ? check_jpeg(bytes, count, limits)
+                                        : check_png(bytes, count, limits);
 }
 
 /* ---- encoding ---- */

@@ -7,6 +7,7 @@
 #ifndef IOBENCH_PACK_PICTURE_H
 #define IOBENCH_PACK_PICTURE_H
 
+#include "base/image_limits.h"
 #include "dataset/sample.h"
 
 #include <stdbool.h>
@@ -19,16 +20,13 @@ struct picture {
     bool progressive;
 };
 
-/* Larger ones are refused, not decoded; so are progressive ones that go over the pixels too often.
- */
-enum { PICTURE_PIXELS_LIMIT = 100000000, PICTURE_SCANS_LIMIT = 200 };
-
 /* Headers alone (and that a JPEG has its end marker). 0, or -EBADMSG with a reason that begins
  * "byte N of the image". Bytes that begin as no known kind are -EBADMSG, too. */
 int picture_look(const void *bytes, size_t count, struct picture *picture);
 
-/* Decode all of it and forget the pixels. 0, or -EBADMSG with the first complaint. */
-int picture_decode(const void *bytes, size_t count);
+/* Decode all of it, within limits, and forget the pixels. 0, or -EBADMSG with the first complaint.
+ */
+int picture_decode(const void *bytes, size_t count, const struct image_limits *limits);
 
 /* A JPEG of a raw sample into *jpeg, a malloc()ed buffer of *capacity bytes that is replaced when
  * it is too small. quality: 1..100. 0 or a negative errno. */

@@ -31,6 +31,7 @@ const struct option_spec verify_options[] = {
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
     {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
      .summary = "decode each image whole, not only its header"},
+    IMAGE_LIMITS_ROWS(offsetof(struct verify_job, limits)),
     {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
      .zero = "auto", .summary = "that read and check; auto is one a CPU"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
@@ -153,8 +154,9 @@ static int check_image(const struct verify *verify, const struct sample *sample)
     struct picture picture;
 
     if (sample->encoding == SAMPLE_ENCODED)
-        return verify->job->decode ? picture_decode(sample->image, sample->image_bytes)
-                                   : picture_look(sample->image, sample->image_bytes, &picture);
+        return verify->job->decode
+                   ? picture_decode(sample->image, sample->image_bytes, &verify->job->limits)
+                   : picture_look(sample->image, sample->image_bytes, &picture);
     if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
         return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample->width,
                     sample->height, sample->channels, sample->image_bytes);

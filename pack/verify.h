@@ -7,15 +7,17 @@
 #ifndef IOBENCH_PACK_VERIFY_H
 #define IOBENCH_PACK_VERIFY_H
 
+#include "base/image_limits.h"
 #include "base/option.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct verify_job {
-    const char *path;       /* borrowed */
-    char *format;           /* "auto" or NAME[:OPTIONS] */
-    bool decode;            /* whole images, not only their headers */
+    const char *path; /* borrowed */
+    char *format;     /* "auto" or NAME[:OPTIONS] */
+    bool decode;      /* whole images, not only their headers */
+    struct image_limits limits;
     uint64_t threads;       /* 0: one a CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
     char *json;             /* for the command that calls */

@@ -15,3 +15,7 @@ UNIT_TESTS += tests/unit/test_jpeg
 tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_jpeg_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/fixtures/images
+
+UNIT_TESTS += tests/unit/test_costs
+tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/unit.h
+tests_unit_test_costs_LDADD = $(UNIT_LIBS)

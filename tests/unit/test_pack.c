@@ -19,6 +19,8 @@
 #include <errno.h>
 #include <string.h>
 
+static const struct image_limits limits = {.pixels = 1 << 20, .scans = 16};
+
 /* A JPEG of a picture whose upper half is red and whose lower half is blue. */
 static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
 {
@@ -64,7 +66,7 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     assert_int_equal(picture.height, 32);
     assert_int_equal(picture.components, 3);
     assert_false(picture.progressive);
-    assert_int_equal(picture_decode(hwc, hwc_bytes), 0);
+    assert_int_equal(picture_decode(hwc, hwc_bytes, &limits), 0);
     free(hwc);
     free(chw);
 }
@@ -106,7 +108,7 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
         fail_clear();
         assert_int_equal(picture_look(copy, cut, &picture), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "of the image"));
-        assert_int_equal(picture_decode(copy, cut), -EBADMSG);
+        assert_int_equal(picture_decode(copy, cut, &limits), -EBADMSG);
         free(copy);
     }
     free(jpeg);
@@ -121,7 +123,7 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
     (void)unused;
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
     assert_int_equal(picture_look(jpeg, bytes, &picture), 0);
-    assert_int_equal(picture_decode(jpeg, bytes), -EBADMSG);
+    assert_int_equal(picture_decode(jpeg, bytes, &limits), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "does not decode"));
     free(jpeg);
 }
