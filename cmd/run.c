@@ -177,7 +177,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
         print_result(result, summary);
     if (code == 0 && !result->job->dry_run)
         code = outputs_add(outputs, result, summary);
-    if (summary->all.skipped)
+    if (summary->all.skipped || *result->degraded_reason)
         status = COMMAND_FAILED;
     free(summary);
     return code ? command_failed(invocation) : status;

@@ -138,8 +138,8 @@ static json_t *json_epoch(const struct train_epoch *epoch)
         (double)io->exchange_ns * 1e-9, "update_s", (double)io->update_ns * 1e-9, "evaluation_s",
         (double)epoch->evaluation_ns * 1e-9, "elapsed_s", (double)epoch->elapsed_ns * 1e-9,
         "au_percent", result_epoch_au_percent(io), "mlperf_au_percent",
-        summary_mlperf_au_percent(io), "limit", summary_limit_name(io->limit), "ranks_compared",
-        report_ranks_json(&epoch->ranks));
+        result_epoch_mlperf_au_percent(io), "limit", summary_limit_name(io->limit),
+        "ranks_compared", report_ranks_json(&epoch->ranks));
 }
 
 /* How it learnt. */
@@ -227,7 +227,8 @@ int train_report_end(const struct train_job *job, const struct train_result *res
         print_end(job, result, summary);
     if (code == 0)
         code = write_files(job, result, summary);
-    const bool complete = result->result.valid && summary && summary->all.skipped == 0;
+    const bool complete = result->result.valid && summary && summary->all.skipped == 0 &&
+                          !*result->result.degraded_reason;
     free(summary);
     return code ? code : !complete;
 }

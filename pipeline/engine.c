@@ -365,6 +365,9 @@ static void add_times(struct engine *engine, const struct trainer_times *times,
     epoch->copy_ns += times->copy_ns;
     epoch->exchange_ns += times->exchange_ns;
     epoch->update_ns += times->update_ns;
+    epoch->nominal_ns += times->nominal_ns;
+    if (epoch->first_compute_ns == 0)
+        epoch->first_compute_ns = times->compute_ns;
     meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
               times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
 }
@@ -394,7 +397,8 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     code = trainer_step(&engine->trainer, &given, &times);
     batcher_give(engine->batcher);
     add_times(engine, &times, epoch);
-    epoch->batches++;
+    if (epoch->batches++ == 0)
+        epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
     epoch->samples += batch.account.samples;
     epoch->skipped += batch.account.skipped;
     epoch->record_bytes += batch.account.record_bytes;

@@ -3,6 +3,7 @@
 
 #include "dataset/catalog.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,27 @@ static double au_percent(uint64_t compute_ns, uint64_t wait_ns)
 double result_epoch_au_percent(const struct result_epoch *epoch)
 {
     return au_percent(epoch->compute_ns, epoch->wait_ns);
+}
+
+double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
+{
+    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns)
+        return NAN;
+    return 100.0 * (double)(epoch->compute_ns - epoch->first_compute_ns) /
+           (double)(epoch->wall_ns - epoch->first_step_ns);
+}
+
+double result_run_mlperf_au_percent(const struct result_run *run)
+{
+    double sum = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        double percent = result_epoch_mlperf_au_percent(&run->epochs[i]);
+        sum += isfinite(percent) ? percent : 0;
+        count += isfinite(percent);
+    }
+    return count ? sum / count : NAN;
 }
 
 /* Of the stage that the trainer waited for. */
@@ -84,6 +106,9 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
     sum->copy_ns += epoch->copy_ns;
     sum->exchange_ns += epoch->exchange_ns;
     sum->update_ns += epoch->update_ns;
+    sum->nominal_ns += epoch->nominal_ns;
+    sum->first_step_ns += epoch->first_step_ns;
+    sum->first_compute_ns += epoch->first_compute_ns;
     sum->start_barrier_ns += epoch->start_barrier_ns;
     sum->stop_barrier_ns += epoch->stop_barrier_ns;
     add_waits(&sum->waits, &epoch->waits);
@@ -181,6 +206,17 @@ void result_invalid(struct result *result, const char *format, ...)
     result->valid = false;
     va_start(arguments, format);
     vsnprintf(result->invalid_reason, sizeof result->invalid_reason, format, arguments);
+    va_end(arguments);
+}
+
+void result_degraded(struct result *result, const char *format, ...)
+{
+    va_list arguments;
+
+    if (result->degraded_reason[0])
+        return; /* the first stands for all */
+    va_start(arguments, format);
+    vsnprintf(result->degraded_reason, sizeof result->degraded_reason, format, arguments);
     va_end(arguments);
 }
 

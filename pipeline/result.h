@@ -78,6 +78,9 @@ struct result_epoch {
     uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
     /* Of the trainer's loop; on a device what it does not hide, so that they add up to its time. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
+    uint64_t nominal_ns;                        /* that replayed steps should have taken, else 0 */
+    uint64_t first_step_ns, first_compute_ns;   /* from the epoch's start to its first step's end;
+                                                   and what of that was compute */
     uint64_t copy_ns;                           /* the uploads themselves, hidden or not */
     uint64_t start_barrier_ns, stop_barrier_ns; /* waited for the other ranks, outside of wall_ns */
     struct result_waits waits;
@@ -158,7 +161,8 @@ struct result {
     char timeline_reason[160]; /* why not */
     bool valid;
     char invalid_reason[256];
-    uint64_t index_faults; /* damage that the index leaves out (--on-error skip) */
+    char degraded_reason[256]; /* valid, but a figure does not say what it seems to; "": none */
+    uint64_t index_faults;     /* damage that the index leaves out (--on-error skip) */
     uint32_t notice_count;
     char notices[RESULT_NOTICES][RESULT_NOTICE_BYTES];
 };
@@ -211,6 +215,12 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);
 /* compute / (compute + wait), percent; 0 when the trainer does no work. */
 double result_epoch_au_percent(const struct result_epoch *epoch);
+/* AU as MLPerf Storage v3.0 counts (rules 3.3.2; compute_metrics_train in DLIO's statscounter.py):
+ * compute of all steps but the first over the epoch's time without its first step, percent. NAN
+ * with one step. */
+double result_epoch_mlperf_au_percent(const struct result_epoch *epoch);
+/* Mean of the epochs', those of one step left out. */
+double result_run_mlperf_au_percent(const struct result_run *run);
 /* Of a whole run: samples over the sum of the epochs' wall times. */
 double result_run_samples_per_s(const struct result_run *run);
 double result_run_bytes_per_s(const struct result_run *run);
@@ -225,6 +235,8 @@ void result_describe(struct result *result, const char *data, const char *format
 void result_notice(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void result_invalid(struct result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void result_degraded(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void result_destroy(struct result *result);
 

@@ -22,6 +22,7 @@ struct witness {
     const char **paths; /* of the shards */
     struct storage *storage;
     struct storage_bytes before;
+    bool has_begun; /* `before` was taken at the run's start */
 };
 
 struct witness *witness_open(const struct job *job, const struct catalog *catalog)
@@ -120,9 +121,17 @@ int witness_evict(struct witness *witness)
                        witness->job->drop_timeout_ns, NULL, &figures);
 }
 
-void witness_before(struct witness *witness)
+void witness_begin_run(struct witness *witness)
 {
     storage_read(witness->storage, &witness->before);
+    witness->has_begun = true;
+}
+
+void witness_before(struct witness *witness)
+{
+    if (!witness->has_begun)
+        storage_read(witness->storage, &witness->before);
+    witness->has_begun = false;
 }
 
 void witness_after(struct witness *witness, struct result_bytes *device)

@@ -25,7 +25,9 @@ int witness_make_cold(struct witness *witness, bool ask_server,
  * whose memory is limited. 0 or a negative errno with a reason. */
 int witness_evict(struct witness *witness);
 
-/* Around an epoch: bytes that left storage between the two calls. */
+/* Around an epoch: bytes that left storage between the two calls. After witness_begin_run() the
+ * first epoch counts from there: opening reads as well, and what a map brings in ahead is data. */
+void witness_begin_run(struct witness *witness);
 void witness_before(struct witness *witness);
 void witness_after(struct witness *witness, struct result_bytes *device);
 

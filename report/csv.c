@@ -38,7 +38,7 @@ static void print_row(FILE *stream, const struct result *result, const struct re
             (double)epoch->exchange_ns * 1e-9, (double)epoch->update_ns * 1e-9);
     if (epoch->compute_ns)
         fprintf(stream, "%.4f,%.4f", result_epoch_au_percent(epoch),
-                summary_mlperf_au_percent(epoch));
+                result_epoch_mlperf_au_percent(epoch));
     else
         fputc(',', stream);
     fprintf(stream, ",%.3f,%.3f,%s\n", epoch->cpu_user_s, epoch->cpu_system_s,

@@ -311,7 +311,9 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     put_seconds(object, "exchange_s", epoch->exchange_ns);
     put_seconds(object, "update_s", epoch->update_ns);
     put_real_if(object, "au_percent", trains, result_epoch_au_percent(epoch), no_work);
-    put_real_if(object, "mlperf_au_percent", trains, summary_mlperf_au_percent(epoch), no_work);
+    put_seconds(object, "nominal_s", epoch->nominal_ns);
+    put_real_if(object, "mlperf_au_percent", trains, result_epoch_mlperf_au_percent(epoch),
+                no_work);
     put_real(object, "cpu_user_s", epoch->cpu_user_s);
     put_real(object, "cpu_system_s", epoch->cpu_system_s);
     put_text(object, "limit", summary_limit_name(epoch->limit));
@@ -440,7 +442,10 @@ static void put_rates(json_t *object, const struct summary *summary)
     put_stats(object, "later_epochs_samples_per_s", &summary->later.samples_per_s, no_later);
     put_stats(object, "later_epochs_record_bytes_per_s", &summary->later.bytes_per_s, no_later);
     put_stats(object, "au_percent", &summary->au_percent, no_au);
-    put_stats(object, "mlperf_au_percent", &summary->mlperf_au_percent, no_au);
+    put_stats(object, "mlperf_au_percent", &summary->mlperf_au_percent,
+              no_au                                   ? no_au
+              : summary->mlperf_au_percent.count == 0 ? "no epoch has a second step"
+                                                      : NULL);
     put_real_if(object, "drift_percent", summary->runs >= 6, 100 * summary->drift,
                 "it takes 6 runs to tell");
 }
@@ -509,7 +514,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     json_object_set_new(object, "valid", json_boolean(result->valid));
     put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
                 "it is valid");
-    json_object_set_new(object, "degraded", json_boolean(summary->all.skipped > 0));
+    json_object_set_new(object, "degraded",
+                        json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
+    put_text_if(object, "degraded_reason",
+                *result->degraded_reason ? result->degraded_reason : NULL, "it is not");
     put_text_if(object, "started", result->place.started, "not recorded");
     put_text_if(object, "command", result->place.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

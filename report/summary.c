@@ -36,11 +36,6 @@ const char *summary_cache_name(enum result_cache cache)
     return names[cache];
 }
 
-double summary_mlperf_au_percent(const struct result_epoch *epoch)
-{
-    return epoch->wall_ns ? 100.0 * (double)epoch->compute_ns / (double)epoch->wall_ns : 0;
-}
-
 /* ---- collecting ---- */
 
 /* Values of one kind; the arrays hold one for each epoch of each run. */
@@ -116,19 +111,14 @@ static void collect_epoch(const struct result_epoch *epoch, bool first, struct s
 static void collect_run(const struct result_run *run, struct summary *summary,
                         struct totals *totals, struct collection *collection)
 {
-    uint64_t compute_ns = 0, wall_ns = 0;
-
-    for (uint32_t i = 0; i < run->epoch_count; i++) {
+    for (uint32_t i = 0; i < run->epoch_count; i++)
         collect_epoch(&run->epochs[i], i == 0, summary, totals, collection);
-        compute_ns += run->epochs[i].compute_ns;
-        wall_ns += run->epochs[i].wall_ns;
-    }
-    const struct result_epoch whole = {.compute_ns = compute_ns, .wall_ns = wall_ns};
     summary->runs++;
     add(&collection->run_samples, result_run_samples_per_s(run));
     add(&collection->run_bytes, result_run_bytes_per_s(run));
     add(&collection->run_au, result_run_au_percent(run));
-    add(&collection->run_mlperf, summary_mlperf_au_percent(&whole));
+    if (isfinite(result_run_mlperf_au_percent(run)))
+        add(&collection->run_mlperf, result_run_mlperf_au_percent(run));
     histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
     summary->read_errors += run->read_errors;
     summary->short_reads += run->short_reads;

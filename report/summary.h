@@ -57,7 +57,5 @@ int summary_make(const struct result *result, struct summary *summary);
 const char *summary_limit_name(enum result_limit limit);
 /* "cold", "warm", "unverified" */
 const char *summary_cache_name(enum result_cache cache);
-/* Compute time over wall time of an epoch, percent: how MLPerf Storage defines AU. */
-double summary_mlperf_au_percent(const struct result_epoch *epoch);
 
 #endif

@@ -155,6 +155,17 @@ static void print_feeds(const struct page *page)
                 page->result->job->ranks > page->result->ranks ? ", this rank alone" : "");
 }
 
+static void print_utilisation(const struct page *page)
+{
+    const struct stats_summary *mlperf = &page->summary->mlperf_au_percent;
+    char text[80] = "";
+
+    if (mlperf->count)
+        snprintf(text, sizeof text, ", %.1f%% as MLPerf Storage counts", mlperf->median);
+    print_entry(page, "AU", "%.1f%% (compute over compute and wait)%s [2]",
+                page->summary->au_percent.median, text);
+}
+
 static void print_waits(const struct page *page)
 {
     const struct summary *summary = page->summary;
@@ -171,9 +182,7 @@ static void print_waits(const struct page *page)
     else
         fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
     if (summary->trains)
-        print_entry(page, "AU",
-                    "%.1f%% (compute over compute and wait), %.1f%% as MLPerf Storage counts [2]",
-                    summary->au_percent.median, summary->mlperf_au_percent.median);
+        print_utilisation(page);
 }
 
 /* A step of the mean rank, and the memory of this process for it. */
@@ -382,7 +391,8 @@ static void print_footnotes(const struct page *page)
     if (summary->trains)
         print_entry(page, "[2]",
                     "AU = compute time / (compute time + time the trainer waited for "
-                    "a batch). MLPerf Storage: AU = compute time / wall time of the epochs");
+                    "a batch). MLPerf Storage: AU = compute time / wall time, both without the "
+                    "first step of each epoch");
 }
 
 /* ---- the whole ---- */
@@ -391,17 +401,18 @@ static void print_headline(const struct page *page)
 {
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
-    bool degraded = summary->all.skipped > 0;
-
     fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
             result->job->label ? ": " : "", result->job->label ? result->job->label : "",
             page->plain);
     if (!result->valid)
         fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm, result->invalid_reason,
                 page->plain);
-    else if (degraded)
+    else if (summary->all.skipped > 0)
         fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " %s skipped%s\n\n", page->alarm,
                 summary->all.skipped, summary->all.skipped == 1 ? "record was" : "records were",
+                page->plain);
+    else if (*result->degraded_reason)
+        fprintf(page->stream, "\n%sDEGRADED: %s%s\n\n", page->alarm, result->degraded_reason,
                 page->plain);
     else
         fprintf(page->stream, ": valid, %s, %u %s of %" PRIu64 " %s\n\n",

@@ -133,6 +133,7 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
         clock_sleep_until_ns(start + (uint64_t)wanted);
     times->compute_ns = clock_now_ns() - start;
     replay->overslept_ns = (int64_t)times->compute_ns - wanted;
+    times->nominal_ns = (uint64_t)nominal;
     if (replay->overslept_ns > nominal) /* a machine that stood still is not made up for */
         replay->overslept_ns = nominal;
     return 0;

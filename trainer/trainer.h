@@ -38,6 +38,7 @@ struct trainer_times {
     uint64_t copy_ns;     /* the upload, hidden or not */
     uint64_t exchange_ns; /* gradient all-reduce not hidden behind compute */
     uint64_t update_ns;
+    uint64_t nominal_ns; /* that a replayed step should take; 0: it is a real one */
 };
 
 /* What a trainer takes beside the process' own memory; 0 where there is no device. */

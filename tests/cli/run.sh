@@ -78,8 +78,10 @@ if [ -w /dev/full ]; then
 fi
 
 # Decoders that run epochs ahead of a slow trainer: each epoch has its own samples and digest.
-try 0 "$@" --runs 1 --epochs 4 --overlap-epochs --batch-size 10 --prefetch 30 --digest \
-    --trainer replay:rate=400 --json "$tmp/a.json"
+# On a machine without a free processor the replayed steps are late, which is DEGRADED and exit 1.
+"$IOBENCH" "$@" --runs 1 --epochs 4 --overlap-epochs --batch-size 10 --prefetch 30 --digest \
+    --trainer replay:rate=400 --json "$tmp/a.json" >"$tmp/out" 2>"$tmp/err"
+[ $? -eq 0 ] || out "DEGRADED: run 1: replayed steps"
 own=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' "$tmp/a.json" | sort -u)
 [ "$(echo "$own" | wc -l)" = 1 ] || fault "epochs of the same samples have other digests: $own"
 [ "$(grep -c "\"digest\": \"$own\"" "$tmp/a.json")" = 4 ] || fault "not a digest an epoch"
@@ -92,7 +94,8 @@ try 1 "$@" --runs 1 --reader null --digest
 err "reader null brings no bytes"
 
 # A GPU that takes its time: AU means something, and both definitions are explained.
-try 0 "$@" --trainer replay:rate=2000
+"$IOBENCH" "$@" --trainer replay:rate=2000 >"$tmp/out" 2>"$tmp/err"
+[ $? -eq 0 ] || out "DEGRADED: run"
 out "AU"
 out "MLPerf Storage"
 
