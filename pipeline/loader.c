@@ -1,4 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loop never waits for nothing. With no read in flight, no fetch with a worker and no rate
+ * limit that holds, each turn submits a read, delivers a fetch or makes room, or the run fails with
+ * a reason that names what is used up (wait_for_something). With reads in flight it waits for the
+ * reader, which answers each within the time-out; a reader that does not is caught here.
+ */
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -14,84 +20,7 @@ enum {
     WINDOW_MOST = 16384,
     WINDOWS_AHEAD = 4, /* that records are fetched for */
     FETCHES_LEAST = 8192,
-    BLOCKS_LEAST = 16, /* that the memory of each loader holds */
 };
-
-struct loader_memory loader_memory_needed(const struct catalog *catalog,
-                                          const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes, uint32_t loaders)
-{
-    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
-    uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
-    uint64_t reads = depth ? depth : LOADER_DEPTH_MOST;
-    uint64_t block = block_bytes > largest ? block_bytes : largest;
-    /* A plan of one slot holds nothing for long. */
-    uint64_t slots = plan->slots > 1 ? plan->slots : 0;
-    struct loader_memory memory = {
-        .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest * loaders,
-        .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * reads * block,
-    };
-    uint64_t blocks_bytes = loaders * BLOCKS_LEAST * block;
-
-    if (memory.wanted_bytes < blocks_bytes)
-        memory.wanted_bytes = blocks_bytes;
-    if (memory.wanted_bytes < memory.least_bytes)
-        memory.wanted_bytes = memory.least_bytes;
-    return memory;
-}
-
-/* ---- memory ---- */
-
-/* The emptiest first, so that every loader has its share of the reads, and a slow one less. One
- * loader fills its arenas one after the other, which caches like. */
-void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region)
-{
-    uint32_t first = 0;
-
-    for (uint32_t i = 1; i < loader->arena_count && loader->site.loaders > 1; i++)
-        if (arena_used_bytes(loader->arenas[i]) < arena_used_bytes(loader->arenas[first]))
-            first = i;
-    for (uint32_t i = 0; i < loader->arena_count; i++) {
-        *region = (first + i) % loader->arena_count;
-        void *memory = arena_take(loader->arenas[*region], bytes);
-        if (memory)
-            return memory;
-    }
-    return NULL;
-}
-
-void loader_memory_give(struct loader *loader, void *memory)
-{
-    for (uint32_t i = 0; i < loader->arena_count; i++) {
-        uint64_t offset = (uint64_t)((uintptr_t)memory - (uintptr_t)loader->regions[i].iov_base);
-        if (offset < loader->regions[i].iov_len) {
-            arena_give(loader->arenas[i], memory);
-            return;
-        }
-    }
-    assert(false && "memory that no arena gave");
-}
-
-void loader_block_release(struct loader *loader, struct block *block)
-{
-    assert(block->holders > 0);
-    if (--block->holders > 0)
-        return;
-    reader_release(&loader->reader, &block->request);
-    if (block->memory && !block->request.held)
-        loader_memory_give(loader, block->memory);
-    loader->free_blocks[loader->free_block_count++] = block;
-}
-
-void loader_fetch_free(struct loader *loader, struct fetch *fetch)
-{
-    if (fetch->copy)
-        loader_memory_give(loader, fetch->copy);
-    if (fetch->block)
-        loader_block_release(loader, fetch->block);
-    fetch->state = FETCH_FREE;
-    loader->free_fetches[loader->free_fetch_count++] = fetch;
-}
 
 /* ---- completion ---- */
 
@@ -120,18 +49,12 @@ static bool window_has_room(const struct loader *loader, uint32_t count)
     return loader->window_count - loader->window_at + count <= loader->window_most + BLOCK_FETCHES;
 }
 
-/* A record whose draw is not known yet stays long; it must not keep a whole block. */
-static void copy_out(struct loader *loader, struct fetch *fetch)
+/* The reader had no file for it and nothing in flight that would give one back. */
+static void keep_refused(struct loader *loader, struct block *block)
 {
-    uint32_t region;
-    void *copy = loader_memory_take(loader, fetch->length, &region);
-
-    if (!copy)
-        return;
-    memcpy(copy, fetch->bytes, fetch->length);
-    fetch->bytes = fetch->copy = copy;
-    loader_block_release(loader, fetch->block);
-    fetch->block = NULL;
+    block->next = loader->refused;
+    loader->refused = block;
+    loader->starved = block->releases == loader->releases;
 }
 
 static int complete_block(struct loader *loader, struct read_request *request)
@@ -139,6 +62,11 @@ static int complete_block(struct loader *loader, struct read_request *request)
     struct block *block = request->owner;
     uint32_t count = block->fetch_count;
 
+    if (request->result == -EAGAIN) {
+        keep_refused(loader, block);
+        return 0;
+    }
+    loader_note_release(loader);
     if (request->result < 0) {
         int code = reader_explain(&loader->reader, request);
         if (!loader->site.skip_errors)
@@ -156,7 +84,7 @@ static int complete_block(struct loader *loader, struct read_request *request)
             continue;
         fetch->bytes = (const char *)request->data + (place->offset - request->offset);
         if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory)
-            copy_out(loader, fetch);
+            loader_copy_out(loader, fetch);
     }
     return 0;
 }
@@ -221,14 +149,31 @@ static void end_wait(struct loader *loader, struct stall *stall, uint64_t start_
     meter_add(loader->site.meter, counter, now_ns - start_ns);
 }
 
+/* Readers end their reads by themselves, not long after the time-out; this is the net beneath. */
+static int check_silence(const struct loader *loader, uint64_t now_ns)
+{
+    if (now_ns - loader->heard_ns <= reader_patience_ns(&loader->reader))
+        return 0;
+    return fail(ETIMEDOUT,
+                "the %s reader has not answered any of %u reads for %.1f s; see to the storage, or "
+                "allow more time (--io-timeout)",
+                loader->site.reader->plugin->name, loader->reader.in_flight,
+                (double)(now_ns - loader->heard_ns) / 1e9);
+}
+
 static int reap(struct loader *loader, uint64_t wait_ns)
 {
     struct read_request *done[GROUP];
     uint64_t start_ns = wait_ns ? begin_wait(loader, &loader->for_storage) : 0;
     int count = reader_reap(&loader->reader, done, GROUP, wait_ns);
 
-    if (wait_ns)
+    if (wait_ns) {
         end_wait(loader, &loader->for_storage, start_ns, METER_LOADER_STORAGE_NS);
+        if (count > 0)
+            loader->heard_ns = clock_now_ns();
+        else if (count == 0 && check_silence(loader, clock_now_ns()))
+            return -ETIMEDOUT;
+    }
     uint64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += done[i]->result > 0 ? (uint64_t)done[i]->result : 0;
@@ -239,29 +184,23 @@ static int reap(struct loader *loader, uint64_t wait_ns)
     if (count > 0) {
         depth_feed(&loader->depth, (uint32_t)count, bytes, loader->depth_is_used,
                    done[0]->complete_ns);
-        loader->reads_end_ns = done[count - 1]->complete_ns;
+        loader->reads_end_ns = loader->heard_ns = done[count - 1]->complete_ns;
         meter_add(loader->site.meter, METER_READ_BYTES, bytes);
         meter_add(loader->site.meter, METER_READ_COUNT, (uint64_t)count);
     }
     return count;
 }
 
-static int fail_stuck(const struct loader *loader)
+static int wait_for_workers(struct loader *loader)
 {
-    char needed[32], memory[32];
-
-    bytes_text(loader_memory_needed(loader->site.catalog, &loader->site.plan->traits,
-                                    loader->site.depth, loader->site.block_bytes,
-                                    loader->site.loaders)
-                   .wanted_bytes,
-               needed, sizeof needed);
-    bytes_text(loader->site.memory_bytes, memory, sizeof memory);
-    return fail(ENOMEM, "the shuffle holds more than the record memory of %s; give --memory %s",
-                memory, needed);
+    uint64_t start_ns = begin_wait(loader, &loader->for_memory);
+    int code = collect_returned(loader, true);
+    end_wait(loader, &loader->for_memory, start_ns, METER_LOADER_MEMORY_NS);
+    return code;
 }
 
 /* Nothing could be submitted and nothing is done: wait for whichever can happen. blocked: memory
- * stopped the last submission, else the reader's depth or the rate limit did. */
+ * stopped the last submission, else the reader's depth, its files or the rate limit did. */
 static int wait_for_something(struct loader *loader, bool blocked)
 {
     uint64_t wait_ns = 100000000; /* a cancelled run is noticed so soon */
@@ -271,22 +210,22 @@ static int wait_for_something(struct loader *loader, bool blocked)
         wait_ns = rate_ns;
     if (loader->reader.in_flight > 0)
         return reap(loader, wait_ns);
-    if (!blocked) {
-        if (rate_ns > 0 || !loader->rate.bytes_per_s)
+    if (!blocked && !loader->starved) { /* the rate allows the next read now, or soon */
+        if (rate_ns > 0)
             clock_sleep_ns(wait_ns);
-        return 0;
+        return loader->rate.bytes_per_s
+                   ? 0
+                   : fail(EDEADLK, "the %s reader takes no read and has none in flight",
+                          loader->site.reader->plugin->name);
     }
-    if (loader->outstanding == 0)
-        return fail_stuck(loader);
-    uint64_t start_ns = begin_wait(loader, &loader->for_memory);
-    int code = collect_returned(loader, true);
-    end_wait(loader, &loader->for_memory, start_ns, METER_LOADER_MEMORY_NS);
-    return code;
+    if (loader->outstanding > 0)
+        return wait_for_workers(loader);
+    return loader->starved ? loader_make_room(loader) : loader_fail_stuck(loader);
 }
 
 static bool epoch_is_over(const struct loader *loader)
 {
-    return window_empty(loader) && loader->reader.in_flight == 0 &&
+    return window_empty(loader) && loader->reader.in_flight == 0 && !loader->refused &&
            loader->draw_head == loader->draw_tail;
 }
 
@@ -574,6 +513,9 @@ static void reset(struct loader *loader)
         arena_reset(loader->arenas[i]);
     loader->window_at = loader->window_count = 0;
     loader->draw_head = loader->draw_tail = loader->outstanding = 0;
+    loader->refused = NULL;
+    loader->releases = loader->heard_ns = 0;
+    loader->starved = false;
     loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
     loader->for_storage = loader->for_memory = (struct stall){0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loader's insides, shared by loader.c (thread, delivery) and window.c (plan to blocks). */
+ * The loader's insides, shared by loader.c (thread, delivery), window.c (plan to blocks) and
+ * room.c (memory, files). */
 #ifndef IOBENCH_PIPELINE_LOADER_PRIVATE_H
 #define IOBENCH_PIPELINE_LOADER_PRIVATE_H
 
@@ -26,6 +27,8 @@ enum fetch_state { FETCH_FREE, FETCH_PENDING, FETCH_READING, FETCH_READY, FETCH_
 /* One read: a run of neighbouring records. Lives until its last record has come back. */
 struct block {
     struct read_request request;
+    struct block *next; /* of those that the reader refused */
+    uint64_t releases;  /* of the loader, when it was submitted */
     uint32_t holders;
     uint32_t fetch_count;
     struct fetch *fetches; /* chained by next */
@@ -35,7 +38,8 @@ struct block {
 enum {
     BLOCK_FETCHES = 256, /* records in one block at most */
     PLAN_OPS = 256,
-    GROUP = 64, /* fetches moved through a queue at once */
+    GROUP = 64,        /* fetches moved through a queue at once */
+    BLOCKS_LEAST = 16, /* that the memory of each loader holds */
 };
 
 /* Registered buffers may be 1 GiB at most, and a read must lie in one of them. */
@@ -99,12 +103,20 @@ struct loader {
 
     pthread_mutex_t waits_lock; /* of the loader's own waits */
     struct stall for_storage, for_memory;
+
+    /* A reader without a free file or map refuses a read (-EAGAIN) that nothing in flight will make
+     * room for. It is submitted again after the next release of a file; if there was none since it
+     * was submitted, the loader is starved. */
+    struct block *refused;
+    uint64_t releases; /* reads that ended and loans that were given back */
+    bool starved;
+    uint64_t heard_ns; /* when the reader answered last, or got work while it had none */
     struct rate rate;
 };
 
 /* Start an epoch of the plan. */
 int window_begin(struct loader *loader, uint64_t epoch);
-/* Run the plan ahead and submit blocks until the reader is full or memory is out.
+/* Run the plan ahead and submit blocks until the reader is full or starved, or memory is out.
  * 1 when something was submitted, 0 when not, or negative. *blocked says whether it is memory
  * (or fetches) that stopped it. */
 int window_submit(struct loader *loader, bool *blocked);
@@ -116,6 +128,15 @@ void window_drop_slots(struct loader *loader);
 void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region);
 void loader_memory_give(struct loader *loader, void *memory);
 void loader_block_release(struct loader *loader, struct block *block);
+/* The reader has room again for what it refused. */
+void loader_note_release(struct loader *loader);
+/* Give a record memory of its own, if there is some, and let go of its block. */
+void loader_copy_out(struct loader *loader, struct fetch *fetch);
+/* Nothing is in flight or with workers, and the reader refuses reads: copy records out of its maps.
+ * 0, or why nothing could be given back. */
+int loader_make_room(struct loader *loader);
+/* The same for memory: the shuffle holds all. */
+int loader_fail_stuck(const struct loader *loader);
 void loader_fetch_free(struct loader *loader, struct fetch *fetch);
 
 #endif

@@ -7,7 +7,8 @@ libiobench_a_SOURCES += \
 	pipeline/gather.c pipeline/gather.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/job_options.h \
-	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/window.c \
+	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/room.c \
+	pipeline/window.c \
 	pipeline/memory_limit.c pipeline/memory_limit.h \
 	pipeline/meter.c pipeline/meter.h \
 	pipeline/orders.c pipeline/orders.h \

@@ -205,7 +205,39 @@ static struct run next_run(const struct loader *loader, bool single)
     return run;
 }
 
-/* 1 submitted, 0 no memory, -EAGAIN reader full, or negative. */
+/* 0, -EAGAIN reader full or starved, or negative. */
+static int submit_block(struct loader *loader, struct block *block)
+{
+    const bool was_idle = loader->reader.in_flight == 0;
+
+    block->releases = loader->releases;
+    int code = reader_submit(&loader->reader, &block->request);
+    if (code == 0 && was_idle)
+        loader->heard_ns = clock_now_ns(); /* not the request's: a lane may be writing to it */
+    if (code == -EAGAIN && was_idle)
+        loader->starved = true;
+    return code;
+}
+
+/* What the reader had no file for goes first. 1 when something was submitted, 0, or negative. */
+static int submit_refused(struct loader *loader)
+{
+    int submitted = 0;
+
+    while (loader->refused && !loader->starved) {
+        struct block *block = loader->refused;
+        int code = submit_block(loader, block);
+        if (code == -EAGAIN)
+            break;
+        if (code)
+            return code;
+        loader->refused = block->next;
+        submitted = 1;
+    }
+    return submitted;
+}
+
+/* 1 submitted, 0 no memory, -EAGAIN reader full or starved, or negative. */
 static int submit_run(struct loader *loader, bool single)
 {
     struct run run = next_run(loader, single);
@@ -232,7 +264,7 @@ static int submit_run(struct loader *loader, bool single)
         .buffer = memory,
         .owner = block,
     };
-    int code = reader_submit(&loader->reader, &block->request);
+    int code = submit_block(loader, block);
     if (code) {
         if (memory)
             loader_memory_give(loader, memory);
@@ -262,10 +294,12 @@ static bool rate_allows(struct loader *loader)
 
 int window_submit(struct loader *loader, bool *blocked)
 {
-    int submitted = 0;
-
     *blocked = false;
-    while (loader->reader.in_flight < loader->depth.now && rate_allows(loader)) {
+    int submitted = submit_refused(loader);
+    if (submitted < 0)
+        return submitted;
+    while (!loader->refused && !loader->starved && loader->reader.in_flight < loader->depth.now &&
+           rate_allows(loader)) {
         if (loader->window_at == loader->window_count) {
             int code = fill_window(loader);
             if (code)

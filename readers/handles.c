@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,9 +22,11 @@
 #endif
 
 enum {
-    OPEN_MOST = 4096,        /* more open files bring nothing */
-    MAP_MOST = 32768,        /* half of what vm.max_map_count allows; needs no descriptor */
-    DESCRIPTORS_LEFT = 64,   /* for everything else in the program */
+    OPEN_MOST = 4096,      /* more open files bring nothing */
+    MAP_MOST = 32768,      /* a map needs no descriptor */
+    DESCRIPTORS_LEFT = 64, /* for everything else in the program */
+    MAPS_LEFT = 4096,
+    MAPS_USUAL = 65530,      /* vm.max_map_count, where it cannot be read */
     DIRECT_ALIGNMENT = 4096, /* where the kernel does not say: right for every disk */
     DIRECT_ALIGNMENT_MOST = 65536,
     SHORT_READS_MOST = 1000, /* of one request */
@@ -31,9 +34,14 @@ enum {
 };
 static const uint64_t RECHECK_NS = 1000000000;
 
-/* Descriptors promised to all readers of this program, so that several loaders share the limit. */
-static pthread_mutex_t promised_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t promised;
+/* Descriptors and maps promised to all readers of this program, so that several loaders share the
+ * limit. */
+struct promises {
+    uint64_t count;
+    const uint64_t left; /* for others */
+};
+static pthread_mutex_t promises_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct promises descriptors = {.left = DESCRIPTORS_LEFT}, maps = {.left = MAPS_LEFT};
 
 static uint64_t descriptor_limit(void)
 {
@@ -49,26 +57,36 @@ static uint64_t descriptor_limit(void)
     return limit.rlim_cur;
 }
 
-static uint32_t promise_descriptors(uint64_t wanted)
+static uint64_t map_limit(void)
 {
-    uint64_t limit = descriptor_limit();
+    unsigned long long limit = 0;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
 
-    pthread_mutex_lock(&promised_lock);
-    uint64_t taken = promised + DESCRIPTORS_LEFT;
+    if (file && fscanf(file, "%llu", &limit) != 1)
+        limit = 0;
+    if (file)
+        fclose(file);
+    return limit ? limit : MAPS_USUAL;
+}
+
+static uint32_t promise(struct promises *promises, uint64_t limit, uint64_t wanted)
+{
+    pthread_mutex_lock(&promises_lock);
+    uint64_t taken = promises->count + promises->left;
     uint64_t share = limit > taken ? (limit - taken) / 2 : 0;
     uint64_t count = wanted < share ? wanted : share;
     if (count == 0)
         count = 1;
-    promised += count;
-    pthread_mutex_unlock(&promised_lock);
+    promises->count += count;
+    pthread_mutex_unlock(&promises_lock);
     return (uint32_t)count;
 }
 
-static void return_descriptors(uint32_t count)
+static void take_back(struct promises *promises, uint32_t count)
 {
-    pthread_mutex_lock(&promised_lock);
-    promised -= count;
-    pthread_mutex_unlock(&promised_lock);
+    pthread_mutex_lock(&promises_lock);
+    promises->count -= count;
+    pthread_mutex_unlock(&promises_lock);
 }
 
 /* statx(2): stx_dio_mem_align and stx_dio_offset_align, behind stx_mnt_id; 0 and 0 when the file
@@ -116,7 +134,7 @@ static int learn_alignment(struct handles *handles)
 }
 
 int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
-                   uint32_t busiest)
+                   uint32_t busiest, uint32_t limit)
 {
     *handles = (struct handles){
         .catalog = catalog, .flags = flags, .oldest = (uint32_t)NONE, .newest = (uint32_t)NONE};
@@ -125,14 +143,17 @@ int handles_create(struct handles *handles, const struct catalog *catalog, uint3
         return code;
     uint64_t most = flags & HANDLES_REMOTE ? busiest : flags & HANDLES_MAP ? MAP_MOST : OPEN_MOST;
     uint64_t wanted = busiest > most ? busiest : most;
+    if (limit && wanted > limit)
+        wanted = limit;
     if (wanted > catalog->shard_count)
         wanted = catalog->shard_count;
     handles->where = memory_array(catalog->shard_count, sizeof *handles->where);
     if (!handles->where)
         return -ENOMEM;
-    bool needs_descriptors = !(flags & (HANDLES_MAP | HANDLES_REMOTE));
-    handles->promised = needs_descriptors ? promise_descriptors(wanted) : 0;
-    handles->capacity = needs_descriptors ? handles->promised : (uint32_t)wanted;
+    handles->capacity = flags & HANDLES_REMOTE ? (uint32_t)wanted
+                        : flags & HANDLES_MAP  ? promise(&maps, map_limit(), wanted)
+                                               : promise(&descriptors, descriptor_limit(), wanted);
+    handles->promised = flags & HANDLES_REMOTE ? 0 : handles->capacity;
     handles->all = memory_array(handles->capacity, sizeof *handles->all);
     if (!handles->all)
         return -ENOMEM;
@@ -163,7 +184,7 @@ void handles_destroy(struct handles *handles)
         pthread_mutex_destroy(&handles->all[i].lock);
     free(handles->all);
     free(handles->where);
-    return_descriptors(handles->promised);
+    take_back(handles->flags & HANDLES_MAP ? &maps : &descriptors, handles->promised);
     *handles = (struct handles){0};
 }
 

@@ -57,10 +57,10 @@ struct handles {
     uint32_t *where; /* shard -> 1 + index in all, 0 when it has none */
 };
 
-/* busiest: handles that may be taken at one time; of remote ones so many are kept, no more. 0, or a
- * negative errno with a reason. */
+/* busiest: handles that may be taken at one time; of remote ones so many are kept, no more. limit:
+ * handles at most; 0: as many as the system allows. 0, or a negative errno with a reason. */
 int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
-                   uint32_t busiest);
+                   uint32_t busiest, uint32_t limit);
 /* Maps still lent end here. Copes with a failed or missing create. */
 void handles_destroy(struct handles *handles);
 

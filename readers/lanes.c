@@ -54,6 +54,15 @@ static int submit_group(struct lane *lane, void **group, uint32_t *at, uint32_t 
     return 0;
 }
 
+/* Only released loans make room for it, and those are with the caller. */
+static int refuse(struct lane *lane, struct read_request *request)
+{
+    if (request->buffer && !lane->lanes->in_order)
+        request->region += lane->number * lane->lanes->regions; /* as the caller counts them */
+    request->result = -EAGAIN;
+    return queue_push(lane->lanes->done, request);
+}
+
 /* Until the inbox is closed and nothing is in flight. */
 static int serve(struct lane *lane)
 {
@@ -65,6 +74,12 @@ static int serve(struct lane *lane)
         int code = submit_group(lane, group, &at, &count);
         if (code || (lane->reader.in_flight == 0 && at == count))
             return code;
+        if (lane->reader.in_flight == 0) {
+            code = refuse(lane, group[at++]);
+            if (code)
+                return code;
+            continue;
+        }
         int reaped = reader_reap(&lane->reader, done, GROUP, WAIT_NS);
         if (reaped < 0)
             return reaped;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct mmap_settings {
-    uint64_t threads;
+    uint64_t threads, files;
     bool readahead;
 };
 
@@ -21,6 +21,13 @@ static const struct option_spec mmap_options[] = {
      .fallback = "0",
      .maximum = 4096,
      .summary = "threads that take the page faults (0: as many as the depth)"},
+    {.name = "files",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct mmap_settings, files),
+     .fallback = "auto",
+     .zero = "auto",
+     .maximum = UINT32_MAX,
+     .summary = "files kept mapped at most (auto: half of what vm.max_map_count allows)"},
     {.name = "readahead",
      .type = OPTION_FLAG,
      .offset = offsetof(struct mmap_settings, readahead),
@@ -61,6 +68,7 @@ static int mmap_open(void *state, const void *chosen, const struct reader_site *
     struct pool_settings pool_settings = {
         .site = site,
         .threads = (uint32_t)settings->threads,
+        .files = (uint32_t)settings->files,
         .flags = HANDLES_MAP | (settings->readahead ? 0U : HANDLES_RANDOM),
         .work = lend_job,
         .at_once = lend_job_at_once,

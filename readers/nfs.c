@@ -498,7 +498,7 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
         code = handles_create(&connection->handles, site->catalog, HANDLES_REMOTE,
-                              site->depth > FILES_MOST ? site->depth : FILES_MOST);
+                              site->depth > FILES_MOST ? site->depth : FILES_MOST, 0);
         if (code)
             return code;
         connection->handles.forget = forget_file;

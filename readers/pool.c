@@ -132,7 +132,8 @@ static int prepare(struct pool *pool, const struct pool_settings *settings)
     pthread_cond_init(&pool->finished, &monotonic);
     pthread_condattr_destroy(&monotonic);
     int code = handles_create(&pool->handles, site->catalog, settings->flags,
-                              settings->handles_most ? settings->handles_most : site->depth);
+                              settings->handles_most ? settings->handles_most : site->depth,
+                              settings->files);
     if (code)
         return code;
     pool->handles.forget = settings->forget;

@@ -37,6 +37,7 @@ struct pool_settings {
     const struct reader_site *site;
     uint32_t threads; /* 0: as many as the depth */
     uint32_t flags;   /* enum handles_flags */
+    uint32_t files;   /* open at one time; 0: as many as the system allows */
     bool in_order;
     void (*work)(struct pool_job *job);
     /* NULL, or: do it on the reader's thread if that cannot wait, else false. */

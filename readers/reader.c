@@ -7,10 +7,23 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { DRAIN_WAIT_NS = 100000000 };
+static const uint64_t GRACE_NS = 1000000000;
+
+/* The state of a reader that does not end its reads: it may still use it. */
+struct left_behind {
+    struct left_behind *next;
+    void *state;
+};
+
+uint64_t reader_patience_ns(const struct reader *reader)
+{
+    return reader->site.timeout_ns ? 2 * reader->site.timeout_ns + GRACE_NS : UINT64_MAX;
+}
 
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_site *site)
@@ -31,31 +44,56 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
 }
 
 /* Let every request in flight end: its memory is the caller's again afterwards. The reason why
- * the caller closes stays as it was. */
-static void drain(struct reader *reader)
+ * the caller closes stays as it was. 0, or the errno of a reader that is broken. */
+static int drain(struct reader *reader)
 {
+    const uint64_t start_ns = clock_now_ns(), patience_ns = reader_patience_ns(reader);
     struct read_request *done[32];
     char reason[FAIL_REASON_BYTES];
+    int count = 0;
 
     snprintf(reason, sizeof reason, "%s", fail_reason());
 
     while (reader->in_flight) {
-        int count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
-        if (count < 0)
+        count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
+        if (count < 0 || (count == 0 && clock_now_ns() - start_ns > patience_ns))
             break;
         for (int i = 0; i < count; i++)
             reader_release(reader, done[i]);
     }
     fail(EIO, "%s", reason);
+    return count < 0 ? count : 0;
+}
+
+/* Where a leak checker finds it. */
+static void leave_behind(struct reader *reader)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct left_behind *first;
+    struct left_behind *left = memory_zeroed(sizeof *left);
+
+    reader->held += reader->in_flight;
+    catalog_keep(reader->site.catalog);
+    if (!left)
+        return;
+    left->state = reader->state;
+    pthread_mutex_lock(&lock);
+    left->next = first;
+    first = left;
+    pthread_mutex_unlock(&lock);
 }
 
 void reader_close(struct reader *reader)
 {
-    if (reader->state) {
-        drain(reader);
+    if (!reader->state)
+        return;
+    const int broken = drain(reader);
+    if (reader->in_flight && !broken) {
+        leave_behind(reader);
+    } else {
         reader->ops->close(reader->state);
+        free(reader->state);
     }
-    free(reader->state);
     reader->state = NULL;
 }
 
@@ -84,6 +122,8 @@ static void account(struct reader *reader, struct read_request *request, uint64_
     struct reader_figures *figures = &reader->figures;
 
     request->complete_ns = now_ns;
+    if (request->result == -EAGAIN) /* it was not begun */
+        return;
     figures->requests++;
     figures->short_reads += request->short_reads;
     if (request->result < 0) {
@@ -160,6 +200,11 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
     case -ENFILE:
         return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",
                     shard->path);
+    case -ENOMEM:
+        return fail(ENOMEM,
+                    "%s: offset %llu: out of memory, or for a mapped file out of maps (sysctl "
+                    "vm.max_map_count) or of address space (ulimit -v)",
+                    shard->path, offset);
     case -EBADMSG:
         return fail(EBADMSG,
                     "%s: offset %llu of the inflated stream: the compressed data is damaged; "

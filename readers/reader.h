@@ -29,7 +29,9 @@ struct read_request {
     void *owner;     /* the caller's */
     /* Set by the reader. */
     const void *data;     /* where the bytes are: buffer, or a loan until reader_release() */
-    int result;           /* bytes there, >= needed; or a negative errno, see reader_explain() */
+    int result;           /* bytes there, >= needed; or a negative errno, see reader_explain();
+                             -EAGAIN: refused, as by submit(), with nothing in flight that would
+                             make room; submit it again when a loan was released */
     uint32_t short_reads; /* how often the read had to be resumed */
     /* After -ETIMEDOUT: the kernel may still write to buffer. Never use nor free it again. */
     bool held;
@@ -63,7 +65,9 @@ struct reader_ops {
                 struct reader_traits *traits);
     /* After every open, also a failed one. Nothing is in flight but what was given up (held). */
     void (*close)(void *state);
-    int (*submit)(void *state, struct read_request *request); /* 0, -EAGAIN when full, or failed */
+    /* 0, -EAGAIN when full, or failed. -EAGAIN with nothing in flight: released loans alone can
+     * make room. */
+    int (*submit)(void *state, struct read_request *request);
     /* Gives back up to max done requests. Waits for one at most wait_ns when none is done.
      * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
      * broken (a failed request is not that: see result). */
@@ -94,7 +98,9 @@ struct reader {
  * either case. */
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_site *site);
-/* Waits for what is in flight, at most the time-out; reader->held stays readable. */
+/* A reader answers each request within this time, else it is given up as a whole. */
+uint64_t reader_patience_ns(const struct reader *reader);
+/* Waits for what is in flight, at most the reader's patience; reader->held stays readable. */
 void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);

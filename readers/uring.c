@@ -406,7 +406,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_site 
     if (site->depth > DEPTH_MOST)
         return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", site->depth,
                     DEPTH_MOST);
-    int code = handles_create(&uring->handles, site->catalog, flags, site->depth);
+    int code = handles_create(&uring->handles, site->catalog, flags, site->depth, 0);
     if (code)
         return code;
     traits->alignment = uring->handles.alignment;

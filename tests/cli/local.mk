@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real runs of the program that was built. UPDATE=1 saves the texts of tests/cli/saved anew.
-CLI_TESTS = tests/cli/cachectl.sh tests/cli/compare.sh tests/cli/full_disk.sh tests/cli/interrupt.sh \
+CLI_TESTS = tests/cli/cachectl.sh tests/cli/compare.sh tests/cli/few_files.sh tests/cli/full_disk.sh tests/cli/interrupt.sh \
 	tests/cli/jobfile.sh tests/cli/limits.sh tests/cli/memory_limit.sh tests/cli/monitor.sh tests/cli/options.sh \
 	tests/cli/pack.sh tests/cli/place.sh tests/cli/plot.sh tests/cli/portable.sh \
 	tests/cli/resume.sh \

@@ -4,6 +4,10 @@ UNIT_TESTS += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_starved
+tests_unit_test_starved_SOURCES = tests/unit/test_starved.c tests/unit/unit.h
+tests_unit_test_starved_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_loaders
 tests_unit_test_loaders_SOURCES = tests/unit/test_loaders.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_loaders_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loader and a reader that has few files, takes no read, or answers none: a run ends with all
+ * records or with a reason, and never waits for nothing.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "pipeline/loader.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHARDS = 400, RECORD_BYTES = 3000, SLOTS = 300, BATCH = 16, DEPTH = 8 };
+
+/* ---- a storage whose records hold the number of their shard ---- */
+
+static struct {
+    bool lends, refuses, silent;
+    uint32_t files; /* reads and loans at one time, more are refused; 0: any */
+} storage;
+
+struct test_reader {
+    struct read_request *held[DEPTH];
+    uint32_t count;
+    struct counter loans; /* taken by its thread, given back by the loader's */
+};
+
+static int test_open(void *state, const void *settings, const struct reader_site *site,
+                     struct reader_traits *traits)
+{
+    (void)state;
+    (void)settings;
+    (void)site;
+    traits->lends = storage.lends;
+    return 0;
+}
+
+static void test_close(void *state)
+{
+    (void)state;
+}
+
+static int test_submit(void *state, struct read_request *request)
+{
+    struct test_reader *reader = state;
+
+    if (storage.refuses || reader->count == DEPTH ||
+        (storage.files && reader->count + counter_get(&reader->loans) >= storage.files))
+        return -EAGAIN;
+    reader->held[reader->count++] = request;
+    return 0;
+}
+
+static int test_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    struct test_reader *reader = state;
+    uint32_t count = 0;
+
+    if (storage.silent || wait_ns == 0) { /* late, so that several are in flight */
+        usleep((useconds_t)(wait_ns / 1000));
+        return 0;
+    }
+    while (count < max && reader->count > 0) {
+        struct read_request *request = reader->held[--reader->count];
+        uint8_t *bytes = storage.lends ? malloc(request->bytes) : request->buffer;
+        memset(bytes, (int)(request->shard % 251), request->bytes);
+        request->data = bytes;
+        request->result = (int)request->bytes;
+        if (storage.lends)
+            counter_add(&reader->loans, 1);
+        done[count++] = request;
+    }
+    return (int)count;
+}
+
+static void test_release(void *state, struct read_request *request)
+{
+    counter_give(&((struct test_reader *)state)->loans, 1);
+    free((void *)(uintptr_t)request->data);
+}
+
+static const struct reader_ops test_reader = {
+    .plugin = {.name = "test", .state_size = sizeof(struct test_reader)},
+    .open = test_open,
+    .close = test_close,
+    .submit = test_submit,
+    .reap = test_reap,
+    .release = test_release,
+};
+
+/* ---- a run of one epoch; this thread is worker and trainer ---- */
+
+static struct catalog *make_catalog(void)
+{
+    struct catalog *catalog = catalog_create("test", "test");
+    char path[] = "/tmp/iobench-test-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, RECORD_BYTES), 0);
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        assert_int_equal(catalog_begin_shard(catalog, path, NULL, 0), 0);
+        assert_int_equal(catalog_add(catalog, 0, RECORD_BYTES), 0);
+    }
+    close(fd);
+    unlink(path);
+    assert_int_equal(catalog_seal(catalog), 0);
+    return catalog;
+}
+
+static uint32_t count_records(struct loader *loader, struct batcher *batcher,
+                              const struct catalog *catalog)
+{
+    struct fetch *fetches[BATCH];
+    struct batcher_batch batch;
+    const struct batch_account account = {.samples = 1};
+    uint32_t records = 0;
+    int count;
+
+    while ((count = loader_take(loader, fetches, BATCH)) > 0) {
+        for (int i = 0; i < count; i++) {
+            const uint8_t *bytes = fetches[i]->bytes;
+            const uint32_t shard = catalog_extent(catalog, fetches[i]->record)->shard;
+            assert_int_equal(bytes[0], shard % 251);
+            assert_int_equal(bytes[RECORD_BYTES - 1], shard % 251);
+            batcher_done(batcher, fetches[i]->address / BATCH, 1, &account);
+            if (++records % BATCH == 0) {
+                assert_int_equal(batcher_take(batcher, &batch), 1);
+                batcher_give(batcher);
+            }
+        }
+        loader_return(loader, fetches, (uint32_t)count);
+        if (records == SHARDS)
+            loader_finish(loader);
+    }
+    return records;
+}
+
+/* What the loader's thread ended with; *records: that came. */
+static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
+{
+    struct catalog *catalog = make_catalog();
+    struct plugin_choice reader = {.plugin = &test_reader.plugin}, shuffle = {0};
+    struct plan_scope scope = {.catalog = catalog, .seed = 3, .ranks = 1};
+    struct plan plan = {0};
+    char text[32];
+
+    snprintf(text, sizeof text, "buffer:%d", SLOTS);
+    assert_int_equal(plugin_choose("shuffle", shuffle_registry, text, &shuffle), 0);
+    assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
+    struct batcher *batcher = batcher_create(
+        &(struct batcher_site){.batch_size = BATCH, .slots = SHARDS / BATCH, .epochs_max = 1});
+    struct loader *loader = loader_create(&(struct loader_site){
+        .catalog = catalog,
+        .reader = &reader,
+        .plan = &plan,
+        .batcher = batcher,
+        .loaders = loaders,
+        .depth = DEPTH,
+        .memory_bytes =
+            loader_memory_needed(catalog, &plan.traits, DEPTH, 4096, loaders).least_bytes,
+        .block_bytes = 4096,
+        .io_timeout_ns = io_timeout_ns,
+        .epochs_max = 1,
+        .alignment = 512,
+    });
+    assert_non_null(loader);
+    batcher_reset(batcher);
+    assert_int_equal(loader_start(loader), 0);
+    loader_begin(loader, 0);
+    *records = count_records(loader, batcher, catalog);
+    int code = loader_join(loader);
+    loader_destroy(loader);
+    batcher_destroy(batcher);
+    plan_close(&plan);
+    plugin_release(&shuffle);
+    catalog_destroy(catalog);
+    return code;
+}
+
+/* ---- the tests; each with one loader and with three ---- */
+
+/* The shuffle holds more records than there are files: they are copied, the files given back. */
+static void loans_are_given_back_when_files_run_out(void **unused)
+{
+    static const uint32_t files[] = {1, 7, SLOTS / 2};
+    uint32_t records;
+
+    (void)unused;
+    for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
+        for (int i = 0; i < 3; i++) {
+            storage.lends = true;
+            storage.files = files[i];
+            assert_int_equal(run(loaders, 0, &records), 0);
+            assert_int_equal(records, SHARDS);
+        }
+}
+
+static void a_reader_that_takes_no_read_ends_the_run(void **unused)
+{
+    uint32_t records;
+
+    (void)unused;
+    storage.refuses = true;
+    for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
+        for (int lends = 0; lends < 2; lends++) {
+            storage.lends = lends;
+            assert_int_equal(run(loaders, 0, &records), -EMFILE);
+            assert_int_equal(records, 0);
+            assert_non_null(strstr(fail_reason(), lends ? "mapped" : "ulimit -n"));
+        }
+}
+
+static void a_reader_that_answers_no_read_ends_the_run(void **unused)
+{
+    uint32_t records;
+
+    (void)unused;
+    storage.silent = true;
+    for (uint32_t loaders = 1; loaders <= 3; loaders += 2) {
+        assert_int_equal(run(loaders, 20000000, &records), -ETIMEDOUT);
+        assert_int_equal(records, 0);
+        assert_non_null(strstr(fail_reason(), "has not answered"));
+    }
+}
+
+static int start(void **unused)
+{
+    (void)unused;
+    memset(&storage, 0, sizeof storage);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(loans_are_given_back_when_files_run_out, start),
+        cmocka_unit_test_setup(a_reader_that_takes_no_read_ends_the_run, start),
+        cmocka_unit_test_setup(a_reader_that_answers_no_read_ends_the_run, start),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
