@@ -21,7 +21,7 @@ static int check_path(const char *path)
     struct file_draft draft;
     struct stat status;
 
-    if (!path || is_stdout(path))
+    if (!path || is_stdout(path) || report_is_descriptor(path))
         return 0;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return S_ISDIR(status.st_mode) ? fail(EISDIR, "%s: this is a folder; name a file", path)
