@@ -20,14 +20,16 @@
 
 enum { PLACE_BYTES = 2 * PATH_MAX };
 
-/* The first file that matches FOLDER/PATTERN/NAME and can be loaded. */
+/* The first file that matches FOLDER/PATTERN/NAME and can be loaded. The working folder is no place
+ * to look in, so FOLDER is an absolute path. */
 static bool load_from(const char *folder, const char *pattern, const char *name)
 {
     char path[PLACE_BYTES];
     glob_t found = {0};
     bool loaded = false;
 
-    if (!folder || snprintf(path, sizeof path, "%s/%s/%s", folder, pattern, name) >= PLACE_BYTES)
+    if (!folder || *folder != '/' ||
+        snprintf(path, sizeof path, "%s/%s/%s", folder, pattern, name) >= PLACE_BYTES)
         return false;
     if (glob(path, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && !loaded; i++)
