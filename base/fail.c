@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fail.h"
 
+#include "base/landlock.h"
+
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,5 +38,7 @@ const char *fail_errno_text(int code)
 {
     const char *text = strerrordesc_np(abs(code));
 
+    if (abs(code) == EACCES && landlock_is_on())
+        return "Permission denied (by the file system, or by the sandbox: see --sandbox)";
     return text ? text : "unknown error";
 }

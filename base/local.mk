@@ -11,6 +11,7 @@ libiobench_a_SOURCES += \
 	base/folder.c base/folder.h base/folder_tree.c \
 	base/histogram.c base/histogram.h \
 	base/image_limits.c base/image_limits.h \
+	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \
 	base/memory.c base/memory.h \
 	base/names.c base/names.h \

@@ -23,6 +23,20 @@ enum option_type {
     OPTION_CHOICE,   /* int, the index in choices */
 };
 
+/* What the program must be able to reach because an option was given: the sandbox lets it
+ * (cmd/sandbox.h). An option that names a file or starts something says so here. */
+enum option_reach {
+    OPTION_REACHES_NOTHING,
+    OPTION_READS,        /* this file or folder */
+    OPTION_READS_SET,    /* this data set; of a file also those beside it */
+    OPTION_INDEXES_SET,  /* the same, and an index is kept beside it */
+    OPTION_WRITES,       /* this file, under another name until it is whole */
+    OPTION_WRITES_IN,    /* this folder */
+    OPTION_MAKES_GROUPS, /* control groups */
+    OPTION_RUNS,         /* a command */
+    OPTION_CONNECTS,     /* TCP, when it is not at its default */
+};
+
 struct option_spec {
     const char *name; /* long name without dashes */
     char letter;      /* short form, 0 when none */
@@ -37,7 +51,8 @@ struct option_spec {
                                    (--drop-caches[=strict]), NULL: a value is required */
     double minimum, maximum;    /* for numbers; both 0: any */
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
-    bool per_second;            /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
+    enum option_reach reach;
+    bool per_second; /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */

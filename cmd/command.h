@@ -27,6 +27,7 @@ struct invocation {
     int count;       /* operands: what is no option */
     char **operands; /* NULL-terminated */
     int behind;      /* index of the first operand behind "--"; count when there was no "--" */
+    int sandbox;     /* enum sandbox_wanted */
     int argc;        /* the arguments as given, without program and command name */
     char **argv;
 };
@@ -36,9 +37,12 @@ struct command {
     const char *summary;                    /* one line, no full stop */
     const char *operands;                   /* as shown in usage: "SOURCE TARGET"; NULL: none */
     int operands_minimum, operands_maximum; /* maximum -1: any number */
-    const char *description;                /* paragraphs for help and manual page; may be NULL */
-    const char *examples;                   /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
-    const struct option_spec *options;      /* ends with a row whose name is NULL; may be NULL */
+    enum option_reach operands_reach[2];    /* of the first one, and of those after it */
+    bool is_confined;        /* main() confines it before it runs; else it does so itself, or parses
+                                nothing that others made */
+    const char *description; /* paragraphs for help and manual page; may be NULL */
+    const char *examples;    /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
+    const struct option_spec *options; /* ends with a row whose name is NULL; may be NULL */
     size_t settings_size;
     int (*run)(const struct invocation *invocation); /* an enum command_exit */
 };

@@ -30,7 +30,8 @@ static const struct option_spec compare_options[] = {
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
      .summary = "a difference is significant when chance gives it less often than this"},
     {"json", 0, OPTION_TEXT, offsetof(struct compare_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
+     .reach = OPTION_WRITES, .implied = "-",
+     .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
 
@@ -250,5 +251,7 @@ const struct command command_compare = {
     .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n",
     .options = compare_options,
     .settings_size = sizeof(struct compare_settings),
+    .operands_reach = {OPTION_READS, OPTION_READS},
+    .is_confined = true,
     .run = compare_run,
 };

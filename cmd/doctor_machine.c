@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/child.h"
@@ -210,6 +211,20 @@ static void look_io_counters(const char *path, struct finding *finding)
                             "other traffic on them");
 }
 
+static void look_sandbox(const char *path, struct finding *finding)
+{
+    const int abi = landlock_abi();
+
+    (void)path;
+    if (abi)
+        return finding_say(finding, DOCTOR_OK,
+                           "landlock ABI %d; root runs in it, others with --sandbox yes", abi);
+    finding_say(finding, DOCTOR_WARN,
+                "no Landlock in this kernel: root parses with all its rights");
+    finding_advise(finding, "Linux 5.13 with CONFIG_SECURITY_LANDLOCK has it; read data of unknown "
+                            "origin as another user");
+}
+
 static void look_gpus(const char *path, struct finding *finding)
 {
     size_t count = count_matches("/proc/driver/nvidia/gpus/*");
@@ -266,6 +281,7 @@ const struct doctor_check doctor_machine[] = {
     {"empty caches", look_drop},
     {"prove cold", look_residency},
     {"bytes read", look_io_counters},
+    {"sandbox", look_sandbox},
     {"GPUs", look_gpus},
     {"InfiniBand", look_infiniband},
     {"MPI", look_mpi},

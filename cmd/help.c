@@ -6,6 +6,7 @@
 #include "cmd/families.h"
 #include "cmd/manual.h"
 #include "cmd/nearest.h"
+#include "cmd/sandbox.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -22,6 +23,9 @@ const struct option_spec common_options[] = {
      .summary = "explain this command; all: every command and plug-in"},
     {"version", 'V', OPTION_FLAG, offsetof(struct common_settings, version),
      .summary = "print the version"},
+    {"sandbox", 0, OPTION_CHOICE, offsetof(struct common_settings, sandbox), .fallback = "auto",
+     .choices = sandbox_choices,
+     .summary = "open nothing but data, outputs and caches (Landlock); auto does so as root"},
     {0},
 };
 

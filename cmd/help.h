@@ -12,6 +12,7 @@ enum help_wanted { HELP_NO, HELP_YES, HELP_ALL };
 struct common_settings {
     int help; /* enum help_wanted */
     bool version;
+    int sandbox; /* enum sandbox_wanted */
 };
 extern const struct option_spec common_options[];
 

@@ -30,7 +30,7 @@ struct infer_settings {
 #define JOB NETWORK_JOB(struct infer_settings)
 static const struct option_spec infer_options[] = {
     NETWORK_OPTIONS(struct infer_settings),
-    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH",
+    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH", .reach = OPTION_READS,
      .summary = "what it learnt: a file, or the folder of 'train --checkpoint'; without, the "
                 "weights are random and accuracy is not told"},
     JOB_READER_ROWS(JOB),
@@ -44,13 +44,14 @@ static const struct option_spec infer_options[] = {
     {"calibrate", 0, OPTION_COUNT, FIELD(calibrate), .fallback = "1250", .minimum = 1,
      .maximum = 1 << 24, .summary = "images that tell INT8 the ranges of the activations"},
     {"calibrate-data", 0, OPTION_TEXT, FIELD(calibrate_data), .metavar = "PATH",
-     .summary = "their data set; without, the first images of --data"},
+     .reach = OPTION_INDEXES_SET, .summary = "their data set; without, the first images of --data"},
     {"calibrate-by", 0, OPTION_CHOICE, FIELD(calibrate_by), .fallback = "kl",
      .choices = quantise_methods,
      .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
     {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
      .summary = "batches computed before the clock starts"},
-    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .section = "What comes out",
      .summary = "write settings and figures; - is standard output instead of the table"},
     {0},
 };
@@ -356,5 +357,6 @@ const struct command command_infer = {
         "costs\n",
     .options = infer_options,
     .settings_size = sizeof(struct infer_settings),
+    .is_confined = true,
     .run = infer_command,
 };

@@ -25,6 +25,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
 	cmd/run.c \
+	cmd/sandbox.c cmd/sandbox.h \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \
 	cmd/synthetic.c cmd/synthetic.h
 iobench_LDADD = $(LIBIOBENCH_LIBS)

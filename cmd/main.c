@@ -10,12 +10,14 @@
 #include "cmd/command.h"
 #include "cmd/help.h"
 #include "cmd/nearest.h"
+#include "cmd/sandbox.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 static const struct option_spec no_options[] = {{0}};
 
@@ -119,10 +121,13 @@ static int call(const struct command *command, bool named, int argc, char **argv
     invocation.count = arguments.count;
     invocation.operands = arguments.operands;
     invocation.behind = arguments.behind;
+    invocation.sandbox = common.sandbox;
     if (code == 0 && answer_common(command, &common, named))
         status = COMMAND_OK;
     else if (code || check_operands(&invocation))
         status = command_misused(&invocation);
+    else if (command->is_confined && sandbox_enter(&invocation, invocation.settings, 1))
+        status = command_failed(&invocation);
     else
         status = command->run(&invocation);
     free(arguments.operands);
@@ -151,6 +156,11 @@ int main(int argc, char **argv)
     int status;
 
     setvbuf(stderr, NULL, _IOLBF, 0);
+    /* It loads what the environment names, and opens what the command line names. */
+    if (getauxval(AT_SECURE)) {
+        fputs("iobench: must not be set-uid, set-gid or have file capabilities\n", stderr);
+        return COMMAND_USAGE;
+    }
     if (command)
         status = call(command, true, argc - 2, argv + 2);
     else if (argc > 1 && argv[1][0] != '-' && !file_exists(argv[1]) && !strchr(argv[1], '.'))

@@ -26,7 +26,7 @@ struct plot_settings {
 /* clang-format off: a row each */
 #define FIELD(field) .offset = offsetof(struct plot_settings, field)
 static const struct option_spec plot_options[] = {
-    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.svg",
+    {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.svg", .reach = OPTION_WRITES,
      .summary = "where to; else beside the first FILE, with .svg behind its name; - is standard "
                 "output"},
     {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "", .metavar = "TEXT",
@@ -183,5 +183,7 @@ const struct command command_plot = {
                 "iobench plot -o both.svg node0.jsonl node1.jsonl\tnode by node, and their sum\n",
     .options = plot_options,
     .settings_size = sizeof(struct plot_settings),
+    .operands_reach = {OPTION_WRITES, OPTION_READS},
+    .is_confined = true,
     .run = run_plot,
 };

@@ -14,6 +14,7 @@
 #include "cmd/layers.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
+#include "cmd/sandbox.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pack/pack.h"
@@ -251,8 +252,9 @@ static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
 
 static int join_and_carry_out(const struct invocation *invocation, struct jobs *jobs)
 {
+    if (sandbox_enter(invocation, jobs->jobs, jobs->count))
+        return command_failed(invocation);
     int status, code = command_join(&jobs->ranks);
-
     if (code) {
         status = command_failed(invocation);
     } else if (check_jobs(jobs)) {

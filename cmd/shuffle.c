@@ -28,7 +28,8 @@ static const char *const label_choices[] = {"auto", "sorted", "read", NULL};
 /* clang-format off: a row each */
 #define FIELD(field) .offset = offsetof(struct shuffle_settings, field)
 static const struct option_spec shuffle_options[] = {
-    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "Which data set",
+    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .reach = OPTION_INDEXES_SET,
+     .section = "Which data set",
      .summary = "file or folder of a data set; without it one of so many records is imagined"},
     {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
      .summary = "how samples lie in its files"},
@@ -76,11 +77,13 @@ static const struct option_spec shuffle_options[] = {
     {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
      .summary = "end each epoch after so many samples"},
 
-    {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE.svg", .section = "What comes out",
+    {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE.svg", .reach = OPTION_WRITES,
+     .section = "What comes out",
      .summary = "draw labels of sample batches and of neighbours; with --measure also the front"},
-    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .implied = "-",
-     .summary = "write JSON; without FILE to the standard output, and no table"},
-    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .summary = "write a row an order"},
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .implied = "-", .summary = "write JSON; without FILE to the standard output, and no table"},
+    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write a row an order"},
     {0},
 };
 #undef FIELD
@@ -431,5 +434,6 @@ const struct command command_shuffle = {
                 "iobench shuffle --data /mnt/set --measure --plot front.svg\twhich can I afford?\n",
     .options = shuffle_options,
     .settings_size = sizeof(struct shuffle_settings),
+    .is_confined = true,
     .run = shuffle_run,
 };

@@ -39,7 +39,8 @@ static const struct option_spec size_options[] = {
     {"sample-size", 0, OPTION_SIZE, offsetof(struct size_settings, sample_bytes), .fallback = "0",
      .summary = "bytes of one sample; 0 is that of the result, without one 110 KB as ImageNet"},
     {"json", 0, OPTION_TEXT, offsetof(struct size_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
+     .reach = OPTION_WRITES, .implied = "-",
+     .summary = "write JSON instead; without FILE to the standard output"},
     {0},
 };
 
@@ -236,5 +237,7 @@ const struct command command_size = {
                 "iobench size result.json --gpus 64\tand how far the measured storage goes\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
+    .operands_reach = {OPTION_READS, OPTION_READS},
+    .is_confined = true,
     .run = size_run,
 };

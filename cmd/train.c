@@ -35,7 +35,7 @@ static const char *const recipe_names[] = {"sgd", "lars", NULL};
 static const struct option_spec train_options[] = {
     NETWORK_OPTIONS(struct train_settings),
     {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
-     .summary = "the one to be evaluated on"},
+     .reach = OPTION_INDEXES_SET, .summary = "the one to be evaluated on"},
     JOB_AS_ROW(JOB),
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
@@ -59,6 +59,7 @@ static const struct option_spec train_options[] = {
     {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
      .maximum = 1e6, .summary = "epochs in which the rate rises; below 0: the recipe's"},
     {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
+     .reach = OPTION_CONNECTS,
      .summary = "how ranks add up gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto is "
                 "mpi where an MPI launcher started it"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
@@ -68,17 +69,18 @@ static const struct option_spec train_options[] = {
      .maximum = 1 << 20, .section = "How far", .summary = "epochs between evaluations"},
     {"target", 0, OPTION_REAL, FIELD(target), .fallback = "0", .maximum = 1,
      .summary = "stop at this top-1 share, as 0.759; the time to it is reported"},
-    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "DIR",
+    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "DIR", .reach = OPTION_WRITES_IN,
      .summary = "keep all that is learnt in DIR/last.checkpoint after each epoch"},
     {"resume", 0, OPTION_FLAG, FIELD(resume), .fallback = "no",
      .summary = "go on from the checkpoint that lies there, as if it had never stopped"},
 
     JOB_COLD_ROWS(JOB),
 
-    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .section = "What comes out",
      .summary = "write settings, curves and how the data came; - is standard output instead of the "
                 "table"},
-    {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, csv), .metavar = "FILE",
+    {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write a row an epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(JOB),
     {0},
@@ -261,5 +263,6 @@ const struct command command_train = {
         "iobench train --data imagenet --epochs 90 --checkpoint DIR --resume\tResNet-50 goes on\n",
     .options = train_options,
     .settings_size = sizeof(struct train_settings),
+    .is_confined = true,
     .run = train_command,
 };

@@ -36,7 +36,8 @@ const struct option_spec verify_options[] = {
      .zero = "auto", .summary = "that read and check; auto is one a CPU"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
      .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
-    {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE", .implied = "-",
+    {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .implied = "-",
      .summary = "what was found, as JSON; without FILE on the standard output"},
     {0},
 };

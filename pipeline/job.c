@@ -20,7 +20,8 @@ const char *const job_on_error_names[] = {"stop", "skip", NULL};
 /* clang-format off */
 #define FIELD(field) JOB_FIELD(0, field)
 const struct option_spec job_options[] = {
-    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .section = "What is read",
+    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH",
+     .reach = OPTION_INDEXES_SET, .section = "What is read",
      .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
                 "set is made once and kept"},
     JOB_SET_ROWS(0),
@@ -52,9 +53,10 @@ const struct option_spec job_options[] = {
 
     JOB_COLD_ROWS(0),
 
-    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .section = "What comes out",
      .summary = "write the whole result; - is standard output instead of the table"},
-    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE",
+    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write one row an epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(0),
     {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",

@@ -96,12 +96,12 @@
      .summary = "empty the caches before each run and prove it; strict fails when it cannot be " \
                 "proven"}, \
     {"memory-limit", 0, OPTION_SIZE, JOB_FIELD(at, memory_limit_bytes), .fallback = "none", \
-     .zero = "none", \
+     .zero = "none", .reach = OPTION_MAKES_GROUPS, \
      .summary = "keep memory and page cache together below this, so that a small set is read " \
                 "again in each epoch as a large one is (control groups: as root, or a group of " \
                 "your own)"}, \
     {"server-drop-cmd", 0, OPTION_TEXT, JOB_FIELD(at, server_drop_command), \
-     .metavar = "COMMAND", \
+     .metavar = "COMMAND", .reach = OPTION_RUNS, \
      .summary = "also run this before each run, to empty the caches of a storage server"}, \
     {"drop-timeout", 0, OPTION_DURATION, JOB_FIELD(at, drop_timeout_ns), .fallback = "10m", \
      .zero = "none", .summary = "give up dropping after so long"}
@@ -111,6 +111,7 @@
      .fallback = "100ms", .zero = "none", .minimum = 0.01, .maximum = 3600, \
      .summary = "read the counters of machine and pipeline so often, for the time series"}, \
     {"series", 0, OPTION_TEXT, JOB_FIELD(at, series), .metavar = "FILE", \
+     .reach = OPTION_WRITES, \
      .summary = "write the time series as CSV, a row a sample; - is standard output"}, \
     {"label", 0, OPTION_TEXT, JOB_FIELD(at, label), .metavar = "TEXT", \
      .summary = "free text kept in the result"}

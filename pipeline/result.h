@@ -131,6 +131,7 @@ struct result_place {
     uint64_t memory_bytes, memory_limit_bytes; /* limit 0: none */
     char file_system[32], mount_options[256], mount_point[256];
     char devices[256]; /* leaf block devices beneath the data, "vda" */
+    char sandbox[32];  /* what confined the process: "landlock ABI 7"; "none" */
     char started[40];  /* ISO 8601, UTC */
     char command[1024];
 };

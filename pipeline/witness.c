@@ -2,6 +2,7 @@
 #include "pipeline/witness.h"
 
 #include "base/clock.h"
+#include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/cold.h"
@@ -191,6 +192,9 @@ void witness_place(const struct witness *witness, struct result_place *place)
     snprintf(place->kernel, sizeof place->kernel, "%.70s %.70s", names.sysname, names.release);
     read_cpu_name(place->cpu, sizeof place->cpu);
     snprintf(place->clock_source, sizeof place->clock_source, "%s", clock_source());
+    snprintf(place->sandbox, sizeof place->sandbox, "none");
+    if (landlock_is_on())
+        snprintf(place->sandbox, sizeof place->sandbox, "landlock ABI %d", landlock_abi());
     place->cpu_count = thread_cpu_count();
     place->memory_limit_bytes = witness->job->memory_limit_bytes;
     if (sysinfo(&memory) == 0)

@@ -107,13 +107,24 @@ static int check_launcher(const struct ranks *ranks)
     return 0;
 }
 
-int ranks_join(struct ranks *ranks)
+/* The first that works here; the last one always does. */
+static int choose(void)
 {
     int i = 0;
 
     while (ranks_registry[i + 1] && plugin_usable(ranks_registry[i]))
         i++;
-    const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[i];
+    return i;
+}
+
+bool ranks_are_launched(void)
+{
+    return ranks_registry[choose() + 1] != NULL;
+}
+
+int ranks_join(struct ranks *ranks)
+{
+    const struct ranks_ops *ops = (const struct ranks_ops *)(const void *)ranks_registry[choose()];
     *ranks = (struct ranks){.ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1)};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
     if (code == 0)

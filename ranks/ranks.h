@@ -76,6 +76,9 @@ struct ranks {
     bool is_unheard;            /* a meeting was: only this rank knows what it knows */
 };
 
+/* Was this process started by a launcher that ranks_join() will ask for the others? */
+bool ranks_are_launched(void);
+
 /* One process, alone. Needs no leaving. */
 struct ranks ranks_alone(void);
 

@@ -162,6 +162,7 @@ static json_t *place_of(const struct result_place *place)
     put_text_if(object, "mount_options", place->mount_options, "not found in the mount table");
     put_text_if(object, "devices", place->devices, "no block device beneath the data");
     put_text_if(object, "clock_source", place->clock_source, "the kernel did not say");
+    put_text_if(object, "sandbox", place->sandbox, "not recorded");
     return object;
 }
 

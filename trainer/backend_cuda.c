@@ -42,6 +42,7 @@ static const struct option_spec cuda_options[] = {
      .choices = fusions,
      .summary = "BN and ReLU in convolutions: where faster, nowhere, or wherever cuDNN can"},
     {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
+     .reach = OPTION_WRITES,
      .summary = "where chosen cuDNN plans are kept, or none; else in the user's cache folder"},
     {0},
 };

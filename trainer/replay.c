@@ -52,6 +52,7 @@ static const struct option_spec replay_options[] = {
     {"rate", 0, OPTION_REAL, offsetof(struct replay_settings, rate), .fallback = "0",
      .maximum = 1e9, .metavar = "N", .summary = "samples a second of one GPU of your own"},
     {"file", 0, OPTION_TEXT, offsetof(struct replay_settings, file), .metavar = "FILE",
+     .reach = OPTION_READS,
      .summary = "step times in milliseconds, one a line or JSON, played again and again"},
     {"scale", 0, OPTION_REAL, offsetof(struct replay_settings, scale), .fallback = "1",
      .minimum = 1e-6, .maximum = 1e6, .metavar = "X", .summary = "make every step X times as long"},

@@ -4,10 +4,10 @@ CLI_TESTS = tests/cli/cachectl.sh tests/cli/compare.sh tests/cli/few_files.sh te
 	tests/cli/jobfile.sh tests/cli/limits.sh tests/cli/memory_limit.sh tests/cli/monitor.sh tests/cli/options.sh \
 	tests/cli/pack.sh tests/cli/place.sh tests/cli/plot.sh tests/cli/portable.sh \
 	tests/cli/resume.sh \
-	tests/cli/infer.sh tests/cli/run.sh tests/cli/shuffle.sh tests/cli/train.sh tests/cli/train_cold.sh \
+	tests/cli/infer.sh tests/cli/run.sh tests/cli/sandbox.sh tests/cli/shuffle.sh tests/cli/train.sh tests/cli/train_cold.sh \
 	tests/cli/verify.sh
 TESTS += $(CLI_TESTS)
-EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/streams.sh \
+EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * landlock: confines this process, and all it starts, to a list of files and folders (Linux's
+ * Landlock). It knows the mechanism; cmd/sandbox.c knows what the list is.
+ *
+ * A rule belongs to a file or folder itself, not to its name: links and bind mounts lead where
+ * their target may be used, and nowhere else. A rule for a folder holds for all below it.
+ *
+ * Main thread, before any other is started.
+ */
+#ifndef IOBENCH_BASE_LANDLOCK_H
+#define IOBENCH_BASE_LANDLOCK_H
+
+#include <stdbool.h>
+
+enum landlock_access {
+    LANDLOCK_LIST = 1 << 0,  /* list folders */
+    LANDLOCK_READ = 1 << 1,  /* read files and list folders */
+    LANDLOCK_RUN = 1 << 2,   /* start programs */
+    LANDLOCK_WRITE = 1 << 3, /* write to files that exist; control devices */
+    LANDLOCK_MAKE = 1 << 4,  /* make, write, rename and remove files and folders */
+    LANDLOCK_TALK = 1 << 5,  /* make sockets and FIFOs */
+    LANDLOCK_PIN = 1 << 6,   /* keep it open: proc, 9p and others make a new inode for a name
+                                that nobody holds, and no rule knows that one */
+};
+
+/* Version of the kernel's interface; 0 where there is none or it is switched off. */
+int landlock_abi(void);
+
+struct landlock_rules {
+    int fd;
+    bool network; /* TCP is not confined */
+};
+
+/* network: leave TCP and signals alone. 0 or a negative errno with a reason. */
+int landlock_open(struct landlock_rules *rules, bool network);
+/* A path that does not exist gets no rule; that is no failure. */
+int landlock_allow(struct landlock_rules *rules, const char *path, unsigned access);
+/* From now on nothing else can be opened. */
+int landlock_enter(struct landlock_rules *rules);
+void landlock_close(struct landlock_rules *rules);
+
+/* Is this process confined? Any thread. */
+bool landlock_is_on(void);
+
+#endif

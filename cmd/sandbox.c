@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/sandbox.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/landlock.h"
+#include "cmd/families.h"
+#include "dataset/store.h"
+#include "ranks/ranks.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <libgen.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+const char *const sandbox_choices[] = {"auto", "yes", "no", NULL};
+
+enum access_sets {
+    LOOK = LANDLOCK_READ | LANDLOCK_PIN,
+    CHANGE = LANDLOCK_READ | LANDLOCK_MAKE | LANDLOCK_PIN,
+    LIBRARY = LANDLOCK_READ | LANDLOCK_RUN,
+    DEVICE = LANDLOCK_READ | LANDLOCK_WRITE,
+};
+
+struct sandbox {
+    struct landlock_rules rules;
+    const char *unfit; /* the option that starts what cannot be confined */
+    bool network;
+    int code; /* of the first rule that failed */
+};
+
+static void allow(struct sandbox *sandbox, const char *path, unsigned access)
+{
+    if (sandbox->code == 0 && sandbox->rules.fd >= 0)
+        sandbox->code = landlock_allow(&sandbox->rules, path, access);
+}
+
+/* ---- what every command needs ---- */
+
+/* Patterns. Of /etc what libraries ask for, and no more: secrets are kept there, too. */
+static const struct place {
+    const char *pattern;
+    unsigned access;
+} system_places[] = {
+    {"/usr", LIBRARY},
+    {"/lib*", LIBRARY},
+    {"/bin", LIBRARY},
+    {"/sbin", LIBRARY},
+    {"/opt", LIBRARY},
+    {"/nix/store", LIBRARY},
+    {"/etc/ld.so*", LANDLOCK_READ},
+    {"/etc/alternatives", LANDLOCK_READ},
+    {"/etc/nsswitch.conf", LANDLOCK_READ},
+    {"/etc/passwd", LANDLOCK_READ},
+    {"/etc/group", LANDLOCK_READ},
+    {"/etc/host*", LANDLOCK_READ},
+    {"/etc/resolv.conf", LANDLOCK_READ},
+    {"/etc/gai.conf", LANDLOCK_READ},
+    {"/etc/services", LANDLOCK_READ},
+    {"/etc/protocols", LANDLOCK_READ},
+    {"/etc/netconfig", LANDLOCK_READ},
+    {"/etc/localtime", LANDLOCK_READ},
+    {"/etc/locale*", LANDLOCK_READ},
+    {"/etc/os-release", LANDLOCK_READ},
+    {"/etc/machine-id", LANDLOCK_READ},
+    {"/etc/fonts", LANDLOCK_READ},
+    {"/etc/gnuplot*", LANDLOCK_READ},
+    {"/etc/openmpi*", LANDLOCK_READ},
+    {"/etc/mpich*", LANDLOCK_READ},
+    {"/etc/pmix*", LANDLOCK_READ},
+    {"/etc/prte*", LANDLOCK_READ},
+    {"/etc/ucx", LANDLOCK_READ},
+    {"/etc/libibverbs.d", LANDLOCK_READ},
+    {"/etc/rdma", LANDLOCK_READ},
+    {"/etc/nccl.conf", LANDLOCK_READ},
+    {"/etc/nvidia*", LANDLOCK_READ},
+    {"/etc/OpenCL", LANDLOCK_READ},
+    {"/run/nvidia*", LANDLOCK_READ},
+    {"/run/systemd/resolve", LANDLOCK_READ},
+    {"/proc", LANDLOCK_READ},
+    {"/proc/self/task", LANDLOCK_WRITE | LANDLOCK_PIN}, /* names of threads */
+    {"/sys", LANDLOCK_READ},
+    {"/dev", LANDLOCK_LIST},
+    {"/dev/null", DEVICE},
+    {"/dev/zero", DEVICE},
+    {"/dev/full", DEVICE},
+    {"/dev/*random", DEVICE},
+    {"/dev/tty", DEVICE},
+    {"/dev/pts", DEVICE},
+    {"/dev/std*", DEVICE}, /* what they lead to */
+    {"/dev/shm", DEVICE | LANDLOCK_MAKE},
+    {"/dev/nvidia*", DEVICE},
+    {"/dev/dxg", DEVICE},
+    {"/dev/gdrdrv", DEVICE},
+    {"/dev/infiniband", DEVICE},
+    {"/dev/knem", DEVICE},
+    {"/dev/xpmem", DEVICE},
+    {"/dev/hugepages", DEVICE | LANDLOCK_MAKE},
+};
+
+/* Where MPI's processes of a node meet. */
+static const struct place session_places[] = {
+    {"/tmp", CHANGE | LANDLOCK_TALK},
+    {"/var/tmp", CHANGE | LANDLOCK_TALK},
+    {"/run", CHANGE | LANDLOCK_TALK},
+};
+
+static void allow_places(struct sandbox *sandbox, const struct place *places, size_t count)
+{
+    glob_t found;
+
+    for (size_t i = 0; i < count; i++) {
+        if (glob(places[i].pattern, GLOB_NOSORT, NULL, &found))
+            continue;
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            allow(sandbox, found.gl_pathv[k], places[i].access);
+        globfree(&found);
+    }
+}
+
+/* The folder of a library that is loaded: what it loads itself lies there, too. */
+static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    char folder[PATH_MAX];
+
+    (void)bytes;
+    if (slash && slash != info->dlpi_name &&
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - info->dlpi_name), info->dlpi_name) <
+            PATH_MAX)
+        allow(context, folder, LIBRARY);
+    return 0;
+}
+
+/* Each folder of a list as PATH is one, and what lies there under `below`. */
+static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
+                         unsigned access)
+{
+    const char *list = getenv(variable);
+    char folder[PATH_MAX];
+
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+        if (*list == '/' &&
+            snprintf(folder, sizeof folder, "%.*s%s", (int)length, list, below) < PATH_MAX)
+            allow(sandbox, folder, access);
+        list += length + (list[length] == ':');
+    }
+}
+
+/* Where trainer/module.c looks for modules and for the libraries they need. */
+static void allow_modules(struct sandbox *sandbox)
+{
+    static const char *const variables[] = {"IOBENCH_CUDA", "IOBENCH_NCCL", "CUDA_HOME",
+                                            "OPAL_PREFIX", "LD_LIBRARY_PATH"};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (length > 0) {
+        program[length] = '\0';
+        allow(sandbox, dirname(program), LIBRARY);
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        allow_listed(sandbox, variables[i], "", LIBRARY);
+    allow_listed(sandbox, "VIRTUAL_ENV", "/lib", LIBRARY);
+    allow_listed(sandbox, "CONDA_PREFIX", "/lib", LIBRARY);
+    allow_listed(sandbox, "PATH", "/../lib", LIBRARY);
+    allow_listed(sandbox, "HOME", "/.local/lib", LIBRARY);
+    dl_iterate_phdr(allow_library, sandbox);
+}
+
+/* ---- what options and operands ask for ---- */
+
+/* path itself, or the folder nearest to it that exists. */
+static void allow_nearest(struct sandbox *sandbox, const char *path, unsigned access)
+{
+    char nearest[PATH_MAX];
+
+    snprintf(nearest, sizeof nearest, "%s", path);
+    while (!file_exists(nearest) && strcmp(nearest, ".") != 0 && strcmp(nearest, "/") != 0) {
+        const char *parent = dirname(nearest);
+        memmove(nearest, parent, strlen(parent) + 1);
+    }
+    allow(sandbox, nearest, access);
+}
+
+/* A file is made under another name first, and there may be more of it beside it. */
+static void allow_beside(struct sandbox *sandbox, const char *path, unsigned access)
+{
+    char copy[PATH_MAX];
+
+    snprintf(copy, sizeof copy, "%s", path);
+    allow_nearest(sandbox, dirname(copy), access);
+}
+
+static void allow_set(struct sandbox *sandbox, const char *path, unsigned access)
+{
+    if (!store_is_local(path))
+        sandbox->network = true;
+    else if (file_is_folder(path))
+        allow(sandbox, path, access);
+    else if (file_exists(path))
+        allow_beside(sandbox, path, access);
+}
+
+static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const char *path)
+{
+    if (strcmp(path, "-") == 0)
+        return;
+    switch (reach) {
+    case OPTION_READS:
+        allow(sandbox, path, LOOK);
+        break;
+    case OPTION_READS_SET:
+        allow_set(sandbox, path, LOOK);
+        break;
+    case OPTION_INDEXES_SET:
+        allow_set(sandbox, path, CHANGE);
+        break;
+    case OPTION_WRITES:
+        if (!store_is_local(path))
+            sandbox->network = true;
+        allow(sandbox, path, CHANGE | LANDLOCK_WRITE);
+        allow_beside(sandbox, path, CHANGE);
+        break;
+    case OPTION_WRITES_IN:
+        allow_nearest(sandbox, path, CHANGE);
+        break;
+    case OPTION_MAKES_GROUPS:
+        allow(sandbox, "/sys/fs/cgroup", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_MAKE);
+        break;
+    case OPTION_CONNECTS:
+        sandbox->network = true;
+        break;
+    case OPTION_RUNS:
+    case OPTION_REACHES_NOTHING:
+        break;
+    }
+}
+
+static void allow_plugin(struct sandbox *sandbox, const char *choice);
+
+/* "key=value" of a plug-in; the value may itself choose one. */
+static void allow_argument(struct sandbox *sandbox, const struct option_spec *options, char *part)
+{
+    char *equals = strchr(part, '=');
+    const struct option_spec *row = options;
+    const char *value = equals ? equals + 1 : part;
+
+    if (equals) {
+        *equals = '\0';
+        row = option_find(options, part);
+    }
+    if (row && row->name && row->reach)
+        allow_reach(sandbox, row->reach, value);
+    else
+        allow_plugin(sandbox, value);
+}
+
+/* "NAME:ARGUMENTS" of any family: its options tell, too, what they reach. */
+static void allow_plugin(struct sandbox *sandbox, const char *choice)
+{
+    const char *colon = strchr(choice, ':');
+    char name[64];
+
+    if (!colon || snprintf(name, sizeof name, "%.*s", (int)(colon - choice), choice) >= 64)
+        return;
+    for (const struct family *family = family_table; family->name; family++) {
+        const struct plugin *plugin = plugin_find(family->registry, name);
+        char *list = plugin && plugin->options ? strdup(colon + 1) : NULL, *cursor = list, *part;
+        while (list && (part = strsep(&cursor, ",")))
+            allow_argument(sandbox, plugin->options, part);
+        free(list);
+    }
+}
+
+static void allow_row(struct sandbox *sandbox, const struct option_spec *row, const void *settings)
+{
+    const void *field = (const char *)settings + row->offset;
+    char value[PATH_MAX];
+
+    if (row->type == OPTION_TEXT && !*(char *const *)field)
+        return;
+    option_text(row, settings, value, sizeof value);
+    if (row->reach == OPTION_REACHES_NOTHING && row->type == OPTION_TEXT)
+        allow_plugin(sandbox, value);
+    if (row->reach == OPTION_RUNS)
+        sandbox->unfit = row->name;
+    if (row->reach && !(row->fallback && strcmp(value, row->fallback) == 0))
+        allow_reach(sandbox, row->reach, value);
+}
+
+static bool keeps_indexes(const struct option_spec *row)
+{
+    while (row->name && row->reach != OPTION_INDEXES_SET)
+        row++;
+    return row->name != NULL;
+}
+
+/* They are made here: what is not there has no rule. */
+static void allow_caches(struct sandbox *sandbox)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+
+    if (cache && *cache)
+        snprintf(path, sizeof path, "%s/iobench", cache);
+    else if (home && *home)
+        snprintf(path, sizeof path, "%s/.cache/iobench", home);
+    else
+        return;
+    if (file_make_folders(path) == 0)
+        allow(sandbox, path, CHANGE);
+    fail_clear();
+    allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
+    if (home && *home && snprintf(path, sizeof path, "%s/.nv", home) < PATH_MAX)
+        allow(sandbox, path, CHANGE); /* the CUDA driver's own */
+}
+
+/* ---- entering ---- */
+
+/* What root may do without opening a file: ports of devices, other processes' memory, kernel
+ * modules, the clock. None of it is needed for anything here. */
+static int drop_capabilities(void)
+{
+    static const uint32_t none = 1U << CAP_SYS_RAWIO | 1U << CAP_SYS_MODULE | 1U << CAP_SYS_PTRACE |
+                                 1U << CAP_SYS_BOOT | 1U << CAP_SYS_TIME | 1U << CAP_SYS_CHROOT |
+                                 1U << CAP_MKNOD | 1U << CAP_NET_ADMIN;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2];
+
+    if (syscall(SYS_capget, &header, sets))
+        return fail(errno, "cannot read the capabilities: %s", fail_errno_text(errno));
+    sets[0].effective &= ~none;
+    sets[0].permitted &= ~none;
+    sets[0].inheritable &= ~none;
+    return syscall(SYS_capset, &header, sets)
+               ? fail(errno, "cannot drop capabilities: %s", fail_errno_text(errno))
+               : 0;
+}
+
+static void collect(struct sandbox *sandbox, const struct invocation *invocation,
+                    const void *settings, size_t count)
+{
+    const struct command *command = invocation->command;
+
+    for (size_t i = 0; i < count; i++)
+        for (const struct option_spec *row = command->options; row && row->name; row++)
+            allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
+    for (int i = 0; i < invocation->count; i++)
+        allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
+    if (command->options && keeps_indexes(command->options))
+        allow_caches(sandbox);
+}
+
+static int confine(struct sandbox *sandbox, const struct invocation *invocation,
+                   const void *settings, size_t count)
+{
+    const bool launched = ranks_are_launched();
+
+    /* Whether it connects must be known when rules are opened, so what it needs is gone through
+     * twice. */
+    sandbox->rules.fd = -1;
+    collect(sandbox, invocation, settings, count);
+    if (sandbox->unfit)
+        return 0;
+    sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
+    collect(sandbox, invocation, settings, count);
+    allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
+    allow_modules(sandbox);
+    if (launched) {
+        allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
+        allow_listed(sandbox, "TMPDIR", "", CHANGE | LANDLOCK_TALK);
+    }
+    if (sandbox->code == 0)
+        sandbox->code = drop_capabilities();
+    if (sandbox->code == 0)
+        sandbox->code = landlock_enter(&sandbox->rules);
+    landlock_close(&sandbox->rules);
+    return sandbox->code;
+}
+
+int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count)
+{
+    struct sandbox sandbox = {0};
+
+    if (invocation->sandbox == SANDBOX_NO)
+        return 0;
+    if (invocation->sandbox == SANDBOX_AUTO && (geteuid() != 0 || landlock_abi() == 0))
+        return 0;
+    int code = confine(&sandbox, invocation, settings, count);
+    if (code == 0 && sandbox.unfit && invocation->sandbox == SANDBOX_YES)
+        code = fail(EINVAL, "--sandbox yes: what --%s starts cannot run in it", sandbox.unfit);
+    return code;
+}

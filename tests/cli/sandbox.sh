@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A parser that was taken over gets at nothing but data, outputs and caches; and what needs them
+# still works: whichever way they are named.
+# shellcheck disable=SC2154 # out is set by cli.sh
+. "$(dirname "$0")/cli.sh"
+
+mkdir -m 700 house out probe
+echo secret >house/secret
+HOME=$T/house
+export HOME
+# A build with sanitizers wants its own library first; the probe needs none.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+export ASAN_OPTIONS
+
+"$IOBENCH" pack synthetic:count=40,classes=4,mean=4000 set -f files >log 2>&1 || die "$(cat log)"
+"$IOBENCH" pack set rec -f recordio --shards 2 >log 2>&1 || die "$(cat log)"
+"$IOBENCH" run --data rec --runs 1 --no-calibrate --json out/r.json >log 2>&1 || die "$(cat log)"
+"$IOBENCH" inspect --sandbox yes rec >log 2>&1 || skip "no Landlock here: $(cat log)"
+abi=$("$IOBENCH" doctor | sed -n 's/.*landlock ABI \([0-9]*\).*/\1/p')
+[ -n "$abi" ] || die "doctor says nothing of Landlock"
+
+# ---- what a parser that was taken over can do ----
+
+CC=${CC:-cc}
+command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
+# shellcheck disable=SC2086 # CC has words
+$CC -O1 -shared -fPIC "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
+    die "the probe cannot be compiled: $(cat log)"
+
+# attacked AT COMMAND...: the program is taken over when it opens AT.
+attacked() {
+    at=$1
+    shift
+    PROBE_AT=$at PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
+        expect 0 "$IOBENCH" "$@" --sandbox=yes
+    says "probe: read a secret: Permission denied" \
+        "probe: read a secret in a ring: " "probe: write to a secret: Permission denied" \
+        "probe: remove a secret: Permission denied" "probe: make a file: Permission denied" \
+        "probe: make a folder: Permission denied" "probe: make a link: Permission denied" \
+        "probe: list a folder: Permission denied"
+    [ "$abi" -lt 3 ] || says "probe: cut a secret: Permission denied"
+    [ "$abi" -lt 4 ] || says "probe: connect: Permission denied"
+    [ "$abi" -lt 6 ] || says "probe: send a signal: Operation not permitted"
+    case $out in
+    *"in a ring: done"*) die "a ring reads what open() may not: $*" ;;
+    esac
+    [ "$(cat house/secret)" = secret ] || die "the secret was changed: $*"
+    [ ! -e house/planted ] || die "a file was planted: $*"
+}
+
+attacked .rec run --data rec --runs 1 --no-calibrate --json out/r.json
+attacked .rec inspect rec
+attacked .rec verify rec
+attacked .rec pack rec out/tar -f tar
+attacked .rec shuffle --data rec epoch
+attacked r.json compare out/r.json out/r.json
+attacked r.json size out/r.json
+attacked .rec train --data rec --network tiny --batch-size 8 --checkpoint out/learnt
+attacked .checkpoint infer --data rec --network tiny --batch-size 8 --checkpoint out/learnt
+if command -v gnuplot >/dev/null; then
+    attacked r.json plot out/r.json -o out/p.svg
+fi
+
+# Without it the probe gets everything: it is no sham.
+PROBE_AT=.rec PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
+    expect 0 "$IOBENCH" inspect rec --sandbox no
+says "probe: read a secret: done" "probe: make a file: done"
+rm -f house/planted
+echo secret >house/secret
+
+# A link in a data set that leads out of it.
+link=$(find set -name '*.jpg' | head -n 1)
+cp "$link" house/picture.jpg
+ln -sf "$T/house/picture.jpg" "$link"
+rm -f set/.iobench-index
+for reader in uring pread; do
+    "$IOBENCH" list reader | grep -q "^ *$reader " || continue
+    out=$("$IOBENCH" run --data set -f files -r $reader --runs 1 --sandbox yes 2>&1) &&
+        die "$reader followed a link out of the data set"
+done
+cp --remove-destination house/picture.jpg "$link"
+
+# ---- what must still work ----
+
+sealed() { # COMMAND...
+    expect 0 "$IOBENCH" "$@" --sandbox=yes
+}
+
+# By relative paths, by .., by links, into a new file here, over a target that is there.
+mkdir -p out/deep
+ln -s "$T/rec" out/link
+(cd out/deep && sealed run --data ../../rec --runs 1 --no-calibrate --json r.json) || exit 1
+grep -q '"sandbox": "landlock ABI' out/deep/r.json || die "the result does not tell of the sandbox"
+sealed run --data out/link --runs 1 --no-calibrate --csv out/r.csv --series out/s.csv
+sealed run --data out/link/ --runs 1 --no-calibrate --json - # standard output
+"$IOBENCH" run --data rec --runs 1 --no-calibrate --sandbox yes >out/table || die "no table"
+grep -q Median out/table || die "the table is not whole"
+"$IOBENCH" inspect rec --sandbox yes --json=/dev/stdout | grep -q '"records": 40' ||
+    die "/dev/stdout cannot be written"
+sealed pack rec out/new/place/set -f shards
+sealed pack rec out/new/place/set -f shards --force
+sealed pack rec out/new/place/set --force -f files
+same_digest rec out/new/place/set
+sealed run --data "$(find rec -name '*.rec' | head -n 1)" --runs 1 --no-calibrate
+cat >job.ini <<END
+[a]
+data=$T/rec
+runs=1
+json=out/job.json
+END
+sealed run job.ini
+[ -s out/job.json ] || die "no result of a job file"
+# The set that is made where none is named, and indexes beside data that cannot be written to.
+[ "$(id -u)" != 0 ] || [ ! -e /proc/sys/vm/drop_caches ] ||
+    sealed run --data rec --runs 2 --drop-caches --no-calibrate
+
+# As another user it does not come by itself, and can be had.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    chmod 755 "$T"
+    mkdir -m 777 cache/other
+    if setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$IOBENCH"; then
+        out=$(XDG_CACHE_HOME=$T/cache/other setpriv --reuid 65534 --regid 65534 --clear-groups \
+            "$IOBENCH" run --data rec --runs 1 --no-calibrate --json - 2>&1)
+        says '"sandbox": "none"'
+        out=$(XDG_CACHE_HOME=$T/cache/other setpriv --reuid 65534 --regid 65534 --clear-groups \
+            "$IOBENCH" run --data rec --runs 1 --no-calibrate --json - --sandbox yes 2>&1)
+        says '"sandbox": "landlock'
+    fi
+fi
+if [ "$(id -u)" = 0 ]; then
+    expect 0 "$IOBENCH" run --data rec --runs 1 --no-calibrate --json -
+    says '"sandbox": "landlock'
+fi
+echo "ok: ABI $abi"
