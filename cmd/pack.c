@@ -5,13 +5,16 @@
 #include "pack/pack.h"
 
 #include "base/bytes.h"
+#include "base/fail.h"
 #include "cmd/commands.h"
 #include "cmd/line.h"
 #include "formats/format.h"
 #include "report/words.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Asked once, it stops in good order; asked again, at once. */
 static void on_signal(int signal)
@@ -65,25 +68,70 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
     printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
 }
 
+static void print_removed(void *context, const char *path, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    printf("would be removed: %s\n", path);
+}
+
+static void print_plan(const struct pack_job *job, const struct pack_figures *figures)
+{
+    char samples[WORDS_BYTES], files[WORDS_BYTES], bytes[32];
+
+    printf("%s: %s, %" PRIu32 " shard%s", job->target, job->format, figures->shards,
+           figures->shards == 1 ? "" : "s");
+    if (figures->shards_kept)
+        printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
+    printf("\n%s samples would be written, about %s, from %s\n",
+           words_count(figures->samples, samples),
+           bytes_text(figures->needed_bytes, bytes, sizeof bytes), figures->source);
+    if (figures->removed_files)
+        printf("%s files would be removed when that is done\n",
+               words_count(figures->removed_files, files));
+    printf("nothing was changed\n");
+}
+
+/* Each of several processes would make all of it. */
+static int check_alone(void)
+{
+    const char *says;
+    int started = ranks_started(&says);
+
+    return started == 1 ? 0
+                        : fail(EINVAL,
+                               "%s=%d: pack is one process with threads: run it without mpirun or "
+                               "srun, once (--threads says how many)",
+                               says, started);
+}
+
 static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
-    const struct pack_observer observer = {.progress = show, .context = &line};
+    const struct pack_observer observer = {
+        .progress = show, .removed = print_removed, .context = &line};
     struct plugin_choice format;
     struct pack_figures figures;
+    char command[4096];
 
     job->source = invocation->operands[0];
     job->target = invocation->operands[1];
     if (plugin_choose("format", format_registry, job->format, &format))
         return command_misused(invocation);
     plugin_release(&format);
+    if (check_alone())
+        return ranks_speaks() ? command_failed(invocation) : COMMAND_FAILED;
+    command_text(invocation, command, sizeof command);
+    job->command = strlen(command) < sizeof command - 1 ? command : NULL;
     command_on_interrupt(on_signal);
     int code = pack_run(job, &observer, &figures);
     line_clear(&line);
     if (code)
         return command_failed(invocation);
-    print_figures(job, &figures);
+    if (job->dry_run)
+        print_plan(job, &figures);
+    else
+        print_figures(job, &figures);
     return COMMAND_OK;
 }
 
@@ -97,9 +145,11 @@ const struct command command_pack = {
         "Makes the data set TARGET, a folder, out of SOURCE: a data set in any format, a folder of "
         "images with one subfolder a class, a tar or zip of images (compressed or not), IDX files "
         "(MNIST), or made images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]. Labels, names "
-        "and ids are kept as far as the format of TARGET can hold them. Each shard is written "
-        "under a temporary name and renamed; after an interruption the same command goes on with "
-        "the shards that are missing.",
+        "and ids are kept as far as the format of TARGET can hold them. Shards are made in a "
+        "hidden "
+        "folder in TARGET and get their names when all are finished; after an interruption the "
+        "same command goes on with those that are missing. --force replaces a data set that pack "
+        "made, when that is as pack left it, and nothing else.",
     .examples =
         "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of made images\n"
         "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tas im2rec does\n"

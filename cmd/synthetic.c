@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The set is made in NAME.making and renamed when it is whole, so that NAME is always whole; an
- * interrupted making goes on where it stood (pipeline/pack.h).
+ * What is there is a whole set or, after an interruption, one that pack completes (pack/pack.h).
+ * While another process makes it, this one waits.
  */
 #include "cmd/synthetic.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/thread.h"
 #include "cmd/line.h"
 #include "dataset/synthesis.h"
+#include "formats/format.h"
 #include "pack/pack.h"
 #include "report/words.h"
 
@@ -23,6 +25,9 @@
 /* A CPU makes so many in about ten seconds and decodes them in about five, so making and reading
  * take as long on small machines as on large ones. */
 enum { SAMPLES_A_CPU = 5000, SAMPLES_LEAST = 1000, FREE_SHARE = 4 };
+
+/* Waiting for another process that makes the set: an hour at most. */
+enum { WAIT_STEP_NS = 250000000, WAIT_TRIES = 4 * 3600 };
 
 static char *cache_folder(void)
 {
@@ -84,40 +89,61 @@ static int choose_count(const char *folder, uint64_t *count)
     return 0;
 }
 
+/* A set of this name that can be read. */
+static bool is_there(const char *path)
+{
+    bool found = file_exists(path) && format_detect(path) != NULL;
+
+    fail_clear();
+    return found;
+}
+
+/* While another process makes the same set, wait until it is done or has given up. */
+static int run_pack(const struct pack_job *job, const struct pack_observer *observer)
+{
+    struct pack_figures figures;
+    int code = pack_run(job, observer, &figures);
+
+    if (code == -EBUSY)
+        fprintf(stderr, "iobench: waiting: %s\n", fail_reason());
+    for (int i = 0; code == -EBUSY && i < WAIT_TRIES && !is_there(job->target); i++) {
+        clock_sleep_ns(WAIT_STEP_NS);
+        code = pack_run(job, observer, &figures);
+    }
+    return code && is_there(job->target) ? 0 : code;
+}
+
 static int make(const char *folder, const char *path, const char *format)
 {
     char source[64], words[WORDS_BYTES], bytes[32];
     struct line line = line_start();
     const struct pack_observer observer = {.progress = show, .context = &line};
-    struct pack_figures figures;
+    struct pack_job job = {0};
     uint64_t count;
     int code = choose_count(folder, &count);
 
     if (code)
         return code;
-    char *making = file_format_path("%s.making", path);
-    struct pack_job job = {0};
-    if (!making || option_defaults(pack_options, &job) ||
+    snprintf(source, sizeof source, "synthetic:count=%llu", (unsigned long long)count);
+    char *command = file_format_path("iobench pack %s %s --format %s", source, path, format);
+    if (!command || option_defaults(pack_options, &job) ||
         option_set(pack_options, &job, "format", format, "--format")) {
         code = -EINVAL;
         goto end;
     }
-    snprintf(source, sizeof source, "synthetic:count=%llu", (unsigned long long)count);
     bytes_text(count * synthesis_imagenet.mean_bytes, bytes, sizeof bytes);
     fprintf(stderr,
             "iobench: no --data: making %s synthetic images (%s) in %s\n"
             "iobench: this is done once; remove them whenever you like\n",
             words_count(count, words), bytes, path);
     job.source = source;
-    job.target = making;
-    job.force = true; /* what lies there under that name was ours */
-    code = pack_run(&job, &observer, &figures);
+    job.target = path;
+    job.command = command;
+    code = run_pack(&job, &observer);
     line_clear(&line);
-    if (code == 0 && rename(making, path))
-        code = fail(errno, "%s: cannot rename: %s", making, fail_errno_text(errno));
 end:
     option_release(pack_options, &job);
-    free(making);
+    free(command);
     return code;
 }
 
@@ -128,7 +154,7 @@ int synthetic_prepare(struct job *job)
     char *path = folder ? set_path(folder, format) : NULL;
     int code = path ? file_make_folders(folder) : -EINVAL;
 
-    if (code == 0 && !file_exists(path)) {
+    if (code == 0 && !is_there(path)) {
         if (job->dry_run)
             code = fail(ENOENT, "without --data a synthetic set would be made in %s", path);
         else

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -187,30 +188,41 @@ static int keep_name(void *context, const struct store_entry *entry)
     return names->list[names->count++] ? 0 : -ENOMEM;
 }
 
-static void remove_below(const char *path, bool all, int depth)
+static int remove_below(const char *path, int depth)
 {
     struct names names = {0};
-    int code = depth < TREE_DEPTH ? store_list(path, keep_name, &names) : -ELOOP;
+    int code = depth < TREE_DEPTH ? store_list(path, keep_name, &names)
+                                  : fail(ELOOP, "%s: more than %d folders deep", path, TREE_DEPTH);
 
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.list[i];
-        char *below = code == 0 && (all || name[0] == 'd') ? file_join(path, name + 1) : NULL;
+        char *below = code ? NULL : file_join(path, name + 1);
         if (below && name[0] == 'd')
-            remove_below(below, all, depth + 1);
-        if (below)
-            store_discard(below); /* refused for a folder that is not empty, as it should be */
+            code = remove_below(below, depth + 1);
+        else if (below)
+            code = store_remove(below);
         free(below);
         free(names.list[i]);
     }
     free(names.list);
+    return code ? code : store_remove(path);
 }
 
-void store_remove_tree(const char *path, bool all)
+/* A server has no handles of folders. */
+int store_remove_tree(const char *path)
 {
-    if (store_is_folder(path))
-        remove_below(path, all, 0);
-    if (all)
-        store_discard(path);
+    struct folder parent;
+    const char *name;
+
+    if (!store_is_local(path))
+        return remove_below(path, 0);
+    int code = folder_open_parent(&parent, path, &name);
+    if (code)
+        return code;
+    code = name ? folder_remove_tree(&parent, name, NULL, NULL)
+                : fail(EINVAL, "%s: cannot be removed", path);
+    folder_close(&parent);
+    return code;
 }
 
 /* ---- open files ---- */

@@ -106,9 +106,8 @@ int store_trusted(const struct store_file *file, const char *root);
 int store_rename(const char *from, const char *to); /* replaces a regular file, an empty folder */
 int store_remove(const char *path);                 /* a file, a link or an empty folder */
 void store_discard(const char *path); /* the same if it can be; the reason of before stays */
-/* Whatever of it can be. Files too, when all is true; else only folders that are empty or become
- * so, and path stays. The reason of before stays. */
-void store_remove_tree(const char *path, bool all);
+/* A folder with all that is in it; here as folder_remove_tree(). */
+int store_remove_tree(const char *path);
 int store_make_folders(const char *path);
 int store_make_parent(const char *path); /* of a file of this path */
 /* For this user, where path is or, when it is not there, would be made. */

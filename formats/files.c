@@ -249,11 +249,16 @@ static int files_parse(const void *settings, const struct shard *shard, const vo
 /* ---- writing ---- */
 
 struct files_writer {
-    char *path, *draft_path;
-    bool open;       /* the folder written to is there */
+    char *path;      /* without a slash at its end */
+    bool open;       /* the folder is there and was empty */
     int32_t classes; /* folders made */
     uint64_t records;
 };
+
+static int any_name(void *context, const struct store_entry *entry)
+{
+    return fail(ENOTEMPTY, "%s: is not empty (%s)", (const char *)context, entry->name);
+}
 
 static int files_shard_open(void *state, const void *settings, const char *path)
 {
@@ -264,11 +269,11 @@ static int files_shard_open(void *state, const void *settings, const char *path)
     while (length > 1 && path[length - 1] == '/')
         length--;
     writer->path = strndup(path, length);
-    writer->draft_path = file_format_path("%.*s.partial", (int)length, path);
-    if (!writer->path || !writer->draft_path)
+    if (!writer->path)
         return fail(ENOMEM, "out of memory for a path");
-    store_remove_tree(writer->draft_path, true); /* what was abandoned */
-    int code = store_make_folders(writer->draft_path);
+    int code = store_make_folders(writer->path);
+    if (code == 0)
+        code = store_list(writer->path, any_name, writer->path);
     writer->open = code == 0;
     return code;
 }
@@ -282,7 +287,7 @@ static int make_classes(struct files_writer *writer, int32_t label)
         return fail(EINVAL, "%s: class %d is too large for plain files (%d)", writer->path, label,
                     LABEL_MAX);
     for (; code == 0 && writer->classes <= label; writer->classes++) {
-        char *path = file_format_path("%s/%05d", writer->draft_path, writer->classes);
+        char *path = file_format_path("%s/%05d", writer->path, writer->classes);
         code = path ? store_make_folders(path) : -ENOMEM;
         free(path);
     }
@@ -303,7 +308,7 @@ static int files_shard_append(void *state, const struct sample *sample)
     bool png = sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0;
     if (sample->label >= 0)
         snprintf(class_name, sizeof class_name, "%05d/", sample->label);
-    char *path = file_format_path("%s/%s%08llu%s", writer->draft_path, class_name,
+    char *path = file_format_path("%s/%s%08llu%s", writer->path, class_name,
                                   (unsigned long long)writer->records++, png ? ".png" : ".jpg");
     code = path ? store_open(path, STORE_CREATE, &file) : -ENOMEM;
     if (code == 0) {
@@ -332,17 +337,17 @@ static int sync_all(const char *path)
 static int files_shard_close(void *state, bool commit)
 {
     struct files_writer *writer = state;
+    char reason[FAIL_REASON_BYTES];
     int code = 0;
 
-    if (commit && writer->open) {
-        code = store_is_local(writer->path) ? sync_all(writer->draft_path) : 0;
-        if (code == 0)
-            code = store_rename(writer->draft_path, writer->path);
+    if (commit && writer->open && store_is_local(writer->path))
+        code = sync_all(writer->path);
+    if (writer->open && (!commit || code)) {
+        memcpy(reason, fail_reason(), sizeof reason);
+        store_remove_tree(writer->path);
+        fail(0, "%s", reason);
     }
-    if (writer->open && (!commit || code))
-        store_remove_tree(writer->draft_path, true);
     free(writer->path);
-    free(writer->draft_path);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/random.h"
+#include "dataset/manifest.h"
 #include "dataset/sidecar.h"
 #include "dataset/store.h"
 
@@ -38,7 +39,7 @@ const struct plugin *format_detect(const char *path)
     struct store_status status;
     int surest = 0;
 
-    if (store_stat(path, &status))
+    if (store_stat(path, &status) || manifest_check_complete(path))
         return NULL;
     for (const struct plugin *const *row = format_registry; *row; row++) {
         int sure = format_of(*row)->detect(path);
@@ -89,6 +90,9 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
     int code = -ENOENT;
 
     *catalog = NULL;
+    int complete = manifest_check_complete(root);
+    if (complete)
+        return complete;
     for (size_t i = 0; code && i < sizeof places / sizeof places[0]; i++) {
         char *path = sidecar_path(root, places[i]);
         int loaded = path ? sidecar_load(path, root, format->plugin->name, key, catalog) : -ENOENT;
@@ -120,8 +124,11 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
 {
     static const struct format_scan plain_scan = {0};
     uint64_t key = settings_key(format);
+    int code = manifest_check_complete(root);
 
     *catalog = NULL;
+    if (code)
+        return code;
     if (use_sidecar && format_catalog_kept(format, root, catalog) == 0) {
         fail_clear();
         return 0;
@@ -134,7 +141,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     scan = scan ? scan : &plain_scan;
     made->fault = scan->fault;
     made->fault_context = scan->fault_context;
-    int code = ops->index(format->settings, root, scan, made);
+    code = ops->index(format->settings, root, scan, made);
     made->fault = NULL;
     if (code == 0)
         code = catalog_seal(made);

@@ -44,8 +44,8 @@ struct format_ops {
      * sample comes with the label of the shard; shard is for what only its path tells. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
-    /* path: the file (for files the folder) to make, as shard_path() names it; written under a
-     * temporary name, PATH.partial, and renamed by shard_close(). */
+    /* path: the file to make, as shard_path() names it, with the name that it gets in the end; for
+     * files the folder, which is new or empty. */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
     /* commit false: abandon and remove what was written. Called after every shard_open. */
@@ -62,7 +62,8 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
     return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
-/* The most certain format for path. NULL with a reason. */
+/* The most certain format for path. NULL with a reason. What belongs to a data set that is not
+ * complete is one to none of the calls below (dataset/manifest.h). */
 const struct plugin *format_detect(const char *path);
 
 /* The format that text names ("NAME[:OPTIONS]"), or with "auto" the most certain one for path. 0 or

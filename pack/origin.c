@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/format.h"
 
@@ -76,7 +77,9 @@ int origin_open(struct origin *origin, const char *from, const char *path,
                 const struct origin_site *site)
 {
     *origin = (struct origin){0};
-    int code = choose(origin, from, path);
+    int code = manifest_check_complete(path);
+    if (code == 0)
+        code = choose(origin, from, path);
     if (code)
         return code;
     code = plugin_usable(origin->choice.plugin);

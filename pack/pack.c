@@ -9,7 +9,6 @@
 #include "base/thread.h"
 #include "dataset/store.h"
 #include "pack/lane.h"
-#include "pack/manifest.h"
 #include "pack/target.h"
 #include "pack/team.h"
 
@@ -39,7 +38,9 @@ const struct option_spec pack_options[] = {
     {"quality", 0, OPTION_COUNT, offsetof(struct pack_job, quality), "95", .minimum = 1,
      .maximum = 100, .summary = "of JPEGs made from raw pixels"},
     {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
-     .summary = "replace the data set that is there"},
+     .summary = "replace a data set that pack made"},
+    {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
+     .summary = "say what would be made and removed; change nothing"},
     {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
      .section = "What it is made from",
      .summary = "what SOURCE is: a format, archive, idx or synthetic"},
@@ -67,14 +68,12 @@ struct pack {
     struct origin origin;
     struct plugin_choice format;
     struct target target;
-    struct manifest manifest;
     struct permutation order;
     struct lane_site site;
     uint64_t count, kept, threads, start_ns, plan;
-    uint32_t pending;
-    pthread_mutex_t lock; /* of all below and of the manifest */
+    uint32_t shards, pending;
+    pthread_mutex_t lock; /* of all below and of target */
     uint32_t next;        /* shard to look at for the next lane */
-    uint32_t written;     /* shards */
 };
 
 static void tell(struct pack *pack, struct pack_progress progress)
@@ -92,7 +91,7 @@ static void tell_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
 
 static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
 {
-    return (uint64_t)((unsigned __int128)pack->count * shard / pack->target.shards);
+    return (uint64_t)((unsigned __int128)pack->count * shard / pack->shards);
 }
 
 /* ---- what is to be done ---- */
@@ -157,7 +156,7 @@ static uint64_t plan_of(const struct pack *pack)
 {
     const struct pack_job *job = pack->job;
     const char *const texts[] = {pack->format.text, pack->origin.choice.text, job->source};
-    uint64_t plan = random_hash(pack->origin.traits.fingerprint, pack->count, pack->target.shards);
+    uint64_t plan = random_hash(pack->origin.traits.fingerprint, pack->count, pack->shards);
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *byte = texts[i]; *byte; byte++)
@@ -173,78 +172,128 @@ static bool same_place(const char *a, const char *b)
            store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
 }
 
-/* Free, or ours to go on with, or to be replaced. */
-static int prepare_target(struct pack *pack)
+/* Does path lie in folder, or is it the folder? */
+static bool lies_in(const char *path, const char *folder)
 {
-    const struct pack_job *job = pack->job;
-    struct target *target = &pack->target;
-    int code = manifest_open(&pack->manifest, target->manifest_path, pack->plan, target->shards,
-                             target->shard_paths, target->finished);
+    size_t length = strlen(folder);
+    char *above = store_is_local(path) ? realpath(path, NULL) : NULL, *slash;
+    bool inside = same_place(path, folder) ||
+                  (!store_is_local(path) && strncmp(path, folder, length) == 0 &&
+                   (path[length] == '/' || (length > 0 && folder[length - 1] == '/')));
 
-    if (code)
-        return code;
-    if (pack->manifest.found && !pack->manifest.same && !job->force)
-        return fail(EEXIST,
-                    "%s: holds an unfinished data set of another source or other options; "
-                    "repeat that command, or --force to begin anew",
-                    job->target);
-    if (!pack->manifest.same) {
-        code = job->force ? target_clear(target) : target_check_free(target);
-        if (code)
-            return code;
+    while (above && !inside && (slash = strrchr(above, '/')) && slash > above) {
+        *slash = '\0';
+        inside = same_place(above, folder);
     }
-    for (uint32_t i = 0; i < target->shards; i++) {
-        if (target->finished[i])
+    free(above);
+    fail_clear();
+    return inside;
+}
+
+/* The source is never removed: it is not in what is replaced. */
+static int check_apart(const struct pack_job *job)
+{
+    if (!lies_in(job->source, job->target))
+        return 0;
+    return same_place(job->source, job->target)
+               ? fail(EINVAL, "%s: source and target are the same", job->target)
+               : fail(EINVAL, "%s: the source lies in the target", job->source);
+}
+
+/* What is left to be done, and its room. */
+static int plan_work(struct pack *pack)
+{
+    const struct origin_traits *traits = &pack->origin.traits;
+
+    pack->kept = pack->pending = 0;
+    for (uint32_t i = 0; i < pack->shards; i++) {
+        if (pack->target.finished[i])
             pack->kept += shard_begin(pack, i + 1) - shard_begin(pack, i);
         else
             pack->pending++;
     }
-    target_remove_drafts(target);
-    uint64_t left = pack->count - pack->kept;
-    uint64_t mean_bytes = pack->origin.traits.image_bytes / pack->origin.traits.count;
-    code = target_check_room(target, left * (mean_bytes + RECORD_OVERHEAD_BYTES));
-    if (code)
-        return code;
-    code = store_make_parent(target->manifest_path);
-    return code ? code : manifest_start(&pack->manifest, pack->plan);
+    pack->figures->shards = pack->shards;
+    pack->figures->shards_kept = pack->shards - pack->pending;
+    pack->figures->needed_bytes =
+        (pack->count - pack->kept) * (traits->image_bytes / traits->count + RECORD_OVERHEAD_BYTES);
+    return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
 static int prepare(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
-    uint32_t shards = 0;
     int code = plugin_choose("format", format_registry, job->format, &pack->format);
 
     if (code == 0)
         code = plugin_usable(pack->format.plugin);
-    if (code == 0 && same_place(job->source, job->target))
-        code = fail(EINVAL, "%s: source and target are the same", job->target);
+    if (code == 0)
+        code = check_apart(job);
     if (code == 0)
         code = choose_source(pack);
     if (code == 0)
-        code = choose_shards(pack, &shards);
-    if (code)
-        return code;
-    code = target_open(&pack->target, job->target, &pack->format, shards);
+        code = choose_shards(pack, &pack->shards);
     if (code)
         return code;
     pack->plan = plan_of(pack);
-    return prepare_target(pack);
+    const struct target_request request = {.path = job->target,
+                                           .format = &pack->format,
+                                           .shards = pack->shards,
+                                           .plan = pack->plan,
+                                           .force = job->force,
+                                           .command = job->command};
+    code = target_open(&pack->target, &request);
+    return code ? code : plan_work(pack);
+}
+
+static int count_removed(void *context, const char *path, uint64_t bytes)
+{
+    struct pack *pack = context;
+
+    pack->figures->removed_files++;
+    if (pack->observer && pack->observer->removed)
+        pack->observer->removed(pack->observer->context, path, bytes);
+    return 0;
+}
+
+static int run_dry(struct pack *pack)
+{
+    pack->figures->samples = pack->count - pack->kept;
+    pack->figures->image_bytes =
+        pack->figures->samples * (pack->origin.traits.image_bytes / pack->origin.traits.count);
+    return target_list_removed(&pack->target, count_removed, pack);
 }
 
 /* ---- doing it ---- */
 
-/* The next shard to write, shards when there is none. */
+/* The next shard to write, pack->shards when there is none. */
 static uint32_t take_shard(struct pack *pack)
 {
     pthread_mutex_lock(&pack->lock);
-    while (pack->next < pack->target.shards && pack->target.finished[pack->next])
+    while (pack->next < pack->shards && pack->target.finished[pack->next])
         pack->next++;
     uint32_t shard = pack->next;
-    if (shard < pack->target.shards)
+    if (shard < pack->shards)
         pack->next++;
     pthread_mutex_unlock(&pack->lock);
     return shard;
+}
+
+static int write_shard(struct pack *pack, uint32_t shard)
+{
+    char *path;
+
+    pthread_mutex_lock(&pack->lock);
+    int code = target_shard_begin(&pack->target, shard, &path);
+    pthread_mutex_unlock(&pack->lock);
+    if (code == 0)
+        code =
+            lane_write(&pack->site, path, shard_begin(pack, shard), shard_begin(pack, shard + 1));
+    pthread_mutex_lock(&pack->lock);
+    if (code == 0)
+        code = target_shard_done(&pack->target, shard);
+    pthread_mutex_unlock(&pack->lock);
+    free(path);
+    return code;
 }
 
 static int run_lane(void *context, struct team *team)
@@ -255,16 +304,9 @@ static int run_lane(void *context, struct team *team)
     (void)team;
     while (code == 0 && !flag_get(&pack->site.stop)) {
         uint32_t shard = take_shard(pack);
-        if (shard == pack->target.shards)
+        if (shard == pack->shards)
             break;
-        const char *path = pack->target.shard_paths[shard];
-        code =
-            lane_write(&pack->site, path, shard_begin(pack, shard), shard_begin(pack, shard + 1));
-        pthread_mutex_lock(&pack->lock);
-        if (code == 0)
-            code = manifest_add(&pack->manifest, shard, path);
-        pack->written += code == 0;
-        pthread_mutex_unlock(&pack->lock);
+        code = write_shard(pack, shard);
     }
     return code == -ECANCELED ? 0 : code;
 }
@@ -316,9 +358,6 @@ static void count_up(struct pack *pack)
 {
     struct pack_figures *figures = pack->figures;
 
-    for (uint32_t i = 0; i < pack->target.shards; i++)
-        figures->shards_kept += pack->target.finished[i];
-    figures->shards = pack->target.shards;
     figures->skipped = counter_get(&pack->site.skipped);
     figures->samples = counter_get(&pack->site.samples) - figures->skipped;
     figures->skipped += pack->origin.traits.skipped;
@@ -328,6 +367,27 @@ static void count_up(struct pack *pack)
            pack->site.first_skipped[0] ? pack->site.first_skipped
                                        : pack->origin.traits.first_skipped,
            sizeof figures->first_skipped);
+}
+
+static int run_wet(struct pack *pack)
+{
+    int code = target_begin(&pack->target);
+
+    if (code == 0)
+        code = plan_work(pack); /* another pack may have gone on meanwhile */
+    pack->start_ns = clock_now_ns();
+    if (code == 0)
+        code = run_lanes(pack);
+    if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
+        code =
+            fail(EINTR, "%s: interrupted; the same command goes on from here", pack->job->target);
+    if (code == 0)
+        code = target_finish(&pack->target);
+    else
+        target_leave(&pack->target);
+    count_up(pack);
+    tell_write(pack, PACK_DONE);
+    return code;
 }
 
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,
@@ -347,19 +407,8 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->site.lock, NULL);
     int code = prepare(pack);
-    if (code == 0) {
-        pack->start_ns = clock_now_ns();
-        code = run_lanes(pack);
-        if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
-            code = fail(EINTR, "%s: interrupted; the same command goes on from here", job->target);
-        count_up(pack);
-        if (code == 0 || pack->kept + pack->written == 0)
-            manifest_remove(&pack->manifest);
-        if (code && pack->target.inside)
-            store_discard(job->target); /* when nothing is in it */
-        tell_write(pack, PACK_DONE);
-    }
-    manifest_close(&pack->manifest);
+    if (code == 0)
+        code = job->dry_run ? run_dry(pack) : run_wet(pack);
     target_release(&pack->target);
     origin_close(&pack->origin);
     plugin_release(&pack->format);

@@ -5,7 +5,7 @@
  * Which sample goes where is a function of its number alone: shard s of S holds the numbers
  * count * s / S up to count * (s + 1) / S, after the permutation when they are shuffled. So each
  * shard can be made without the others, several at once, and what an interruption left is
- * completed by the same request: finished shards stay (pipeline/manifest.h).
+ * completed by the same request: finished shards stay (pack/target.h).
  */
 #ifndef IOBENCH_PACK_PACK_H
 #define IOBENCH_PACK_PACK_H
@@ -29,6 +29,8 @@ struct pack_job {
     uint64_t quality;
     int on_error;           /* enum pack_on_error: a damaged sample ends it, or is left out */
     bool force;             /* replace the data set that is there */
+    bool dry_run;           /* say what would be done */
+    const char *command;    /* borrowed: what to repeat after an interruption; may be NULL */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
 };
 
@@ -47,19 +49,23 @@ struct pack_progress {
 /* Called from the caller's thread, about ten times a second. */
 struct pack_observer {
     void (*progress)(void *context, const struct pack_progress *progress);
+    /* Of a dry run: a file that would be removed. May be NULL. */
+    void (*removed)(void *context, const char *path, uint64_t bytes);
     void *context;
 };
 
 struct pack_figures {
     char source[192];
-    uint64_t samples, skipped; /* written by this call; left out because damaged */
+    uint64_t samples, skipped; /* written by this call (or to be); left out because damaged */
     uint32_t shards, shards_kept;
     uint64_t image_bytes;
+    uint64_t needed_bytes, removed_files; /* of a dry run */
     uint64_t elapsed_ns;
     char first_skipped[512]; /* why, of one of them */
 };
 
-/* 0, or a negative errno with a reason. -EINTR after pack_interrupt(). */
+/* 0, or a negative errno with a reason. -EINTR after pack_interrupt(); -EBUSY: another process is
+ * making the target. */
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,
              struct pack_figures *figures);
 

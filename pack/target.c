@@ -2,163 +2,217 @@
 #include "pack/target.h"
 
 #include "base/bytes.h"
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "dataset/store.h"
+#include "pack/target_private.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int target_open(struct target *target, const char *path, const struct plugin_choice *format,
-                uint32_t shards)
+enum { MANIFEST_BYTES_MAX = 1 << 30 };
+
+/* ---- what is there ---- */
+
+/* found false: there is no such manifest, or one that was cut before anything was made. */
+static int load_manifest(struct target *target, const char *name, struct manifest *manifest,
+                         uint64_t *owner, bool *found)
 {
-    *target = (struct target){.path = path, .shards = shards};
-    target->shard_paths = memory_array(shards, sizeof *target->shard_paths);
-    target->finished = memory_array(shards, sizeof *target->finished);
-    if (!target->shard_paths || !target->finished)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < shards; i++) {
-        int code = format_of(format->plugin)->shard_path(path, i, shards, &target->shard_paths[i]);
-        if (code < 0)
-            return code;
+    struct place_entry entry;
+    char *text, *path;
+    size_t bytes;
+
+    *found = false;
+    int code = place_look(&target->place, name, &entry);
+    if (code == -ENOENT)
+        return 0;
+    if (code == 0)
+        code = place_load(&target->place, name, MANIFEST_BYTES_MAX, &text, &bytes);
+    if (code)
+        return code;
+    *owner = entry.owner;
+    path = file_join(target->path, name);
+    code = path ? manifest_parse(manifest, text, bytes, path) : -ENOMEM;
+    *found = code == 0;
+    free(path);
+    free(text);
+    return code == -ENODATA ? 0 : code;
+}
+
+static int load_manifests(struct target *target)
+{
+    int code = load_manifest(target, MANIFEST_UNFINISHED, &target->unfinished,
+                             &target->unfinished_owner, &target->has_unfinished);
+
+    if (code == 0)
+        code =
+            load_manifest(target, MANIFEST_SET, &target->old, &target->old_owner, &target->has_old);
+    if (code == 0 && !target->has_old)
+        code = load_manifest(target, TARGET_REPLACED, &target->old, &target->old_owner,
+                             &target->has_old);
+    if (code || !target->has_unfinished)
+        return code;
+    target->is_resumed = target->unfinished.plan == target->request.plan &&
+                         target->unfinished.shards == target->request.shards;
+    target->draft = file_format_path("%s%s", MANIFEST_DRAFT, target->unfinished.suffix);
+    return target->draft ? 0 : -ENOMEM;
+}
+
+static bool is_as_listed(const struct target *target, const char *name,
+                         const struct manifest_file *file)
+{
+    struct place_entry entry;
+
+    return place_look(&target->place, name, &entry) == 0 && entry.kind == PLACE_FILE &&
+           entry.names == 1 && entry.bytes == file->bytes && entry.mtime_ns == file->mtime_ns;
+}
+
+/* A shard is finished while all its files are as they were left: in its own folder, or already in
+ * their places. */
+static int check_finished(struct target *target)
+{
+    const struct manifest *manifest = &target->unfinished;
+
+    memcpy(target->finished, manifest->done, manifest->shards * sizeof *target->finished);
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (file->is_folder || !target->finished[file->shard])
+            continue;
+        char *draft = file_format_path("%s/%u/%s", target->draft, file->shard, file->path);
+        if (!draft)
+            return -ENOMEM;
+        target->finished[file->shard] =
+            is_as_listed(target, draft, file) || is_as_listed(target, file->path, file);
+        free(draft);
     }
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
+    fail_clear();
+    return 0;
+}
+
+static int take_name(void *context, const char *name)
+{
+    char **found = context;
+
+    if (target_is_neutral(name) || strcmp(name, MANIFEST_UNFINISHED) == 0)
+        return 0;
+    *found = strdup(name);
+    return *found ? 1 : fail(ENOMEM, "out of memory for a name");
+}
+
+static int fail_taken(const struct target *target, const char *name)
+{
+    if (target->has_old)
+        return fail(EEXIST, "%s: is not empty (%s); --force replaces the data set that is there",
+                    target->path, name);
+    return fail(EEXIST,
+                "%s: is not empty (%s), and no manifest proves that pack made what is in it, so "
+                "--force does not replace it either: remove it yourself, or name another folder",
+                target->path, name);
+}
+
+/* May the set be made here? */
+static int check_target(struct target *target)
+{
+    const struct target_request *request = &target->request;
+    bool replaces = target->has_old && !place_has(&target->place, TARGET_REPLACED);
+
+    if (target->has_unfinished && !target->is_resumed && !request->force)
+        return fail(EEXIST,
+                    "%s: holds an unfinished data set of another source or other options; repeat "
+                    "that command%s%.500s, or --force to start over",
+                    target->path, target->unfinished.command ? ": " : "",
+                    target->unfinished.command ? target->unfinished.command : "");
+    if (target->is_resumed && !replaces)
+        return 0;
+    char *name = NULL;
+    int code = place_list(&target->place, "", take_name, &name);
+    if (code >= 0 && name)
+        code =
+            (replaces || target->has_unfinished) && request->force ? 0 : fail_taken(target, name);
+    free(name);
+    return code < 0 ? code : target_prove(target);
+}
+
+static void forget(struct target *target)
+{
+    manifest_release(&target->unfinished);
+    manifest_release(&target->old);
+    free(target->draft);
+    target->draft = NULL;
+    target->has_unfinished = target->has_old = target->is_resumed = false;
+    memset(target->finished, 0, target->request.shards * sizeof *target->finished);
+}
+
+/* A server has no lock to be held: there the manifest is all. */
+static int lock(struct target *target)
+{
+    if (!target->place.is_local || target->lock.fd >= 0)
+        return 0;
+    char *path = file_join(target->path, TARGET_LOCK);
+    int code = path ? file_lock_acquire(&target->lock, path) : -ENOMEM;
+    free(path);
+    return code;
+}
+
+static int look(struct target *target)
+{
+    struct store_status status;
+
+    forget(target);
+    int code = store_stat(target->path, &status);
+    if (code == -ENOENT) {
+        fail_clear();
+        return 0;
+    }
+    if (code == 0 && status.kind != STORE_FOLDER)
+        code = fail(EEXIST, "%s: is a file; name a folder for the data set", target->path);
+    if (code == 0 && !target->is_open) {
+        code = place_open(&target->place, target->path);
+        target->is_open = code == 0;
+    }
+    /* Who is at work says more than what it has made so far. */
+    if (code == 0 && place_has(&target->place, TARGET_LOCK))
+        code = lock(target);
+    if (code == 0)
+        code = load_manifests(target);
+    if (code == 0)
+        code = check_target(target);
+    if (code == 0 && target->is_resumed)
+        code = check_finished(target);
+    return code;
+}
+
+int target_open(struct target *target, const struct target_request *request)
+{
+    size_t length = strlen(request->path);
+
+    *target =
+        (struct target){.request = *request, .lock = {.fd = -1}, .place = {.folder = {.fd = -1}}};
+    while (length > 1 && request->path[length - 1] == '/')
         length--;
-    target->inside =
-        strncmp(target->shard_paths[0], path, length) == 0 &&
-        strspn(target->shard_paths[0] + length, "/") != strlen(target->shard_paths[0] + length);
-    target->manifest_path = file_format_path(
-        target->inside ? "%.*s/.iobench-unfinished" : "%.*s.unfinished", (int)length, path);
-    return target->manifest_path ? 0 : -ENOMEM;
+    target->path = strndup(request->path, length);
+    target->finished = memory_array(request->shards, sizeof *target->finished);
+    if (!target->path || !target->finished)
+        return fail(ENOMEM, "out of memory for %u shards", request->shards);
+    return look(target);
 }
 
 void target_release(struct target *target)
 {
-    for (uint32_t i = 0; target->shard_paths && i < target->shards; i++)
-        free(target->shard_paths[i]);
-    free(target->shard_paths);
-    free(target->finished);
-    free(target->manifest_path);
-    *target = (struct target){0};
-}
-
-static int take_name(void *context, const struct store_entry *entry)
-{
-    char **found = context;
-
-    if (strcmp(entry->name, "lost+found") == 0)
-        return 0;
-    *found = strdup(entry->name);
-    return 1;
-}
-
-/* A name in the folder that is not there by itself on every file system; NULL when it is empty.
- * free() it. */
-static char *first_name(const char *folder)
-{
-    char *found = NULL;
-
-    store_list(folder, take_name, &found);
-    return found;
-}
-
-int target_check_free(const struct target *target)
-{
-    if (!store_exists(target->path))
-        return 0;
-    if (!store_is_folder(target->path))
-        return fail(EEXIST, "%s: is a file; name a folder for the data set", target->path);
-    char *name = first_name(target->path);
-    if (!name)
-        return 0;
-    int code = fail(EEXIST, "%s: is not empty (%s); --force replaces a data set that is there",
-                    target->path, name);
-    free(name);
-    return code;
-}
-
-/* ---- replacing a data set ---- */
-
-static int ignore_fault(void *context, const struct catalog_fault *fault)
-{
-    (void)context, (void)fault;
-    return 0;
-}
-
-static void remove_beside(const char *shard, const char *end, const char *other)
-{
-    size_t length = strlen(shard), end_length = strlen(end);
-
-    if (length < end_length || strcmp(shard + length - end_length, end) != 0)
+    if (!target->path)
         return;
-    char *path = file_format_path("%.*s%s", (int)(length - end_length), shard, other);
-    if (path)
-        store_discard(path);
-    free(path);
-}
-
-static int remove_shards(const char *path, const struct plugin *format)
-{
-    struct plugin_choice choice;
-    struct format_scan scan = {.fault = ignore_fault};
-    struct catalog *catalog = NULL;
-    int code = plugin_choose("format", format_registry, format->name, &choice);
-
-    if (code == 0)
-        code = format_catalog(&choice, path, false, &scan, &catalog);
-    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++) {
-        const char *shard = catalog->shards[i].path;
-        code = store_remove(shard);
-        code = code == -ENOENT ? 0 : code;
-        remove_beside(shard, ".rec", ".idx");
-        remove_beside(shard, "", ".idx");
-        remove_beside(shard, "data.mdb", "lock.mdb");
-    }
-    catalog_destroy(catalog);
-    plugin_release(&choice);
-    return code;
-}
-
-int target_clear(const struct target *target)
-{
-    char *sidecar = file_join(target->path, ".iobench-index");
-
-    if (sidecar)
-        store_discard(sidecar);
-    free(sidecar);
-    store_discard(target->manifest_path);
-    target_remove_drafts(target);
-    if (target_check_free(target) == 0)
-        return 0;
-    const struct plugin *format = format_detect(target->path);
-    if (!format)
-        return fail(EEXIST, "%s: is not empty and no data set: remove what is in it", target->path);
-    int code = remove_shards(target->path, format);
-    if (code)
-        return code;
-    store_remove_tree(target->path, false); /* folders that are empty now */
-    /* What else is there stays, unless the folder itself is to be put in its place. */
-    char *name = target->inside ? NULL : first_name(target->path);
-    if (name)
-        code =
-            fail(ENOTEMPTY, "%s: holds more than a data set (%s): remove it", target->path, name);
-    free(name);
-    return code;
-}
-
-void target_remove_drafts(const struct target *target)
-{
-    for (uint32_t i = 0; i < target->shards; i++) {
-        char *draft =
-            target->finished[i] ? NULL : file_format_path("%s.partial", target->shard_paths[i]);
-        if (draft && store_exists(draft)) /* a name of ours; a folder where shards are folders */
-            store_remove_tree(draft, true);
-        free(draft);
-    }
+    if (target->finished)
+        forget(target);
+    if (target->is_open)
+        place_close(&target->place);
+    file_lock_release(&target->lock);
+    free(target->finished);
+    free(target->path);
+    *target = (struct target){.lock = {.fd = -1}};
 }
 
 int target_check_room(const struct target *target, uint64_t bytes)
@@ -168,8 +222,256 @@ int target_check_room(const struct target *target, uint64_t bytes)
     int code = store_free_bytes(target->path, &free_bytes);
 
     if (code == 0 && free_bytes < bytes)
-        code = fail(ENOSPC, "%s: needs about %s, and %s are free there", target->path,
+        code = fail(ENOSPC, "%s: needs about %s, and %s are free there%s", target->path,
                     bytes_text(bytes, wanted, sizeof wanted),
-                    bytes_text(free_bytes, there, sizeof there));
+                    bytes_text(free_bytes, there, sizeof there),
+                    target->has_old ? "; the set there stays until the new one is whole" : "");
     return code;
+}
+
+/* ---- making ---- */
+
+static int remove_name(struct target *target, const char *name)
+{
+    struct place_entry entry;
+    int code = place_look(&target->place, name, &entry);
+
+    return code == -ENOENT ? 0 : code ? code : place_remove(&target->place, name, &entry);
+}
+
+static int remove_draft(struct target *target)
+{
+    return target->draft && place_has(&target->place, target->draft)
+               ? place_remove_tree(&target->place, target->draft)
+               : 0;
+}
+
+/* The leavings of an interrupted pack of another plan. */
+static int discard_unfinished(struct target *target)
+{
+    int code = remove_draft(target);
+
+    if (code == 0 && target->has_unfinished)
+        code = target_remove_listed(target, &target->unfinished, target->unfinished_owner);
+    return code ? code : remove_name(target, MANIFEST_UNFINISHED);
+}
+
+static int append(struct target *target, char *text)
+{
+    int code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
+
+    free(text);
+    return code;
+}
+
+static int write_head(struct target *target)
+{
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    int code = discard_unfinished(target);
+
+    if (code == 0)
+        code = file_draft_suffix(suffix);
+    if (code)
+        return code;
+    free(target->draft);
+    target->draft = file_format_path("%s%s", MANIFEST_DRAFT, suffix);
+    if (!target->draft)
+        return -ENOMEM;
+    code = append(target, manifest_head(target->request.plan, suffix, target->request.shards));
+    return code ? code : place_sync(&target->place, "");
+}
+
+int target_begin(struct target *target)
+{
+    struct store_status status;
+    int code = store_stat(target->path, &status) == -ENOENT ? 1 : 0;
+
+    target->is_made = code == 1;
+    code = store_make_folders(target->path);
+    if (code == 0 && !target->is_open) {
+        code = place_open(&target->place, target->path);
+        target->is_open = code == 0;
+    }
+    if (code == 0)
+        code = lock(target);
+    if (code)
+        return code;
+    code = look(target);
+    target->is_begun = code == 0;
+    /* What a crash left of a line must not become the start of the next one. */
+    if (code == 0)
+        code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
+                                  : write_head(target);
+    if (code == 0)
+        code = append(target, manifest_start(target->request.command));
+    if (code == 0 && !place_has(&target->place, target->draft))
+        code = place_make_private(&target->place, target->draft);
+    return code;
+}
+
+static char *shard_folder(const struct target *target, uint32_t shard)
+{
+    return file_format_path("%s/%u", target->draft, shard);
+}
+
+int target_shard_begin(struct target *target, uint32_t shard, char **path)
+{
+    char *folder = shard_folder(target, shard), *whole = NULL;
+    int code = folder ? 0 : -ENOMEM;
+
+    *path = NULL;
+    if (code == 0 && place_has(&target->place, folder))
+        code = place_remove_tree(&target->place, folder);
+    if (code == 0)
+        code = place_make(&target->place, folder);
+    if (code == 0)
+        whole = file_join(target->path, folder);
+    if (whole)
+        code = format_of(target->request.format->plugin)
+                   ->shard_path(whole, shard, target->request.shards, path);
+    free(whole);
+    free(folder);
+    return code ? code : *path ? 0 : -ENOMEM;
+}
+
+struct listing {
+    struct target *target;
+    struct manifest_block *block;
+    const char *folder; /* of the shard */
+    const char *below;  /* within that */
+};
+
+static int list_one(void *context, const char *name)
+{
+    const struct listing *listing = context;
+    struct place *place = &listing->target->place;
+    struct place_entry entry;
+    char *below = *listing->below ? file_join(listing->below, name) : strdup(name);
+    char *path = below ? file_join(listing->folder, below) : NULL;
+    int code = path ? place_look(place, path, &entry) : -ENOMEM;
+
+    if (code == 0 && entry.kind == PLACE_FOLDER) {
+        struct listing inner = *listing;
+        inner.below = below;
+        code = manifest_block_add_folder(listing->block, below);
+        if (code == 0)
+            code = place_list(place, path, list_one, &inner);
+    } else if (code == 0) {
+        code = manifest_block_add(listing->block, below, entry.bytes, entry.mtime_ns);
+    }
+    free(path);
+    free(below);
+    return code;
+}
+
+/* The files of the shard are synced; now their names, then the lines that list them. */
+int target_shard_done(struct target *target, uint32_t shard)
+{
+    char *folder = shard_folder(target, shard);
+    struct listing listing = {.target = target,
+                              .block = folder ? manifest_block_begin(shard) : NULL,
+                              .folder = folder,
+                              .below = ""};
+    int code = listing.block ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
+
+    if (code == 0)
+        code = place_sync(&target->place, folder);
+    if (code == 0)
+        code = place_sync(&target->place, target->draft);
+    char *text = listing.block ? manifest_block_end(listing.block) : NULL;
+    if (code == 0)
+        code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
+    free(text);
+    free(folder);
+    target->finished[shard] = code == 0;
+    return code;
+}
+
+/* ---- completing ---- */
+
+struct moving {
+    struct place *place;
+    const char *folder;
+};
+
+static int move_one(void *context, const char *name)
+{
+    const struct moving *moving = context;
+    char *from = file_join(moving->folder, name);
+    int code = from ? place_move(moving->place, from, name) : -ENOMEM;
+
+    free(from);
+    return code;
+}
+
+static int move_shards(struct target *target)
+{
+    int code = 0;
+
+    for (uint32_t shard = 0; code == 0 && shard < target->request.shards; shard++) {
+        char *folder = shard_folder(target, shard);
+        struct moving moving = {&target->place, folder};
+        code = folder ? 0 : -ENOMEM;
+        if (code == 0 && place_has(&target->place, folder))
+            code = place_list(&target->place, folder, move_one, &moving);
+        free(folder);
+    }
+    return code;
+}
+
+/* From here on the old set is none: half of it may be gone after a crash. */
+static int remove_old(struct target *target)
+{
+    int code = 0;
+
+    if (!target->has_old)
+        return 0;
+    if (place_has(&target->place, MANIFEST_SET)) {
+        code = target_prove(target);
+        if (code == 0)
+            code = place_move(&target->place, MANIFEST_SET, TARGET_REPLACED);
+        if (code == 0)
+            code = place_sync(&target->place, "");
+    }
+    if (code == 0)
+        code = target_remove_listed(target, &target->old, target->old_owner);
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    return code ? code : remove_name(target, TARGET_REPLACED);
+}
+
+int target_finish(struct target *target)
+{
+    int code = remove_old(target);
+
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    if (code == 0)
+        code = move_shards(target);
+    if (code == 0)
+        code = remove_draft(target);
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    if (code == 0)
+        code = place_move(&target->place, MANIFEST_UNFINISHED, MANIFEST_SET);
+    if (code == 0)
+        code = place_sync(&target->place, "");
+    file_lock_release(&target->lock);
+    return code;
+}
+
+void target_leave(struct target *target)
+{
+    char reason[FAIL_REASON_BYTES];
+    bool any = false;
+
+    memcpy(reason, fail_reason(), sizeof reason);
+    for (uint32_t shard = 0; shard < target->request.shards; shard++)
+        any = any || target->finished[shard];
+    if (target->is_begun && !any && remove_draft(target) == 0)
+        remove_name(target, MANIFEST_UNFINISHED);
+    file_lock_release(&target->lock);
+    if (target->is_made && target->is_open)
+        place_remove_itself(&target->place);
+    fail(0, "%s", reason);
 }

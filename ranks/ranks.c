@@ -89,22 +89,35 @@ static int sit_down(struct ranks *ranks)
     return gathered;
 }
 
-/* Each of several processes would take itself for the whole job. */
-static int check_launcher(const struct ranks *ranks)
+int ranks_started(const char **says)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                          "SLURM_STEP_NUM_TASKS"};
 
-    for (size_t i = 0; i < sizeof counts / sizeof *counts && ranks->place.ranks == 1; i++) {
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const char *count = getenv(counts[i]);
-        if (count && atoi(count) > 1)
-            return fail(ENODEV,
-                        "%s=%s: so many processes were started, but they do not find each other: "
-                        "with srun, choose what this program's MPI knows (srun --mpi=list; often "
-                        "--mpi=pmix); mpirun must be that of the MPI it was built with, if any",
-                        counts[i], count);
+        if (count && atoi(count) > 1) {
+            *says = counts[i];
+            return atoi(count);
+        }
     }
-    return 0;
+    *says = NULL;
+    return 1;
+}
+
+/* Each of several processes would take itself for the whole job. */
+static int check_launcher(const struct ranks *ranks)
+{
+    const char *says;
+    int started = ranks->place.ranks == 1 ? ranks_started(&says) : 1;
+
+    return started == 1
+               ? 0
+               : fail(ENODEV,
+                      "%s=%d: so many processes were started, but they do not find each other: "
+                      "with srun, choose what this program's MPI knows (srun --mpi=list; often "
+                      "--mpi=pmix); mpirun must be that of the MPI it was built with, if any",
+                      says, started);
 }
 
 /* The first that works here; the last one always does. */

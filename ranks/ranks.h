@@ -89,6 +89,10 @@ int ranks_join(struct ranks *ranks);
 /* The end of this process. Does not return when another rank is stuck. */
 void ranks_leave(struct ranks *ranks, bool failed);
 
+/* How many processes were started with this one, as the launcher says it; 1 when there is none.
+ * *says: the environment variable that has it, else NULL. */
+int ranks_started(const char **says);
+
 /* Rank 0 of this job, as the launcher says it, before anybody has joined: who prints. */
 bool ranks_speaks(void);
 

@@ -102,13 +102,11 @@ printf 'not an image set\n' >text.bin
 expect 1 "$IOBENCH" pack text.bin more
 
 # ---- replacing ----
-echo kept >few/notes.txt
 expect 0 "$IOBENCH" pack made few --force --format recordio --shards 2
-[ -e few/notes.txt ] || die "--force removed what was not a data set"
 [ ! -e few/train-00000-of-00001 ] || die "--force left the former shards"
 same_digest made few recordio
 expect 1 "$IOBENCH" pack made idx --force
-says "no data set"
+says "no manifest"
 [ -e idx/small-images-idx3-ubyte ] || die "--force removed what is no data set"
 
 # ---- damaged samples ----

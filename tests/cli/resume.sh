@@ -7,7 +7,7 @@ SOURCE=synthetic:count=240,classes=5,mean=100k,seed=3
 SHARDS=12
 
 finished() { # whole lines of the manifest
-    grep -c '^shard [0-9]* [0-9]* [0-9]*$' cut/.iobench-unfinished 2>/dev/null || :
+    grep -c '^done [0-9]*$' cut/.iobench-unfinished 2>/dev/null || :
 }
 
 # Start it, and end it with a signal once two shards are there. Fast machines may win: again.
@@ -35,11 +35,12 @@ for signal in KILL INT; do
         out=$(cat log)
         [ "$status" = 1 ] || die "exit status $status after an interrupt"
         says "interrupted; the same command goes on"
-        [ -z "$(find cut -name '*.partial')" ] || die "temporary files are left: $(ls cut)"
+        [ -z "$(find cut -name '*.partial')" ] || die "temporary files are left: $(ls -a cut)"
     fi
     kept=$(finished)
     [ "$kept" -lt $SHARDS ] || die "nothing was left to do"
-    find cut -name 'train-*' -not -name '*.partial' -exec stat -c '%n %i' {} + | sort >before
+    [ -z "$(ls cut)" ] || die "a part of the set can be seen: $(ls cut)"
+    find cut -name 'train-*' -exec stat -c '%n %i' {} + | sed 's,.*/,,' | sort >before
 
     # Another request does not go on with it; half a line in the manifest does no harm.
     expect 1 "$IOBENCH" pack $SOURCE cut --shards $SHARDS --shuffle=9
@@ -48,9 +49,9 @@ for signal in KILL INT; do
 
     expect 0 "$IOBENCH" pack $SOURCE cut --shards $SHARDS
     says "$kept were finished before"
-    stat -c '%n %i' cut/train-* | sort >after
+    stat -c '%n %i' cut/train-* | sed 's,.*/,,' | sort >after
     [ "$(comm -12 before after | wc -l)" -ge "$kept" ] || die "finished shards were written again"
-    [ -z "$(find cut -name '*.partial' -o -name '.iobench-unfinished')" ] || die "leftovers"
+    [ "$(find cut -name '.*')" = cut/.iobench-set ] || die "leftovers: $(ls -a cut)"
     expect 0 "$IOBENCH" pack $SOURCE whole --shards $SHARDS --force
     for shard in whole/train-*; do
         cmp "$shard" "cut/${shard#whole/}" || die "not the same as without the interruption"
@@ -60,8 +61,8 @@ done
 # A finished shard that was changed since is written again.
 interrupt KILL
 kept=$(finished)
-shard=$(sed -n 's/^shard \([0-9]*\) .*/\1/p' cut/.iobench-unfinished | head -n 1)
-echo more >>"cut/train-$(printf %05d "$shard")-of-00012"
+shard=$(sed -n 's/^done \([0-9]*\)$/\1/p' cut/.iobench-unfinished | head -n 1)
+echo more >>"$(echo cut/.iobench-draft-*/"$shard"/train-*)"
 expect 0 "$IOBENCH" pack $SOURCE cut --shards $SHARDS
 says "$((kept - 1)) were finished before"
 expect 0 "$IOBENCH" verify cut

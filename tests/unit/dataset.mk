@@ -8,3 +8,7 @@ tests_unit_test_synthesis_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_sidecar
 tests_unit_test_sidecar_SOURCES = tests/unit/test_sidecar.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_sidecar_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_manifest
+tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_manifest_LDADD = $(UNIT_LIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of pack and verify: pictures looked at and made, the manifest, samples that keep
+ * The parts of pack and verify: pictures looked at and made, samples that keep
  * their labels, ids and names through every format that can hold them.
  */
 #include "tests/unit/folder.h"
@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/option.h"
 #include "pack/labels.h"
-#include "pack/manifest.h"
 #include "pack/origin.h"
 #include "pack/pack.h"
 #include "pack/picture.h"
@@ -128,61 +127,6 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
     free(jpeg);
 }
 
-/* ---- the manifest ---- */
-
-static void a_manifest_believes_only_shards_that_are_as_they_were(void **unused)
-{
-    char *paths[4];
-    bool finished[4] = {false};
-    struct manifest manifest;
-    char *path = strdup(folder_path("unfinished"));
-
-    (void)unused;
-    for (int i = 0; i < 4; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "s%d", i);
-        folder_write(name, "0123456789", (size_t)(i + 1));
-        paths[i] = strdup(folder_path(name));
-    }
-    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
-    assert_false(manifest.found);
-    assert_int_equal(manifest_start(&manifest, 77), 0);
-    for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(manifest_add(&manifest, i, paths[i]), 0);
-    manifest_close(&manifest);
-
-    folder_write("s1", "changed", 7);
-    unlink(paths[2]);
-    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
-    assert_true(manifest.found && manifest.same);
-    assert_true(finished[0]);
-    assert_false(finished[1] || finished[2] || finished[3]);
-
-    /* A crash in the middle of a line, then another shard. */
-    FILE *file = fopen(path, "ae");
-    assert_non_null(file);
-    fputs("shard 3 4", file);
-    fclose(file);
-    assert_int_equal(manifest_start(&manifest, 77), 0);
-    assert_int_equal(manifest_add(&manifest, 3, paths[3]), 0);
-    manifest_close(&manifest);
-    memset(finished, 0, sizeof finished);
-    assert_int_equal(manifest_open(&manifest, path, 77, 4, paths, finished), 0);
-    assert_true(finished[0] && finished[3]);
-    manifest_close(&manifest);
-
-    memset(finished, 0, sizeof finished);
-    assert_int_equal(manifest_open(&manifest, path, 78, 4, paths, finished), 0);
-    assert_true(manifest.found && !manifest.same);
-    assert_false(finished[0] || finished[3]);
-    manifest_remove(&manifest);
-    manifest_close(&manifest);
-    assert_false(file_exists(path));
-    for (int i = 0; i < 4; i++)
-        free(paths[i]);
-    free(path);
-}
-
 /* ---- what samples keep ---- */
 
 static void pack(const char *source, const char *target, const char *format)
@@ -274,7 +218,6 @@ int main(void)
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
         cmocka_unit_test(damage_in_the_pixels_is_seen_by_decoding_alone),
-        cmocka_unit_test(a_manifest_believes_only_shards_that_are_as_they_were),
         cmocka_unit_test(labels_ids_and_names_are_kept),
     };
 

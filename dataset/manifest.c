@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/manifest.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NO_SHARD = UINT32_MAX };
+
+static const char head_format[] =
+    "iobench set 2, plan %016" PRIx64 ", draft %s, shards %" PRIu32 "\n";
+
+/* ---- escapes ---- */
+
+/* Printable ASCII but space and '%' as it is, every other byte as %XX: a path is one word. */
+static void put_escaped(FILE *stream, const char *text)
+{
+    for (const uint8_t *byte = (const uint8_t *)text; *byte; byte++) {
+        if (*byte > ' ' && *byte < 0x7f && *byte != '%')
+            putc(*byte, stream);
+        else
+            fprintf(stream, "%%%02X", *byte);
+    }
+}
+
+static int digit_of(char digit)
+{
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : -1;
+}
+
+/* NULL for what put_escaped() does not write. free() it. */
+static char *unescape(const char *word)
+{
+    char *text = malloc(strlen(word) + 1), *out = text;
+
+    for (; text && *word; word++) {
+        int byte = (uint8_t)*word;
+        if (byte == '%') {
+            int high = digit_of(word[1]), low = high < 0 ? -1 : digit_of(word[2]);
+            byte = low < 0 ? 0 : high * 16 + low;
+            word += low < 0 ? 0 : 2;
+        } else if (byte <= ' ') {
+            byte = 0;
+        }
+        if (byte == 0) {
+            free(text);
+            return NULL;
+        }
+        *out++ = (char)byte;
+    }
+    if (text)
+        *out = '\0';
+    return text;
+}
+
+/* Below the folder, by plain names: never absolute, never "." or "..". */
+static bool path_stays_below(const char *path)
+{
+    for (;;) {
+        size_t length = strcspn(path, "/");
+        if (length == 0 || (length == 1 && path[0] == '.') ||
+            (length == 2 && path[0] == '.' && path[1] == '.'))
+            return false;
+        if (path[length] == '\0')
+            return true;
+        path += length + 1;
+    }
+}
+
+/* ---- reading ---- */
+
+/* One line after the other. round counts the blocks; that of a shard is its last one. */
+struct parsing {
+    struct manifest *manifest;
+    uint32_t *rounds;      /* of each shard: its last block */
+    uint32_t *file_rounds; /* of each file */
+    uint32_t shard, round;
+};
+
+static bool parse_number(const char **at, uint64_t most, uint64_t *number)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)**at))
+        return false;
+    errno = 0;
+    *number = strtoull(*at, &end, 10);
+    *at = end;
+    return errno == 0 && *number <= most;
+}
+
+static void parse_shard(struct parsing *parsing, const char *rest, bool done)
+{
+    uint64_t shard;
+
+    if (!parse_number(&rest, parsing->manifest->shards - 1, &shard) || *rest)
+        return;
+    if (done) {
+        parsing->manifest->done[shard] = parsing->shard == shard;
+        parsing->shard = NO_SHARD;
+        return;
+    }
+    parsing->shard = (uint32_t)shard;
+    parsing->rounds[shard] = ++parsing->round;
+    parsing->manifest->done[shard] = false;
+}
+
+/* escaped: the path, as it is in the line. */
+static int add_file(struct parsing *parsing, const char *escaped, struct manifest_file file)
+{
+    struct manifest *manifest = parsing->manifest;
+
+    file.path = unescape(escaped);
+    file.shard = parsing->shard;
+    if (!file.path || !path_stays_below(file.path)) {
+        free(file.path);
+        return 0;
+    }
+    if (memory_room(&manifest->files, manifest->file_count, sizeof *manifest->files, "files") ||
+        memory_room(&parsing->file_rounds, manifest->file_count, sizeof *parsing->file_rounds,
+                    "files")) {
+        free(file.path);
+        return -ENOMEM;
+    }
+    parsing->file_rounds[manifest->file_count] = parsing->round;
+    manifest->files[manifest->file_count++] = file;
+    return 0;
+}
+
+static int parse_file(struct parsing *parsing, const char *rest)
+{
+    uint64_t bytes, mtime_ns;
+
+    if (!parse_number(&rest, INT64_MAX, &bytes) || *rest++ != ' ')
+        return 0;
+    bool negative = *rest == '-';
+    rest += negative;
+    if (!parse_number(&rest, INT64_MAX, &mtime_ns) || *rest++ != ' ')
+        return 0;
+    return add_file(
+        parsing, rest,
+        (struct manifest_file){.bytes = bytes,
+                               .mtime_ns = negative ? -(int64_t)mtime_ns : (int64_t)mtime_ns});
+}
+
+/* For people: no control characters. */
+static void parse_text(char **text, const char *rest)
+{
+    char *found = unescape(rest);
+
+    for (const char *byte = found; byte && *byte; byte++) {
+        if (iscntrl((unsigned char)*byte)) {
+            free(found);
+            return;
+        }
+    }
+    if (found) {
+        free(*text);
+        *text = found;
+    }
+}
+
+static int parse_line(struct parsing *parsing, const char *line)
+{
+    static const char *const words[] = {"shard ", "done ", "file ", "folder ", "by ", "command "};
+    size_t i = 0;
+
+    while (i < sizeof words / sizeof *words && strncmp(line, words[i], strlen(words[i])) != 0)
+        i++;
+    const char *rest = i < sizeof words / sizeof *words ? line + strlen(words[i]) : line;
+    switch (i) {
+    case 0:
+    case 1:
+        parse_shard(parsing, rest, i == 1);
+        return 0;
+    case 2:
+        return parsing->shard == NO_SHARD ? 0 : parse_file(parsing, rest);
+    case 3:
+        return parsing->shard == NO_SHARD
+                   ? 0
+                   : add_file(parsing, rest, (struct manifest_file){.is_folder = true});
+    case 4:
+    case 5:
+        parse_text(i == 4 ? &parsing->manifest->maker : &parsing->manifest->command, rest);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static bool parse_head(struct manifest *manifest, const char *line)
+{
+    char again[128], suffix[MANIFEST_SUFFIX_BYTES];
+
+    if (sscanf(line, "iobench set 2, plan %16" SCNx64 ", draft %8[0-9a-z], shards %7" SCNu32,
+               &manifest->plan, suffix, &manifest->shards) != 3 ||
+        manifest->shards == 0 || manifest->shards > MANIFEST_SHARDS_MAX)
+        return false;
+    memcpy(manifest->suffix, suffix, sizeof suffix);
+    /* Nothing but what is written here is read. */
+    snprintf(again, sizeof again, head_format, manifest->plan, suffix, manifest->shards);
+    again[strlen(again) - 1] = '\0';
+    return strcmp(again, line) == 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct manifest_file *)a)->path, ((const struct manifest_file *)b)->path);
+}
+
+/* Only the files of the last, whole block of each shard stay. */
+static void keep_finished(struct parsing *parsing)
+{
+    struct manifest *manifest = parsing->manifest;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        struct manifest_file *file = &manifest->files[i];
+        if (manifest->done[file->shard] && parsing->rounds[file->shard] == parsing->file_rounds[i])
+            manifest->files[kept++] = *file;
+        else
+            free(file->path);
+    }
+    manifest->file_count = kept;
+    if (kept > 0)
+        qsort(manifest->files, kept, sizeof *manifest->files, compare_files);
+    for (uint32_t i = 0; i < manifest->shards; i++)
+        manifest->finished += manifest->done[i];
+}
+
+/* A last line without its end was cut by a crash. text: a copy that is cut into lines. */
+static int parse_lines(struct parsing *parsing, char *text, size_t bytes)
+{
+    int code = 0;
+
+    for (char *line = text, *end; code == 0; line = end + 1) {
+        end = memchr(line, '\n', bytes - (size_t)(line - text));
+        if (!end)
+            break;
+        *end = '\0';
+        if (strlen(line) == (size_t)(end - line)) /* no NUL in it */
+            code = parse_line(parsing, line);
+    }
+    return code;
+}
+
+int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path)
+{
+    struct parsing parsing = {.manifest = manifest, .shard = NO_SHARD};
+    const char *end = memchr(text, '\n', bytes);
+
+    *manifest = (struct manifest){0};
+    if (!end)
+        return -ENODATA;
+    char *head = strndup(text, (size_t)(end - text));
+    bool known = head && strlen(head) == (size_t)(end - text) && parse_head(manifest, head);
+    free(head);
+    if (!known)
+        return fail(EINVAL,
+                    "%s: not a manifest of this version of iobench: remove the folder yourself",
+                    path);
+    manifest->done = memory_array(manifest->shards, sizeof *manifest->done);
+    parsing.rounds = memory_array(manifest->shards, sizeof *parsing.rounds);
+    size_t rest = bytes - (size_t)(end + 1 - text);
+    char *copy = malloc(rest + 1);
+    int code = manifest->done && parsing.rounds && copy
+                   ? 0
+                   : fail(ENOMEM, "%s: out of memory for a manifest", path);
+    if (code == 0) {
+        memcpy(copy, end + 1, rest);
+        code = parse_lines(&parsing, copy, rest);
+    }
+    if (code == 0)
+        keep_finished(&parsing);
+    free(copy);
+    free(parsing.rounds);
+    free(parsing.file_rounds);
+    return code;
+}
+
+void manifest_release(struct manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->file_count; i++)
+        free(manifest->files[i].path);
+    free(manifest->files);
+    free(manifest->done);
+    free(manifest->maker);
+    free(manifest->command);
+    *manifest = (struct manifest){0};
+}
+
+/* ---- asking ---- */
+
+/* The first file whose path is not before this one. */
+static size_t first_from(const struct manifest *manifest, const char *path)
+{
+    size_t low = 0, high = manifest->file_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(manifest->files[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct manifest_file *manifest_find(const struct manifest *manifest, const char *path)
+{
+    size_t at = first_from(manifest, path);
+
+    return at < manifest->file_count && strcmp(manifest->files[at].path, path) == 0
+               ? &manifest->files[at]
+               : NULL;
+}
+
+bool manifest_has_folder(const struct manifest *manifest, const char *path)
+{
+    const struct manifest_file *listed = manifest_find(manifest, path);
+    size_t length = strlen(path);
+
+    if (listed && listed->is_folder)
+        return true;
+    char *start = malloc(length + 2);
+
+    if (!start)
+        return false;
+    memcpy(start, path, length);
+    memcpy(start + length, "/", 2);
+    size_t at = first_from(manifest, start);
+    bool found =
+        at < manifest->file_count && strncmp(manifest->files[at].path, start, length + 1) == 0;
+    free(start);
+    return found;
+}
+
+/* ---- writing ---- */
+
+struct manifest_block {
+    FILE *stream;
+    char *text;
+    size_t bytes;
+    uint32_t shard;
+};
+
+static char *no_memory(void)
+{
+    fail(ENOMEM, "out of memory for a manifest");
+    return NULL;
+}
+
+char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards)
+{
+    char *text = NULL;
+
+    assert(strlen(suffix) < MANIFEST_SUFFIX_BYTES);
+    return asprintf(&text, head_format, plan, suffix, shards) < 0 ? no_memory() : text;
+}
+
+struct manifest_block *manifest_block_begin(uint32_t shard)
+{
+    struct manifest_block *block = memory_zeroed(sizeof *block);
+
+    if (!block)
+        return NULL;
+    block->shard = shard;
+    block->stream = open_memstream(&block->text, &block->bytes);
+    if (!block->stream) {
+        free(block);
+        no_memory();
+        return NULL;
+    }
+    fprintf(block->stream, "shard %" PRIu32 "\n", shard);
+    return block;
+}
+
+int manifest_block_add(struct manifest_block *block, const char *path, uint64_t bytes,
+                       int64_t mtime_ns)
+{
+    fprintf(block->stream, "file %" PRIu64 " %" PRId64 " ", bytes, mtime_ns);
+    put_escaped(block->stream, path);
+    return putc('\n', block->stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
+}
+
+int manifest_block_add_folder(struct manifest_block *block, const char *path)
+{
+    fputs("folder ", block->stream);
+    put_escaped(block->stream, path);
+    return putc('\n', block->stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
+}
+
+char *manifest_block_end(struct manifest_block *block)
+{
+    fprintf(block->stream, "done %" PRIu32 "\n", block->shard);
+    bool failed = ferror(block->stream) != 0;
+    failed = fclose(block->stream) != 0 || failed;
+    char *text = block->text;
+
+    free(block);
+    if (!failed)
+        return text;
+    free(text);
+    return no_memory();
+}
+
+char *manifest_start(const char *command)
+{
+    char host[65] = "this host", *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+
+    gethostname(host, sizeof host - 1);
+    if (!stream)
+        return no_memory();
+    fprintf(stream, "by %d%%20on%%20", (int)getpid());
+    put_escaped(stream, host);
+    if (command) {
+        fputs("\ncommand ", stream);
+        put_escaped(stream, command);
+    }
+    putc('\n', stream);
+    bool failed = ferror(stream) != 0;
+    if (fclose(stream) == 0 && !failed)
+        return text;
+    free(text);
+    return no_memory();
+}

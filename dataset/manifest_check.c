@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Is a data set complete? A mark in the folder that the path names, or in one of those above it
+ * that a shard of the set can be in, says that it is not. */
+#include "dataset/manifest.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "dataset/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    /* An image of plain files that is not in its place yet: SET/DRAFT/SHARD/CLASS/IMAGE */
+    LEVELS = 5,
+    LOOKED_AT_BYTES = 256 << 20,
+};
+
+/* Anybody may put a mark above a data set, into /tmp for one: only one that the owner of the
+ * folder, root or this user made counts there. By stat(2), for which the folder need not be
+ * readable. */
+static bool mark_counts(const char *folder, const char *mark, int level)
+{
+    struct store_status above, found;
+
+    if (level == 0)
+        return true;
+    return store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
+           found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
+           (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner);
+}
+
+static int fail_unfinished(const char *root, const char *mark)
+{
+    struct manifest manifest = {0};
+    char *text = NULL;
+    size_t bytes;
+    int code = store_load(mark, LOOKED_AT_BYTES, &text, &bytes);
+
+    if (code == 0)
+        code = manifest_parse(&manifest, text, bytes, mark);
+    if (code)
+        code = fail(EINPROGRESS, "%s: this data set is not complete: repeat the pack that makes it",
+                    root);
+    else
+        code = fail(EINPROGRESS,
+                    "%s: this data set is not complete, %u of %u shards are finished; %s%.700s",
+                    root, manifest.finished, manifest.shards,
+                    manifest.command ? "complete it: " : "repeat the pack that makes it",
+                    manifest.command ? manifest.command : "");
+    manifest_release(&manifest);
+    free(text);
+    return code;
+}
+
+static int check_folder(const char *root, const char *folder, int level)
+{
+    char *mark = file_join(folder, MANIFEST_UNFINISHED), *set = file_join(folder, MANIFEST_SET);
+    int code = mark && set ? 0 : -ENOMEM;
+
+    if (code == 0 && store_exists(mark) && !store_exists(set) && mark_counts(folder, mark, level))
+        code = fail_unfinished(root, mark);
+    free(mark);
+    free(set);
+    return code;
+}
+
+/* Cut the last part of a path off. False when nothing is left above it. */
+static bool go_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Where root is when links are followed; a server's path as it is. NULL: nowhere. free() it. */
+static char *place_of(const char *root)
+{
+    if (store_is_local(root))
+        return realpath(root, NULL);
+    char *path = strdup(root);
+    for (size_t length = path ? strlen(path) : 0; length > 0 && path[length - 1] == '/';)
+        path[--length] = '\0';
+    return path;
+}
+
+int manifest_check_complete(const char *root)
+{
+    char *folder = place_of(root);
+    bool go_on = folder && (store_is_folder(folder) || go_up(folder));
+    int levels = store_is_local(root) ? LEVELS : 1, code = 0;
+
+    for (int level = 0; code == 0 && go_on && level < levels; level++) {
+        code = check_folder(root, folder, level);
+        go_on = go_up(folder);
+    }
+    free(folder);
+    /* What is not there is no failure of this question. */
+    if (code == 0)
+        fail_clear();
+    return code;
+}
