@@ -4,9 +4,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/landlock.h"
+#include "base/memory.h"
 #include "cmd/families.h"
 #include "dataset/store.h"
 #include "ranks/ranks.h"
+#include "telemetry/devices.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -200,11 +202,25 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
     allow_nearest(sandbox, dirname(copy), access);
 }
 
+/* Whether these are cold is looked at, too. */
+static void allow_backing_files(struct sandbox *sandbox, const char *path)
+{
+    struct device_list *devices = memory_zeroed(sizeof *devices);
+
+    if (devices)
+        devices_of_path(&telemetry_roots_usual, path, devices);
+    for (uint32_t i = 0; devices && i < devices->backing_count; i++)
+        allow(sandbox, devices->backing[i], LANDLOCK_READ);
+    free(devices);
+}
+
 static void allow_set(struct sandbox *sandbox, const char *path, unsigned access)
 {
     if (!store_is_local(path))
         sandbox->network = true;
-    else if (file_is_folder(path))
+    else
+        allow_backing_files(sandbox, path);
+    if (file_is_folder(path))
         allow(sandbox, path, access);
     else if (file_exists(path))
         allow_beside(sandbox, path, access);

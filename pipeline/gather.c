@@ -104,6 +104,9 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
     }
     if (sum->known && (leads || !device->of_node))
         sum->bytes += device->bytes;
+    sum->beneath_known = sum->beneath_known && device->beneath_known;
+    if (leads)
+        sum->beneath_bytes += device->beneath_bytes;
 }
 
 void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,

@@ -172,7 +172,11 @@ double result_run_device_percent(const struct result_run *run)
 {
     if (run->epoch_count == 0 || !run->epochs[0].device.known || run->epochs[0].record_bytes == 0)
         return -1;
-    return 100.0 * (double)run->epochs[0].device.bytes / (double)run->epochs[0].record_bytes;
+    const struct result_bytes *device = &run->epochs[0].device;
+    const bool beneath = device->beneath_known && device->beneath_bytes < device->bytes;
+
+    return 100.0 * (double)(beneath ? device->beneath_bytes : device->bytes) /
+           (double)run->epochs[0].record_bytes;
 }
 
 void result_describe(struct result *result, const char *data, const char *format,

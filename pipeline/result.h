@@ -22,6 +22,10 @@ struct result_bytes {
     bool known;
     bool of_node; /* of all processes of a node, else of this one */
     uint64_t bytes;
+    /* What the disks beneath the files gave, to whomever of the node: less than bytes when a layer
+     * between, as a loop device's file, had it in memory. */
+    bool beneath_known;
+    uint64_t beneath_bytes;
     char method[96];  /* where it was read, e.g. "/proc/self/io read_bytes" */
     char reason[160]; /* why it is not known; "" when it is */
 };
@@ -226,7 +230,8 @@ double result_run_mlperf_au_percent(const struct result_run *run);
 double result_run_samples_per_s(const struct result_run *run);
 double result_run_bytes_per_s(const struct result_run *run);
 double result_run_au_percent(const struct result_run *run);
-/* Device bytes over delivered bytes of the run's first epoch, percent; negative: not known. */
+/* Bytes that left storage over delivered bytes of the run's first epoch, percent, by the witness
+ * that saw least; negative: not known. */
 double result_run_device_percent(const struct result_run *run);
 
 struct catalog;

@@ -107,6 +107,17 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
     add(list, device_major, device_minor, slash ? slash + 1 : target);
 }
 
+static void add_backing(struct device_list *list, const char *file)
+{
+    for (uint32_t i = 0; i < list->backing_count; i++)
+        if (strcmp(list->backing[i], file) == 0)
+            return;
+    if (list->backing_count == BACKING_FILES_MAX)
+        list->cut_off = true;
+    else
+        snprintf(list->backing[list->backing_count++], BACKING_FILE_BYTES, "%s", file);
+}
+
 static void leaves(const struct telemetry_roots *roots, unsigned device_major,
                    unsigned device_minor, unsigned depth, struct device_list *list)
 {
@@ -127,8 +138,11 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
         leaves_of_bcache(roots, folder, depth, list);
         return;
     }
-    if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder))
+    if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder)) {
+        backing[strcspn(backing, "\n")] = '\0';
+        add_backing(list, backing);
         leaves_of_path(roots, backing, depth + 1, list);
+    }
     if (list->count == before)
         add_leaf(roots, device_major, device_minor, list);
 }

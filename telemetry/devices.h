@@ -16,10 +16,15 @@ struct device {
     char name[40]; /* "nvme0n1" */
 };
 
+enum { BACKING_FILES_MAX = 8, BACKING_FILE_BYTES = 512 };
+
 struct device_list {
     uint32_t count;
     bool cut_off; /* there are more than DEVICES_MAX */
     struct device devices[DEVICES_MAX];
+    /* Files of loop devices between the path and the leaves: their pages are a second cache. */
+    uint32_t backing_count;
+    char backing[BACKING_FILES_MAX][BACKING_FILE_BYTES];
 };
 
 /* Add the devices beneath a path to the list, each once. None is not an error: NFS and tmpfs have

@@ -39,6 +39,7 @@ struct storage {
     struct device_list devices;
     struct procfile *device_files; /* one a device */
     struct procfile process, mountstats;
+    bool uncounted; /* a device has its statistics switched off (queue/iostats) */
 };
 
 static bool is_one_of(const char *word, const char *const *words)
@@ -108,9 +109,15 @@ static int open_files(struct storage *storage, const struct telemetry_roots *roo
     if (!storage->device_files)
         return -ENOMEM;
     /* A witness that is not there is not an error: its figure is then not known. */
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < list->count; i++) {
+        char iostats[8];
+        if (procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
+                          list->devices[i].device_major, list->devices[i].device_minor) &&
+            iostats[0] == '0')
+            storage->uncounted = true;
         procfile_open(&storage->device_files[i], "%s/dev/block/%u:%u/stat", roots->sys,
                       list->devices[i].device_major, list->devices[i].device_minor);
+    }
     procfile_open(&storage->process, "%s/self/io", roots->proc);
     for (uint32_t i = 0; i < storage->place_count; i++)
         if (storage->places[i].kind == PLACE_NFS && !storage->mountstats.buffer)
@@ -164,7 +171,8 @@ static void read_devices(struct storage *storage, struct storage_bytes *bytes)
     struct disk_counters counters;
     struct text text;
 
-    bytes->device_known = storage->devices.count > 0 && !storage->devices.cut_off;
+    bytes->device_known =
+        storage->devices.count > 0 && !storage->devices.cut_off && !storage->uncounted;
     for (uint32_t i = 0; i < storage->devices.count; i++) {
         if (procfile_read(&storage->device_files[i], &text) || !disk_parse_stat(text, &counters)) {
             bytes->device_known = false;
@@ -270,6 +278,8 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
 
     *share = (struct storage_share){.parts = between(before, after)};
     const struct storage_bytes *parts = &share->parts;
+    share->devices_hold_all =
+        local && !remote && !blind && !storage->cut_off && parts->device_known;
     if (storage->place_count == 0)
         snprintf(share->reason, sizeof share->reason, "it is not known where the files lie");
     else if (storage->cut_off)

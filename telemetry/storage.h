@@ -29,8 +29,10 @@ struct storage_share {
     bool of_node;               /* of all processes of this machine, not of this one alone */
     uint64_t bytes;             /* by the witness that method names */
     struct storage_bytes parts; /* of every witness that there is */
-    char method[96];            /* "/proc/self/io read_bytes" */
-    char reason[160];           /* why it is not known; else "" */
+    bool devices_hold_all; /* all of the files lie on devices that count: what these gave is then
+                              at least what left storage */
+    char method[96];       /* "/proc/self/io read_bytes" */
+    char reason[160];      /* why it is not known; else "" */
 };
 
 /* paths: the files of a data set; of neighbours in one folder only the first is looked at.

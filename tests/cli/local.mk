@@ -1,11 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real runs of the program that was built. UPDATE=1 saves the texts of tests/cli/saved anew.
-CLI_TESTS = tests/cli/cachectl.sh tests/cli/compare.sh tests/cli/few_files.sh tests/cli/full_disk.sh tests/cli/interrupt.sh \
-	tests/cli/jobfile.sh tests/cli/limits.sh tests/cli/memory_limit.sh tests/cli/monitor.sh tests/cli/options.sh \
-	tests/cli/pack.sh tests/cli/pack_safety.sh tests/cli/place.sh tests/cli/plot.sh \
+CLI_TESTS = \
+	tests/cli/cachectl.sh \
+	tests/cli/compare.sh \
+	tests/cli/few_files.sh \
+	tests/cli/full_disk.sh \
+	tests/cli/infer.sh \
+	tests/cli/interrupt.sh \
+	tests/cli/jobfile.sh \
+	tests/cli/limits.sh \
+	tests/cli/loop.sh \
+	tests/cli/memory_limit.sh \
+	tests/cli/monitor.sh \
+	tests/cli/options.sh \
+	tests/cli/pack.sh \
+	tests/cli/pack_safety.sh \
+	tests/cli/place.sh \
+	tests/cli/plot.sh \
 	tests/cli/portable.sh \
 	tests/cli/resume.sh \
-	tests/cli/infer.sh tests/cli/run.sh tests/cli/sandbox.sh tests/cli/shuffle.sh tests/cli/train.sh tests/cli/train_cold.sh \
+	tests/cli/run.sh \
+	tests/cli/sandbox.sh \
+	tests/cli/shuffle.sh \
+	tests/cli/train.sh \
+	tests/cli/train_cold.sh \
 	tests/cli/verify.sh
 TESTS += $(CLI_TESTS)
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \

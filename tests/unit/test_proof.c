@@ -46,6 +46,16 @@ static void bytes_that_no_storage_gave(void **unused)
     judge(&verdict, JOB_DROP_NO, &uring, 500);
     assert_string_equal(verdict.result.degraded_reason, "");
     assert_int_equal(verdict.result.notice_count, 1);
+    /* A loop device whose file was in memory: the process read all, the disk gave half of it. */
+    judge(&verdict, JOB_DROP_STRICT, &uring, 1000);
+    verdict.run =
+        (struct result_run){.valid = true, .epoch_count = 1, .epochs = verdict.run.epochs};
+    verdict.run.epochs[0].device.beneath_known = true;
+    verdict.run.epochs[0].device.beneath_bytes = 500;
+    proof_check(&(struct job){.drop_caches = JOB_DROP_STRICT}, &uring, &verdict.run,
+                &verdict.result);
+    assert_false(verdict.run.valid);
+    assert_non_null(strstr(verdict.run.invalid_reason, "only 50.0%"));
     judge(&verdict, JOB_DROP_STRICT, &null_reader, 0);
     assert_true(verdict.run.valid);
 }
