@@ -19,6 +19,12 @@
 
 enum store_kind { STORE_FILE, STORE_FOLDER, STORE_OTHER };
 
+/* A time as shards keep it. Seconds after the year 2262 wrap: they are only ever compared. */
+static inline int64_t store_time_ns(uint64_t seconds, uint64_t nanoseconds)
+{
+    return (int64_t)(seconds * 1000000000u + nanoseconds);
+}
+
 struct store_status {
     enum store_kind kind; /* of what a link points to */
     uint64_t bytes;

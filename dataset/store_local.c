@@ -42,7 +42,8 @@ static struct store_status status_of(const struct stat *found)
     return (struct store_status){
         .kind = kind_of(found->st_mode),
         .bytes = (uint64_t)found->st_size,
-        .mtime_ns = found->st_mtim.tv_sec * INT64_C(1000000000) + found->st_mtim.tv_nsec,
+        .mtime_ns =
+            store_time_ns((uint64_t)found->st_mtim.tv_sec, (uint64_t)found->st_mtim.tv_nsec),
         .device = found->st_dev,
         .inode = found->st_ino,
         .owner = found->st_uid,

@@ -63,7 +63,7 @@ static struct store_status status_of(const struct nfs_stat_64 *found)
     return (struct store_status){
         .kind = kind_of(found->nfs_mode),
         .bytes = found->nfs_size,
-        .mtime_ns = (int64_t)(found->nfs_mtime * 1000000000 + found->nfs_mtime_nsec),
+        .mtime_ns = store_time_ns(found->nfs_mtime, found->nfs_mtime_nsec),
         .device = found->nfs_dev,
         .inode = found->nfs_ino,
         .owner = (uint32_t)found->nfs_uid,
@@ -241,7 +241,7 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
     struct store_status status = {
         .kind = kind_of(found->mode),
         .bytes = found->size,
-        .mtime_ns = found->mtime.tv_sec * INT64_C(1000000000) + found->mtime_nsec,
+        .mtime_ns = store_time_ns((uint64_t)found->mtime.tv_sec, found->mtime_nsec),
         .device = found->dev,
         .inode = found->inode,
         .owner = found->uid,
@@ -262,6 +262,12 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
     return visit(context, &entry);
 }
 
+/* A name is one step down: a server that says otherwise is not followed to where it points. */
+static bool is_name(const char *name)
+{
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 /* libnfs has brought the whole folder when it is open, attributes too. */
 static int nfs_store_list(const char *path, store_visit visit, void *context)
 {
@@ -273,8 +279,10 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
     if (code == 0) {
         const struct nfsdirent *found;
         while (code == 0 && (found = nfs_readdir(link->context, call.body)))
-            if (strcmp(found->name, ".") != 0 && strcmp(found->name, "..") != 0)
+            if (is_name(found->name))
                 code = visit_one(path, found, visit, context);
+            else if (strchr(found->name, '/'))
+                code = fail(EBADMSG, "%s: the server lists a name with a slash in it", path);
         nfs_closedir(link->context, call.body);
     } else if (!reasoned) {
         code = nfs_fail(code, "cannot open the folder: ", path);

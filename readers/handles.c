@@ -269,7 +269,7 @@ static int check_file(struct handle *handle)
     if (statx(fd, handle->fd < 0 ? handle->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
               STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
         return errno == ENOENT ? -ESTALE : -errno;
-    int64_t mtime_ns = now.stx_mtime.tv_sec * INT64_C(1000000000) + now.stx_mtime.tv_nsec;
+    int64_t mtime_ns = store_time_ns((uint64_t)now.stx_mtime.tv_sec, now.stx_mtime.tv_nsec);
     if (!handle->opened)
         handle->inode = now.stx_ino;
     if (now.stx_size != handle->bytes || mtime_ns != handle->mtime_ns || now.stx_nlink == 0 ||

@@ -67,7 +67,8 @@ static int check_unchanged(const struct shard *shard)
     if (stat(shard->path, &now))
         return fail(errno, "%s: %s", shard->path, fail_errno_text(errno));
     if ((uint64_t)now.st_size != shard->bytes ||
-        now.st_mtim.tv_sec * INT64_C(1000000000) + now.st_mtim.tv_nsec != shard->mtime_ns)
+        store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
+            shard->mtime_ns)
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     return 0;
 }

@@ -176,9 +176,8 @@ static void on_stat(int status, struct nfs_context *context, void *body, void *p
         &opening->connection->nfs->site->catalog->shards[opening->handle->shard];
 
     (void)context;
-    if (status == 0 &&
-        (now->nfs_size != shard->bytes ||
-         (int64_t)(now->nfs_mtime * 1000000000 + now->nfs_mtime_nsec) != shard->mtime_ns))
+    if (status == 0 && (now->nfs_size != shard->bytes ||
+                        store_time_ns(now->nfs_mtime, now->nfs_mtime_nsec) != shard->mtime_ns))
         status = -ESTALE;
     file_opened(opening->connection, opening->handle, status);
 }
