@@ -19,6 +19,21 @@ static struct result_rank describe(const struct ranks *ranks)
     return rank;
 }
 
+/* What another rank sent is believed when it can be: not by a node that is none, or texts without
+ * an end. Nobody lies here, but a rank of another build may speak another language. */
+static int check_rank(const struct ranks *ranks, const struct result_rank *rank, bool good)
+{
+    if (good && rank->node < ranks->place.nodes && rank->rank < ranks->place.ranks &&
+        memchr(rank->host, 0, sizeof rank->host))
+        return 0;
+    return fail(EPROTO, "what a rank reports cannot be: are all of the same build?");
+}
+
+static bool known_limit(const struct result_epoch *epoch)
+{
+    return epoch->limit >= RESULT_LIMIT_STORAGE && epoch->limit <= RESULT_LIMIT_HARNESS;
+}
+
 /* ---- caches ---- */
 
 struct cold_report {
@@ -47,6 +62,17 @@ static void add_cold(struct result_cold *sum, const struct result_node *node)
     sum->server_status = before.server_status;
     sum->server_ns = before.server_ns;
     memcpy(sum->server_output, before.server_output, sizeof sum->server_output);
+}
+
+static int check_cold(const struct ranks *ranks, const struct cold_report *report)
+{
+    const struct result_cold *cold = &report->cold;
+
+    return check_rank(ranks, &report->rank,
+                      cold->state >= RESULT_CACHE_COLD && cold->state <= RESULT_CACHE_UNVERIFIED &&
+                          memchr(cold->method, 0, sizeof cold->method) &&
+                          memchr(cold->reason, 0, sizeof cold->reason) &&
+                          memchr(cold->server_output, 0, sizeof cold->server_output));
 }
 
 /* Node 0's is rank 0's, which asked the server. */
@@ -79,6 +105,8 @@ int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct resu
     int code = reports && run->nodes ? 0 : -ENOMEM;
     if (code == 0)
         code = ranks_gather(ranks, &report, sizeof report, reports);
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = check_cold(ranks, &reports[i]);
     if (code == 0) {
         run->node_count = ranks->place.nodes;
         settle_cold(reports, count, run);
@@ -95,6 +123,20 @@ struct run_report {
     struct result_run run;
     struct result_epoch epochs[];
 };
+
+static int check_run(const struct ranks *ranks, const struct run_report *report,
+                     uint64_t epochs_max)
+{
+    bool good = report->run.epoch_count <= epochs_max;
+
+    for (uint32_t i = 0; good && i < report->run.epoch_count; i++) {
+        const struct result_bytes *device = &report->epochs[i].device;
+        good = known_limit(&report->epochs[i]) &&
+               memchr(device->method, 0, sizeof device->method) &&
+               memchr(device->reason, 0, sizeof device->reason);
+    }
+    return check_rank(ranks, &report->rank, good);
+}
 
 static void merge_device(struct result_bytes *sum, const struct result_bytes *device, bool leads)
 {
@@ -239,6 +281,8 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
         memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
         code = ranks_gather(ranks, mine, bytes, reports);
     }
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = check_run(ranks, report_at(reports, bytes, i), epochs_max);
     if (code == 0)
         merge_run(reports, bytes, count, each, run);
     free(each);
@@ -253,9 +297,11 @@ struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch 
     struct result_rank *all = memory_array(ranks->place.ranks, sizeof *all);
 
     mine.total = *epoch;
-    if (all && ranks_gather(ranks, &mine, sizeof mine, all)) {
-        free(all);
-        return NULL;
-    }
-    return all;
+    int code = all ? ranks_gather(ranks, &mine, sizeof mine, all) : -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
+        code = check_rank(ranks, &all[i], known_limit(&all[i].total));
+    if (code == 0)
+        return all;
+    free(all);
+    return NULL;
 }

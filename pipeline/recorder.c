@@ -168,6 +168,8 @@ static struct timeline *take(struct recorder *recorder)
 }
 
 /* What a node sends before its timeline. */
+static const uint64_t parcel_bytes_most = UINT64_C(1) << 30;
+
 struct parcel {
     uint64_t bytes;
     struct ranks_clock start, end;
@@ -196,7 +198,7 @@ static double ahead_s(const struct parcel *parcel, double at_ns)
 {
     const double length_ns = (double)parcel->end.at_ns - (double)parcel->start.at_ns;
     const double share = length_ns > 0 ? (at_ns - (double)parcel->start.at_ns) / length_ns : 0;
-    const double drift_ns = (double)(parcel->end.ahead_ns - parcel->start.ahead_ns);
+    const double drift_ns = (double)parcel->end.ahead_ns - (double)parcel->start.ahead_ns;
 
     return ((double)parcel->start.ahead_ns + share * drift_ns) / 1e9;
 }
@@ -219,7 +221,7 @@ static void set_clock(const struct parcel *parcel, const struct timeline *first,
                                              ? parcel->start.uncertainty_ns
                                              : parcel->end.uncertainty_ns) /
                                 1e9;
-    node->clock_drift_s = (double)(parcel->end.ahead_ns - parcel->start.ahead_ns) / 1e9;
+    node->clock_drift_s = ((double)parcel->end.ahead_ns - (double)parcel->start.ahead_ns) / 1e9;
     timeline_move(timeline, start_s, apart_s + length_s - ahead_s(parcel, at_ns + length_s * 1e9));
 }
 
@@ -231,6 +233,9 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
 
     if (code || parcel.bytes == 0)
         return code;
+    if (parcel.bytes > parcel_bytes_most)
+        return fail(EPROTO, "rank %u wants to send a series of %llu bytes", rank,
+                    (unsigned long long)parcel.bytes);
     void *packed = memory_zeroed(parcel.bytes);
     if (!packed)
         return -ENOMEM;

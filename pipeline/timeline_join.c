@@ -65,6 +65,26 @@ static void *copy(const char **at, uint64_t bytes)
     return memory;
 }
 
+static bool sound_origin(const struct origin *origin)
+{
+    return origin->witness >= ORIGIN_NOTHING && origin->witness <= ORIGIN_RECEIVED;
+}
+
+/* The texts have ends and the enumerations members: a rank of another build may have other ones. */
+static bool is_sound(const struct timeline *timeline)
+{
+    bool sound = sound_origin(&timeline->origin) && timeline->absent_count <= TIMELINE_REASONS;
+
+    for (uint32_t i = 0; sound && i < timeline->absent_count; i++)
+        sound = memchr(timeline->absent[i], 0, sizeof timeline->absent[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->column_count; i++)
+        sound = memchr(timeline->keys[i], 0, sizeof timeline->keys[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->phase_count; i++)
+        sound = memchr(timeline->phases[i].name, 0, sizeof timeline->phases[i].name) &&
+                sound_origin(&timeline->phases[i].origin);
+    return sound;
+}
+
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
 {
     const char *at = packed;
@@ -77,6 +97,7 @@ struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
     timeline->values = NULL;
     timeline->phases = NULL;
     timeline->nodes = NULL;
+    timeline->node_count = 0;
     if (timeline->row_count > bytes / sizeof(double) || packed_bytes(timeline) != bytes ||
         timeline->figure_count > timeline->column_count) {
         free(timeline);
@@ -85,7 +106,7 @@ struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
     timeline->keys = copy(&at, keys_bytes(timeline));
     timeline->values = copy(&at, values_bytes(timeline));
     timeline->phases = copy(&at, phases_bytes(timeline));
-    if (!timeline->keys || !timeline->values || !timeline->phases) {
+    if (!timeline->keys || !timeline->values || !timeline->phases || !is_sound(timeline)) {
         timeline_destroy(timeline);
         return NULL;
     }

@@ -80,10 +80,15 @@ static int sit_down(struct ranks *ranks)
     int gathered = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0 && gathered == 0)
         ranks->place.cpus = share_of(&mine, all, ranks->place.ranks);
+    uint32_t leaders = 0;
     for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++) {
-        memcpy(ranks->peers[i].host, all[i].host, sizeof all[i].host);
+        memcpy(ranks->peers[i].host, all[i].host, sizeof all[i].host - 1);
         ranks->peers[i].node = all[i].node;
         ranks->peers[i].leads = all[i].local_rank == 0;
+        leaders += ranks->peers[i].leads;
+        if (all[i].node >= ranks->place.nodes || leaders > ranks->place.nodes)
+            gathered = fail(EPROTO, "rank %u says it sits on node %u of %u", i, all[i].node,
+                            ranks->place.nodes);
     }
     free(all);
     return gathered;
@@ -336,6 +341,8 @@ int ranks_sum(struct ranks *ranks, double *values, uint32_t count)
 
 /* ---- failing together ---- */
 
+enum { ERRNO_MOST = 4095 };
+
 struct verdict {
     int code;
     char host[RANKS_HOST_BYTES];
@@ -361,6 +368,9 @@ static int judge(const struct verdict *verdicts, uint32_t ranks)
     const struct verdict *verdict = &verdicts[culprit];
     bool alike = true;
 
+    if (culprit == ranks)
+        return fail(EPROTO, "a rank failed and does not say so: are all of the same build?");
+
     for (uint32_t i = 0; i < ranks; i++)
         alike = alike && verdicts[i].code == verdict->code &&
                 strcmp(verdicts[i].reason, verdict->reason) == 0;
@@ -380,6 +390,11 @@ static int learn_why(struct ranks *ranks, int code)
     snprintf(mine.reason, sizeof mine.reason, "%.*s", (int)sizeof mine.reason - 1,
              code ? fail_reason() : "");
     int verdict = ranks_gather(ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 0; verdict == 0 && i < ranks->place.ranks; i++) {
+        all[i].host[sizeof all[i].host - 1] = all[i].reason[sizeof all[i].reason - 1] = '\0';
+        if (all[i].code > 0 || all[i].code < -ERRNO_MOST)
+            all[i].code = -EPROTO;
+    }
     if (verdict == 0)
         verdict = judge(all, ranks->place.ranks);
     free(all);
