@@ -15,7 +15,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 16, FOLDER_BYTES = 768 };
+/* Of the search for one list: layers that name each other would make it grow as a power of depth.
+ */
+enum { DEPTH_MAX = 16, VISITS_MAX = 4096, FOLDER_BYTES = 768 };
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
                            struct device_list *list);
@@ -35,6 +37,16 @@ static void add(struct device_list *list, unsigned device_major, unsigned device
     device->device_major = device_major;
     device->device_minor = device_minor;
     snprintf(device->name, sizeof device->name, "%.39s", name);
+}
+
+static bool may_visit(struct device_list *list, unsigned depth)
+{
+    if (depth <= DEPTH_MAX && list->visits < VISITS_MAX) {
+        list->visits++;
+        return true;
+    }
+    list->cut_off = true;
+    return false;
 }
 
 static bool read_number(const char *folder, const char *file, unsigned *device_major,
@@ -124,7 +136,7 @@ static void leaves(const struct telemetry_roots *roots, unsigned device_major,
     char folder[FOLDER_BYTES], inner[FOLDER_BYTES + 64], backing[512];
     uint32_t before = list->count;
 
-    if (depth > DEPTH_MAX)
+    if (!may_visit(list, depth))
         return;
     snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, device_major,
              device_minor);
@@ -200,7 +212,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     struct mount mount;
     char folder[FOLDER_BYTES];
 
-    if (depth > DEPTH_MAX || stat(path, &status))
+    if (!may_visit(list, depth) || stat(path, &status))
         return;
     dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
     snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, major(number),

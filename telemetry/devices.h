@@ -20,7 +20,8 @@ enum { BACKING_FILES_MAX = 8, BACKING_FILE_BYTES = 512 };
 
 struct device_list {
     uint32_t count;
-    bool cut_off; /* there are more than DEVICES_MAX */
+    bool cut_off;    /* there are more than DEVICES_MAX, or the search would not end */
+    uint32_t visits; /* paths and devices looked at, which is what the search costs */
     struct device devices[DEVICES_MAX];
     /* Files of loop devices between the path and the leaves: their pages are a second cache. */
     uint32_t backing_count;
