@@ -78,15 +78,6 @@ EXTRA_PROGRAMS += tests/fuzz/fuzz_tar
 tests_fuzz_fuzz_tar_SOURCES = tests/fuzz/fuzz_tar.c
 tests_fuzz_fuzz_tar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_tar_LDADD = $(LIBIOBENCH_LIBS)
-check_PROGRAMS += tests/fuzz/replay_texts
-TESTS += tests/fuzz/replay_texts
-tests_fuzz_replay_texts_SOURCES = tests/fuzz/fuzz_texts.c tests/fuzz/replay.c tests/fuzz/fuzz.h
-tests_fuzz_replay_texts_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/texts"'
-tests_fuzz_replay_texts_LDADD = $(LIBIOBENCH_LIBS)
-EXTRA_PROGRAMS += tests/fuzz/fuzz_texts
-tests_fuzz_fuzz_texts_SOURCES = tests/fuzz/fuzz_texts.c
-tests_fuzz_fuzz_texts_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
-tests_fuzz_fuzz_texts_LDADD = $(LIBIOBENCH_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay_telemetry
 TESTS += tests/fuzz/replay_telemetry
@@ -111,3 +102,132 @@ EXTRA_PROGRAMS += tests/fuzz/fuzz_picture
 tests_fuzz_fuzz_picture_SOURCES = tests/fuzz/fuzz_picture.c
 tests_fuzz_fuzz_picture_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_picture_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_jobfile
+TESTS += tests/fuzz/replay_jobfile
+tests_fuzz_replay_jobfile_SOURCES = tests/fuzz/fuzz_jobfile.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_jobfile_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/jobfile"'
+tests_fuzz_replay_jobfile_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_jobfile
+tests_fuzz_fuzz_jobfile_SOURCES = tests/fuzz/fuzz_jobfile.c
+tests_fuzz_fuzz_jobfile_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_jobfile_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_profile
+TESTS += tests/fuzz/replay_profile
+tests_fuzz_replay_profile_SOURCES = tests/fuzz/fuzz_profile.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_profile_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/profile"'
+tests_fuzz_replay_profile_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_profile
+tests_fuzz_fuzz_profile_SOURCES = tests/fuzz/fuzz_profile.c
+tests_fuzz_fuzz_profile_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_profile_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_result
+TESTS += tests/fuzz/replay_result
+tests_fuzz_replay_result_SOURCES = tests/fuzz/fuzz_result.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_result_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/result"'
+tests_fuzz_replay_result_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_result
+tests_fuzz_fuzz_result_SOURCES = tests/fuzz/fuzz_result.c
+tests_fuzz_fuzz_result_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_result_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_series
+TESTS += tests/fuzz/replay_series
+tests_fuzz_replay_series_SOURCES = tests/fuzz/fuzz_series.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_series_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/series"'
+tests_fuzz_replay_series_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_series
+tests_fuzz_fuzz_series_SOURCES = tests/fuzz/fuzz_series.c
+tests_fuzz_fuzz_series_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_series_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_options
+TESTS += tests/fuzz/replay_options
+tests_fuzz_replay_options_SOURCES = tests/fuzz/fuzz_options.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_options_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/options"'
+tests_fuzz_replay_options_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_options
+tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c
+tests_fuzz_fuzz_options_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_options_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_checkpoint
+TESTS += tests/fuzz/replay_checkpoint
+tests_fuzz_replay_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_checkpoint_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/checkpoint"'
+tests_fuzz_replay_checkpoint_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_checkpoint
+tests_fuzz_fuzz_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c
+tests_fuzz_fuzz_checkpoint_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_checkpoint_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_mnist
+TESTS += tests/fuzz/replay_mnist
+tests_fuzz_replay_mnist_SOURCES = tests/fuzz/fuzz_mnist.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_mnist_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/mnist"'
+tests_fuzz_replay_mnist_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_mnist
+tests_fuzz_fuzz_mnist_SOURCES = tests/fuzz/fuzz_mnist.c
+tests_fuzz_fuzz_mnist_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_mnist_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_devices
+TESTS += tests/fuzz/replay_devices
+tests_fuzz_replay_devices_SOURCES = tests/fuzz/fuzz_devices.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_devices_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/devices"'
+tests_fuzz_replay_devices_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_devices
+tests_fuzz_fuzz_devices_SOURCES = tests/fuzz/fuzz_devices.c
+tests_fuzz_fuzz_devices_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_devices_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_ranks
+TESTS += tests/fuzz/replay_ranks
+tests_fuzz_replay_ranks_SOURCES = tests/fuzz/fuzz_ranks.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_ranks_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/ranks"'
+tests_fuzz_replay_ranks_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_ranks
+tests_fuzz_fuzz_ranks_SOURCES = tests/fuzz/fuzz_ranks.c
+tests_fuzz_fuzz_ranks_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_ranks_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_nvml
+TESTS += tests/fuzz/replay_nvml
+tests_fuzz_replay_nvml_SOURCES = tests/fuzz/fuzz_nvml.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_nvml_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/nvml"'
+tests_fuzz_replay_nvml_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+tests_fuzz_replay_nvml_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_nvml
+tests_fuzz_fuzz_nvml_SOURCES = tests/fuzz/fuzz_nvml.c
+tests_fuzz_fuzz_nvml_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER) -rdynamic
+tests_fuzz_fuzz_nvml_LDADD = $(LIBIOBENCH_LIBS)
+
+if HAVE_NFS
+check_PROGRAMS += tests/fuzz/replay_nfs
+TESTS += tests/fuzz/replay_nfs
+tests_fuzz_replay_nfs_SOURCES = tests/fuzz/fuzz_nfs.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_nfs_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/nfs"'
+tests_fuzz_replay_nfs_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_nfs
+tests_fuzz_fuzz_nfs_SOURCES = tests/fuzz/fuzz_nfs.c
+tests_fuzz_fuzz_nfs_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_nfs_LDADD = $(LIBIOBENCH_LIBS)
+endif
+
+if HAVE_ARCHIVE
+check_PROGRAMS += tests/fuzz/replay_archive
+TESTS += tests/fuzz/replay_archive
+tests_fuzz_replay_archive_SOURCES = tests/fuzz/fuzz_archive.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_archive_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/archive"'
+tests_fuzz_replay_archive_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_archive
+tests_fuzz_fuzz_archive_SOURCES = tests/fuzz/fuzz_archive.c
+tests_fuzz_fuzz_archive_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_archive_LDADD = $(LIBIOBENCH_LIBS)
+endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Time series that were kept: CSV tables and the lines of monitor, and the drawing of both. */
+#include "tests/fuzz/fuzz_text.h"
+
+#include "base/fail.h"
+#include "report/picture.h"
+#include "report/report.h"
+
+static void draw(struct timeline *timeline)
+{
+    const struct picture_node node = {"x", timeline};
+    char *script = NULL;
+    size_t bytes = 0;
+    FILE *stream = timeline ? open_memstream(&script, &bytes) : NULL;
+
+    if (stream) {
+        fail_clear();
+        FUZZ_CHECK(picture_write(stream, "", &node, 1) == 0 || *fail_reason());
+        fclose(stream);
+    }
+    free(script);
+    timeline_destroy(timeline);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    char *text = fuzz_text(bytes, count);
+
+    fail_clear();
+    struct timeline *lines = report_lines_load("x", text);
+    FUZZ_CHECK(lines || !*text || *fail_reason());
+    draw(lines);
+    fail_clear();
+    struct timeline *series = report_series_load("x.csv", text); /* cuts the text into pieces */
+    FUZZ_CHECK(series || *fail_reason());
+    draw(series);
+    free(text);
+    return 0;
+}
