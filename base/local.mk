@@ -3,6 +3,7 @@ libiobench_a_SOURCES += \
 	base/atomic.h \
 	base/stall.h \
 	base/bytes.c base/bytes.h \
+	base/child.c base/child.h \
 	base/clock.c base/clock.h \
 	base/crc32c.c base/crc32c.h \
 	base/draft.c base/draft.h \
@@ -22,5 +23,6 @@ libiobench_a_SOURCES += \
 	base/queue.c base/queue.h \
 	base/vector.h \
 	base/random.c base/random.h \
+	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
 	base/thread.c base/thread.h

@@ -2,9 +2,9 @@
 #include "cachectl/cold.h"
 
 #include "base/bytes.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "cachectl/child.h"
 #include "cachectl/evict.h"
 #include "cachectl/holders.h"
 
@@ -38,8 +38,10 @@ static int ask_server(const struct cold_request *request, struct cold_result *re
     if (!request->server_command || !request->drop)
         return 0;
     result->server_asked = true;
-    int code = child_run(argv, "dropping the server's cache", request->timeout_ns,
-                         request->observer, &child);
+    struct cache_step step = {request->observer, "dropping the server's cache", start_ns};
+    const struct child_task task = {
+        .argv = argv, .timeout_ns = request->timeout_ns, .stop = cache_tell_step, .context = &step};
+    int code = child_run(&task, &child);
     result->server_status = code ? code : child.status;
     result->server_ns = clock_now_ns() - start_ns;
     if (code == 0)

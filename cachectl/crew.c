@@ -33,6 +33,14 @@ void cache_tell(const struct cache_observer *observer, const char *doing, uint64
         observer->progress(observer->context, &progress);
 }
 
+bool cache_tell_step(void *context)
+{
+    const struct cache_step *step = context;
+
+    cache_tell(step->observer, step->doing, 0, 0, step->start_ns);
+    return false;
+}
+
 /* Worker n takes files n, n + count, ...: neighbours in a folder share its cold metadata. */
 static int work(void *argument)
 {

@@ -7,6 +7,7 @@
 #ifndef IOBENCH_CACHECTL_CREW_H
 #define IOBENCH_CACHECTL_CREW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,5 +44,13 @@ int crew_run(const struct crew_task *task);
 /* Tell an observer, which may be NULL or have no callback. */
 void cache_tell(const struct cache_observer *observer, const char *doing, uint64_t done,
                 uint64_t total, uint64_t start_ns);
+
+/* The same for a step of which only the time is known, as a callback. Returns false. */
+struct cache_step {
+    const struct cache_observer *observer;
+    const char *doing;
+    uint64_t start_ns;
+};
+bool cache_tell_step(void *context);
 
 #endif

@@ -2,10 +2,10 @@
 #include "cachectl/drop.h"
 
 #include "base/atomic.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "cachectl/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -151,7 +151,10 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     if (!sudo || !cachectl)
         return fail(ENOENT, "there is no %s", sudo ? "cachectl program" : "sudo");
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};
-    int code = child_run(argv, "dropping caches by sudo", timeout_ns, observer, &result);
+    struct cache_step step = {observer, "dropping caches by sudo", clock_now_ns()};
+    const struct child_task task = {
+        .argv = argv, .timeout_ns = timeout_ns, .stop = cache_tell_step, .context = &step};
+    int code = child_run(&task, &result);
     if (code == 0 && result.status)
         code = fail(EPERM, "sudo -n %s drop: exit status %d: %.200s", cachectl, result.status,
                     result.output);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	cachectl/child.c cachectl/child.h \
 	cachectl/cold.c cachectl/cold.h \
 	cachectl/crew.c cachectl/crew.h \
 	cachectl/drop.c cachectl/drop.h \

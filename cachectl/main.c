@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/option.h"
+#include "base/startup.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "cachectl/listing.h"
@@ -367,6 +368,7 @@ int main(int argc, char **argv)
     struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
                         .observer = {.progress = show_progress}};
 
+    startup_undo_inherited();
     progress_line.terminal = isatty(2);
     progress_line.told_ns = clock_now_ns();
     /* The table would tell a stranger names and sizes of files he may not see. */

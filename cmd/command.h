@@ -61,7 +61,8 @@ int command_misused(const struct invocation *invocation);
 /* The whole command line, as it would be typed. */
 void command_text(const struct invocation *invocation, char *text, size_t bytes);
 
-/* SIGINT and SIGTERM call handler, once: a second one ends the program. On a stack of its own:
+/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP end what child_run() runs and call handler (may
+ * be NULL), once: a second one ends the program. On a stack of its own:
  * oneDNN's matrix kernels point the stack register into memory that holds a page beneath it, and a
  * signal's frame with vector registers is larger. */
 void command_on_interrupt(void (*handler)(int number));

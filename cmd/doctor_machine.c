@@ -2,12 +2,12 @@
 #include "cmd/doctor.h"
 
 #include "base/bytes.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "cachectl/child.h"
 #include "cachectl/residency.h"
 #include "readers/reader.h"
 
@@ -168,13 +168,13 @@ static void look_clock(const char *path, struct finding *finding)
 static void look_drop(const char *path, struct finding *finding)
 {
     static const char *const sudo[] = {"/usr/bin/sudo", "-n", "true", NULL};
+    const struct child_task task = {.argv = sudo, .timeout_ns = SUDO_WAIT_NS};
     struct child_result child;
 
     (void)path;
     if (access("/proc/sys/vm/drop_caches", W_OK) == 0)
         return finding_say(finding, DOCTOR_OK, "this user may empty all caches");
-    if (access(sudo[0], X_OK) == 0 &&
-        child_run(sudo, "asking sudo", SUDO_WAIT_NS, NULL, &child) == 0 && child.status == 0)
+    if (access(sudo[0], X_OK) == 0 && child_run(&task, &child) == 0 && child.status == 0)
         return finding_say(finding, DOCTOR_OK, "by sudo, without a password");
     finding_say(finding, DOCTOR_WARN, "only file by file (posix_fadvise)");
     finding_advise(finding, "names and inodes stay cached: run as root, or let sudo run cachectl "

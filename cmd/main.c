@@ -3,9 +3,11 @@
  * The program: finds the command, parses its options and runs it. A command line without a
  * command is the first one of the registry, `run`.
  */
+#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/help.h"
@@ -46,14 +48,28 @@ int command_misused(const struct invocation *invocation)
     return COMMAND_USAGE;
 }
 
+static void (*interrupt_handler)(int number);
+
+static void on_interrupt(int number)
+{
+    child_interrupt();
+    if (interrupt_handler)
+        interrupt_handler(number);
+}
+
 void command_on_interrupt(void (*handler)(int number))
 {
     static char stack[256 * 1024]; /* of the main thread, which takes the process's signals */
     const stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction action = {.sa_handler = handler, .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+    struct sigaction action = {.sa_handler = on_interrupt,
+                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+    struct sigaction former;
 
+    interrupt_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaltstack(&apart, NULL);
+    if (sigaction(SIGHUP, NULL, &former) == 0 && former.sa_handler != SIG_IGN) /* no nohup */
+        sigaction(SIGHUP, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -155,6 +171,7 @@ int main(int argc, char **argv)
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
     int status;
 
+    startup_undo_inherited();
     setvbuf(stderr, NULL, _IOLBF, 0);
     /* It loads what the environment names, and opens what the command line names. */
     if (getauxval(AT_SECURE)) {

@@ -4,6 +4,7 @@
  * interval, as a table or as JSON; around a command, what it used in the end.
  */
 #include "base/atomic.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cmd/commands.h"
@@ -19,8 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,12 +69,47 @@ struct watch {
     struct summary summaries[MONITOR_FIGURES];
 };
 
+/* ---- signals ---- */
+
 static struct flag interrupted;
+static volatile sig_atomic_t pending[NSIG]; /* for the command */
 
 static void on_signal(int number)
 {
     (void)number;
     flag_set(&interrupted);
+}
+
+/* What the kernel sends, as Ctrl-C of a terminal, goes to the command as well. */
+static void on_signal_for_command(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0)
+        pending[number] = 1;
+}
+
+static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/* What is ignored stays so, here and in the command: nohup, a shell's background. */
+static void take_signals_for_command(void)
+{
+    const struct sigaction action = {.sa_sigaction = on_signal_for_command,
+                                     .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction former;
+
+    for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+        if (sigaction(forwarded[i], NULL, &former) == 0 && former.sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
+}
+
+static void pass_signals_on(const struct child *child)
+{
+    for (size_t i = 0; child->pid && i < sizeof forwarded / sizeof forwarded[0]; i++) {
+        if (!pending[forwarded[i]])
+            continue;
+        pending[forwarded[i]] = 0;
+        kill(child->pid, forwarded[i]);
+    }
 }
 
 /* ---- a line ---- */
@@ -173,64 +207,36 @@ static void next_line(struct watch *watch, bool quiet)
 
 /* ---- how long ---- */
 
-/* A command that runs, and what it and the children it waited for used. */
-struct child {
-    pid_t pid; /* 0: there is none */
-    int status;
-    struct rusage usage;
-};
-
-static bool has_ended(struct child *child)
-{
-    return child->pid && wait4(child->pid, &child->status, WNOHANG, &child->usage) == child->pid;
-}
-
-static void watch_until_end(struct watch *watch, struct child *child)
+static bool can_go_on(const struct watch *watch)
 {
     const struct monitor_settings *settings = watch->settings;
-    const bool alone = child->pid == 0;
+
+    return !flag_get(&interrupted) && !ferror(watch->json ? watch->json : stdout) &&
+           !(settings->count && watch->lines == settings->count);
+}
+
+/* child: a command, which decides itself when to end; NULL without one. */
+static void watch_until_end(struct watch *watch, struct child *child)
+{
     uint64_t deadline_ns = watch->start_ns;
     bool ended = false;
 
-    /* A command decides itself when to end, also when it is interrupted. */
-    while (!ended && !(alone && (flag_get(&interrupted) ||
-                                 (settings->count && watch->lines == settings->count)))) {
-        deadline_ns += settings->interval_ns;
-        while (!ended && clock_now_ns() < deadline_ns && !(alone && flag_get(&interrupted))) {
+    while (!ended && (child || can_go_on(watch))) {
+        deadline_ns += watch->settings->interval_ns;
+        while (!ended && clock_now_ns() < deadline_ns && (child || !flag_get(&interrupted))) {
             clock_sleep_ns(nap_ns);
-            ended = has_ended(child);
+            if (child)
+                pass_signals_on(child);
+            ended = child && child_ended(child);
         }
         if (ended)
             sampler_stop(watch->sampler); /* takes a last sample */
-        next_line(watch, !alone);
+        next_line(watch, child != NULL);
     }
     sampler_stop(watch->sampler);
 }
 
 /* ---- around a command ---- */
-
-static int start_command(char *const *command, struct child *child)
-{
-    int ends[2], code = 0;
-
-    if (pipe2(ends, O_CLOEXEC))
-        return fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
-    child->pid = fork();
-    if (child->pid == 0) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
-        execvp(command[0], command);
-        code = errno;
-        _exit(write(ends[1], &code, sizeof code) == sizeof code ? 127 : 126);
-    }
-    close(ends[1]);
-    if (child->pid < 0)
-        code = errno;
-    else if (read(ends[0], &code, sizeof code) == sizeof code)
-        waitpid(child->pid, NULL, 0);
-    close(ends[0]);
-    return code ? fail(code, "%s: cannot run it: %s", command[0], fail_errno_text(code)) : 0;
-}
 
 static double seconds_of(struct timeval time)
 {
@@ -328,8 +334,12 @@ static int run_monitor(const struct invocation *invocation)
     struct watch watch = {.settings = settings};
     struct child child = {0};
 
-    signal(SIGINT, wraps ? SIG_IGN : on_signal);
-    signal(SIGTERM, on_signal);
+    if (wraps) {
+        take_signals_for_command();
+    } else {
+        signal(SIGINT, on_signal);
+        signal(SIGTERM, on_signal);
+    }
     int code = check_paths(&site.probes);
     if (code)
         return command_misused(invocation);
@@ -341,13 +351,13 @@ static int run_monitor(const struct invocation *invocation)
     if (code == 0)
         code = sampler_start(watch.sampler); /* before the command: its first read counts */
     if (code == 0 && wraps)
-        code = start_command(command, &child);
+        code = child_start(&child, (const char *const *)command);
     if (code == 0) {
         const struct series *series = sampler_series(watch.sampler);
         watch.start_ns = watch.last_ns = series_time_ns(series, 0);
         for (int i = 0; i < MONITOR_FIGURES; i++)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
-        watch_until_end(&watch, &child);
+        watch_until_end(&watch, wraps ? &child : NULL);
         if (wraps)
             print_summary(&watch, &child, command[0]);
     }
@@ -357,7 +367,8 @@ static int run_monitor(const struct invocation *invocation)
         return command_failed(invocation);
     if (!wraps)
         return COMMAND_OK;
-    return WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+    int status = child_status(&child, command[0]);
+    return status < 0 ? command_failed(invocation) : status;
 }
 
 const struct command command_monitor = {
@@ -369,7 +380,9 @@ const struct command command_monitor = {
         "Reads the counters of the block devices and NFS mounts beneath PATH (the current folder "
         "when none is given), of network interfaces, InfiniBand ports, processors, memory and "
         "GPUs, and prints a line an interval. With COMMAND it runs that, prints mean, peak and "
-        "sum of each figure on the standard error when it has ended, and ends with its status.",
+        "sum of each figure on the standard error when it has ended, and ends with its status, or "
+        "with 128 + the signal that ended it. SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and "
+        "SIGUSR2 are passed on to COMMAND.",
     .examples = "iobench monitor /mnt/imagenet\ta line a second, until interrupted\n"
                 "iobench monitor --json=profile.jsonl /mnt/imagenet -- python train.py\tprofile a "
                 "training\n",

@@ -155,6 +155,7 @@ static int run_plot(const struct invocation *invocation)
     char *path = settings->output ? strdup(settings->output)
                                   : file_format_path("%s.%s", invocation->operands[0],
                                                      settings->script ? "gnuplot" : "svg");
+    command_on_interrupt(NULL);
     int code = page && path ? load_all(invocation, page) : fail(ENOMEM, "out of memory");
 
     if (code == 0)

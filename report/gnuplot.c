@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/gnuplot.h"
 
-#include "base/clock.h"
+#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+enum { PICTURE_BYTES_MAX = 256 << 20 };
 
-static const uint64_t time_limit_ns = UINT64_C(120000000000), nap_ns = 2000000;
+static const uint64_t time_limit_ns = UINT64_C(120000000000);
 
 void gnuplot_begin(FILE *script, unsigned width, unsigned height)
 {
@@ -41,9 +39,8 @@ void gnuplot_text(FILE *script, const char *text)
     fputc('\'', script);
 }
 
-/* The three files of a gnuplot: its program, its picture, its complaints. They have no names, so
- * nothing is left behind. */
-enum { IN, OUT, COMPLAINTS, FILES };
+/* The program for gnuplot and its picture. They have no names, so nothing is left behind. */
+enum { IN, OUT, FILES };
 
 static int open_files(int files[FILES])
 {
@@ -55,36 +52,37 @@ static int open_files(int files[FILES])
     return 0;
 }
 
-static int start(const int files[FILES], pid_t *pid)
+static bool is_too_large(int file)
 {
-    static const char *const argv[] = {"gnuplot", "-", NULL};
-    posix_spawn_file_actions_t actions;
+    struct stat status;
 
-    posix_spawn_file_actions_init(&actions);
-    for (int i = 0; i < FILES; i++)
-        posix_spawn_file_actions_adddup2(&actions, files[i], i);
-    int code = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (code == ENOENT)
-        return fail(ENOENT, "gnuplot draws the pictures and is not installed: apt-get install "
-                            "gnuplot-nox, or the like");
-    return code ? fail(code, "gnuplot: cannot run it: %s", fail_errno_text(code)) : 0;
+    return fstat(file, &status) || status.st_size > PICTURE_BYTES_MAX;
 }
 
-static int wait_for(pid_t pid, int *status)
+static bool draws_without_end(void *context)
 {
-    const uint64_t start_ns = clock_now_ns();
-    pid_t ended;
+    const int *files = context;
 
-    while ((ended = waitpid(pid, status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-        if (clock_now_ns() - start_ns > time_limit_ns) {
-            kill(pid, SIGKILL);
-            waitpid(pid, status, 0);
-            return fail(ETIMEDOUT, "gnuplot: not done after %.0f s", (double)time_limit_ns / 1e9);
-        }
-        clock_sleep_ns(nap_ns);
-    }
-    return ended < 0 ? fail(errno, "gnuplot: lost sight of it: %s", fail_errno_text(errno)) : 0;
+    return is_too_large(files[OUT]);
+}
+
+static int run(int files[FILES], struct child_result *result)
+{
+    static const char *const argv[] = {"gnuplot", "-", NULL};
+    const struct child_task task = {.argv = argv,
+                                    .input = files[IN],
+                                    .output = files[OUT],
+                                    .timeout_ns = time_limit_ns,
+                                    .stop = draws_without_end,
+                                    .context = files};
+    int code = child_run(&task, result);
+
+    if (code == -ENOENT)
+        return fail(ENOENT, "gnuplot draws the pictures and is not installed: apt-get install "
+                            "gnuplot-nox, or the like");
+    if ((code == 0 || code == -EINTR) && is_too_large(files[OUT]))
+        return fail(EFBIG, "gnuplot: its picture has more than %d MiB", PICTURE_BYTES_MAX >> 20);
+    return code;
 }
 
 /* A file of ours as text, to be freed. */
@@ -114,38 +112,33 @@ static int write_picture(const char *svg, size_t bytes, const char *path)
 }
 
 /* What it wrote is a picture only when it says nothing else. */
-static int collect(const int files[FILES], int status, const char *path)
+static int collect(const int files[FILES], const struct child_result *result, const char *path)
 {
-    size_t svg_bytes, complaint_bytes;
-    char *svg = take(files[OUT], &svg_bytes);
-    char *complaint = svg ? take(files[COMPLAINTS], &complaint_bytes) : NULL;
-    int code = complaint ? 0 : -ENOMEM;
+    size_t bytes;
+    char *svg = take(files[OUT], &bytes);
+    int code = svg ? 0 : -ENOMEM;
 
-    if (code == 0 && (status != 0 || !strstr(svg, "</svg>"))) {
-        complaint[strcspn(complaint, "\n") ? strcspn(complaint, "\n") : complaint_bytes] = '\0';
-        code = fail(EIO, "gnuplot drew nothing: %.400s", complaint);
-    }
+    if (code == 0 && (result->status != 0 || !strstr(svg, "</svg>")))
+        code =
+            fail(EIO, "gnuplot drew nothing: exit status %d: %s", result->status, result->output);
     if (code == 0)
-        code = write_picture(svg, svg_bytes, path);
-    free(complaint);
+        code = write_picture(svg, bytes, path);
     free(svg);
     return code;
 }
 
 int gnuplot_draw(const char *script, size_t bytes, const char *path)
 {
-    int files[FILES], status = 0;
-    pid_t pid = 0;
+    int files[FILES];
+    struct child_result result;
     int code = open_files(files);
 
     if (code == 0)
         code = file_write_at(files[IN], script, bytes, 0, "gnuplot");
     if (code == 0)
-        code = start(files, &pid);
+        code = run(files, &result);
     if (code == 0)
-        code = wait_for(pid, &status);
-    if (code == 0)
-        code = collect(files, status, path);
+        code = collect(files, &result, path);
     for (int i = 0; i < FILES; i++)
         if (files[i] >= 0)
             close(files[i]);

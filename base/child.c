@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/child.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { STATUS_UNKNOWN = -1, DRAIN_READS = 64 };
+
+static const uint64_t nap_ns = 10000000, turn_ns = 100000000, grace_ns = UINT64_C(2000000000);
+
+static struct flag interrupted;
+
+void child_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+/* ---- start and end of any child ---- */
+
+static int spawn(struct child *child, const char *const *argv, const sigset_t *defaults,
+                 const posix_spawn_file_actions_t *actions, bool own_group)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    posix_spawnattr_t attributes;
+    sigset_t none;
+
+    *child = (struct child){0};
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, defaults);
+    posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                  (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+    sigaction(SIGCHLD, &plain, &child->former);
+    int code = posix_spawnp(&child->pid, argv[0], actions, &attributes,
+                            (char *const *)(uintptr_t)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (code) {
+        child->pid = 0;
+        sigaction(SIGCHLD, &child->former, NULL);
+    }
+    return code ? fail(code, "%s: cannot run it: %s", argv[0], fail_errno_text(code)) : 0;
+}
+
+/* It is no longer ours to wait for. */
+static void let_go(struct child *child)
+{
+    child->pid = 0;
+    sigaction(SIGCHLD, &child->former, NULL);
+}
+
+bool child_ended(struct child *child)
+{
+    if (!child->pid)
+        return true;
+    pid_t ended = wait4(child->pid, &child->status, WNOHANG, &child->usage);
+    if (ended == 0 || (ended < 0 && errno == EINTR))
+        return false;
+    if (ended < 0)
+        child->status = STATUS_UNKNOWN;
+    let_go(child);
+    return true;
+}
+
+int child_status(const struct child *child, const char *name)
+{
+    if (child->status == STATUS_UNKNOWN)
+        return fail(ECHILD,
+                    "%s: it ended, but its exit status is unknown: a library of this "
+                    "process took it",
+                    name);
+    return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) : WEXITSTATUS(child->status);
+}
+
+int child_start(struct child *child, const char *const *argv)
+{
+    static const int kept[] = {SIGHUP, SIGINT, SIGQUIT};
+    struct sigaction now;
+    sigset_t defaults;
+
+    sigfillset(&defaults);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (sigaction(kept[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            sigdelset(&defaults, kept[i]);
+    return spawn(child, argv, &defaults, NULL, false);
+}
+
+/* ---- a helper ---- */
+
+static int start_helper(struct child *child, const struct child_task *task, int output)
+{
+    posix_spawn_file_actions_t actions;
+    sigset_t all;
+
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    if (task->input)
+        posix_spawn_file_actions_adddup2(&actions, task->input, 0);
+    else
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, task->output ? task->output : output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    int code = spawn(child, task->argv, &all, &actions, true);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* Keep the last line that is not empty. */
+static void keep(struct child_result *result, const char *text, size_t bytes)
+{
+    size_t used = strlen(result->output);
+
+    for (size_t i = 0; i < bytes; i++) {
+        char letter = text[i];
+        if (used && result->output[used - 1] == '\n' && letter != '\n')
+            used = 0;
+        if ((letter == '\n' && used == 0) || used == sizeof result->output - 1)
+            continue;
+        result->output[used++] = letter ? letter : ' ';
+    }
+    result->output[used] = '\0';
+}
+
+/* Read what is there, but no more than a turn's worth: it may be written without end. */
+static void drain(int output, struct child_result *result)
+{
+    char text[1024];
+    ssize_t got;
+
+    for (int i = 0; i < DRAIN_READS && (got = read(output, text, sizeof text)) > 0; i++)
+        keep(result, text, (size_t)got);
+}
+
+/* It ended; its number stays taken until child_ended(). */
+static bool is_over(const struct child *child)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+static void await_end(const struct child *child)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    while (!is_over(child) && clock_now_ns() - start_ns < grace_ns)
+        clock_sleep_ns(nap_ns);
+}
+
+/* End the whole group. One that became another user, or that the kernel keeps, is let go. */
+static void end_early(struct child *child)
+{
+    kill(-child->pid, SIGTERM);
+    await_end(child);
+    kill(-child->pid, SIGKILL); /* also for what outlives the first of the group */
+    await_end(child);
+    if (!child_ended(child))
+        let_go(child);
+}
+
+/* Why to stop now: 0 to go on, else a negative errno with a reason. */
+static int check_turn(const struct child_task *task, uint64_t elapsed_ns, bool turn)
+{
+    if (flag_get(&interrupted) || (turn && task->stop && task->stop(task->context)))
+        return fail(EINTR, "%s: interrupted", task->argv[0]);
+    if (task->timeout_ns && elapsed_ns > task->timeout_ns)
+        return fail(ETIMEDOUT, "%s: not done after %.0f s", task->argv[0],
+                    (double)task->timeout_ns / 1e9);
+    return 0;
+}
+
+static int wait_for(struct child *child, const struct child_task *task, int output,
+                    struct child_result *result)
+{
+    const uint64_t start_ns = clock_now_ns();
+    uint64_t turned_ns = start_ns;
+    struct pollfd ready = {.fd = output, .events = POLLIN};
+
+    for (;;) {
+        /* The end is seen by waiting, not at the pipe, which a daemon may keep open. */
+        bool ended = child_ended(child);
+        drain(output, result);
+        if (ended)
+            break;
+        uint64_t now_ns = clock_now_ns();
+        bool turn = now_ns - turned_ns >= turn_ns;
+        if (turn)
+            turned_ns = now_ns;
+        int code = check_turn(task, now_ns - start_ns, turn);
+        if (code) {
+            end_early(child);
+            return code;
+        }
+        if (poll(&ready, 1, (int)(nap_ns / 1000000)) > 0 && (ready.revents & POLLHUP))
+            ready.fd = -1; /* closed: poll is but a sleep from now on */
+    }
+    result->output[strcspn(result->output, "\n")] = '\0';
+    result->status = child_status(child, task->argv[0]);
+    return result->status < 0 ? result->status : 0;
+}
+
+int child_run(const struct child_task *task, struct child_result *result)
+{
+    struct child child;
+    int ends[2];
+
+    *result = (struct child_result){0};
+    if (flag_get(&interrupted))
+        return fail(EINTR, "%s: interrupted", task->argv[0]);
+    if (pipe2(ends, O_CLOEXEC))
+        return fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* this end alone: a program expects to be waited for */
+    int code = start_helper(&child, task, ends[1]);
+    close(ends[1]);
+    if (code == 0)
+        code = wait_for(&child, task, ends[0], result);
+    close(ends[0]);
+    return code;
+}

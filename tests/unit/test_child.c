@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Other programs: whatever was inherited and whatever they do, they end, or are ended. */
+#include "tests/unit/unit.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint64_t tenth_ns = 100000000;
+
+static int shell(const char *script, uint64_t timeout_ns, struct child_result *result)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    const struct child_task task = {.argv = argv, .timeout_ns = timeout_ns};
+    int code = child_run(&task, result);
+
+    /* Nothing is left for others to wait for. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    return code;
+}
+
+static void its_end_is_told(void **unused)
+{
+    struct child_result result;
+
+    (void)unused;
+    assert_int_equal(shell("echo one; echo two >&2; echo; exit 7", 0, &result), 0);
+    assert_int_equal(result.status, 7);
+    assert_string_equal(result.output, "two");
+    assert_int_equal(shell("kill -KILL $$", 0, &result), 0);
+    assert_int_equal(result.status, 128 + SIGKILL);
+
+    const char *const argv[] = {"/nonexistent", NULL};
+    assert_int_equal(child_run(&(struct child_task){.argv = argv}, &result), -ENOENT);
+    assert_non_null(strstr(fail_reason(), "/nonexistent"));
+}
+
+static void ignored_sigchld_is_put_aside(void **unused)
+{
+    struct child_result result;
+    struct sigaction now;
+
+    (void)unused;
+    signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(shell("exit 5", 0, &result), 0);
+    assert_int_equal(result.status, 5);
+    assert_int_equal(sigaction(SIGCHLD, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static void nothing_is_passed_on(void **unused)
+{
+    struct child_result result;
+    sigset_t all, former;
+    int open_fd = open("/dev/null", O_RDONLY); /* not closed on exec */
+
+    (void)unused;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &former);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);
+    /* Of signals 1 to 28; posix_spawn() of glibc ignores two that it keeps for itself. */
+    assert_int_equal(
+        shell("sed -n 's/^Sig\\(Blk\\|Ign\\):.*\\(.......\\)$/\\2/p' /proc/self/status | "
+              "tr -d '\\n0'; "
+              "ls /proc/self/fd | wc -l",
+              0, &result),
+        0);
+    assert_string_equal(result.output, "4"); /* 0, 1, 2 and the folder */
+    assert_int_equal(shell("cat", 0, &result), 0);
+    assert_int_equal(result.status, 0);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &former, NULL);
+    close(open_fd);
+}
+
+static void endless_output_is_ended(void **unused)
+{
+    struct child_result result;
+
+    (void)unused;
+    assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
+    assert_non_null(strstr(fail_reason(), "not done"));
+    /* Of a program left behind, too; it ends when nobody reads. */
+    assert_int_equal(shell("yes & exit 3", 0, &result), 0);
+    assert_int_equal(result.status, 3);
+    assert_int_equal(shell("sleep 600 & echo $!; exit 4", 0, &result), 0);
+    assert_int_equal(result.status, 4);
+    assert_int_equal(kill((pid_t)atoi(result.output), SIGKILL), 0); /* it was left alone */
+}
+
+static bool is_alive(pid_t pid)
+{
+    char path[64], state = 'X';
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    fclose(file);
+    return state != 'X' && state != 'Z';
+}
+
+static void deaf_ones_are_killed(void **unused)
+{
+    struct child_result result;
+    char path[] = "/tmp/iobench-test-XXXXXX", script[256];
+    int fd = mkstemp(path), pid = 0;
+
+    (void)unused;
+    assert_true(fd >= 0);
+    snprintf(script, sizeof script,
+             "trap '' TERM; (while :; do sleep 1; done) & echo $! >%s; while :; do sleep 1; done",
+             path);
+    /* The shell may be slow to start; so it is given more until it wrote its line. */
+    for (uint64_t limit_ns = 3 * tenth_ns; pid == 0; limit_ns *= 2) {
+        assert_int_equal(shell(script, limit_ns, &result), -ETIMEDOUT);
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        if (fscanf(file, "%d", &pid) != 1)
+            pid = 0;
+        fclose(file);
+    }
+    while (is_alive(pid)) /* SIGKILL was sent; it takes effect when it does */
+        clock_sleep_ns(tenth_ns / 100);
+    close(fd);
+    unlink(path);
+}
+
+static bool stop(void *context)
+{
+    return ++*(int *)context == 2;
+}
+
+static void a_caller_stops_it(void **unused)
+{
+    const char *const argv[] = {"sleep", "600", NULL};
+    int calls = 0;
+    const struct child_task task = {.argv = argv, .stop = stop, .context = &calls};
+    struct child_result result;
+
+    (void)unused;
+    assert_int_equal(child_run(&task, &result), -EINTR);
+    assert_int_equal(calls, 2);
+}
+
+static bool steal(void *context)
+{
+    int *stolen = context;
+
+    *stolen += waitpid(-1, NULL, WNOHANG) > 0;
+    return false;
+}
+
+static void a_stolen_status_is_said(void **unused)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "exit 0", NULL};
+    int stolen = 0;
+    const struct child_task task = {.argv = argv, .stop = steal, .context = &stolen};
+    struct child child = {0};
+    struct child_result result;
+
+    (void)unused;
+    assert_int_equal(child_start(&child, argv), 0);
+    assert_true(waitpid(child.pid, NULL, 0) > 0);
+    assert_true(child_ended(&child));
+    assert_int_equal(child_status(&child, "sh"), -ECHILD);
+    assert_non_null(strstr(fail_reason(), "unknown"));
+    int code = child_run(&task, &result);
+    assert_int_equal(code, stolen ? -ECHILD : 0);
+}
+
+static void a_command_keeps_what_nohup_ignores(void **unused)
+{
+    const char *const argv[] = {
+        "/bin/sh", "-c", "kill -HUP $$; [ -e /proc/self/fd/$FD ] || exit 2; kill -PIPE $$", NULL};
+    struct child child;
+    int inherited = open("/dev/null", O_RDONLY);
+    char number[16];
+
+    (void)unused;
+    snprintf(number, sizeof number, "%d", inherited);
+    setenv("FD", number, 1);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(child_start(&child, argv), 0);
+    while (!child_ended(&child))
+        clock_sleep_ns(tenth_ns / 100);
+    assert_int_equal(child_status(&child, "sh"), 128 + SIGPIPE);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    close(inherited);
+}
+
+/* The last test: from then on nothing is started. */
+static void an_interrupt_ends_it(void **unused)
+{
+    struct child_result result;
+
+    (void)unused;
+    child_interrupt();
+    assert_int_equal(shell("sleep 600", 0, &result), -EINTR);
+    assert_non_null(strstr(fail_reason(), "interrupted"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_end_is_told),
+        cmocka_unit_test(ignored_sigchld_is_put_aside),
+        cmocka_unit_test(nothing_is_passed_on),
+        cmocka_unit_test(endless_output_is_ended),
+        cmocka_unit_test(deaf_ones_are_killed),
+        cmocka_unit_test(a_caller_stops_it),
+        cmocka_unit_test(a_stolen_status_is_said),
+        cmocka_unit_test(a_command_keeps_what_nohup_ignores),
+        cmocka_unit_test(an_interrupt_ends_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
