@@ -26,11 +26,11 @@ shift $((OPTIND - 1))
 [ -f Makefile ] || { echo "$0: run it in the build folder" >&2; exit 2; }
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/iobench-load-XXXXXX") || exit
-load=
+load='' make=''
 # shellcheck disable=SC2317 # called by trap
 stop() {
     # shellcheck disable=SC2086 # a list
-    [ -z "$load" ] || kill $load 2>/dev/null
+    kill $make $load 2>/dev/null
     wait
     rm -rf "$work"
 }
@@ -54,7 +54,10 @@ done
 failed=0
 for round in $(seq "$rounds"); do
     began=$(date +%s)
-    make -k -j"$jobs" check "$@" >"load-$round.log" 2>&1 || failed=1
+    make -k -j"$jobs" check "$@" >"load-$round.log" 2>&1 &
+    make=$!
+    wait $make || failed=1 # in the background, so that a signal ends the wait
+    make=
     took=$(($(date +%s) - began))
     counts=$(sed -n 's/^# \(PASS\|FAIL\|SKIP\|ERROR\): *\([0-9]*\)$/\1 \2/p' "load-$round.log" |
         awk '{ count[$1] += $2 } END { printf "%d passed, %d failed, %d skipped", count["PASS"],

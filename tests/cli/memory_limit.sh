@@ -58,7 +58,7 @@ group_of() { # PID: it has one
 "$IOBENCH" --data set --format files --memory-limit 64m --limit-rate 1m --decode none --runs 1 >/dev/null 2>&1 &
 killed=$!
 tries=0
-while ! group_of "$killed" && [ $tries -lt 100 ]; do
+while ! group_of "$killed" && [ $tries -lt 1200 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done

@@ -46,7 +46,9 @@ print(eval(sys.argv[2]))' "$@"
 }
 [ "$(value slow.json 'job["summary"]["record_bytes_per_s"] <= 1.5 * 2**21')" = True ] ||
     die "--limit-rate 2m: $(value slow.json 'job["summary"]["record_bytes_per_s"]') bytes a second"
-[ "$(value slow.json 'job["summary"]["limit"]')" = storage ] || die "2 MiB/s is not the limit"
+# It is the limit where the rate was reached: a machine may be slower than that.
+[ "$(value slow.json '(job["summary"]["limit"] == "storage" or
+    job["summary"]["record_bytes_per_s"] < 0.9 * 2**21)')" = True ] || die "2 MiB/s is not the limit"
 
 # Compressed shards are read by the one reader that can, as run has it.
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --format shards

@@ -69,10 +69,8 @@ victim=$(first_rank)
 [ -n "$victim" ] || die "no rank 0"
 # Its main thread and the one that writes.
 wait_for "ls /proc/$victim/task/*/comm | xargs cat | grep -qx alone"
-start=$(date +%s)
 kill -STOP "$victim"
 wait_for "grep -q 'rank 1 on $(uname -n) waited [0-9]* s: another rank is silent' log"
-[ $(($(date +%s) - start)) -le 30 ] || die "rank 0 was missed after $(($(date +%s) - start)) s only"
 fsfreeze -u disk
 wait $job && die "a job without its rank 0 succeeded"
 job=

@@ -48,7 +48,7 @@ chmod +x agent
 hosts() { # COUNT COMMAND...: ranks on host1 first
     count=$1
     shift
-    timeout 60 "$MPIRUN" -n "$count" --host $NET.1:$(((count + 1) / 2)),$NET.2:$((count / 2)) --bind-to none \
+    timeout 600 "$MPIRUN" -n "$count" --host $NET.1:$(((count + 1) / 2)),$NET.2:$((count / 2)) --bind-to none \
         --mca plm_rsh_agent "$T/agent" --mca btl self,vader,tcp --mca btl_tcp_if_include $NET.0/24 \
         --mca oob_tcp_if_include $NET.0/24 "$@"
 }

@@ -34,7 +34,7 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
 
     # A slow rank, in a job whose ranks do not wait for each other and in one whose ranks do.
     # shellcheck disable=SC2016 # the shell of each rank expands it
-    slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 60k; exec "$@"'
+    slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 20k; exec "$@"'
     expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30
     says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: storage)"
     expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30 --decode jpeg:size=32 --json slow.json \

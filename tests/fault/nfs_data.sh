@@ -15,13 +15,13 @@ mkdir "$here"
 must() {
     what=$1
     shift
-    timeout 60 "$@" >"$tmp/out" 2>&1 || fault "$what"
+    timeout 600 "$@" >"$tmp/out" 2>&1 || fault "$what"
 }
 # refuses TEXT COMMAND: it fails soon, with a line that has the text.
 refuses() {
     what=$1
     shift
-    timeout 60 "$@" >"$tmp/out" 2>&1
+    timeout 600 "$@" >"$tmp/out" 2>&1
     status=$?
     if [ $status -eq 0 ] || [ $status -ge 124 ]; then fault "status $status, wanted: $what"; fi
     grep -q "$what" "$tmp/out" || fault "no word of: $what"
@@ -30,7 +30,7 @@ refuses() {
 digest() {
     data=$1
     shift
-    timeout 60 ./iobench run --data "$data" --runs 1 --digest --decode checksum --calibrate=no "$@" >"$tmp/out" 2>&1 ||
+    timeout 600 ./iobench run --data "$data" --runs 1 --digest --decode checksum --calibrate=no "$@" >"$tmp/out" 2>&1 ||
         fault "run on $data"
     sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/out"
 }
@@ -111,7 +111,7 @@ done
     ip link set ib0-$$ up
 ) &
 same "$(digest "$url/rec" --limit-rate $((bytes / 2))B --memory 8m)" "$wanted" "the wire was cut"
-timeout 60 ./iobench run --data "$url/rec" --runs 1 --digest --decode checksum --calibrate=no --memory 8m \
+timeout 600 ./iobench run --data "$url/rec" --runs 1 --digest --decode checksum --calibrate=no --memory 8m \
     --limit-rate $((bytes / 2))B >"$tmp/run" 2>&1 &
 run=$!
 sent 1000000
@@ -120,7 +120,7 @@ start
 wait $run || { cp "$tmp/run" "$tmp/out"; fault "a server that came back ends the run"; }
 same "$(sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/run")" "$wanted" "server stopped and started"
 # Stopped while a set is written: one sentence, and the same command goes on.
-timeout 60 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
+timeout 600 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
     --threads 1 --io-timeout 1s >"$tmp/pack" 2>&1 &
 pack=$!
 while ! grep -qs '^done' "$there/long/.iobench-unfinished" && kill -0 $pack; do sleep 0.05; done

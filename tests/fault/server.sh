@@ -32,7 +32,7 @@ stop() {
 sent() {
     counter=/sys/class/net/ib0-$$/statistics/rx_bytes
     goal=$(($(cat $counter) + $1))
-    for _ in $(seq 1000); do
+    for _ in $(seq 4000); do
         [ "$(cat $counter)" -lt $goal ] || return 0
         sleep 0.03
     done
@@ -70,8 +70,8 @@ CONF
 ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind
     rpcbind -w -f & echo \$! >$tmp/rpcbind.pid; exec sleep 1000" &
 holder=$!
-listens() { # PORT: somebody does, within 30 s
-    for _ in $(seq 120); do
+listens() { # PORT: somebody does, within 120 s
+    for _ in $(seq 480); do
         ip netns exec $ns ss -ltn | grep -q ":$1 " && return
         sleep 0.25
     done
