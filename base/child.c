@@ -27,6 +27,11 @@ void child_interrupt(void)
     flag_set(&interrupted);
 }
 
+bool child_is_interrupted(void)
+{
+    return flag_get(&interrupted);
+}
+
 /* ---- start and end of any child ---- */
 
 static int spawn(struct child *child, const char *const *argv, const sigset_t *defaults,

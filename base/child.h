@@ -42,6 +42,7 @@ int child_run(const struct child_task *task, struct child_result *result);
 
 /* End what child_run() runs, and start nothing more. From signal handlers. */
 void child_interrupt(void);
+bool child_is_interrupted(void);
 
 /* ---- a command of the user: in the foreground, as if this program were not there ---- */
 

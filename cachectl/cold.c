@@ -2,11 +2,10 @@
 #include "cachectl/cold.h"
 
 #include "base/bytes.h"
-#include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cachectl/evict.h"
-#include "cachectl/holders.h"
+#include "cachectl/outside.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -31,7 +30,6 @@ static void append(char *text, size_t bytes, const char *format, ...)
 
 static int ask_server(const struct cold_request *request, struct cold_result *result)
 {
-    const char *const argv[] = {"/bin/sh", "-c", request->server_command, NULL};
     const uint64_t start_ns = clock_now_ns();
     struct child_result child;
 
@@ -40,8 +38,8 @@ static int ask_server(const struct cold_request *request, struct cold_result *re
     result->server_asked = true;
     struct cache_step step = {request->observer, "dropping the server's cache", start_ns};
     const struct child_task task = {
-        .argv = argv, .timeout_ns = request->timeout_ns, .stop = cache_tell_step, .context = &step};
-    int code = child_run(&task, &child);
+        .timeout_ns = request->timeout_ns, .stop = cache_tell_step, .context = &step};
+    int code = outside_run(request->server_command, &task, &child);
     result->server_status = code ? code : child.status;
     result->server_ns = clock_now_ns() - start_ns;
     if (code == 0)
@@ -107,7 +105,7 @@ static void name_holders(const struct residency_total *total, struct cold_result
     }
     if (result->label != RESIDENCY_WARM || !result->dropped)
         return;
-    holders_find("/proc", holders, result->warm_count);
+    outside_find_holders(holders, result->warm_count);
     for (size_t i = 0; i < result->warm_count; i++) {
         result->files[i].holder_pid = holders[i].pid;
         memcpy(result->files[i].holder_command, holders[i].command, sizeof holders[i].command);

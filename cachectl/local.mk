@@ -6,6 +6,7 @@ libiobench_a_SOURCES += \
 	cachectl/evict.c cachectl/evict.h \
 	cachectl/holders.c cachectl/holders.h \
 	cachectl/listing.c cachectl/listing.h \
+	cachectl/outside.c cachectl/outside.h \
 	cachectl/residency.c cachectl/residency.h
 AM_CPPFLAGS += -DBINDIR='"$(bindir)"'
 

@@ -5,20 +5,25 @@
 #include "base/file.h"
 #include "base/landlock.h"
 #include "base/memory.h"
+#include "cachectl/outside.h"
 #include "cmd/families.h"
 #include "dataset/store.h"
 #include "ranks/ranks.h"
 #include "telemetry/devices.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,7 +38,8 @@ enum access_sets {
 
 struct sandbox {
     struct landlock_rules rules;
-    const char *unfit; /* the option that starts what cannot be confined */
+    const char **commands; /* that options name; they run outside */
+    size_t command_count;
     bool network;
     int code; /* of the first rule that failed */
 };
@@ -226,6 +232,19 @@ static void allow_set(struct sandbox *sandbox, const char *path, unsigned access
         allow_beside(sandbox, path, access);
 }
 
+static void add_command(struct sandbox *sandbox, const char *command)
+{
+    const char **more =
+        realloc(sandbox->commands, (sandbox->command_count + 1) * sizeof *sandbox->commands);
+
+    if (more) {
+        sandbox->commands = more;
+        more[sandbox->command_count++] = command;
+    } else if (sandbox->code == 0) {
+        sandbox->code = fail(ENOMEM, "out of memory");
+    }
+}
+
 static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const char *path)
 {
     if (strcmp(path, "-") == 0)
@@ -307,17 +326,17 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
     option_text(row, settings, value, sizeof value);
     if (row->reach == OPTION_REACHES_NOTHING && row->type == OPTION_TEXT)
         allow_plugin(sandbox, value);
-    if (row->reach == OPTION_RUNS)
-        sandbox->unfit = row->name;
+    if (row->reach == OPTION_RUNS && sandbox->rules.fd >= 0)
+        add_command(sandbox, *(char *const *)field);
     if (row->reach && !(row->fallback && strcmp(value, row->fallback) == 0))
         allow_reach(sandbox, row->reach, value);
 }
 
 static bool keeps_indexes(const struct option_spec *row)
 {
-    while (row->name && row->reach != OPTION_INDEXES_SET)
+    while (row && row->name && row->reach != OPTION_INDEXES_SET)
         row++;
-    return row->name != NULL;
+    return row && row->name;
 }
 
 /* They are made here: what is not there has no rule. */
@@ -372,8 +391,39 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
             allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
     for (int i = 0; i < invocation->count; i++)
         allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
-    if (command->options && keeps_indexes(command->options))
+    if (keeps_indexes(command->options))
         allow_caches(sandbox);
+}
+
+/* What cannot be done inside is left to a process that stays outside (cachectl/outside.h). It has
+ * no streams: whoever reads ours must not wait for it. */
+static int fork_outside(const struct sandbox *sandbox)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+        return fail(errno, "cannot make a socket: %s", fail_errno_text(errno));
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int i = 0; i < 3; i++)
+            dup2(null, i);
+        dup2(ends[1], 3);
+        close_range(4, ~0U, 0);
+        signal(SIGINT, SIG_IGN); /* it ends with the other process, not before */
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        prctl(PR_SET_NAME, "iobench-outside");
+        outside_serve(3, sandbox->commands, sandbox->command_count);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return fail(errno, "cannot start a process: %s", fail_errno_text(errno));
+    }
+    outside_use(ends[0], sandbox->commands, sandbox->command_count);
+    return 0;
 }
 
 static int confine(struct sandbox *sandbox, const struct invocation *invocation,
@@ -385,8 +435,6 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
      * twice. */
     sandbox->rules.fd = -1;
     collect(sandbox, invocation, settings, count);
-    if (sandbox->unfit)
-        return 0;
     sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
     collect(sandbox, invocation, settings, count);
     allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
@@ -395,6 +443,8 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
         allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
         allow_listed(sandbox, "TMPDIR", "", CHANGE | LANDLOCK_TALK);
     }
+    if (sandbox->code == 0 && keeps_indexes(invocation->command->options))
+        sandbox->code = fork_outside(sandbox);
     if (sandbox->code == 0)
         sandbox->code = drop_capabilities();
     if (sandbox->code == 0)
@@ -411,8 +461,5 @@ int sandbox_enter(const struct invocation *invocation, const void *settings, siz
         return 0;
     if (invocation->sandbox == SANDBOX_AUTO && (geteuid() != 0 || landlock_abi() == 0))
         return 0;
-    int code = confine(&sandbox, invocation, settings, count);
-    if (code == 0 && sandbox.unfit && invocation->sandbox == SANDBOX_YES)
-        code = fail(EINVAL, "--sandbox yes: what --%s starts cannot run in it", sandbox.unfit);
-    return code;
+    return confine(&sandbox, invocation, settings, count);
 }

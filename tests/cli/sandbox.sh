@@ -111,9 +111,29 @@ json=out/job.json
 END
 sealed run job.ini
 [ -s out/job.json ] || die "no result of a job file"
-# The set that is made where none is named, and indexes beside data that cannot be written to.
-[ "$(id -u)" != 0 ] || [ ! -e /proc/sys/vm/drop_caches ] ||
-    sealed run --data rec --runs 2 --drop-caches --no-calibrate
+# What cannot be done inside: a command of the user's, and looking who maps a file.
+if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
+    sealed run --data rec --runs 2 --drop-caches --no-calibrate \
+        --server-drop-cmd "cat '$T/house/secret' >'$T/house/copied'; echo asked"
+    [ "$(cat house/copied)" = secret ] || die "the server drop command was confined"
+    rm -f house/copied
+    expect 0 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes \
+        --server-drop-cmd "echo no server; exit 3"
+    says "status 3" "no server"
+    python3 -c 'import glob, mmap, os, sys, time
+maps = []
+for name in glob.glob("rec/*.rec"):
+    with open(name, "rb") as file:
+        maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        sum(maps[-1][::4096])
+open("held", "w").close()
+while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
+    holder=$!
+    while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
+    expect 1 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes
+    says "INVALID: " "mapped by process $holder (python3)"
+    kill $holder
+fi
 
 # As another user it does not come by itself, and can be had.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request is one message, and so is its answer. A further message while a command runs, or the
+ * end of the other process, ends that command.
+ */
+#include "cachectl/outside.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { PATH_END_BYTES = 256, TURN_MS = 100, REASON_BYTES = 512 };
+
+enum request_kind { FIND_HOLDERS, RUN_COMMAND, STOP };
+
+struct request {
+    uint32_t kind;
+    uint32_t count; /* of files; or the number of the command */
+    uint64_t timeout_ns;
+    struct {
+        uint64_t inode, device;
+        char path[PATH_END_BYTES];
+    } files[OUTSIDE_FILES];
+};
+
+struct answer {
+    int32_t code;
+    char reason[REASON_BYTES];
+    struct child_result result;
+    struct {
+        int32_t pid;
+        char command[sizeof((struct holder *)NULL)->command];
+    } holders[OUTSIDE_FILES];
+};
+
+static struct {
+    bool is_there;
+    int socket;
+    const char *const *commands;
+    size_t count;
+} outside;
+
+static int run_here(const char *command, const struct child_task *task, struct child_result *result)
+{
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    struct child_task shell = *task;
+
+    shell.argv = argv;
+    return child_run(&shell, result);
+}
+
+/* ---- the child ---- */
+
+static void find(const struct request *request, struct answer *answer)
+{
+    struct holder holders[OUTSIDE_FILES] = {0};
+
+    for (uint32_t i = 0; i < request->count; i++)
+        holders[i] = (struct holder){.inode = request->files[i].inode,
+                                     .device = request->files[i].device,
+                                     .path = request->files[i].path};
+    holders_find("/proc", holders, request->count);
+    for (uint32_t i = 0; i < request->count; i++) {
+        answer->holders[i].pid = holders[i].pid;
+        memcpy(answer->holders[i].command, holders[i].command, sizeof holders[i].command);
+    }
+}
+
+static bool is_called_off(void *context)
+{
+    struct pollfd other = {.fd = *(int *)context, .events = POLLIN};
+
+    return poll(&other, 1, 0) > 0;
+}
+
+static bool is_sound(const struct request *request, ssize_t bytes, size_t commands)
+{
+    if (bytes != sizeof *request)
+        return false;
+    for (int i = 0; i < OUTSIDE_FILES; i++)
+        if (!memchr(request->files[i].path, '\0', PATH_END_BYTES))
+            return false;
+    return request->kind == FIND_HOLDERS  ? request->count <= OUTSIDE_FILES
+           : request->kind == RUN_COMMAND ? request->count < commands
+                                          : false;
+}
+
+void outside_serve(int socket, const char *const *commands, size_t count)
+{
+    struct request request;
+    ssize_t bytes;
+
+    while ((bytes = recv(socket, &request, sizeof request, 0)) > 0) {
+        struct answer answer = {0};
+        if (!is_sound(&request, bytes, count))
+            continue; /* a stop that came late is none */
+        const struct child_task task = {
+            .timeout_ns = request.timeout_ns, .stop = is_called_off, .context = &socket};
+        if (request.kind == FIND_HOLDERS)
+            find(&request, &answer);
+        else
+            answer.code = run_here(commands[request.count], &task, &answer.result);
+        if (answer.code)
+            snprintf(answer.reason, sizeof answer.reason, "%s", fail_reason());
+        if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
+            return;
+    }
+}
+
+/* ---- the confined process ---- */
+
+void outside_use(int socket, const char *const *commands, size_t count)
+{
+    outside.is_there = true;
+    outside.socket = socket;
+    outside.commands = commands;
+    outside.count = count;
+}
+
+/* task: what to do meanwhile; NULL: wait. */
+static int ask(const struct request *request, const struct child_task *task, struct answer *answer)
+{
+    static const struct request stop = {.kind = STOP};
+    struct pollfd other = {.fd = outside.socket, .events = POLLIN};
+    bool stopped = false;
+
+    if (send(outside.socket, request, sizeof *request, MSG_NOSIGNAL) != sizeof *request)
+        return fail(errno, "the process outside of the sandbox is gone: %s",
+                    fail_errno_text(errno));
+    while (poll(&other, 1, TURN_MS) <= 0) {
+        const bool stops = child_is_interrupted() || (task && task->stop(task->context));
+        if (stops && !stopped)
+            stopped = send(outside.socket, &stop, sizeof stop, MSG_NOSIGNAL) == sizeof stop;
+    }
+    if (recv(outside.socket, answer, sizeof *answer, 0) != sizeof *answer)
+        return fail(EPIPE, "the process outside of the sandbox has ended");
+    answer->reason[REASON_BYTES - 1] = '\0';
+    return answer->code ? fail(answer->code, "%s", answer->reason) : 0;
+}
+
+void outside_find_holders(struct holder *holders, size_t count)
+{
+    struct request request = {.kind = FIND_HOLDERS, .count = (uint32_t)count};
+    struct answer answer;
+
+    if (!outside.is_there) {
+        holders_find("/proc", holders, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        request.files[i].inode = holders[i].inode;
+        request.files[i].device = holders[i].device;
+        snprintf(request.files[i].path, PATH_END_BYTES, "%s", holders[i].path);
+    }
+    if (ask(&request, NULL, &answer))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        holders[i].pid = answer.holders[i].pid;
+        memcpy(holders[i].command, answer.holders[i].command, sizeof holders[i].command);
+    }
+}
+
+int outside_run(const char *command, const struct child_task *task, struct child_result *result)
+{
+    struct request request = {.kind = RUN_COMMAND, .timeout_ns = task->timeout_ns};
+    struct answer answer;
+
+    if (!outside.is_there)
+        return run_here(command, task, result);
+    while (request.count < outside.count && strcmp(outside.commands[request.count], command) != 0)
+        request.count++;
+    if (request.count == outside.count)
+        return fail(EPERM, "'%s' was not known before the sandbox was entered", command);
+    int code = ask(&request, task, &answer);
+    if (code == 0)
+        *result = answer.result;
+    return code;
+}
