@@ -10,6 +10,7 @@ libiobench_a_SOURCES += \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h base/folder_tree.c \
+	base/headroom.c base/headroom.h \
 	base/histogram.c base/histogram.h \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \

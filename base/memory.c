@@ -12,6 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/headroom.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 void *memory_zeroed(size_t bytes)
@@ -281,75 +282,22 @@ uint64_t arena_peak_bytes(const struct arena *arena)
     return arena->peak << arena->granule_shift;
 }
 
-static uint64_t read_number(const char *path)
-{
-    unsigned long long value = 0;
-    FILE *file = fopen(path, "re");
-
-    if (!file)
-        return 0;
-    if (fscanf(file, "%llu", &value) != 1)
-        value = 0; /* "max" */
-    fclose(file);
-    return value;
-}
-
-/* Address space in use, and what of it is resident; 0: not known. */
-static void read_own(uint64_t *space_bytes, uint64_t *resident_bytes)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    unsigned long long space = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    if (file && fscanf(file, "%llu %llu", &space, &resident) != 2)
-        space = resident = 0;
-    if (file)
-        fclose(file);
-    *space_bytes = space * page_bytes;
-    *resident_bytes = resident * page_bytes;
-}
-
 uint64_t memory_resident_bytes(void)
 {
-    uint64_t space_bytes, resident_bytes;
+    unsigned long long resident = 0;
+    FILE *file = file_stream_kernel("/proc/self/statm");
 
-    read_own(&space_bytes, &resident_bytes);
-    return resident_bytes;
-}
-
-static uint64_t space_left_bytes(void)
-{
-    struct rlimit limit;
-    uint64_t space_bytes, resident_bytes;
-
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    read_own(&space_bytes, &resident_bytes);
-    return limit.rlim_cur > space_bytes ? limit.rlim_cur - space_bytes : 0;
+    if (file && fscanf(file, "%*u %llu", &resident) != 1)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t memory_available_bytes(void)
 {
-    static const char *const limits[][2] = {
-        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-        {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
-         "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-    };
-    unsigned long long available = 0;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
+    struct headroom headroom;
 
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &available) == 1)
-            break;
-    if (file)
-        fclose(file);
-    available *= 1024;
-    for (int i = 0; i < 2; i++) {
-        uint64_t limit = read_number(limits[i][0]), usage = read_number(limits[i][1]);
-        if (limit && limit > usage && limit - usage < available)
-            available = limit - usage;
-    }
-    const uint64_t left = space_left_bytes();
-    return left < available ? left : available;
+    headroom_find(&headroom, "/proc", "/sys");
+    return headroom.available_bytes;
 }

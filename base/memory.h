@@ -46,8 +46,7 @@ uint64_t arena_bytes(const struct arena *arena);
 uint64_t arena_used_bytes(const struct arena *arena);
 uint64_t arena_peak_bytes(const struct arena *arena);
 
-/* Memory this process may still use: the least of MemAvailable, the cgroup's headroom and what is
- * left of its address space (ulimit -v). */
+/* Memory this process may still use: see base/headroom.h. */
 uint64_t memory_available_bytes(void);
 /* Memory of this process that is resident; 0: not known. */
 uint64_t memory_resident_bytes(void);

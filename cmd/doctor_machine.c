@@ -5,6 +5,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/headroom.h"
 #include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -143,14 +144,16 @@ static void look_cpus(const char *path, struct finding *finding)
 
 static void look_memory(const char *path, struct finding *finding)
 {
-    uint64_t available = memory_available_bytes();
+    struct headroom headroom;
     char text[32];
 
     (void)path;
-    finding_say(finding, available < MEMORY_LEAST ? DOCTOR_WARN : DOCTOR_OK, "%s available",
-                bytes_text(available, text, sizeof text));
-    if (available < MEMORY_LEAST)
-        finding_advise(finding, "a shuffle buffer may not fit; the control group's limit counts");
+    headroom_find(&headroom, "/proc", "/sys");
+    const bool little = headroom.available_bytes < MEMORY_LEAST;
+    finding_say(finding, little ? DOCTOR_WARN : DOCTOR_OK, "%s available, by %s",
+                bytes_text(headroom.available_bytes, text, sizeof text), headroom.cause);
+    if (little)
+        finding_advise(finding, "a shuffle buffer may not fit");
 }
 
 static void look_clock(const char *path, struct finding *finding)

@@ -115,8 +115,9 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
     assert(catalog->shard_count > 0 && !catalog->mapping);
     if (bytes == 0)
         return refuse(catalog, EBADMSG, offset, bytes, ": it is empty");
-    if (bytes > UINT32_MAX)
-        return refuse(catalog, EFBIG, offset, bytes, " is too large");
+    if (bytes > CATALOG_RECORD_BYTES_MAX)
+        return refuse(catalog, EFBIG, offset, bytes,
+                      " is too large: iobench reads records up to 1 GiB less 128 KiB");
     if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
         return refuse(catalog, EBADMSG, offset, bytes, " goes past the end of the file");
     int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_count,

@@ -22,6 +22,10 @@ struct extent {
     uint32_t shard;
 };
 
+/* A record is read at once, into one of the loader's regions: of 1 GiB, as the kernel registers
+ * buffers, with room to align it. */
+#define CATALOG_RECORD_BYTES_MAX ((UINT64_C(1) << 30) - 2 * 65536)
+
 enum shard_flags {
     SHARD_ZLIB = 1, /* whole file compressed: extents are offsets of the inflated stream, */
     SHARD_GZIP = 2, /* and only reading in order is possible */

@@ -388,7 +388,8 @@ static bool check_records(struct catalog *catalog, uint64_t first, uint64_t coun
         bool right = true;
         for (uint64_t i = 0; i < run; i++) {
             right &= extent[i].shard == *shard && extent[i].offset <= stream_bytes &&
-                     extent[i].bytes > 0 && extent[i].bytes <= stream_bytes - extent[i].offset;
+                     extent[i].bytes > 0 && extent[i].bytes <= CATALOG_RECORD_BYTES_MAX &&
+                     extent[i].bytes <= stream_bytes - extent[i].offset;
             total += extent[i].bytes;
             most = extent[i].bytes > most ? extent[i].bytes : most;
         }

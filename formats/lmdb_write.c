@@ -2,6 +2,7 @@
 #include "formats/lmdb_write.h"
 
 #include "base/fail.h"
+#include "dataset/catalog.h"
 #include "dataset/store.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
     if (write->flavour == CAFFE_IMAGE && sample->encoding != SAMPLE_ENCODED)
         return fail(EINVAL, "%s: flavour image holds encoded images, not bare pixels",
                     write->draft.path);
-    if (bytes == 0 || bytes > UINT32_MAX)
+    if (bytes == 0 || bytes > CATALOG_RECORD_BYTES_MAX)
         return fail(EINVAL, "%s: LMDB cannot hold a sample of %llu bytes", write->draft.path,
                     (unsigned long long)bytes);
     if (write->pending_records >= PENDING_RECORDS || write->pending_bytes + bytes > PENDING_BYTES)

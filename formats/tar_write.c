@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "dataset/catalog.h"
 #include "formats/tar_walk.h"
 
 #include <ctype.h>
@@ -159,7 +160,7 @@ int tar_write_append(void *state, const struct sample *sample)
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: tar shards hold encoded images, not bare pixels",
                     write->sink.draft.path);
-    if (sample->image_bytes > UINT32_MAX)
+    if (sample->image_bytes > CATALOG_RECORD_BYTES_MAX)
         return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.draft.path,
                     sample->image_bytes);
     make_key(write, sample);

@@ -222,8 +222,8 @@ static int take_from_stream(struct inflate *stream, struct catalog *catalog, con
         return -EBADMSG;
     }
     /* Refused before a petabyte of it is looked for. */
-    if (length > UINT32_MAX - TFRECORD_FRAME_BYTES) {
-        *what = "a record of more than 4 GiB";
+    if (length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES) {
+        *what = "a record of more than 1 GiB less 128 KiB, which iobench does not read";
         return -EBADMSG;
     }
     got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);

@@ -7,7 +7,9 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/thread.h"
+#include "base/headroom.h"
 #include "pipeline/batcher.h"
+#include "pipeline/budget.h"
 #include "pipeline/loader.h"
 #include "pipeline/stage.h"
 #include "trainer/trainer.h"
@@ -33,20 +35,12 @@ struct engine {
     uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
 };
 
-static uint32_t local_ranks(const struct engine *engine)
-{
-    return engine->site.ranks ? engine->site.ranks->place.local_ranks : 1;
-}
-
-/* Memory that may still be taken: a share of the machine's, or its container's; or what is left of
- * --memory-limit. */
 static uint64_t available_bytes(const struct engine *engine)
 {
-    const uint64_t limit_bytes = engine->site.job->memory_limit_bytes;
-    const uint64_t held_bytes = engine->held_bytes < limit_bytes ? engine->held_bytes : limit_bytes;
-    const uint64_t bytes = memory_available_bytes() / local_ranks(engine);
+    struct headroom headroom;
 
-    return limit_bytes && limit_bytes - held_bytes < bytes ? limit_bytes - held_bytes : bytes;
+    return budget_available_bytes(engine->site.job, engine->site.ranks, engine->held_bytes,
+                                  &headroom);
 }
 
 static uint32_t choose_workers(const struct engine *engine)
@@ -56,54 +50,6 @@ static uint32_t choose_workers(const struct engine *engine)
     if (wanted)
         return (uint32_t)wanted;
     return engine->site.ranks ? engine->site.ranks->place.cpus : thread_cpu_count();
-}
-
-/* What records may take of it. Under --memory-limit a read through the page cache is charged twice
- * while it is in flight, in the record's memory and in the pages that are read, which the kernel
- * cannot give up before they are filled: it ends the process instead. */
-static uint64_t records_share_bytes(const struct engine *engine)
-{
-    const bool twice = engine->site.job->memory_limit_bytes && !engine->site.plugins->direct;
-
-    return available_bytes(engine) / (twice ? 4 : 2);
-}
-
-static uint64_t choose_memory(const struct engine *engine, struct result *result)
-{
-    const struct job *job = engine->site.job;
-    struct loader_memory need =
-        loader_memory_needed(engine->site.catalog, &engine->plan.traits, (uint32_t)job->iodepth,
-                             job->block_bytes, job_loaders(job));
-    char least[32], given[32];
-
-    if (job->memory_bytes) {
-        if (job->memory_bytes >= need.least_bytes)
-            return job->memory_bytes;
-        bytes_text(need.least_bytes, least, sizeof least);
-        bytes_text(job->memory_bytes, given, sizeof given);
-        fail(ENOMEM,
-             "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
-             "more, "
-             "or a smaller shuffle",
-             job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given);
-        return 0;
-    }
-    uint64_t share = records_share_bytes(engine);
-    if (need.least_bytes > share) {
-        bytes_text(need.least_bytes, least, sizeof least);
-        bytes_text(share, given, sizeof given);
-        fail(ENOMEM,
-             "shuffle %s holds %llu records, which needs at least %s; their share of the free "
-             "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             job->shuffle, (unsigned long long)engine->plan.traits.slots, least, given,
-             (unsigned long long)need.least_bytes);
-        return 0;
-    }
-    uint64_t bytes = need.wanted_bytes < share ? need.wanted_bytes : share;
-    if (bytes < need.wanted_bytes)
-        result_notice(result, "record memory is limited to a %s of the free memory",
-                      share < available_bytes(engine) / 2 ? "quarter" : "half");
-    return bytes;
 }
 
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog)
@@ -160,29 +106,24 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
     return 0;
 }
 
-/* Beyond its limit the kernel would end the process without a word. */
-static int check_limit(const struct engine *engine, uint64_t batches_bytes, uint64_t records_bytes)
+/* Everything is weighed before anything is taken. */
+static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
 {
-    const struct job *job = engine->site.job;
-    const bool direct = engine->site.plugins->direct;
-    const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
-    char limit[32], held[32], network[64] = "", batches[32], records[32];
+    struct budget budget;
+    int code = budget_make(&(struct budget_site){.job = engine->site.job,
+                                                 .catalog = engine->site.catalog,
+                                                 .plan = &engine->plan.traits,
+                                                 .ranks = engine->site.ranks,
+                                                 .direct = engine->site.plugins->direct,
+                                                 .workers = engine->workers,
+                                                 .batches_bytes = batches_bytes,
+                                                 .held_bytes = engine->held_bytes},
+                           &budget, result);
 
-    if (!job->memory_limit_bytes ||
-        engine->held_bytes + batches_bytes + records_bytes + pages_bytes <=
-            job->memory_limit_bytes / 4 * 3)
-        return 0;
-    if (engine->held_bytes)
-        snprintf(network, sizeof network, "the network takes %s, ",
-                 bytes_text(engine->held_bytes, held, sizeof held));
-    return fail(ENOMEM,
-                "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
-                "little for the rest: allow more, or give less to --batch-size, --prefetch or "
-                "--memory",
-                bytes_text(job->memory_limit_bytes, limit, sizeof limit), network,
-                bytes_text(batches_bytes, batches, sizeof batches),
-                bytes_text(records_bytes, records, sizeof records),
-                direct ? "" : ", and as much in the page cache");
+    result->memory_bytes = budget.records_bytes;
+    result->memory_needed_bytes = budget_total_bytes(&budget);
+    result->memory_available_bytes = budget.available_bytes;
+    return code;
 }
 
 static int build(struct engine *engine, struct result *result)
@@ -190,27 +131,25 @@ static int build(struct engine *engine, struct result *result)
     const struct job *job = engine->site.job;
     const struct job_plugins *plugins = engine->site.plugins;
     uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    size_t row_bytes;
     int code;
 
     if (job->memory_limit_bytes && engine->site.trainer)
         engine->held_bytes = memory_resident_bytes();
-    if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)))
+    if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
+        (code = stage_row_bytes(&plugins->decoder, &row_bytes)))
         return code;
-    size_t row_bytes;
-    code = stage_row_bytes(&plugins->decoder, &row_bytes);
+    engine->workers = choose_workers(engine);
+    result->slots = engine->plan.traits.slots;
+    result->threads = engine->workers;
+    code = make_budget(engine, row_bytes * job->batch_size * slots, result);
+    if (code || job->dry_run)
+        return code;
+    code = open_trainer(engine, row_bytes, slots);
     if (code)
-        return code;
-    result->memory_bytes = choose_memory(engine, result);
-    if (!result->memory_bytes)
-        return -ENOMEM;
-    if ((code = check_limit(engine, row_bytes * job->batch_size * slots, result->memory_bytes)) ||
-        (code = open_trainer(engine, row_bytes, slots)))
         return code;
     /* What decoding may take for huge images, all workers together: of what records leave free. */
     pool_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
-    result->slots = engine->plan.traits.slots;
-    engine->workers = choose_workers(engine);
-    result->threads = engine->workers;
     engine->batcher = batcher_create(&(struct batcher_site){
         .batch_size = (uint32_t)job->batch_size,
         .slots = slots,
@@ -236,7 +175,7 @@ static int build(struct engine *engine, struct result *result)
         .epochs_max = engine->site.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
-        .alignment = plugins->direct ? 4096 : 512,
+        .alignment = plugins->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
         .meter = engine->site.meter,
         .recorder = engine->site.recorder,

@@ -392,16 +392,36 @@ static int create_arenas(struct loader *loader)
 
 /* As many fetches as its memory holds: the more are sorted at once, the closer they lie, and the
  * larger is what can be read at once. */
+static uint32_t window_most(const struct catalog *catalog, uint64_t memory_bytes)
+{
+    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1;
+    uint64_t most = memory_bytes / 4 / mean;
+
+    return most < WINDOW_LEAST ? WINDOW_LEAST : most > WINDOW_MOST ? WINDOW_MOST : (uint32_t)most;
+}
+
+static uint64_t fetches_most(const struct plan_traits *plan, uint32_t window)
+{
+    uint64_t ahead = (uint64_t)WINDOWS_AHEAD * window;
+
+    return plan->slots + (ahead < FETCHES_LEAST ? FETCHES_LEAST : ahead);
+}
+
+uint64_t loader_tables_bytes(const struct catalog *catalog, const struct plan_traits *plan,
+                             uint64_t memory_bytes, uint32_t alignment)
+{
+    enum { POINTERS = 6, ARENA_TAGS_BYTES = 3 * sizeof(uint32_t) }; /* pools, rings and queues */
+    const uint32_t window = window_most(catalog, memory_bytes);
+    const uint64_t each = sizeof(struct fetch) + sizeof(struct block) + POINTERS * sizeof(void *);
+
+    return fetches_most(plan, window) * each + plan->slots * sizeof(void *) +
+           2 * window * sizeof(void *) + memory_bytes / alignment * ARENA_TAGS_BYTES;
+}
+
 static int create_window(struct loader *loader)
 {
-    const struct catalog *catalog = loader->site.catalog;
-    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1;
-
     loader->window_bytes_max = loader->site.memory_bytes / 4;
-    uint64_t most = loader->window_bytes_max / mean;
-    loader->window_most = most < WINDOW_LEAST  ? WINDOW_LEAST
-                          : most > WINDOW_MOST ? WINDOW_MOST
-                                               : (uint32_t)most;
+    loader->window_most = window_most(loader->site.catalog, loader->site.memory_bytes);
     loader->window = memory_array(loader->window_most + BLOCK_FETCHES, sizeof *loader->window);
     loader->window_scratch = memory_array(loader->window_most, sizeof *loader->window_scratch);
     return loader->window && loader->window_scratch ? 0 : -ENOMEM;
@@ -409,9 +429,7 @@ static int create_window(struct loader *loader)
 
 static int create_pools(struct loader *loader)
 {
-    uint64_t ahead = (uint64_t)WINDOWS_AHEAD * loader->window_most;
-    uint64_t fetches =
-        loader->site.plan->traits.slots + (ahead < FETCHES_LEAST ? FETCHES_LEAST : ahead);
+    uint64_t fetches = fetches_most(&loader->site.plan->traits, loader->window_most);
 
     if (fetches > UINT32_MAX)
         return fail(EINVAL, "a shuffle of %llu slots is too large",

@@ -24,7 +24,10 @@
 
 struct loader;
 
-enum { LOADER_DEPTH_MOST = 256 }; /* of depth 0 */
+enum {
+    LOADER_DEPTH_MOST = 256,         /* of depth 0 */
+    LOADER_ALIGNMENT_BUFFERED = 512, /* of memory, where reads are not direct */
+};
 
 struct loader_site {
     const struct catalog *catalog;
@@ -82,6 +85,10 @@ struct loader_memory {
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan, uint32_t depth,
                                           uint64_t block_bytes, uint32_t loaders);
+
+/* What the loader takes besides the records' memory itself. */
+uint64_t loader_tables_bytes(const struct catalog *catalog, const struct plan_traits *plan,
+                             uint64_t memory_bytes, uint32_t alignment);
 
 struct loader *loader_create(const struct loader_site *site); /* NULL with a reason */
 void loader_destroy(struct loader *loader);

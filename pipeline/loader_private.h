@@ -44,6 +44,7 @@ enum {
 
 /* Registered buffers may be 1 GiB at most, and a read must lie in one of them. */
 #define ARENA_BYTES_MAX (UINT64_C(1) << 30)
+_Static_assert(CATALOG_RECORD_BYTES_MAX + 2 * 65536 <= ARENA_BYTES_MAX, "each record has a place");
 
 struct loader {
     struct loader_site site;

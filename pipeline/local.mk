@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	pipeline/batcher.c pipeline/batcher.h \
+	pipeline/budget.c pipeline/budget.h \
 	pipeline/engine.c pipeline/engine.h \
 	pipeline/compare.c pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
 	pipeline/find.c pipeline/find.h pipeline/proof.c pipeline/proof.h \

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "telemetry/cgroup.h"
+#include "base/headroom.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -98,42 +98,18 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     return code;
 }
 
-/* The folder of the group this process is in. In a container the path may be the host's, which is
- * not seen from inside: then our own is the root that we see. */
-static int find_own(struct memory_limit *limit, const struct telemetry_roots *roots, bool *version1)
-{
-    char path[380], mount[128];
-    struct procfile file;
-    struct text groups;
-    struct stat status;
-    bool found = false;
-
-    if (procfile_open(&file, "%s/self/cgroup", roots->proc) == 0 &&
-        procfile_read(&file, &groups) == 0) {
-        *version1 = cgroup_find_path(groups, "memory", path, sizeof path);
-        found = *version1 || cgroup_find_path(groups, NULL, path, sizeof path);
-    }
-    procfile_close(&file);
-    if (!found)
-        return fail(ENOENT, "--memory-limit: no control group counts memory here");
-    snprintf(mount, sizeof mount, "%.90s/fs/cgroup%s", roots->sys, *version1 ? "/memory" : "");
-    snprintf(limit->from, sizeof limit->from, "%s%s", mount, strcmp(path, "/") ? path : "");
-    if (stat(limit->from, &status))
-        snprintf(limit->from, sizeof limit->from, "%s", mount);
-    return 0;
-}
-
 int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots *roots,
                        uint64_t bytes)
 {
     char parent[512], size[32];
-    bool version1;
+    struct headroom_group own;
 
     *limit = (struct memory_limit){0};
-    int code = find_own(limit, roots, &version1);
-    if (code)
-        return code;
-    code = make_below(limit, limit->from, version1, bytes);
+    if (!headroom_find_group(&own, roots->proc, roots->sys))
+        return fail(ENOENT, "--memory-limit: no control group counts memory here");
+    const bool version1 = own.version1;
+    snprintf(limit->from, sizeof limit->from, "%s", own.folder);
+    int code = make_below(limit, limit->from, version1, bytes);
     snprintf(parent, sizeof parent, "%s", limit->from);
     *strrchr(parent, '/') = '\0';
     if (code == 0 || (!version1 && make_below(limit, parent, version1, bytes) == 0))

@@ -152,6 +152,7 @@ struct result {
     uint32_t iodepth; /* reads in flight at most; with auto the knee, 0 when none was found */
     uint32_t threads;
     uint64_t memory_bytes;
+    uint64_t memory_needed_bytes, memory_available_bytes; /* of all, when it was weighed */
     uint64_t slots;
     uint32_t ranks, nodes;                             /* of this job */
     uint64_t memory_before_bytes, memory_during_bytes; /* resident: before the first run, in it */

@@ -2,6 +2,7 @@
 #include "pipeline/witness.h"
 
 #include "base/bytes.h"
+#include "base/headroom.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -231,6 +232,7 @@ void witness_place(const struct witness *witness, struct result_place *place)
 {
     struct utsname names;
     struct sysinfo memory;
+    struct headroom headroom;
     time_t now = time(NULL);
     struct tm utc;
 
@@ -254,7 +256,9 @@ void witness_place(const struct witness *witness, struct result_place *place)
     if (landlock_is_on())
         snprintf(place->sandbox, sizeof place->sandbox, "landlock ABI %d", landlock_abi());
     place->cpu_count = thread_cpu_count();
-    place->memory_limit_bytes = witness->job->memory_limit_bytes;
+    headroom_find(&headroom, "/proc", "/sys");
+    place->memory_limit_bytes =
+        witness->job->memory_limit_bytes ? witness->job->memory_limit_bytes : headroom.limit_bytes;
     if (sysinfo(&memory) == 0)
         place->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
     gmtime_r(&now, &utc);

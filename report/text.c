@@ -68,7 +68,7 @@ static void print_settings(const struct page *page)
     const struct result *result = page->result;
     const struct job *job = result->job;
     const struct result_place *place = &result->place;
-    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", limit[96] = "",
+    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", limit[96] = "", group[128] = "",
                                                   depth[WORDS_BYTES] = "auto";
 
     bytes_text(job->block_bytes, block, sizeof block);
@@ -92,8 +92,11 @@ static void print_settings(const struct page *page)
                 job->trainer);
     if (place->host[0]) {
         bytes_text(place->memory_bytes, memory, sizeof memory);
-        print_entry(page, "Host", "%s: %u x %s, %s of memory, %s", place->host, place->cpu_count,
-                    place->cpu, memory, place->kernel);
+        if (place->memory_limit_bytes)
+            snprintf(group, sizeof group, " (%s for its control group)",
+                     bytes_text(place->memory_limit_bytes, limit, sizeof limit));
+        print_entry(page, "Host", "%s: %u x %s, %s of memory%s, %s", place->host, place->cpu_count,
+                    place->cpu, memory, group, place->kernel);
     }
 }
 
@@ -473,15 +476,19 @@ void report_text(FILE *stream, const struct result *result, const struct summary
 void report_plan(FILE *stream, const struct result *result)
 {
     const struct page page = page_of(stream, result, NULL, false);
-    char memory[WORDS_BYTES], slots[WORDS_BYTES];
+    char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
 
     fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,
             result->job->label ? ": " : "", result->job->label ? result->job->label : "");
     print_data(&page);
     print_settings(&page);
     bytes_text(result->memory_bytes, memory, sizeof memory);
-    print_entry(&page, "Memory", "%s for records; the order holds %s of them at once", memory,
-                words_count(result->slots, slots));
+    bytes_text(result->memory_needed_bytes, needed, sizeof needed);
+    bytes_text(result->memory_available_bytes, available, sizeof available);
+    print_entry(&page, "Memory",
+                "%s for records; the order holds %s of them at once; %s in all, of %s that may be "
+                "used",
+                memory, words_count(result->slots, slots), needed, available);
     print_entry(&page, "Would do", "%" PRIu64 " run%s of %" PRIu64 " epoch%s", result->job->runs,
                 result->job->runs == 1 ? "" : "s", result->job->epochs,
                 result->job->epochs == 1 ? "" : "s");

@@ -153,16 +153,27 @@ static int check_memory(const struct training *training)
     const struct graph_cost cost = graph_cost(training->graph);
     const uint64_t need_bytes =
         3 * sizeof(float) * cost.parameters + site->batch_size * cost.activation_bytes;
+    const uint64_t available_bytes =
+        memory_available_bytes() / (site->ranks ? site->ranks->place.local_ranks : 1);
     char limit[32], need[32];
 
-    if (!site->memory_bytes || ops->allocate ||
-        memory_resident_bytes() + need_bytes <= site->memory_bytes)
+    if (ops->allocate)
         return 0;
-    return fail(ENOMEM,
-                "--memory-limit %s: %s takes %s with batches of %u: allow more, or give a smaller "
-                "--batch-size",
-                bytes_text(site->memory_bytes, limit, sizeof limit), site->network->name,
-                bytes_text(need_bytes, need, sizeof need), site->batch_size);
+    bytes_text(need_bytes, need, sizeof need);
+    if (site->memory_bytes && memory_resident_bytes() + need_bytes > site->memory_bytes)
+        return fail(
+            ENOMEM,
+            "--memory-limit %s: %s takes %s with batches of %u: allow more, or give a smaller "
+            "--batch-size",
+            bytes_text(site->memory_bytes, limit, sizeof limit), site->network->name, need,
+            site->batch_size);
+    if (need_bytes > available_bytes)
+        return fail(ENOMEM,
+                    "%s takes %s with batches of %u, and %s may be used here: give a smaller "
+                    "--batch-size",
+                    site->network->name, need, site->batch_size,
+                    bytes_text(available_bytes, limit, sizeof limit));
+    return 0;
 }
 
 static int open_alone(struct training *training)

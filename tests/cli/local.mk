@@ -8,8 +8,10 @@ CLI_TESTS = \
 	tests/cli/infer.sh \
 	tests/cli/interrupt.sh \
 	tests/cli/jobfile.sh \
+	tests/cli/large_records.sh \
 	tests/cli/limits.sh \
 	tests/cli/loop.sh \
+	tests/cli/memory_group.sh \
 	tests/cli/memory_limit.sh \
 	tests/cli/monitor.sh \
 	tests/cli/options.sh \

@@ -30,3 +30,7 @@ tests_unit_test_folder_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_child
 tests_unit_test_child_SOURCES = tests/unit/test_child.c tests/unit/unit.h
 tests_unit_test_child_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_headroom
+tests_unit_test_headroom_SOURCES = tests/unit/test_headroom.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_headroom_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/headroom.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What a group counts, by the names of its version. */
+struct names {
+    const char *limits[2], *usage, *reclaimable[2];
+};
+
+static const struct names version1_names = {{"memory.limit_in_bytes"},
+                                            "memory.usage_in_bytes",
+                                            {"total_inactive_file", "total_active_file"}};
+static const struct names version2_names = {
+    {"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
+
+static FILE *open_in(const char *folder, const char *name)
+{
+    char path[700];
+
+    snprintf(path, sizeof path, "%.600s/%s", folder, name);
+    return file_stream_kernel(path);
+}
+
+/* False when it is not there, or not a number ("max"). */
+static bool read_number(const char *folder, const char *name, uint64_t *number)
+{
+    unsigned long long value;
+    FILE *file = open_in(folder, name);
+    bool is_known = file && fscanf(file, "%llu", &value) == 1;
+
+    if (file)
+        fclose(file);
+    if (is_known)
+        *number = value;
+    return is_known;
+}
+
+/* The sum of those lines "NAME NUMBER" or "NAME: NUMBER kB" that have one of two names. */
+static uint64_t sum_of_lines(const char *folder, const char *name, const char *const keys[2])
+{
+    FILE *file = open_in(folder, name);
+    unsigned long long value;
+    char line[256], key[64];
+    uint64_t sum = 0;
+
+    while (file && fgets(line, sizeof line, file))
+        for (int i = 0; i < 2; i++)
+            if (keys[i] && sscanf(line, "%63s %llu", key, &value) == 2 && strcmp(key, keys[i]) == 0)
+                sum += value;
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static void lower(struct headroom *headroom, uint64_t bytes, const char *cause)
+{
+    if (bytes >= headroom->available_bytes)
+        return;
+    headroom->available_bytes = bytes;
+    headroom->cause = cause;
+}
+
+static void look_at_group(struct headroom *headroom, const char *folder, const struct names *names,
+                          uint64_t machine_bytes)
+{
+    uint64_t limit = UINT64_MAX, usage = 0, one;
+
+    for (int i = 0; i < 2; i++)
+        if (names->limits[i] && read_number(folder, names->limits[i], &one) && one < limit)
+            limit = one;
+    if (limit >= machine_bytes)
+        return;
+    if (headroom->limit_bytes == 0 || limit < headroom->limit_bytes)
+        headroom->limit_bytes = limit;
+    read_number(folder, names->usage, &usage);
+    const uint64_t cache = sum_of_lines(folder, "memory.stat", names->reclaimable);
+    usage -= cache < usage ? cache : usage;
+    lower(headroom, limit > usage ? limit - usage : 0, "its control group");
+}
+
+/* "4:memory:/path", of version 2 "0::/path". */
+static bool find_path(const char *proc, bool version1, char *path, size_t path_bytes)
+{
+    FILE *file = open_in(proc, "self/cgroup");
+    char line[512];
+    bool found = false;
+
+    while (file && !found && fgets(line, sizeof line, file)) {
+        char *controllers = strchr(line, ':'), *end = strrchr(line, '\n');
+        char *place = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!place || !end) /* a longer line cannot be told */
+            continue;
+        *place++ = *end = '\0';
+        char *rest = controllers + 1, *word;
+        found = !version1 && !*rest;
+        while (version1 && !found && (word = strsep(&rest, ",")))
+            found = strcmp(word, "memory") == 0;
+        if (found)
+            snprintf(path, path_bytes, "%s", strcmp(place, "/") ? place : "");
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool headroom_find_group(struct headroom_group *group, const char *proc, const char *sys)
+{
+    char path[380];
+
+    group->version1 = find_path(proc, true, path, sizeof path);
+    if (!group->version1 && !find_path(proc, false, path, sizeof path))
+        return false;
+    snprintf(group->root, sizeof group->root, "%.100s/fs/cgroup%s", sys,
+             group->version1 ? "/memory" : "");
+    snprintf(group->folder, sizeof group->folder, "%s%s", group->root, path);
+    if (strstr(path, "/..") || !file_is_folder(group->folder))
+        snprintf(group->folder, sizeof group->folder, "%s", group->root);
+    return true;
+}
+
+static void look_at_limit(struct headroom *headroom, int resource, uint64_t used_bytes,
+                          const char *cause)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    lower(headroom, limit.rlim_cur > used_bytes ? limit.rlim_cur - used_bytes : 0, cause);
+}
+
+void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
+{
+    static const char *const available_key[2] = {"MemAvailable:"}, *const total_key[2] = {
+                                                                       "MemTotal:"};
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long space = 0, data = 0;
+    struct headroom_group group;
+
+    *headroom = (struct headroom){
+        .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
+        .cause = "the machine",
+    };
+    if (headroom_find_group(&group, proc, sys)) {
+        const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
+        const struct names *names = group.version1 ? &version1_names : &version2_names;
+        for (char *end; strlen(group.folder) >= strlen(group.root); *end = '\0') {
+            look_at_group(headroom, group.folder, names, machine_bytes);
+            end = strrchr(group.folder, '/');
+        }
+    }
+    FILE *file = open_in(proc, "self/statm");
+    if (file && fscanf(file, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)
+        space = data = 0;
+    if (file)
+        fclose(file);
+    look_at_limit(headroom, RLIMIT_AS, space * page_bytes, "ulimit -v");
+    look_at_limit(headroom, RLIMIT_DATA, data * page_bytes, "ulimit -d");
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much memory is left, by trees of files as kernels have them. */
+#include "tests/unit/folder.h"
+
+#include "base/headroom.h"
+
+#include <sys/resource.h>
+
+enum { MIB = 1 << 20 };
+
+static void put(const char *path, const char *text)
+{
+    char parent[256];
+
+    snprintf(parent, sizeof parent, "%s", folder_path(path));
+    *strrchr(parent, '/') = '\0';
+    assert_int_equal(folder_make_path(parent), 0);
+    folder_write(path, text, strlen(text));
+}
+
+static void put_mib(const char *path, unsigned mib)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%llu\n", (unsigned long long)mib * MIB);
+    put(path, text);
+}
+
+static struct headroom find(void)
+{
+    struct headroom headroom;
+
+    headroom_find(&headroom, folder_path("proc"), folder_path("sys"));
+    return headroom;
+}
+
+static void check(unsigned available_mib, unsigned limit_mib, const char *cause)
+{
+    const struct headroom headroom = find();
+
+    assert_int_equal(headroom.available_bytes, (uint64_t)available_mib * MIB);
+    assert_int_equal(headroom.limit_bytes, (uint64_t)limit_mib * MIB);
+    assert_string_equal(headroom.cause, cause);
+}
+
+static int setup(void **state)
+{
+    if (folder_setup(state))
+        return -1;
+    put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n");
+    put("proc/self/statm", "1000 500 10 10 0 700 0\n");
+    return 0;
+}
+
+static void without_groups_the_machine_decides(void **unused)
+{
+    (void)unused;
+    check(8192, 0, "the machine");
+    put("proc/self/cgroup", "0::/\n"); /* a root without memory files */
+    check(8192, 0, "the machine");
+}
+
+static void the_narrowest_group_above_decides(void **unused)
+{
+    (void)unused;
+    put("proc/self/cgroup", "0::/slurm/job_7/step\n");
+    put("sys/fs/cgroup/slurm/job_7/step/memory.max", "max\n");
+    put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 50);
+    put("sys/fs/cgroup/slurm/job_7/step/memory.stat", "anon 1\nfile 9\n");
+    check(8192, 0, "the machine");
+    put_mib("sys/fs/cgroup/slurm/job_7/memory.max", 300);
+    put_mib("sys/fs/cgroup/slurm/job_7/memory.current", 200);
+    check(100, 300, "its control group");
+    /* Pages of files are given back when they are asked for. */
+    put("sys/fs/cgroup/slurm/job_7/memory.stat",
+        "anon 1\nfile 999999999\ninactive_file 52428800\nactive_file 52428800\n");
+    check(200, 300, "its control group");
+    put_mib("sys/fs/cgroup/slurm/memory.max", 1024);
+    put_mib("sys/fs/cgroup/slurm/memory.current", 1000);
+    check(24, 300, "its control group"); /* the smallest limit need not be the least room */
+    put_mib("sys/fs/cgroup/slurm/job_7/step/memory.high", 60);
+    check(10, 60, "its control group");
+    put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 70);
+    check(0, 60, "its control group");
+}
+
+static void version_1_counts_too(void **unused)
+{
+    (void)unused;
+    put("proc/self/cgroup", "5:cpu,cpuacct:/other\n4:hugetlb,memory:/docker/abc\n0::/else\n");
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put_mib("sys/fs/cgroup/memory/docker/memory.limit_in_bytes", 500);
+    put_mib("sys/fs/cgroup/memory/docker/memory.usage_in_bytes", 450);
+    put_mib("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", 300);
+    put_mib("sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", 200);
+    put("sys/fs/cgroup/memory/docker/abc/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 52428800\ntotal_active_file 0\n");
+    check(50, 300, "its control group");
+}
+
+/* The path is the host's; what is seen is the container's own tree. */
+static void a_container_sees_its_own_root(void **unused)
+{
+    static const char *const paths[] = {"0::/system.slice/docker-77.scope\n", "0::/../../x\n"};
+
+    (void)unused;
+    put_mib("sys/fs/cgroup/memory.max", 256);
+    put_mib("sys/fs/cgroup/memory.current", 56);
+    for (int i = 0; i < 2; i++) {
+        put("proc/self/cgroup", paths[i]);
+        check(200, 256, "its control group");
+    }
+}
+
+static void damaged_files_are_no_limit(void **unused)
+{
+    static const char *const texts[] = {"", "\n", "x", "0::", "0::/a", "::::\n", "4:memory\n"};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put("proc/self/cgroup", texts[i]);
+        check(8192, 0, "the machine");
+    }
+    put("proc/self/cgroup", "0::/a\n");
+    put("sys/fs/cgroup/a/memory.max", "-\n");
+    check(8192, 0, "the machine");
+}
+
+static void the_data_limit_counts(void **unused)
+{
+    struct rlimit before, limit;
+
+    (void)unused;
+    assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+    limit = before;
+    limit.rlim_cur = 700 * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)512 * MIB;
+    if (limit.rlim_cur > before.rlim_max || setrlimit(RLIMIT_DATA, &limit))
+        skip();
+    const struct headroom headroom = find();
+    assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+    assert_int_equal(headroom.available_bytes, 512 * MIB);
+    assert_string_equal(headroom.cause, "ulimit -d");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_groups_the_machine_decides, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(the_narrowest_group_above_decides, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(version_1_counts_too, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(a_container_sees_its_own_root, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(damaged_files_are_no_limit, setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(the_data_limit_counts, setup, folder_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
