@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# pack, ended by SIGKILL at random moments: what is there then is whole, or every command refuses it;
+# the same command completes it, and then it is what an undisturbed pack makes.
+# shellcheck disable=SC2154 # ended and moment are those of stress.sh
+. "$(dirname "$0")/stress.sh"
+
+SOURCE=synthetic:count=120,classes=5,mean=12k,seed=3
+all=$(formats)
+for format in $all; do
+    pack_time=$(took "$IOBENCH" pack $SOURCE "whole-$format" --format "$format" --threads 1)
+    echo "$pack_time" >"time-$format"
+done
+undisturbed=$(digest "whole-shards")
+[ -n "$undisturbed" ] || die "no digest"
+
+count=$(rounds 10 250)
+killed=0 partial=0 complete=0 round=0
+while [ $round -lt "$count" ]; do
+    for format in $all; do
+        [ $round -lt "$count" ] || break
+        round=$((round + 1))
+        set -- "$IOBENCH" pack $SOURCE set --format "$format" --threads 1
+        case $format in recordio | shards | tar) set -- "$@" --shards 4 ;; esac
+        rm -rf set
+        kill_within "$(cat "time-$format")" "$@"
+        [ "$ended" = 0 ] || killed=$((killed + 1))
+        if "$IOBENCH" verify set >verify.log 2>&1; then
+            complete=$((complete + 1))
+            [ "$(digest set)" = "$undisturbed" ] || die "$format, killed after $moment s: verify accepts a part: $(cat verify.log)"
+        else
+            partial=$((partial + 1))
+            refused set "$IOBENCH" inspect set
+            for command in "run --runs 1 --no-calibrate --decode checksum" "shuffle none" \
+                "train --network lenet --size 32 --classes 5 --batch-size 8"; do
+                # shellcheck disable=SC2086 # words
+                "$IOBENCH" $command --data set >log 2>&1 && die "$format, killed after $moment s: $command takes a part of a set"
+            done
+            refused set "$IOBENCH" pack set elsewhere
+            [ ! -e elsewhere ] || die "a part of a set was packed"
+            expect 0 "$@"
+        fi
+        expect 0 "$IOBENCH" verify set
+        says "120 records" "no fault"
+        [ "$(digest set)" = "$undisturbed" ] || die "$format, killed after $moment s: other samples than undisturbed"
+        left=$(find set -name '.*' ! -name .iobench-set ! -name .iobench-index)
+        [ -z "$left" ] || die "$format, killed after $moment s: left behind: $left"
+    done
+done
+echo "$count rounds: $killed killed, $partial left a part, which was refused and completed, $complete a whole set"
