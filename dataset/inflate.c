@@ -10,14 +10,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024 };
+enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024, FREE_BYTES = 64 << 20 };
 
 struct inflate {
     struct store_file *file;
     enum inflate_wrapper wrapper;
     uint64_t file_offset; /* behind the input buffer */
     uint64_t stream_offset;
-    bool end; /* of the file */
+    uint64_t times; /* the stream may be as many times as large as the file; 0: any */
+    bool end;       /* of the file */
     struct inflate_state state;
     uint8_t input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
@@ -42,7 +43,7 @@ int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapp
     if (code)
         return code;
     inflate->wrapper = wrapper;
-    inflate->file_offset = inflate->stream_offset = 0;
+    inflate->file_offset = inflate->stream_offset = inflate->times = 0;
     inflate->end = false;
     inflate->state.avail_in = 0;
     begin_member(inflate);
@@ -140,6 +141,23 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
     }
 }
 
+void inflate_limit(struct inflate *inflate, uint64_t times)
+{
+    inflate->times = times;
+}
+
+static int check_limit(const struct inflate *inflate)
+{
+    if (!inflate->times || inflate->stream_offset <= FREE_BYTES ||
+        inflate->stream_offset / inflate->times < inflate->file->status.bytes)
+        return 0;
+    return fail(
+        EFBIG,
+        "%s: it inflates to more than %llu times its %llu bytes; max-inflation=N allows more",
+        inflate->file->path, (unsigned long long)inflate->times,
+        (unsigned long long)inflate->file->status.bytes);
+}
+
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)
 {
     uint64_t done = 0;
@@ -152,6 +170,9 @@ int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)
             return made;
         if (made == 0)
             break;
+        int code = check_limit(inflate);
+        if (code)
+            return code;
         done += (uint64_t)made;
     }
     return (int64_t)done;

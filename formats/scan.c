@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { SCAN_THREADS = 16 }; /* they wait for storage, so more than there are CPUs */
+enum { INDEX_FREE_BYTES = 64 << 20 };
 
 struct scan_team {
     const struct shard_list *list;
@@ -21,7 +22,7 @@ struct scan_team {
     const struct format_scan *scan;
     uint64_t total_bytes;
     uint32_t workers;
-    struct counter done_bytes;
+    struct counter done_bytes, inflated_records;
     struct flag stop;
 };
 
@@ -46,6 +47,22 @@ int scanner_report(struct scanner *scanner, uint64_t offset)
         scanner->scan->progress(scanner->scan->progress_context, counter_get(&team->done_bytes),
                                 team->total_bytes);
     return 0;
+}
+
+int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes)
+{
+    struct scan_team *team = scanner->team;
+    const uint64_t data_bytes =
+        team->total_bytes > INDEX_FREE_BYTES ? team->total_bytes : INDEX_FREE_BYTES;
+
+    most_bytes = most_bytes ? most_bytes : data_bytes;
+    counter_add(&team->inflated_records, 1);
+    if (counter_get(&team->inflated_records) * sizeof(struct extent) <= most_bytes)
+        return 0;
+    return fail(
+        EFBIG,
+        "%s: the index of so many records is larger than %llu bytes; max-index=SIZE allows more",
+        scanner->path, (unsigned long long)most_bytes);
 }
 
 /* Behind "start: " when text begins so, else text. */

@@ -46,6 +46,10 @@ static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offs
 /* The same for a fault whose reason, file and place included, is already recorded. */
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset);
 
+/* One more record of a compressed shard, where the size of the file bounds nothing: -EFBIG when the
+ * index of all shards becomes larger than most_bytes; 0: than the data, or 64 MiB. */
+int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes);
+
 /* How records that lie one behind the other are found. */
 struct scan_steps {
     /* 0 and the *end of the record at offset, or 1 and *what is wrong with it, or an error. */

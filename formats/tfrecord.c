@@ -56,6 +56,20 @@ static const struct option_spec tfrecord_options[] = {
      .offset = offsetof(struct tfrecord_settings, idx),
      .fallback = "no",
      .summary = "write an .idx file beside each shard, as DALI's tfrecord2idx does"},
+    {.name = "max-inflation",
+     .type = OPTION_COUNT,
+     .offset = offsetof(struct tfrecord_settings, max_inflation),
+     .fallback = "200",
+     .zero = "none",
+     .summary = "refuse a compressed shard that is this many times as large inflated, and over "
+                "64 MiB"},
+    {.name = "max-index",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct tfrecord_settings, max_index_bytes),
+     .fallback = "auto",
+     .zero = "auto",
+     .summary = "refuse compressed shards of so many records that their index is larger; auto is "
+                "the size of the data, at least 64 MiB"},
     {0},
 };
 
@@ -236,7 +250,8 @@ static int take_from_stream(struct inflate *stream, struct catalog *catalog, con
 }
 
 /* Nothing can be found again behind damage in a compressed stream: the rest of it is lost. */
-static int walk_compressed(struct scanner *scanner, struct catalog *catalog, uint32_t flags)
+static int walk_compressed(const struct tfrecord_settings *settings, struct scanner *scanner,
+                           struct catalog *catalog, uint32_t flags)
 {
     int code = 0;
     struct inflate *stream =
@@ -244,6 +259,7 @@ static int walk_compressed(struct scanner *scanner, struct catalog *catalog, uin
 
     if (!stream)
         return code;
+    inflate_limit(stream, settings->max_inflation);
     catalog_set_compressed(catalog, flags);
     const char *what = NULL;
     uint64_t offset = 0;
@@ -252,6 +268,8 @@ static int walk_compressed(struct scanner *scanner, struct catalog *catalog, uin
         code = take_from_stream(stream, catalog, &what);
         if (code > 0) {
             int stopped = scanner_report(scanner, inflate_file_offset(stream));
+            if (stopped == 0)
+                stopped = scanner_count_inflated(scanner, settings->max_index_bytes);
             code = stopped ? stopped : code;
         }
     } while (code > 0);
@@ -271,12 +289,11 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
     int code = 0;
     const uint8_t *first = scanner_at(scanner, 0, count, &code);
 
-    (void)settings;
     if (!first)
         return code;
     uint32_t flags = compression_of(first, count);
     if (flags)
-        return walk_compressed(scanner, catalog, flags);
+        return walk_compressed(settings, scanner, catalog, flags);
     /* A verify looks at every header itself. */
     if (!scanner->scan->fault)
         code = index_by_idx(scanner, catalog);

@@ -26,9 +26,10 @@ enum tfrecord_compression { TFRECORD_PLAIN, TFRECORD_GZIP, TFRECORD_ZLIB };
 struct tfrecord_settings {
     char *match;
     char *image, *label;
-    int base;        /* enum example_base */
-    int compression; /* enum tfrecord_compression, of what is written */
-    bool idx;        /* write one */
+    int base;                                /* enum example_base */
+    int compression;                         /* enum tfrecord_compression, of what is written */
+    bool idx;                                /* write one */
+    uint64_t max_inflation, max_index_bytes; /* of compressed shards */
 };
 
 static inline struct example_keys tfrecord_keys(const struct tfrecord_settings *settings)

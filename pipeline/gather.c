@@ -21,17 +21,30 @@ static struct result_rank describe(const struct ranks *ranks)
 
 /* What another rank sent is believed when it can be: not by a node that is none, or texts without
  * an end. Nobody lies here, but a rank of another build may speak another language. */
+static bool is_bool(const bool *value)
+{
+    return *(const unsigned char *)value <= 1;
+}
+
+static bool sound_bytes(const struct result_bytes *bytes)
+{
+    return is_bool(&bytes->known) && is_bool(&bytes->of_node) &&
+           memchr(bytes->method, 0, sizeof bytes->method) &&
+           memchr(bytes->reason, 0, sizeof bytes->reason);
+}
+
 static int check_rank(const struct ranks *ranks, const struct result_rank *rank, bool good)
 {
-    if (good && rank->node < ranks->place.nodes && rank->rank < ranks->place.ranks &&
-        memchr(rank->host, 0, sizeof rank->host))
+    if (good && is_bool(&rank->leads) && rank->node < ranks->place.nodes &&
+        rank->rank < ranks->place.ranks && memchr(rank->host, 0, sizeof rank->host))
         return 0;
     return fail(EPROTO, "what a rank reports cannot be: are all of the same build?");
 }
 
-static bool known_limit(const struct result_epoch *epoch)
+static bool sound_epoch(const struct result_epoch *epoch)
 {
-    return epoch->limit >= RESULT_LIMIT_STORAGE && epoch->limit <= RESULT_LIMIT_HARNESS;
+    return epoch->limit >= RESULT_LIMIT_STORAGE && epoch->limit <= RESULT_LIMIT_HARNESS &&
+           sound_bytes(&epoch->device);
 }
 
 /* ---- caches ---- */
@@ -69,7 +82,9 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
     const struct result_cold *cold = &report->cold;
 
     return check_rank(ranks, &report->rank,
-                      cold->state >= RESULT_CACHE_COLD && cold->state <= RESULT_CACHE_UNVERIFIED &&
+                      is_bool(&cold->dropped) && is_bool(&cold->server_asked) &&
+                          cold->state >= RESULT_CACHE_COLD &&
+                          cold->state <= RESULT_CACHE_UNVERIFIED &&
                           memchr(cold->method, 0, sizeof cold->method) &&
                           memchr(cold->reason, 0, sizeof cold->reason) &&
                           memchr(cold->server_output, 0, sizeof cold->server_output));
@@ -129,12 +144,8 @@ static int check_run(const struct ranks *ranks, const struct run_report *report,
 {
     bool good = report->run.epoch_count <= epochs_max;
 
-    for (uint32_t i = 0; good && i < report->run.epoch_count; i++) {
-        const struct result_bytes *device = &report->epochs[i].device;
-        good = known_limit(&report->epochs[i]) &&
-               memchr(device->method, 0, sizeof device->method) &&
-               memchr(device->reason, 0, sizeof device->reason);
-    }
+    for (uint32_t i = 0; good && i < report->run.epoch_count; i++)
+        good = sound_epoch(&report->epochs[i]);
     return check_rank(ranks, &report->rank, good);
 }
 
@@ -299,7 +310,7 @@ struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch 
     mine.total = *epoch;
     int code = all ? ranks_gather(ranks, &mine, sizeof mine, all) : -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
-        code = check_rank(ranks, &all[i], known_limit(&all[i].total));
+        code = check_rank(ranks, &all[i], sound_epoch(&all[i].total));
     if (code == 0)
         return all;
     free(all);

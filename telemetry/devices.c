@@ -17,7 +17,7 @@
 
 /* Of the search for one list: layers that name each other would make it grow as a power of depth.
  */
-enum { DEPTH_MAX = 16, VISITS_MAX = 4096, FOLDER_BYTES = 768 };
+enum { DEPTH_MAX = 16, VISITS_MAX = 1024, FOLDER_BYTES = 768 };
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
                            struct device_list *list);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: tests/fuzz/campaign.sh [--total N] [--least N] [--turn SECONDS] [--folder FOLDER] [TARGET...]
+# usage: tests/fuzz/campaign.sh [--total N] [--least N] [--turn SECONDS] [--nice N]
+#        [--folder FOLDER] [TARGET...]
 # Fuzz all targets in turns, one process at low priority, until each has --least executions (10^6)
 # and all have --total (10^8) in sum; then print a table. A campaign that was stopped goes on: what
 # it has done is in FOLDER/tally, inputs that reached new code are in FOLDER/corpus.
@@ -10,15 +11,16 @@
 # finding stops its target only: the input is in FOLDER/findings.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
-total=100000000 least=1000000 turn=60 folder=$source/build-fuzz action=run
+total=100000000 least=1000000 turn=60 nice=19 folder=$source/build-fuzz action=run
 while [ $# -gt 0 ]; do
 	case $1 in
 	--total) total=$2; shift 2 ;;
 	--least) least=$2; shift 2 ;;
 	--turn) turn=$2; shift 2 ;;
+	--nice) nice=$2; shift 2 ;;
 	--folder) folder=$2; shift 2 ;;
 	--table | --merge) action=${1#--}; shift ;;
-	-*) sed -n '3,10s/^# //p' "$0" >&2; exit 2 ;;
+	-*) sed -n '3,11s/^# //p' "$0" >&2; exit 2 ;;
 	*) break ;;
 	esac
 done
@@ -58,7 +60,7 @@ done_by_all() { awk '{ n += $2 } END { print n + 0 }' "$folder/tally"; }
 fuzz() {
 	local name=$1 log=$folder/log-$1 found=0
 	mkdir -p "$folder/corpus/$name" "$folder/findings"
-	(cd "$folder" && nice -n 19 "bin/fuzz_$name" -max_total_time="$turn" \
+	(cd "$folder" && nice -n "$nice" "bin/fuzz_$name" -max_total_time="$turn" \
 		-max_len=16384 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1 \
 		-artifact_prefix="findings/$name-" "corpus/$name" \
 		"$source/tests/fuzz/corpus/$(corpus_of "$name")" >"$log" 2>&1) || found=1

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <string.h>
+
+#include <zlib.h>
 #include <sys/stat.h>
 
 static struct plugin_choice shards;
@@ -479,6 +481,50 @@ static void the_first_failing_shard_is_told(void **unused)
     catalog_destroy(catalog);
 }
 
+/* ---- what costs more than it is worth ---- */
+
+enum { BOMB_RECORDS = 4500000, BOMB_BYTES = BOMB_RECORDS * 16 };
+
+/* Empty records: 72 MB of them are 0.2 MB of gzip, and would be 72 MB of index. */
+static void write_bomb(const char *name)
+{
+    uint8_t *records = malloc(BOMB_BYTES);
+    gzFile file = gzopen(folder_path(name), "wb6");
+
+    for (size_t i = 0; i < BOMB_RECORDS; i++)
+        frame(records + 16 * i, "", 0);
+    assert_int_equal(gzwrite(file, records, BOMB_BYTES), BOMB_BYTES);
+    assert_int_equal(gzclose(file), Z_OK);
+    free(records);
+}
+
+static void expect_limit(const char *settings, const char *reason)
+{
+    struct plugin_choice choice;
+
+    assert_int_equal(plugin_choose("format", format_registry, settings, &choice), 0);
+    struct catalog *catalog = index_with(&choice, "bomb.tfrecord", NULL);
+    if (reason) {
+        assert_null(catalog);
+        expect_reason("bomb.tfrecord");
+        expect_reason(reason);
+    } else {
+        assert_int_equal(catalog->record_count, BOMB_RECORDS);
+    }
+    catalog_destroy(catalog);
+    plugin_release(&choice);
+}
+
+static void a_compressed_shard_is_no_larger_than_it_may_be(void **unused)
+{
+    (void)unused;
+    write_bomb("bomb.tfrecord");
+    expect_limit("shards", "inflates to more than 200 times its");
+    expect_limit("shards:max-inflation=none", "larger than 67108864 bytes; max-index=SIZE");
+    expect_limit("shards:max-inflation=2000,max-index=1m", "larger than 1048576 bytes");
+    expect_limit("shards:max-inflation=none,max-index=1g", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +538,7 @@ int main(void)
         cmocka_unit_test(an_idx_saves_the_scan),
         cmocka_unit_test(compressed_shards),
         cmocka_unit_test(the_first_failing_shard_is_told),
+        cmocka_unit_test(a_compressed_shard_is_no_larger_than_it_may_be),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
