@@ -32,6 +32,7 @@ enum option_reach {
     OPTION_INDEXES_SET,  /* the same, and an index is kept beside it */
     OPTION_WRITES,       /* this file, under another name until it is whole */
     OPTION_WRITES_IN,    /* this folder */
+    OPTION_MAKES_SET,    /* this data set, of files that are moved from folder to folder */
     OPTION_MAKES_GROUPS, /* control groups */
     OPTION_RUNS,         /* a command */
     OPTION_CONNECTS,     /* TCP, when it is not at its default */

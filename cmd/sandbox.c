@@ -41,7 +41,9 @@ struct sandbox {
     const char **commands; /* that options name; they run outside */
     size_t command_count;
     bool network;
-    int code; /* of the first rule that failed */
+    bool has_set;
+    bool moves; /* files from folder to folder, which the first version of Landlock forbids */
+    int code;   /* of the first rule that failed */
 };
 
 static void allow(struct sandbox *sandbox, const char *path, unsigned access)
@@ -257,8 +259,12 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
         allow_set(sandbox, path, LOOK);
         break;
     case OPTION_INDEXES_SET:
+        sandbox->has_set = true;
         allow_set(sandbox, path, CHANGE);
         break;
+    case OPTION_MAKES_SET:
+        sandbox->moves = true;
+        /* fall through */
     case OPTION_WRITES:
         if (!store_is_local(path))
             sandbox->network = true;
@@ -386,9 +392,12 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
 {
     const struct command *command = invocation->command;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        sandbox->has_set = !keeps_indexes(command->options);
         for (const struct option_spec *row = command->options; row && row->name; row++)
             allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
+        sandbox->moves |= !sandbox->has_set; /* a synthetic one may have to be made */
+    }
     for (int i = 0; i < invocation->count; i++)
         allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
     if (keeps_indexes(command->options))
@@ -435,6 +444,11 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
      * twice. */
     sandbox->rules.fd = -1;
     collect(sandbox, invocation, settings, count);
+    if (sandbox->moves && landlock_abi() == 1)
+        return invocation->sandbox == SANDBOX_YES
+                   ? fail(ENOTSUP, "--sandbox yes: the first version of Landlock lets no file be "
+                                   "moved from folder to folder; Linux 5.19 has a later one")
+                   : 0;
     sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
     collect(sandbox, invocation, settings, count);
     allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);

@@ -62,6 +62,32 @@ if command -v gnuplot >/dev/null; then
     attacked r.json plot out/r.json -o out/p.svg
 fi
 
+# older ABI COMMAND...: on a kernel with that version, where less can be confined and, with the
+# first, nothing be moved from folder to folder.
+older() {
+    PROBE_ABI=$1
+    shift
+    LD_PRELOAD=$T/probe/probe.so PROBE_ABI=$PROBE_ABI expect 0 "$IOBENCH" "$@"
+}
+for version in 1 2 3 4 5; do
+    [ $version -le "$abi" ] || break
+    older $version run --data rec --runs 1 --no-calibrate --json - --sandbox yes
+    says "landlock ABI $version"
+    for format in $(formats); do
+        [ $version = 1 ] || older $version pack rec out/abi -f "$format" --force --sandbox yes
+        older $version pack rec out/abi -f "$format" --force
+    done
+    older $version inspect rec --sandbox yes --json=out/i.json
+    older $version train --data rec --network tiny --batch-size 8 --checkpoint out/abi$version \
+        --sandbox yes
+done
+LD_PRELOAD=$T/probe/probe.so PROBE_ABI=1 expect 1 "$IOBENCH" pack rec out/abi --sandbox yes
+says "from folder to folder"
+older 0 run --data rec --runs 1 --no-calibrate --json -
+says '"sandbox": "none"'
+LD_PRELOAD=$T/probe/probe.so PROBE_ABI=0 expect 1 "$IOBENCH" inspect rec --sandbox yes
+says "no Landlock"
+
 # Without it the probe gets everything: it is no sham.
 PROBE_AT=.rec PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
     expect 0 "$IOBENCH" inspect rec --sandbox no
@@ -146,6 +172,16 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         out=$(XDG_CACHE_HOME=$T/cache/other setpriv --reuid 65534 --regid 65534 --clear-groups \
             "$IOBENCH" run --data rec --runs 1 --no-calibrate --json - --sandbox yes 2>&1)
         says '"sandbox": "landlock'
+    fi
+fi
+# Set-user-ID it does nothing, where that has an effect at all.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    chmod 755 "$T" probe
+    cp "$(command -v id)" "$IOBENCH" probe
+    chmod 4755 probe/id probe/iobench
+    if [ "$(setpriv --reuid 65534 --clear-groups probe/id -u)" = 0 ]; then
+        expect 2 setpriv --reuid 65534 --clear-groups probe/iobench inspect rec
+        says "must not be set-uid"
     fi
 fi
 if [ "$(id -u)" = 0 ]; then

@@ -2,7 +2,7 @@
  *
  * Preloaded by tests/cli/sandbox.sh: a parser that was taken over. When the program opens a file
  * whose path contains $PROBE_AT, it tries once what such code would try, and says on the standard
- * error how each try ended.
+ * error how each try ended. With $PROBE_ABI the kernel has that version of Landlock, 0: none.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -92,6 +92,28 @@ static void look(const char *path, int flags)
     try_all();
     errno = before;
 }
+
+/* ---- an older kernel ---- */
+
+long syscall(long number, ...)
+{
+    long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    const char *abi = getenv("PROBE_ABI");
+    va_list arguments;
+    long given[6];
+
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        given[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (abi && number == SYS_landlock_create_ruleset && given[0] == 0) {
+        errno = EOPNOTSUPP;
+        return atoi(abi) ? atoi(abi) : -1;
+    }
+    return real(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+}
+
+/* ---- the moment of a parse ---- */
 
 typedef int open_call(const char *path, int flags, ...);
 typedef int openat_call(int folder, const char *path, int flags, ...);
