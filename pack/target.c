@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MANIFEST_BYTES_MAX = 1 << 30 };
 
@@ -63,12 +64,11 @@ static int load_manifests(struct target *target)
 }
 
 static bool is_as_listed(const struct target *target, const char *name,
-                         const struct manifest_file *file)
+                         const struct manifest_file *file, struct place_entry *entry)
 {
-    struct place_entry entry;
-
-    return place_look(&target->place, name, &entry) == 0 && entry.kind == PLACE_FILE &&
-           entry.names == 1 && entry.bytes == file->bytes && entry.mtime_ns == file->mtime_ns;
+    return place_look(&target->place, name, entry) == 0 && entry->kind == PLACE_FILE &&
+           entry->names == 1 && entry->bytes == file->bytes && entry->mtime_ns == file->mtime_ns &&
+           entry->owner == target->unfinished_owner;
 }
 
 /* A shard is finished while all its files are as they were left: in its own folder, or already in
@@ -76,6 +76,7 @@ static bool is_as_listed(const struct target *target, const char *name,
 static int check_finished(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
+    struct place_entry entry;
 
     memcpy(target->finished, manifest->done, manifest->shards * sizeof *target->finished);
     for (size_t i = 0; i < manifest->file_count; i++) {
@@ -85,8 +86,8 @@ static int check_finished(struct target *target)
         char *draft = file_format_path("%s/%u/%s", target->draft, file->shard, file->path);
         if (!draft)
             return -ENOMEM;
-        target->finished[file->shard] =
-            is_as_listed(target, draft, file) || is_as_listed(target, file->path, file);
+        target->finished[file->shard] = is_as_listed(target, draft, file, &entry) ||
+                                        is_as_listed(target, file->path, file, &entry);
         free(draft);
     }
     fail_clear();
@@ -281,6 +282,44 @@ static int write_head(struct target *target)
     return code ? code : place_sync(&target->place, "");
 }
 
+/* Shards that are made again may have files in their places already. From the last path to the
+ * first: a folder comes after what is in it. */
+static int remove_stale(struct target *target)
+{
+    const struct manifest *manifest = &target->unfinished;
+    struct place_entry entry;
+    int code = 0;
+
+    for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (target->finished[file->shard])
+            continue;
+        if (!file->is_folder && is_as_listed(target, file->path, file, &entry))
+            code = place_remove(&target->place, file->path, &entry);
+        else if (file->is_folder && place_look(&target->place, file->path, &entry) == 0 &&
+                 entry.kind == PLACE_FOLDER)
+            place_remove(&target->place, file->path, &entry); /* when it is empty */
+    }
+    return code;
+}
+
+/* The hidden folder is this user's alone: nobody else can have put links into it. */
+static int open_draft(struct target *target)
+{
+    struct place_entry entry;
+    int code = place_look(&target->place, target->draft, &entry);
+
+    if (code == -ENOENT)
+        return place_make_private(&target->place, target->draft);
+    if (code == 0 && entry.kind != PLACE_FOLDER)
+        code =
+            fail(ENOTDIR, "%s/%s: is not the folder that pack made", target->path, target->draft);
+    else if (code == 0 && target->place.is_local && entry.owner != geteuid())
+        code = fail(EPERM, "%s/%s: another user made it: let that user complete the set",
+                    target->path, target->draft);
+    return code;
+}
+
 int target_begin(struct target *target)
 {
     struct store_status status;
@@ -304,9 +343,9 @@ int target_begin(struct target *target)
                                   : write_head(target);
     if (code == 0)
         code = append(target, manifest_start(target->request.command));
-    if (code == 0 && !place_has(&target->place, target->draft))
-        code = place_make_private(&target->place, target->draft);
-    return code;
+    if (code == 0)
+        code = open_draft(target);
+    return code || !target->is_resumed ? code : remove_stale(target);
 }
 
 static char *shard_folder(const struct target *target, uint32_t shard)

@@ -16,7 +16,7 @@ CLI_TESTS = \
 	tests/cli/monitor.sh \
 	tests/cli/options.sh \
 	tests/cli/pack.sh \
-	tests/cli/pack_safety.sh \
+	tests/cli/pack_crash.sh tests/cli/pack_safety.sh \
 	tests/cli/place.sh \
 	tests/cli/plot.sh \
 	tests/cli/portable.sh \

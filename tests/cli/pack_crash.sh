@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Each state that a crash of pack can leave is no data set, and the same command completes it. The
+# states are made by hand, so nothing here depends on when a signal comes.
+# shellcheck disable=SC2154 # out and status are those of cli.sh
+. "$(dirname "$0")/cli.sh"
+
+SOURCE=synthetic:count=60,classes=3,mean=4k
+OTHER=synthetic:count=40,classes=3,mean=4k,seed=9
+
+shards_of() { # FORMAT: the option for three shards, where it has so many
+    case $1 in
+    lmdb | files) ;;
+    *) echo "--shards 3" ;;
+    esac
+}
+
+refused() { # SET: by whoever reads it
+    for command in verify inspect "run --data"; do
+        # shellcheck disable=SC2086 # words
+        expect 1 "$IOBENCH" $command "$1"
+        says "$1" "not complete"
+    done
+}
+
+completes() { # SET FORMAT [TEXT]: pack says it, and the set is as a new one
+    # shellcheck disable=SC2046 # words
+    expect 0 "$IOBENCH" pack $SOURCE "$1" -f "$2" $(shards_of "$2")
+    says "${3-of images}"
+    expect 0 "$IOBENCH" verify "$1"
+    says "60 records"
+    [ "$(find "$1" -name '.*')" = "$1/.iobench-set" ] || die "leftovers: $(ls -a "$1")"
+    for file in $(cd "new-$2" && find . -type f -not -name '.*'); do
+        [ "$2" = lmdb ] || cmp "new-$2/$file" "$1/$file" || die "$file is another"
+    done
+    [ "$(cd "$1" && find . -not -name '.*' | sort)" = "$(cd "new-$2" && find . -not -name '.*' | sort)" ] ||
+        die "other names: $(find "$1")"
+}
+
+for format in $(formats); do
+    # shellcheck disable=SC2046 # words
+    expect 0 "$IOBENCH" pack $SOURCE "new-$format" -f "$format" $(shards_of "$format")
+
+    # All has its name but the manifest.
+    cp -rp "new-$format" "a-$format"
+    mv "a-$format/.iobench-set" "a-$format/.iobench-unfinished"
+    refused "a-$format"
+    completes "a-$format" "$format" "finished before"
+
+    # Some names are still in the hidden folder; before them, all are; a file of a shard is lost.
+    suffix=$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' "new-$format/.iobench-set")
+    awk '/^shard/ {shard = $2} /^(file|folder)/ {sub("/.*", "", $NF); print shard, $NF}' \
+        "new-$format/.iobench-set" | uniq >names
+    for left in first all lost; do
+        set=b-$format-$left
+        cp -rp "new-$format" "$set"
+        mv "$set/.iobench-set" "$set/.iobench-unfinished"
+        while read -r shard name; do
+            mkdir -p "$set/.iobench-draft-$suffix/$shard"
+            mv "$set/$name" "$set/.iobench-draft-$suffix/$shard/"
+            [ $left != lost ] || rm -r "$set/.iobench-draft-$suffix/$shard/$name"
+            [ $left = all ] || break
+        done <names
+        refused "$set"
+        completes "$set" "$format"
+    done
+
+    # Half a shard in the hidden folder, half a line in the manifest, a lock of a process that is gone.
+    set=c-$format
+    mkdir -p "$set/.iobench-draft-$suffix/0"
+    sed '/^shard/,$d' "new-$format/.iobench-set" >"$set/.iobench-unfinished"
+    printf 'shard 0\nfile 12 34 ab' >>"$set/.iobench-unfinished"
+    echo half >"$set/.iobench-draft-$suffix/0/train.rec"
+    echo "iobench lock: process 1 on elsewhere" >"$set/.iobench-lock"
+    refused "$set"
+    completes "$set" "$format"
+
+    # Nothing but the start of the manifest's first line.
+    mkdir "d-$format"
+    printf 'iobench set 2, pl' >"d-$format/.iobench-unfinished"
+    refused "d-$format"
+    completes "d-$format" "$format"
+
+    # The set that is replaced is half gone.
+    set=e-$format
+    expect 0 "$IOBENCH" pack $OTHER "$set" -f "$format"
+    cp -rp "new-$format" made
+    mkdir "$set/.iobench-draft-$suffix"
+    mv "$set/.iobench-set" "$set/.iobench-replaced"
+    mv made/.iobench-set "$set/.iobench-unfinished"
+    while read -r shard name; do
+        mkdir -p "$set/.iobench-draft-$suffix/$shard"
+        mv "made/$name" "$set/.iobench-draft-$suffix/$shard/"
+    done <names
+    rmdir made
+    victim=$(find "$set" -type f -not -path '*/.*' | head -n 1)
+    rm "$victim"
+    refused "$set"
+    completes "$set" "$format"
+done
+
+# A file of the user that came in between is not replaced: told, and when it is gone the set is made.
+expect 0 "$IOBENCH" pack $SOURCE f -f recordio
+mv f/.iobench-set f/.iobench-unfinished
+mkdir -p "f/.iobench-draft-$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' f/.iobench-unfinished)/0"
+mv f/train.* f/.iobench-draft-*/0/
+echo mine >f/train.rec
+expect 1 "$IOBENCH" pack $SOURCE f -f recordio
+says "f/train.rec" "exists"
+[ "$(cat f/train.rec)" = mine ] || die "a file was replaced"
+rm f/train.rec
+expect 0 "$IOBENCH" pack $SOURCE f -f recordio
+expect 0 "$IOBENCH" verify f
+
+# A hidden folder that another user made, or a link: not written to.
+if [ "$(id -u)" = 0 ]; then
+    mkdir -p g victim
+    sed '/^shard/,$d' f/.iobench-set >g/.iobench-unfinished
+    draft=g/.iobench-draft-$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' f/.iobench-set)
+    mkdir "$draft"
+    chown 65534 "$draft"
+    expect 1 "$IOBENCH" pack $SOURCE g -f recordio
+    says "$draft" "another user"
+    rmdir "$draft"
+    ln -s ../victim "$draft"
+    expect 1 "$IOBENCH" pack $SOURCE g -f recordio
+    says "$draft"
+    [ -z "$(ls victim)" ] || die "written through a link"
+    # The manifest of another user proves nothing.
+    expect 0 "$IOBENCH" pack $SOURCE h -f recordio
+    chown 65534 h/.iobench-set
+    expect 1 "$IOBENCH" pack $SOURCE h -f recordio --force
+    says "h/.iobench-set"
+fi
+exit 0
