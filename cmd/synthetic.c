@@ -89,12 +89,14 @@ static int choose_count(const char *folder, uint64_t *count)
     return 0;
 }
 
-/* A set of this name that can be read. */
+/* Is there a set of this name that can be read? The reason stays as it was. */
 static bool is_there(const char *path)
 {
-    bool found = file_exists(path) && format_detect(path) != NULL;
+    char reason[FAIL_REASON_BYTES];
 
-    fail_clear();
+    memcpy(reason, fail_reason(), sizeof reason);
+    bool found = file_exists(path) && format_detect(path) != NULL;
+    fail(0, "%s", reason);
     return found;
 }
 
@@ -139,6 +141,7 @@ static int make(const char *folder, const char *path, const char *format)
     job.source = source;
     job.target = path;
     job.command = command;
+    job.start_over = true; /* how many fit may be another number by now */
     code = run_pack(&job, &observer);
     line_clear(&line);
 end:

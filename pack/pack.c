@@ -240,6 +240,7 @@ static int prepare(struct pack *pack)
                                            .shards = pack->shards,
                                            .plan = pack->plan,
                                            .force = job->force,
+                                           .start_over = job->force || job->start_over,
                                            .command = job->command};
     code = target_open(&pack->target, &request);
     return code ? code : plan_work(pack);

@@ -29,6 +29,7 @@ struct pack_job {
     uint64_t quality;
     int on_error;           /* enum pack_on_error: a damaged sample ends it, or is left out */
     bool force;             /* replace the data set that is there */
+    bool start_over;        /* what is unfinished there and of another plan is begun anew */
     bool dry_run;           /* say what would be done */
     const char *command;    /* borrowed: what to repeat after an interruption; may be NULL */
     uint64_t io_timeout_ns; /* see store_set_timeout() */

@@ -121,7 +121,7 @@ static int check_target(struct target *target)
     const struct target_request *request = &target->request;
     bool replaces = target->has_old && !place_has(&target->place, TARGET_REPLACED);
 
-    if (target->has_unfinished && !target->is_resumed && !request->force)
+    if (target->has_unfinished && !target->is_resumed && !request->start_over)
         return fail(EEXIST,
                     "%s: holds an unfinished data set of another source or other options; repeat "
                     "that command%s%.500s, or --force to start over",
@@ -131,9 +131,9 @@ static int check_target(struct target *target)
         return 0;
     char *name = NULL;
     int code = place_list(&target->place, "", take_name, &name);
+    bool may = replaces ? request->force : target->has_unfinished && request->start_over;
     if (code >= 0 && name)
-        code =
-            (replaces || target->has_unfinished) && request->force ? 0 : fail_taken(target, name);
+        code = may ? 0 : fail_taken(target, name);
     free(name);
     return code < 0 ? code : target_prove(target);
 }

@@ -24,8 +24,8 @@ struct target_request {
     const struct plugin_choice *format; /* borrowed */
     uint32_t shards;
     uint64_t plan;
-    bool force;
-    const char *command; /* to be repeated after an interruption; may be NULL */
+    bool force, start_over; /* replace a whole set; an unfinished one */
+    const char *command;    /* to be repeated after an interruption; may be NULL */
 };
 
 struct target {

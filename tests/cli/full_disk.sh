@@ -6,7 +6,7 @@
 mkdir small
 mount -t tmpfs -o size=4m tmpfs small 2>/dev/null || skip "a small file system cannot be mounted here"
 # shellcheck disable=SC2034 # cli.sh runs it
-CLEANUP="umount $T/small"
+CLEANUP="umount -l $T/small"
 
 expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set
 says "needs about" "4.00 MiB are free"
@@ -31,6 +31,53 @@ says "2,000 samples"
 expect 0 "$IOBENCH" verify small/set
 expect 0 "$IOBENCH" pack idx other
 same_digest other small/set
+
+# Without --data a set is made in the cache, as large as the room there allows: by one of two that need
+# it at once, while the other one waits; after an interruption the next one completes it.
+rm -rf small/set
+mount -o remount,size=460m small
+XDG_CACHE_HOME=$T/small/cache
+set=$XDG_CACHE_HOME/iobench/synthetic-shards
+bare="$IOBENCH run --runs 1 --decode none --no-calibrate"
+until_there() { # COMMAND...: wait until it succeeds, 120 s at most
+    for _ in $(seq 2400); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    die "in vain: $*"
+}
+# shellcheck disable=SC2317 # until_there calls it
+roomy() {
+    [ "$(df --output=avail small | tail -n 1)" -gt 450000 ]
+}
+$bare >first 2>&1 &
+first=$!
+until_there grep -q "^by $first%" "$set/.iobench-unfinished"
+kill -STOP $first
+$bare >second 2>&1 &
+second=$!
+until_there grep -q "waiting: .*process $first" second
+kill -CONT $first
+wait $first || die "the one that makes it: $(cat first)"
+wait $second || die "the one that waits: $(cat second)"
+rm -rf "$set"
+until_there roomy # the kernel closes the files of an io_uring some time after its process
+$bare >first 2>&1 &
+first=$!
+until_there grep -q "^by $first%" "$set/.iobench-unfinished"
+kill -KILL $first
+wait $first
+# shellcheck disable=SC2086 # words
+expect 0 $bare
+expect 0 "$IOBENCH" verify "$set"
+rm -rf "$set"
+mkdir "$set"
+echo mine >"$set/thesis"
+# shellcheck disable=SC2086
+expect 1 $bare
+says "$set" "thesis"
+[ "$(cat "$set/thesis")" = mine ] || die "a file of the user is gone"
+XDG_CACHE_HOME=$T/cache
 
 # What cannot be read or made, for somebody who is not root.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

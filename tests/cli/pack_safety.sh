@@ -177,6 +177,7 @@ for format in $(formats); do
     kill -TERM $pid
     wait $pid
     [ $? -eq 1 ] || die "SIGTERM: not exit status 1"
+    [ ! -e "$set" ] || [ -f "$set/.iobench-unfinished" ] || die "SIGTERM leaves: $(find "$set")"
 done
 # A race: of packs of one target that start together, one at least ends well, and the set is whole.
 rounds=3
