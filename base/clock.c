@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +43,8 @@ void clock_sleep_ns(uint64_t duration_ns)
 const char *clock_source(void)
 {
     static char name[64];
-    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+    FILE *file =
+        file_stream_kernel("/sys/devices/system/clocksource/clocksource0/current_clocksource");
 
     if (!file)
         return "unknown";

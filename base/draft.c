@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -160,4 +161,31 @@ void file_draft_abandon(struct file_draft *draft)
         folder_remove(&draft->folder, name_in(draft->draft_path), &draft->made);
     fail(0, "%s", reason);
     release(draft);
+}
+
+int file_draft_check(const char *path)
+{
+    struct file_draft draft;
+    int code = file_draft_open(&draft, path, NULL);
+
+    file_draft_abandon(&draft);
+    return code;
+}
+
+int file_draft_open_empty(const char *path)
+{
+    struct file_draft draft;
+    int code = file_draft_open(&draft, path, NULL);
+
+    if (code)
+        return code;
+    int fd = fcntl(draft.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        code = fail(errno, "%s: %s", path, fail_errno_text(errno));
+    else
+        code = file_draft_commit(&draft);
+    file_draft_abandon(&draft);
+    if (code && fd >= 0)
+        close(fd);
+    return code ? code : fd;
 }

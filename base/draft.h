@@ -38,6 +38,13 @@ int file_draft_commit(struct file_draft *draft);
 /* Close and remove it; the reason stays. After a commit it does nothing. */
 void file_draft_abandon(struct file_draft *draft);
 
+/* Could the path be written? Better known before the work than after it. */
+int file_draft_check(const char *path);
+
+/* For what shall be seen while it is written: an empty file that took the place of what was there.
+ * The descriptor or a negative errno. */
+int file_draft_open_empty(const char *path);
+
 /* Where the draft of path with that suffix is. free() it; NULL with a reason. */
 char *file_draft_path(const char *path, const char *suffix);
 int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES]); /* a random one */

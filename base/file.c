@@ -87,19 +87,15 @@ static int check_regular(mode_t mode, const char *path)
                 file_kind_text(mode));
 }
 
-int file_check_open(int fd, int flags, const char *path, struct stat *status)
+/* Without a reason. */
+static int settle(int fd, int flags, struct stat *status)
 {
-    struct stat found;
-
-    if (fstat(fd, &found))
-        return fail_path(errno, "cannot ask for its status", path);
-    int code = check_regular(found.st_mode, path);
-    /* To io_uring the flag means: fail rather than wait for the disk. */
-    if (code == 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK))
-        code = fail_path(errno, "cannot set its flags", path);
-    if (status)
-        *status = found;
-    return code;
+    if (fstat(fd, status))
+        return -errno;
+    if (!S_ISREG(status->st_mode))
+        return S_ISDIR(status->st_mode) ? -EISDIR : -EINVAL;
+    /* To io_uring O_NONBLOCK means: fail rather than wait for the disk. */
+    return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ? -errno : 0;
 }
 
 int file_open_at(int folder, const char *name, int flags, const char *path, struct stat *status)
@@ -117,11 +113,13 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
     int fd = openat(folder, name, flags | FILE_SAFE_FLAGS);
     if (fd < 0)
         return fail_path(errno, "cannot open", path);
-    code = file_check_open(fd, flags, path, status);
+    code = settle(fd, flags, status ? status : &before);
     if (code == 0)
         return fd;
     close(fd);
-    return code;
+    return check_regular((status ? status : &before)->st_mode, path)
+               ? code
+               : fail_path(code, "cannot open", path);
 }
 
 int file_open(const char *path, int flags, struct stat *status)
@@ -129,17 +127,14 @@ int file_open(const char *path, int flags, struct stat *status)
     return file_open_at(AT_FDCWD, path, flags, path, status);
 }
 
-int file_open_kernel(const char *path, int flags)
+int file_open_quietly(const char *path, int flags)
 {
     struct stat status;
-    int fd = open(path, flags | FILE_SAFE_FLAGS), code = 0;
+    int fd = open(path, flags | FILE_SAFE_FLAGS);
 
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status))
-        code = -errno;
-    else if (!S_ISREG(status.st_mode))
-        code = -EINVAL;
+    int code = settle(fd, flags, &status);
     if (code)
         close(fd);
     return code ? code : fd;
@@ -147,7 +142,7 @@ int file_open_kernel(const char *path, int flags)
 
 FILE *file_stream_kernel(const char *path)
 {
-    int fd = file_open_kernel(path, O_RDONLY);
+    int fd = file_open_quietly(path, O_RDONLY);
     FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
 
     if (fd >= 0 && !stream)
@@ -157,7 +152,7 @@ FILE *file_stream_kernel(const char *path)
 
 int file_trusted(const struct stat *file, const struct stat *root, const char *path)
 {
-    if (file->st_uid != 0 && file->st_uid != geteuid() && file->st_uid != root->st_uid)
+    if (file->st_uid != 0 && file->st_uid != geteuid() && !(root && file->st_uid == root->st_uid))
         return fail(EPERM, "%s: belongs to user %u, who owns neither the data nor this process",
                     path, (unsigned)file->st_uid);
     if (file->st_mode & S_IWOTH)

@@ -37,19 +37,17 @@ enum { FILE_SAFE_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 int file_open(const char *path, int flags, struct stat *status);
 int file_open_at(int folder, const char *name, int flags, const char *path, struct stat *status);
-/* For who opened with flags | FILE_SAFE_FLAGS himself: is fd a regular file? Reads wait for the
- * disk again from here. The caller closes fd. */
-int file_check_open(int fd, int flags, const char *path, struct stat *status);
 /* "a FIFO" */
 const char *file_kind_text(mode_t mode);
 
-/* Files of the kernel, below /proc and /sys (or a copy of them). What a kernel lacks is no failure,
- * so there is no reason, only the negative errno; NULL and errno from the stream. */
-int file_open_kernel(const char *path, int flags);
+/* The same without a look before and without a reason, for what may be missing: files of the kernel
+ * below /proc and /sys, and files kept from before. A descriptor or a negative errno; NULL. */
+int file_open_quietly(const char *path, int flags);
 FILE *file_stream_kernel(const char *path);
 
 /* May what this program finds beside data be believed? Its owner must be root, this user or the
- * owner of the data, and not everybody may write to it. 0, or -EPERM with a reason. */
+ * owner of the data (root; NULL: nobody), and not everybody may write to it. 0, or -EPERM with a
+ * reason. */
 int file_trusted(const struct stat *file, const struct stat *root, const char *path);
 
 /* The whole file, NUL-terminated behind its end; refused above limit. free() it. */

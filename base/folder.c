@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -161,6 +162,54 @@ int folder_list(const struct folder *folder, folder_visit visit, void *context)
         code = fail(errno, "%s: cannot read the folder: %s", folder->path, fail_errno_text(errno));
     closedir(stream);
     return code;
+}
+
+static int keep_name(void *context, const char *name, unsigned char type)
+{
+    struct folder_names *names = context;
+
+    (void)type;
+    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
+        return -ENOMEM;
+    names->list[names->count] = strdup(name);
+    return names->list[names->count++] ? 0 : fail(ENOMEM, "out of memory for a name");
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int folder_names_read(struct folder_names *names, const struct folder *folder)
+{
+    *names = (struct folder_names){0};
+    int code = folder_list(folder, keep_name, names);
+
+    if (code)
+        folder_names_release(names);
+    if (names->count)
+        qsort(names->list, names->count, sizeof *names->list, compare_names);
+    return code;
+}
+
+int folder_names_of(struct folder_names *names, const char *path)
+{
+    struct folder folder;
+
+    *names = (struct folder_names){0};
+    int code = folder_open(&folder, path);
+    if (code == 0)
+        code = folder_names_read(names, &folder);
+    folder_close(&folder);
+    return code;
+}
+
+void folder_names_release(struct folder_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+    *names = (struct folder_names){0};
 }
 
 /* ---- names ---- */

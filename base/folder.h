@@ -11,6 +11,7 @@
 #define IOBENCH_BASE_FOLDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 struct folder {
@@ -33,6 +34,15 @@ int folder_sync(const struct folder *folder);                   /* so that names
  * never DT_UNKNOWN. Not 0 ends the listing with that code. */
 typedef int (*folder_visit)(void *context, const char *name, unsigned char type);
 int folder_list(const struct folder *folder, folder_visit visit, void *context);
+
+/* All names of a folder, sorted; none with a negative errno. Release in either case. */
+struct folder_names {
+    char **list;
+    size_t count;
+};
+int folder_names_read(struct folder_names *names, const struct folder *folder);
+int folder_names_of(struct folder_names *names, const char *path); /* as folder_open() finds it */
+void folder_names_release(struct folder_names *names);
 
 /* Of the name itself, when it is a link too. */
 int folder_stat(const struct folder *folder, const char *name, struct stat *status);

@@ -6,9 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,22 +20,6 @@ struct removal {
     dev_t device;
     bool remove; /* the second walk */
 };
-
-struct names {
-    char **list;
-    size_t count;
-};
-
-static int keep_name(void *context, const char *name, unsigned char type)
-{
-    struct names *names = context;
-
-    (void)type;
-    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
-        return -ENOMEM;
-    names->list[names->count] = strdup(name);
-    return names->list[names->count++] ? 0 : fail(ENOMEM, "out of memory for a name");
-}
 
 static int check_entry(const struct removal *removal, const struct folder *parent, const char *name,
                        const char *below, const struct stat *status)
@@ -64,7 +46,7 @@ static int walk(const struct removal *removal, const struct folder *parent, cons
 static int walk_folder(const struct removal *removal, const struct folder *parent, const char *name,
                        const char *below, int depth)
 {
-    struct names names = {0};
+    struct folder_names names = {0};
     struct folder folder;
     int code = depth < TREE_DEPTH ? folder_open_below(&folder, parent, name)
                                   : fail(ELOOP, "%s/%s: more than %d folders deep: it stays",
@@ -72,16 +54,15 @@ static int walk_folder(const struct removal *removal, const struct folder *paren
 
     if (code)
         return code;
-    code = folder_list(&folder, keep_name, &names);
+    code = folder_names_read(&names, &folder);
     for (size_t i = 0; i < names.count; i++) {
         char *inner =
             code ? NULL : file_format_path("%s%s%s", below, *below ? "/" : "", names.list[i]);
         if (code == 0)
             code = inner ? walk(removal, &folder, names.list[i], inner, depth + 1) : -ENOMEM;
         free(inner);
-        free(names.list[i]);
     }
-    free(names.list);
+    folder_names_release(&names);
     folder_close(&folder);
     return code;
 }

@@ -26,4 +26,5 @@ libiobench_a_SOURCES += \
 	base/random.c base/random.h \
 	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
+	base/stream.c base/stream.h \
 	base/thread.c base/thread.h

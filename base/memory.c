@@ -8,6 +8,7 @@
  *   first granule of free chunks only. Bit maps say which lists are not empty.
  * Size classes are those of TLSF (Masmano et al. 2004): a power of two, cut into 16.
  */
+#include "base/file.h"
 #include "base/memory.h"
 
 #include "base/bytes.h"

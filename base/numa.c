@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/numa.h"
 
+#include "base/file.h"
+
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -19,7 +21,7 @@ static bool read_list(const char *sys, const char *name, bool *set, unsigned mos
 
     memset(set, 0, most * sizeof *set);
     snprintf(path, sizeof path, "%s/devices/system/node/%s", sys, name);
-    FILE *file = fopen(path, "re");
+    FILE *file = file_stream_kernel(path);
     if (!file)
         return false;
     while (fscanf(file, "%u", &first) == 1) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/thread.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -44,17 +46,17 @@ int thread_join(struct thread *thread)
 static unsigned cgroup_cpu_quota(void)
 {
     double quota = 0, period = 0;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+    FILE *file = file_stream_kernel("/sys/fs/cgroup/cpu.max");
 
     if (file) {
         if (fscanf(file, "%lf %lf", &quota, &period) != 2)
             quota = 0;
         fclose(file);
-    } else if ((file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re"))) {
+    } else if ((file = file_stream_kernel("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))) {
         if (fscanf(file, "%lf", &quota) != 1 || quota < 0)
             quota = 0;
         fclose(file);
-        if ((file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re"))) {
+        if ((file = file_stream_kernel("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))) {
             if (fscanf(file, "%lf", &period) != 1)
                 period = 0;
             fclose(file);

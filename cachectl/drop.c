@@ -5,6 +5,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -76,10 +77,10 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
 int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
 {
     pthread_t thread;
-    int fd = open(control_path, O_WRONLY | O_CLOEXEC);
+    int fd = file_open_quietly(control_path, O_WRONLY);
 
     if (fd < 0)
-        return fail(errno, "%s: cannot open: %s", control_path, fail_errno_text(errno));
+        return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
     struct drop *drop = memory_zeroed(sizeof *drop);
     if (!drop) {
         close(fd);

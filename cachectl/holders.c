@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cachectl/holders.h"
 
+#include "base/file.h"
+#include "base/folder.h"
+
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +43,7 @@ static FILE *open_of(const char *proc_root, const char *pid, const char *name)
     char path[512];
 
     snprintf(path, sizeof path, "%.200s/%.20s/%s", proc_root, pid, name);
-    return fopen(path, "re");
+    return file_stream_kernel(path);
 }
 
 static void name_process(const char *proc_root, const char *pid, struct holder *holder)
@@ -76,13 +78,12 @@ static size_t search(const char *proc_root, const char *pid, struct holder *hold
 
 void holders_find(const char *proc_root, struct holder *holders, size_t count)
 {
-    DIR *folder = opendir(proc_root);
-    struct dirent *entry;
+    struct folder_names names;
     size_t found = 0;
 
-    while (folder && found < count && (entry = readdir(folder)))
-        if (isdigit((unsigned char)entry->d_name[0]))
-            found += search(proc_root, entry->d_name, holders, count);
-    if (folder)
-        closedir(folder);
+    folder_names_of(&names, proc_root);
+    for (size_t i = 0; i < names.count && found < count; i++)
+        if (isdigit((unsigned char)names.list[i][0]))
+            found += search(proc_root, names.list[i], holders, count);
+    folder_names_release(&names);
 }

@@ -5,6 +5,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/headroom.h"
 #include "base/landlock.h"
 #include "base/memory.h"
@@ -26,7 +27,7 @@ static const uint64_t PINNED_LEAST = 256 << 20, MEMORY_LEAST = 1ull << 30;
 /* The first line of a small file, "" when it cannot be read. */
 static const char *line_of(const char *path, char *line, size_t bytes)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = file_stream_kernel(path);
 
     line[0] = '\0';
     if (file && !fgets(line, (int)bytes, file))

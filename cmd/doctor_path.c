@@ -2,8 +2,10 @@
 #include "cmd/doctor.h"
 
 #include "base/bytes.h"
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "cachectl/residency.h"
 #include "formats/format.h"
 #include "telemetry/devices.h"
@@ -99,44 +101,63 @@ static void look_free(const char *path, struct finding *finding)
 }
 
 /* A regular file of the data: path itself, or the first that the folder holds, or else one made
- * there for the moment. NULL when there is none. free() it. */
-static char *some_file(const char *path, bool *made)
-{
-    char *file = NULL;
+ * there for the moment. */
+struct sample_file {
+    char *path; /* NULL: there is none */
+    struct file_draft made;
+};
 
-    *made = false;
-    if (!file_is_folder(path))
-        return strdup(path);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; !file && folder && (entry = readdir(folder));)
-        if (entry->d_type == DT_REG)
-            file = file_join(path, entry->d_name);
-    if (folder)
-        closedir(folder);
-    if (file)
-        return file;
-    file = file_format_path("%s/.iobench-doctor-XXXXXX", path);
-    int fd = file ? mkstemp(file) : -1;
-    *made = fd >= 0;
-    if (fd >= 0) {
-        close(fd);
-        return file;
+static int keep_file(void *context, const char *name, unsigned char type)
+{
+    char **found = context;
+
+    if (type != DT_REG)
+        return 0;
+    *found = strdup(name);
+    return 1;
+}
+
+static void some_file(const char *path, struct sample_file *file)
+{
+    struct folder folder;
+    char *name = NULL;
+
+    *file = (struct sample_file){.path = NULL};
+    if (!file_is_folder(path)) {
+        file->path = strdup(path);
+        return;
     }
-    free(file);
-    return NULL;
+    if (folder_open(&folder, path) == 0)
+        folder_list(&folder, keep_file, &name);
+    folder_close(&folder);
+    char *wanted = file_join(path, name ? name : "iobench-doctor");
+    if (name) {
+        file->path = wanted;
+    } else if (wanted) {
+        if (file_draft_open(&file->made, wanted, NULL) == 0)
+            file->path = strdup(file->made.draft_path);
+        free(wanted);
+    }
+    free(name);
+}
+
+static void release_file(struct sample_file *file)
+{
+    file_draft_abandon(&file->made);
+    free(file->path);
 }
 
 static void look_residency(const char *path, struct finding *finding)
 {
     struct residency_probe *probe = residency_probe_create();
     struct residency residency = {0};
-    bool made;
-    char *file = some_file(path, &made);
+    struct sample_file file;
 
-    if (!probe || !file || made) {
+    some_file(path, &file);
+    if (!probe || !file.path || file.made.path) {
         finding_say(finding, DOCTOR_WARN, "not tried: there is no file to look at");
     } else {
-        residency_file(probe, file, &residency);
+        residency_file(probe, file.path, &residency);
         if (residency.state == RESIDENCY_UNVERIFIED) {
             finding_say(finding, DOCTOR_NO, "%s", residency.reason);
             finding_advise(finding, "no run here can be proven cold; try as the owner of the data");
@@ -146,24 +167,21 @@ static void look_residency(const char *path, struct finding *finding)
                                          : "its being empty");
         }
     }
-    if (made)
-        unlink(file);
-    free(file);
+    release_file(&file);
     residency_probe_destroy(probe);
 }
 
 static void look_direct(const char *path, struct finding *finding)
 {
-    bool made;
-    char *file = some_file(path, &made);
-    int fd = file ? open(file, O_RDONLY | O_DIRECT | O_CLOEXEC) : -1;
-    int code = errno;
+    struct sample_file file;
 
-    if (!file) {
+    some_file(path, &file);
+    int fd = file.path ? file_open_quietly(file.path, O_RDONLY | O_DIRECT) : -ENOENT;
+    if (!file.path) {
         finding_say(finding, DOCTOR_WARN, "not tried: nothing can be made here");
         finding_advise(finding, "name a file of the data set instead");
     } else if (fd < 0) {
-        finding_say(finding, DOCTOR_NO, "O_DIRECT: %s", fail_errno_text(code));
+        finding_say(finding, DOCTOR_NO, "O_DIRECT: %s", fail_errno_text(fd));
         finding_advise(finding, "--direct does not work here");
     } else {
         struct statx status = {0};
@@ -179,9 +197,7 @@ static void look_direct(const char *path, struct finding *finding)
     }
     if (fd >= 0)
         close(fd);
-    if (made)
-        unlink(file);
-    free(file);
+    release_file(&file);
 }
 
 const struct doctor_check doctor_path[] = {

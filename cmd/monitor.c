@@ -6,7 +6,9 @@
 #include "base/atomic.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/draft.h"
 #include "base/fail.h"
+#include "base/stream.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "telemetry/monitor.h"
@@ -278,11 +280,15 @@ static int open_json(struct watch *watch)
 {
     const char *path = watch->settings->json;
 
-    if (!path)
+    if (!path || strcmp(path, "-") == 0) {
+        watch->json = path ? stdout : NULL;
         return 0;
-    watch->json = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-    return watch->json ? 0
-                       : fail(errno, "%s: cannot make the file: %s", path, fail_errno_text(errno));
+    }
+    int fd = file_is_stream(path) ? file_open_stream(path) : file_draft_open_empty(path);
+    if (fd < 0)
+        return fd;
+    watch->json = fdopen(fd, "w");
+    return watch->json ? 0 : fail(ENOMEM, "%s: out of memory", path);
 }
 
 static int close_json(struct watch *watch)

@@ -5,11 +5,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool is_stdout(const char *path)
 {
@@ -18,18 +18,7 @@ static bool is_stdout(const char *path)
 
 static int check_path(const char *path)
 {
-    struct file_draft draft;
-    struct stat status;
-
-    if (!path || is_stdout(path) || report_is_descriptor(path))
-        return 0;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return S_ISDIR(status.st_mode) ? fail(EISDIR, "%s: this is a folder; name a file", path)
-                                       : 0;
-    int code = file_draft_open(&draft, path, NULL);
-    if (code == 0)
-        file_draft_abandon(&draft);
-    return code;
+    return !path || is_stdout(path) || file_is_stream(path) ? 0 : file_draft_check(path);
 }
 
 int outputs_check(const struct job *job)

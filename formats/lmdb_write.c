@@ -95,8 +95,9 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
         return fail_lmdb(write, "cannot make the environment", code);
     write->environment = environment;
     /* Nobody else knows the file yet: no lock, and the sync of the draft's commit is enough. */
-    code = mdb_env_open(environment, write->draft.draft_path,
-                        MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0666);
+    char draft[32];
+    snprintf(draft, sizeof draft, "/proc/self/fd/%d", write->draft.fd); /* whatever its name is */
+    code = mdb_env_open(environment, draft, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0666);
     return code ? fail_lmdb(write, "cannot make the file", code) : 0;
 }
 

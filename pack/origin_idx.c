@@ -9,17 +9,18 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "dataset/store.h"
 #include "pack/picture.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 enum { IDX_IMAGES = 0x803, IDX_LABELS = 0x801, IDX_PAIRS = 16, IDX_SIDE_LIMIT = 16384 };
@@ -46,6 +47,24 @@ static uint32_t big32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+static bool is_images(const char *name)
+{
+    return strstr(name, "-images-idx3-ubyte") != NULL;
+}
+
+/* NULL with a reason. */
+static gzFile open_gz(const char *path)
+{
+    int fd = file_open(path, O_RDONLY, NULL);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+
+    if (fd >= 0 && !file) {
+        close(fd);
+        fail(ENOMEM, "%s: out of memory", path);
+    }
+    return file;
+}
+
 static int idx_detect(const char *path)
 {
     uint8_t head[4] = {0};
@@ -53,17 +72,15 @@ static int idx_detect(const char *path)
     if (!store_is_local(path))
         return 0;
     if (file_is_folder(path)) {
-        struct dirent **names;
-        int count = scandir(path, &names, NULL, NULL), sure = 0;
-        for (int i = 0; i < count; i++) {
-            sure |= strstr(names[i]->d_name, "-images-idx3-ubyte") != NULL;
-            free(names[i]);
-        }
-        if (count >= 0)
-            free(names);
+        struct folder_names names;
+        bool sure = false;
+        folder_names_of(&names, path);
+        for (size_t i = 0; i < names.count; i++)
+            sure |= is_images(names.list[i]);
+        folder_names_release(&names);
         return sure ? 90 : 0;
     }
-    gzFile file = gzopen(path, "rbe");
+    gzFile file = open_gz(path);
     int got = file ? gzread(file, head, sizeof head) : 0;
     if (file)
         gzclose(file);
@@ -105,10 +122,10 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
     uint8_t head[16];
     uint64_t product = 1;
     int code = 0, head_bytes = (int)(4 + 4 * dimensions);
-    gzFile file = gzopen(path, "rbe");
+    gzFile file = open_gz(path);
 
     if (!file)
-        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+        return -EINVAL;
     if (gzread(file, head, (unsigned)head_bytes) != head_bytes)
         code = gz_failed(file, path);
     else if (big32(head) != magic)
@@ -180,16 +197,11 @@ static int add_pair(struct idx *idx, const char *images, struct origin_traits *t
     return 0;
 }
 
-static int is_images(const struct dirent *entry)
-{
-    return strstr(entry->d_name, "-images-idx3-ubyte") != NULL;
-}
-
 static int idx_open(void *state, const void *settings, const char *path,
                     const struct origin_site *site, struct origin_traits *traits)
 {
     struct idx *idx = state;
-    struct dirent **names;
+    struct folder_names names;
     int code = 0;
 
     (void)settings;
@@ -199,17 +211,15 @@ static int idx_open(void *state, const void *settings, const char *path,
     if (!file_is_folder(path)) {
         code = add_pair(idx, path, traits);
     } else {
-        int count = scandir(path, &names, is_images, alphasort);
-        if (count < 0)
-            return fail(errno, "%s: cannot list: %s", path, fail_errno_text(errno));
-        for (int i = 0; i < count; i++) {
-            char *images = code ? NULL : file_join(path, names[i]->d_name);
-            if (images)
-                code = add_pair(idx, images, traits);
+        code = folder_names_of(&names, path);
+        for (size_t i = 0; code == 0 && i < names.count; i++) {
+            if (!is_images(names.list[i]))
+                continue;
+            char *images = file_join(path, names.list[i]);
+            code = images ? add_pair(idx, images, traits) : -ENOMEM;
             free(images);
-            free(names[i]);
         }
-        free(names);
+        folder_names_release(&names);
     }
     traits->count = idx->count;
     snprintf(traits->what, sizeof traits->what, "idx, %u file%s of images", idx->pair_count,

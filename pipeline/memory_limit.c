@@ -9,9 +9,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/folder.h"
 #include "base/headroom.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,14 +26,43 @@
 /* 0 or a negative errno without a reason. */
 static int put(const char *group, const char *name, const char *text)
 {
-    char path[640];
+    struct folder folder;
+    int code = folder_open(&folder, group);
 
-    snprintf(path, sizeof path, "%s/%s", group, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (code)
+        return code;
+    int fd = folder_open_file(&folder, name, O_WRONLY, NULL);
+    if (fd == -ENOENT)
+        fd = folder_create_file(&folder, name); /* only in a made tree: the kernel refuses */
+    folder_close(&folder);
     if (fd < 0)
-        return -errno;
-    int code = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+        return fd;
+    code = write(fd, text, strlen(text)) < 0 ? -errno : 0;
     close(fd);
+    return code;
+}
+
+static int make_group(const char *path)
+{
+    struct folder parent;
+    const char *name;
+    int code = folder_open_parent(&parent, path, &name);
+
+    if (code == 0)
+        code = folder_make(&parent, name);
+    folder_close(&parent);
+    return code;
+}
+
+static int remove_group(const char *path)
+{
+    struct folder parent;
+    const char *name;
+    int code = folder_open_parent(&parent, path, &name);
+
+    if (code == 0)
+        code = folder_remove(&parent, name, NULL);
+    folder_close(&parent);
     return code;
 }
 
@@ -58,17 +87,17 @@ static bool has_word(const char *words, const char *word)
 /* A run that was killed could not take its group away: an empty one whose process is gone. */
 static void remove_orphans(const char *parent)
 {
-    DIR *folder = opendir(parent);
-    char path[800];
+    struct folder folder;
+    struct folder_names names = {0};
     int pid;
 
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (sscanf(entry->d_name, GROUP_NAME, &pid) == 1 && kill(pid, 0) && errno == ESRCH) {
-            snprintf(path, sizeof path, "%.500s/%s", parent, entry->d_name);
-            rmdir(path);
-        }
-    if (folder)
-        closedir(folder);
+    if (folder_open(&folder, parent) == 0)
+        folder_names_read(&names, &folder);
+    for (size_t i = 0; i < names.count; i++)
+        if (sscanf(names.list[i], GROUP_NAME, &pid) == 1 && kill(pid, 0) && errno == ESRCH)
+            folder_remove(&folder, names.list[i], NULL);
+    folder_names_release(&names);
+    folder_close(&folder);
 }
 
 /* A child of parent with the limit, and this process in it. 0 or a negative errno without a
@@ -85,8 +114,9 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
         return code;
     remove_orphans(parent);
     snprintf(limit->group, sizeof limit->group, "%.480s/" GROUP_NAME, parent, (int)getpid());
-    if (mkdir(limit->group, 0755))
-        return -errno;
+    code = make_group(limit->group);
+    if (code)
+        return code;
     snprintf(number, sizeof number, "%" PRIu64, bytes);
     code = put(limit->group, version1 ? "memory.limit_in_bytes" : "memory.max", number);
     if (code == 0 && !version1)
@@ -94,7 +124,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     if (code == 0)
         code = move_to(limit->group);
     if (code)
-        rmdir(limit->group);
+        remove_group(limit->group);
     return code;
 }
 
@@ -128,7 +158,7 @@ void memory_limit_leave(struct memory_limit *limit)
         return;
     move_to(limit->from);
     /* A thread that was joined may still be on its way out of the group. */
-    for (int tries = 0; rmdir(limit->group) && errno == EBUSY && tries < 1000; tries++)
+    for (int tries = 0; remove_group(limit->group) == -EBUSY && tries < 1000; tries++)
         clock_sleep_ns(1000000);
     *limit = (struct memory_limit){0};
 }

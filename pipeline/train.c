@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -359,6 +360,9 @@ static int go_on(struct course *course)
     course->checkpoint_path = code ? NULL : file_join(job->checkpoint, "last.checkpoint");
     if (!course->checkpoint_path)
         return code ? code : -ENOMEM;
+    code = file_draft_check(course->checkpoint_path);
+    if (code)
+        return code;
     if (!job->resume)
         return 0;
     code = training_load(&course->training, course->checkpoint_path, &position);

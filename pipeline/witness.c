@@ -213,7 +213,7 @@ void witness_after(struct witness *witness, struct result_bytes *device)
 static void read_cpu_name(char *name, size_t bytes)
 {
     char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "re");
+    FILE *file = file_stream_kernel("/proc/cpuinfo");
 
     snprintf(name, bytes, "unknown");
     while (file && fgets(line, sizeof line, file)) {

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -124,11 +125,11 @@ static int learn_alignment(struct handles *handles)
     if (!(handles->flags & HANDLES_DIRECT) || handles->catalog->shard_count == 0)
         return 0;
     const char *path = handles->catalog->shards[0].path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
-    if (fd < 0 && errno == EINVAL)
+    int fd = file_open_quietly(path, O_RDONLY | O_DIRECT);
+    if (fd == -EINVAL)
         return fail(EOPNOTSUPP, "%s: the file system refuses O_DIRECT; run without direct", path);
     if (fd < 0)
-        return fail(errno, "%s: %s", path, fail_errno_text(errno));
+        return fail(fd, "%s: %s", path, fail_errno_text(fd));
     close(fd);
     return direct_alignment(path, &handles->alignment);
 }
@@ -267,13 +268,13 @@ static int check_file(struct handle *handle)
     int fd = handle->fd < 0 ? AT_FDCWD : handle->fd;
 
     if (statx(fd, handle->fd < 0 ? handle->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-              STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
+              STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     int64_t mtime_ns = store_time_ns((uint64_t)now.stx_mtime.tv_sec, now.stx_mtime.tv_nsec);
     if (!handle->opened)
         handle->inode = now.stx_ino;
-    if (now.stx_size != handle->bytes || mtime_ns != handle->mtime_ns || now.stx_nlink == 0 ||
-        now.stx_ino != handle->inode)
+    if (!S_ISREG(now.stx_mode) || now.stx_size != handle->bytes || mtime_ns != handle->mtime_ns ||
+        now.stx_nlink == 0 || now.stx_ino != handle->inode)
         return -ESTALE;
     return 0;
 }
@@ -299,7 +300,7 @@ static int map_file(const struct handles *handles, struct handle *handle)
 
 int handles_open_flags(const struct handles *handles)
 {
-    return O_RDONLY | O_CLOEXEC | (handles->flags & HANDLES_DIRECT ? O_DIRECT : 0);
+    return O_RDONLY | FILE_SAFE_FLAGS | (handles->flags & HANDLES_DIRECT ? O_DIRECT : 0);
 }
 
 static int prepare_file(const struct handles *handles, struct handle *handle)
@@ -308,6 +309,9 @@ static int prepare_file(const struct handles *handles, struct handle *handle)
 
     if (code)
         return code;
+    /* It is a regular file, so reads may wait for the disk again. */
+    if (fcntl(handle->fd, F_SETFL, handles_open_flags(handles) & ~O_NONBLOCK))
+        return -errno;
     if (handles->flags & HANDLES_RANDOM)
         posix_fadvise(handle->fd, 0, 0, POSIX_FADV_RANDOM);
     return handles->flags & HANDLES_MAP ? map_file(handles, handle) : 0;
@@ -334,8 +338,8 @@ int handle_open(const struct handles *handles, struct handle *handle)
         return 0;
     pthread_mutex_lock(&handle->lock);
     if (!handle->opened) {
-        int fd = open(handle->path, handles_open_flags(handles));
-        code = fd < 0 ? -errno : handle_adopt(handles, handle, fd);
+        int fd = file_open_quietly(handle->path, handles_open_flags(handles));
+        code = fd < 0 ? fd : handle_adopt(handles, handle, fd);
     } else {
         uint64_t now_ns = clock_now_ns();
         if (now_ns - handle->checked_ns > RECHECK_NS) {

@@ -2,6 +2,7 @@
 #include "readers/lend.h"
 
 #include "base/bytes.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,7 +103,7 @@ static bool is_mapped(int pagemap, const uint8_t *first, size_t bytes)
 
 int lend_open(void)
 {
-    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    int pagemap = file_open_quietly("/proc/self/pagemap", O_RDONLY);
     uint8_t here = 0;
 
     if (pagemap >= 0 && !is_mapped(pagemap, &here, sizeof here)) {

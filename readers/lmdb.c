@@ -7,6 +7,7 @@
  * checked it is opened, and its size is looked at again before each request.
  */
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "readers/lend.h"
@@ -59,18 +60,21 @@ static int fail_lmdb(const struct shard *shard, const char *what, int code)
     return fail(code > 0 ? code : EBADMSG, "%s: %s: %s", shard->path, what, mdb_strerror(code));
 }
 
-/* liblmdb must not see a file that the walk over its pages has not. */
-static int check_unchanged(const struct shard *shard)
+/* liblmdb must not see a file that the walk over its pages has not, so it is given the one that was
+ * looked at, and not its name. */
+static int open_unchanged(const struct shard *shard)
 {
     struct stat now;
+    int fd = file_open(shard->path, O_RDONLY, &now);
 
-    if (stat(shard->path, &now))
-        return fail(errno, "%s: %s", shard->path, fail_errno_text(errno));
-    if ((uint64_t)now.st_size != shard->bytes ||
-        store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
-            shard->mtime_ns)
+    if (fd >= 0 &&
+        ((uint64_t)now.st_size != shard->bytes ||
+         store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
+             shard->mtime_ns)) {
+        close(fd);
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
-    return 0;
+    }
+    return fd;
 }
 
 static bool is_sample(const MDB_val *key)
@@ -111,14 +115,17 @@ static int open_database(struct database *database, const struct catalog *catalo
 {
     MDB_envinfo now;
     MDB_stat pages;
-    int code = check_unchanged(shard);
+    char path[32];
+    int fd = open_unchanged(shard);
 
-    if (code)
-        return code;
-    code = mdb_env_create(&database->environment);
+    if (fd < 0)
+        return fd;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int code = mdb_env_create(&database->environment);
     if (code == 0)
-        code = mdb_env_open(database->environment, shard->path,
+        code = mdb_env_open(database->environment, path,
                             flags | MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK | MDB_NOTLS, 0);
+    close(fd);
     if (code == 0)
         code = mdb_env_info(database->environment, &now);
     if (code == 0)

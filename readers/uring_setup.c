@@ -2,6 +2,7 @@
 #include "readers/uring.h"
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static int open_probe(const struct uring *uring)
 
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         if (catalog->shards[i].bytes > 0)
-            return open(catalog->shards[i].path, handles_open_flags(&uring->handles));
+            return file_open_quietly(catalog->shards[i].path, handles_open_flags(&uring->handles));
     return -1;
 }
 

@@ -4,20 +4,17 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* /dev/stdout, a pipe: nothing to replace. */
 static int write_through(const char *path, const char *text, size_t bytes)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC), code = 0;
+    int fd = file_open_stream(path), code = 0;
 
     if (fd < 0)
-        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
+        return fd;
     while (bytes && code == 0) {
         ssize_t count = write(fd, text, bytes);
         if (count < 0 && errno != EINTR)
@@ -29,20 +26,11 @@ static int write_through(const char *path, const char *text, size_t bytes)
     return code;
 }
 
-/* /dev/stdout, /dev/fd/3: a name of a file that is open, whatever that is. */
-bool report_is_descriptor(const char *path)
-{
-    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
-           strncmp(path, "/proc/", 6) == 0;
-}
-
 int report_write_file(const char *path, const char *text, size_t bytes)
 {
     struct file_draft draft;
-    struct stat status;
 
-    if (report_is_descriptor(path) ||
-        (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+    if (file_is_stream(path))
         return write_through(path, text, bytes);
     int code = file_draft_open(&draft, path, NULL);
     if (code == 0)

@@ -57,8 +57,6 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline);
 /* One row an epoch; heading: the names of the columns before them. */
 void report_csv(FILE *stream, const struct result *result, bool heading);
 
-/* Is path a name of a file that is open, as /dev/stdout? Such a one is written to as it is. */
-bool report_is_descriptor(const char *path);
 /* Write all of text to path at once: a reader of path sees the old file or the whole new one. */
 int report_write_file(const char *path, const char *text, size_t bytes);
 

@@ -6,8 +6,8 @@
 #include "telemetry/devices.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,20 +74,19 @@ static bool leaves_of_folder(const struct telemetry_roots *roots, const char *fo
                              unsigned depth, struct device_list *list)
 {
     unsigned device_major, device_minor;
-    struct dirent *entry;
+    struct folder_names names;
     bool any = false;
-    DIR *stream = opendir(folder);
 
-    while (stream && (entry = readdir(stream))) {
+    folder_names_of(&names, folder);
+    for (size_t i = 0; i < names.count; i++) {
         char file[300];
-        snprintf(file, sizeof file, "%s/dev", entry->d_name);
-        if (entry->d_name[0] == '.' || !read_number(folder, file, &device_major, &device_minor))
+        snprintf(file, sizeof file, "%s/dev", names.list[i]);
+        if (names.list[i][0] == '.' || !read_number(folder, file, &device_major, &device_minor))
             continue;
         leaves(roots, device_major, device_minor, depth + 1, list);
         any = true;
     }
-    if (stream)
-        closedir(stream);
+    folder_names_release(&names);
     return any;
 }
 
@@ -190,19 +189,18 @@ static void leaves_of_btrfs(const struct telemetry_roots *roots, const struct mo
 {
     char root[FOLDER_BYTES], folder[FOLDER_BYTES + 300];
     const char *source = strrchr(mount->source, '/');
-    struct dirent *entry;
+    struct folder_names names;
 
     snprintf(root, sizeof root, "%.700s/fs/btrfs", roots->sys);
-    DIR *stream = opendir(root);
-    while (source && stream && (entry = readdir(stream))) {
-        if (!strchr(entry->d_name, '-'))
+    folder_names_of(&names, root);
+    for (size_t i = 0; source && i < names.count; i++) {
+        if (!strchr(names.list[i], '-'))
             continue;
-        snprintf(folder, sizeof folder, "%s/%s/devices", root, entry->d_name);
+        snprintf(folder, sizeof folder, "%s/%s/devices", root, names.list[i]);
         if (exists(folder, source + 1))
             leaves_of_folder(roots, folder, depth, list);
     }
-    if (stream)
-        closedir(stream);
+    folder_names_release(&names);
 }
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,

@@ -2,10 +2,10 @@
 #include "telemetry/infiniband.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "telemetry/plugins.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,13 +52,13 @@ static uint32_t list_ports_of(const struct telemetry_roots *roots, const char *d
                               struct infiniband_port *ports, uint32_t maximum)
 {
     char path[512];
-    struct dirent *entry;
+    struct folder_names names;
     uint32_t count = 0;
 
     snprintf(path, sizeof path, "%.200s/class/infiniband/%.39s/ports", roots->sys, device);
-    DIR *folder = opendir(path);
-    while (folder && count < maximum && (entry = readdir(folder))) {
-        int number = atoi(entry->d_name);
+    folder_names_of(&names, path);
+    for (size_t i = 0; i < names.count && count < maximum; i++) {
+        int number = atoi(names.list[i]);
         if (number <= 0)
             continue;
         struct infiniband_port *port = &ports[count++];
@@ -66,8 +66,7 @@ static uint32_t list_ports_of(const struct telemetry_roots *roots, const char *d
         snprintf(port->device, sizeof port->device, "%.39s", device);
         describe(roots, port);
     }
-    if (folder)
-        closedir(folder);
+    folder_names_release(&names);
     return count;
 }
 
@@ -75,16 +74,15 @@ uint32_t infiniband_list(const struct telemetry_roots *roots, struct infiniband_
                          uint32_t maximum)
 {
     char path[512];
-    struct dirent *entry;
+    struct folder_names names;
     uint32_t count = 0;
 
     snprintf(path, sizeof path, "%.400s/class/infiniband", roots->sys);
-    DIR *folder = opendir(path);
-    while (folder && (entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            count += list_ports_of(roots, entry->d_name, ports + count, maximum - count);
-    if (folder)
-        closedir(folder);
+    folder_names_of(&names, path);
+    for (size_t i = 0; i < names.count; i++)
+        if (names.list[i][0] != '.')
+            count += list_ports_of(roots, names.list[i], ports + count, maximum - count);
+    folder_names_release(&names);
     return count;
 }
 

@@ -35,10 +35,8 @@ int procfile_open(struct procfile *file, const char *format, ...)
     file->buffer = memory_array(file->buffer_bytes, 1);
     if (!file->buffer)
         return -ENOMEM;
-    file->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (file->fd < 0)
-        return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
-    return 0;
+    file->fd = file_open(path, O_RDONLY, NULL);
+    return file->fd < 0 ? file->fd : 0;
 }
 
 void procfile_close(struct procfile *file)
@@ -81,7 +79,7 @@ bool procfile_peek(char *text, size_t text_bytes, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = file_open_quietly(path, O_RDONLY);
     if (fd < 0)
         return false;
     ssize_t got = read(fd, text, text_bytes - 1);

@@ -24,6 +24,7 @@ CLI_TESTS = \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
 	tests/cli/shuffle.sh \
+	tests/cli/strange_files.sh \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
 	tests/cli/verify.sh

@@ -6,6 +6,7 @@
 #include "trainer/cuda/cuda.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -107,10 +108,8 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
         snprintf(folder, sizeof folder, "%s/.cache", home);
     if (!folder[0])
         return;
-    mkdir(folder, 0755); /* what is wrong with it shows when the file is written */
-    snprintf(path, bytes, "%s/iobench", folder);
-    mkdir(path, 0755);
     snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
+    file_make_parent(path); /* what is wrong with it shows when the file is written */
 }
 
 static int cuda_open(void *state, const void *settings_given, const struct backend_site *site)

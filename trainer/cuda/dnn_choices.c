@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/dnn_choices.h"
 
+#include "base/draft.h"
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -11,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,18 +26,17 @@ struct dnn_choices {
     json_t *rows; /* by key */
 };
 
-/* The rows of a file, or NULL. */
+/* The rows of a file, or NULL. What others may have written is not believed. */
 static json_t *read_rows(const char *path)
 {
     struct stat status;
-    int file = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    int file = path ? file_open(path, O_RDONLY, &status) : -1;
 
     if (file < 0)
         return NULL;
-    json_t *whole =
-        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= FILE_BYTES_MAX
-            ? json_loadfd(file, JSON_REJECT_DUPLICATES, NULL)
-            : NULL;
+    json_t *whole = file_trusted(&status, NULL, path) == 0 && status.st_size <= FILE_BYTES_MAX
+                        ? json_loadfd(file, JSON_REJECT_DUPLICATES, NULL)
+                        : NULL;
     close(file);
     json_t *rows = json_object_get(whole, "plans");
     if (json_integer_value(json_object_get(whole, "version")) != FILE_VERSION ||
@@ -130,51 +131,46 @@ int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct d
     return 0;
 }
 
-static int write_whole(const json_t *rows, int file)
+static int write_whole(const json_t *rows, const char *path)
 {
+    struct file_draft draft;
     json_t *whole =
         json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", (json_t *)(uintptr_t)rows);
-    int code = whole && fchmod(file, 0644) == 0 &&
-                       json_dumpfd(whole, file, JSON_INDENT(1) | JSON_SORT_KEYS) == 0
-                   ? 0
-                   : -EIO;
+    int code = whole ? file_draft_open(&draft, path, NULL) : -ENOMEM;
 
+    if (code == 0) {
+        code = json_dumpfd(whole, draft.fd, JSON_INDENT(1) | JSON_SORT_KEYS) ? -EIO : 0;
+        if (code == 0)
+            code = file_draft_commit(&draft);
+        file_draft_abandon(&draft);
+    }
     json_decref(whole);
-    return close(file) ? -EIO : code;
+    return code;
 }
 
 /* Jobs side by side add to the same file in turn: what one adds between another's reading and
  * writing would be lost. A lock that cannot be had in time costs no more than that. */
-static int lock_others_out(const char *path)
+static void lock_others_out(const char *path, struct file_lock *lock)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     char name[1200];
 
     snprintf(name, sizeof name, "%s.lock", path);
-    int lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    for (int i = 0; lock >= 0 && i < LOCK_TRIES && flock(lock, LOCK_EX | LOCK_NB); i++)
+    for (int i = 0; file_lock_acquire(lock, name) == -EBUSY && i < LOCK_TRIES; i++)
         nanosleep(&pause, NULL);
-    return lock;
 }
 
 int dnn_choices_write(struct dnn_choices *choices, const char *path)
 {
-    char fresh[1200];
-    const int lock = lock_others_out(path);
-    json_t *others = read_rows(path);
+    struct file_lock lock;
 
+    lock_others_out(path, &lock);
+    json_t *others = read_rows(path);
     if (others)
         json_object_update_missing(choices->rows, others);
     json_decref(others);
-    snprintf(fresh, sizeof fresh, "%s.XXXXXX", path); /* of no other process, on no other host */
-    int file = mkostemp(fresh, O_CLOEXEC);
-    int code = file >= 0 ? write_whole(choices->rows, file) : -EIO;
-    if (code == 0 && rename(fresh, path))
-        code = -EIO;
-    if (code && file >= 0)
-        unlink(fresh);
-    if (lock >= 0)
-        close(lock);
+    int code = write_whole(choices->rows, path);
+    file_lock_release(&lock);
     return code ? fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none",
                        path)
                 : 0;
