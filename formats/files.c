@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "dataset/store.h"
 #include "formats/shard_list.h"
@@ -324,13 +325,12 @@ static int files_shard_append(void *state, const struct sample *sample)
  * there is no other way. */
 static int sync_all(const char *path)
 {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = folder < 0 || syncfs(folder)
-                   ? fail(errno, "%s: cannot sync: %s", path, fail_errno_text(errno))
-                   : 0;
+    struct folder folder;
+    int code = folder_open(&folder, path);
 
-    if (folder >= 0)
-        close(folder);
+    if (code == 0 && syncfs(folder.fd))
+        code = fail(errno, "%s: cannot sync: %s", path, fail_errno_text(errno));
+    folder_close(&folder);
     return code;
 }
 

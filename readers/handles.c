@@ -61,7 +61,7 @@ static uint64_t descriptor_limit(void)
 static uint64_t map_limit(void)
 {
     unsigned long long limit = 0;
-    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    FILE *file = file_stream_quietly("/proc/sys/vm/max_map_count");
 
     if (file && fscanf(file, "%llu", &limit) != 1)
         limit = 0;
