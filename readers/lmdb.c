@@ -67,10 +67,9 @@ static int open_unchanged(const struct shard *shard)
     struct stat now;
     int fd = file_open(shard->path, O_RDONLY, &now);
 
-    if (fd >= 0 &&
-        ((uint64_t)now.st_size != shard->bytes ||
-         store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
-             shard->mtime_ns)) {
+    if (fd >= 0 && ((uint64_t)now.st_size != shard->bytes ||
+                    store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
+                        shard->mtime_ns)) {
         close(fd);
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     }

@@ -59,13 +59,13 @@ for kind in $kinds; do
     [ "$kind" = fifo ] || [ -n "${IOBENCH_LONG:-}" ] || formats=recordio
     for format in $formats; do
         for command in run inspect verify pack; do
-            set_of $format
+            set_of "$format"
             shard=$(find "$tmp/$format" -type f ! -name '.*' ! -name '*.idx' | sort | head -n 1)
             become "$kind" "$shard"
             case $command in
-            run) set -- --data "$tmp/$format" -f $format -n 1 --no-calibrate ;;
+            run) set -- --data "$tmp/$format" -f "$format" -n 1 --no-calibrate ;;
             pack) set -- pack "$tmp/$format" "$tmp/new" --from "$format" -f files ;;
-            *) set -- $command "$tmp/$format" -f $format ;;
+            *) set -- "$command" "$tmp/$format" -f "$format" ;;
             esac
             hurried 1 "$(said "$kind")" "$@"
             rm -rf "$tmp/new"
