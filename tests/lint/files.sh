@@ -4,8 +4,8 @@
 # a FIFO, follow a planted link, or remove what is not ours. Tests and measurements are free.
 . "$(dirname "$0")/lint.sh"
 
-# The safe layer itself; startup opens /dev/null; landlock only names places (O_PATH); residency looks at block devices too.
-allowed='^(base/(file|folder|folder_tree|draft|lock|stream|landlock|startup)\.c|cachectl/residency\.c|tests/.*|bench/.*)$'
+# The safe layer itself; startup and sandbox open /dev/null; landlock only names places (O_PATH); residency looks at block devices too.
+allowed='^(base/(file|folder|folder_tree|draft|lock|stream|landlock|startup)\.c|(cachectl/residency|cmd/sandbox)\.c|tests/.*|bench/.*)$'
 calls='open|open64|openat|openat2|creat|fopen|fopen64|freopen|opendir|scandir|rename|renameat|renameat2'
 calls="$calls|unlink|unlinkat|rmdir|mkdir|mkdirat|mkfifo|mknod|remove|symlink|symlinkat|link|linkat|truncate"
 calls="$calls|mkstemp|mkostemp|mkstemps|mkdtemp|tmpfile|tmpnam|tempnam|ftw|nftw|chmod|fchmodat|chown|lchown|fchownat"
