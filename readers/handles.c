@@ -61,7 +61,7 @@ static uint64_t descriptor_limit(void)
 static uint64_t map_limit(void)
 {
     unsigned long long limit = 0;
-    FILE *file = file_stream_quietly("/proc/sys/vm/max_map_count");
+    FILE *file = file_stream_kernel("/proc/sys/vm/max_map_count");
 
     if (file && fscanf(file, "%llu", &limit) != 1)
         limit = 0;
