@@ -11,9 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -380,6 +385,74 @@ static void folders_are_renamed_without_replacing(void **unused)
     folder_close(&folder);
 }
 
+/* ---- a file system that knows no RENAME_NOREPLACE ---- */
+
+/* In this process from now on these calls answer EINVAL and EPERM. */
+static int refuse_calls(bool links)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, links ? SYS_linkat : UINT32_MAX, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+enum { REFUSED = 77 };
+
+/* In a child: 0, REFUSED, or the number of the step that went wrong. */
+static int rename_without_replacing(bool links)
+{
+    const struct file_draft_options options = {.no_replace = true};
+    struct folder folder = open_test_folder();
+    struct file_draft first, second;
+
+    if (refuse_calls(links))
+        return REFUSED;
+    if (file_draft_open(&first, folder_path("r"), &options) ||
+        file_draft_open(&second, folder_path("r"), &options))
+        return 1;
+    if (write(first.fd, "1", 1) != 1 || file_draft_commit(&first))
+        return 2;
+    if (file_draft_commit(&second) != -EEXIST)
+        return 3;
+    if (mkdir(folder_path("a"), 0700) || mkdir(folder_path("b"), 0700))
+        return 4;
+    if (folder_rename(&folder, "a", &folder, "b", false) != -EEXIST)
+        return 5;
+    if (folder_rename(&folder, "a", &folder, "c", false))
+        return 6;
+    folder_close(&folder);
+    return 0;
+}
+
+static void where_the_file_system_cannot_nothing_is_replaced_either(void **unused)
+{
+    (void)unused;
+    for (int links = 0; links < 2; links++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(rename_without_replacing(links));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
+            skip();
+        assert_int_equal(status, 0);
+        assert_text("r", "1");
+        assert_true(is_there("c") && is_there("b") && !is_there("a"));
+        assert_false(folder_has_draft("."));
+        unlink(folder_path("r"));
+        rmdir(folder_path("b"));
+        rmdir(folder_path("c"));
+    }
+}
+
 /* ---- removing ---- */
 
 static void make_tree(void)
@@ -598,6 +671,7 @@ int main(void)
         FOLDER_TEST(without_replace_the_second_one_fails),
         FOLDER_TEST(long_names_have_drafts),
         FOLDER_TEST(folders_are_renamed_without_replacing),
+        FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),
         FOLDER_TEST(a_tree_of_ours_goes),
         FOLDER_TEST(one_foreign_name_keeps_the_whole_tree),
         FOLDER_TEST(a_swap_between_the_walks_is_seen),
