@@ -29,6 +29,7 @@ enum {
     BLOCK_BYTES = 64 * 1024,
     FILE_BLOCK_BYTES = 1 << 20,
     IMAGE_LIMIT = 512 << 20,
+    READ_BYTES = 256 * 1024,
     DETECT_ENTRIES = 64
 };
 
@@ -451,6 +452,34 @@ static void archive_cursor_close(void *state, void *made)
     free(cursor);
 }
 
+/* The current file into the slot. Memory grows with what is really there: a header alone cannot ask
+ * for gigabytes, and that of a zip need not say how large it is. Its count, or a negative errno. */
+static int64_t read_image(struct walk *walk, struct origin_slot *slot)
+{
+    size_t used = 0;
+
+    for (;;) {
+        if (used == slot->record_capacity) {
+            const size_t larger = used ? used * 2 : READ_BYTES;
+            void *moved = used < IMAGE_LIMIT ? realloc(slot->record, larger) : NULL;
+            if (!moved && used >= IMAGE_LIMIT)
+                return fail(EBADMSG, "%s: %s has more than %d bytes, too many for an image",
+                            walk->path, walk->name, IMAGE_LIMIT);
+            if (!moved)
+                return fail(ENOMEM, "out of memory for a sample of %zu bytes", larger);
+            slot->record = moved;
+            slot->record_capacity = larger;
+        }
+        const size_t room = slot->record_capacity - used;
+        int64_t got = walk_read(walk, (char *)slot->record + used, room);
+        if (got < 0)
+            return got;
+        used += (size_t)got;
+        if ((size_t)got < room)
+            return (int64_t)used;
+    }
+}
+
 static int archive_read(void *state, void *made, uint64_t number, struct origin_slot *slot,
                         struct sample *sample)
 {
@@ -465,11 +494,7 @@ static int archive_read(void *state, void *made, uint64_t number, struct origin_
             return code ? code : fail(ESTALE, "%s: has fewer images than before", origin->path);
         cursor->next += is_image(walk->name);
     }
-    if (walk->bytes > IMAGE_LIMIT)
-        return fail(EBADMSG, "%s: %s says it has %llu bytes, too many for an image", origin->path,
-                    walk->name, (unsigned long long)walk->bytes);
-    int code = origin_reserve(&slot->record, &slot->record_capacity, walk->bytes + 1);
-    int64_t got = code ? code : walk_read(walk, slot->record, walk->bytes);
+    int64_t got = read_image(walk, slot);
     if (got < 0)
         return (int)got;
     sample->image = slot->record;
@@ -477,7 +502,7 @@ static int archive_read(void *state, void *made, uint64_t number, struct origin_
     sample->label = origin->labels[number];
     sample->id = number;
     sample->name_bytes = strlen(walk->name);
-    code = origin_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
+    int code = origin_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
     if (code)
         return code;
     memcpy(slot->scratch, walk->name, sample->name_bytes);
