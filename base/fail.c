@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fail.h"
 
+#include "base/escape.h"
 #include "base/landlock.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ int fail(int code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    memcpy(reason, text, sizeof reason);
+    escape_text(ESCAPE_ALL, text, strlen(text), reason, sizeof reason);
     return -abs(code);
 }
 

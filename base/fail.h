@@ -12,7 +12,8 @@
 
 enum { FAIL_REASON_BYTES = 1024 };
 
-/* Keep the reason for this thread. code: a positive errno. Returns -code. */
+/* Keep the reason for this thread. code: a positive errno. Returns -code. What the reason quotes
+ * may be anything: it is kept as one line that is safe to print (base/escape.h). */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The last reason of this thread, "" when none. Valid until the next fail() here. */

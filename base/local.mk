@@ -7,6 +7,7 @@ libiobench_a_SOURCES += \
 	base/clock.c base/clock.h \
 	base/crc32c.c base/crc32c.h \
 	base/draft.c base/draft.h \
+	base/escape.c base/escape.h \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h base/folder_tree.c \
@@ -15,6 +16,7 @@ libiobench_a_SOURCES += \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \
+	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/names.c base/names.h \
 	base/numa.c base/numa.h \
@@ -27,4 +29,5 @@ libiobench_a_SOURCES += \
 	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
 	base/stream.c base/stream.h \
+	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h

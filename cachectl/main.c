@@ -8,7 +8,9 @@
  */
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/option.h"
 #include "base/startup.h"
 #include "cachectl/cold.h"
@@ -74,7 +76,8 @@ static void show_progress(void *context, const struct cache_progress *progress)
         snprintf(share, sizeof share, " %.0f%%",
                  100.0 * (double)progress->done / (double)progress->total);
     if (progress_line.terminal) {
-        fprintf(stderr, "\r%s%s, %.0f s \033[K", progress->doing, share,
+        /* Not by stderr, which lets no such thing pass. */
+        dprintf(STDERR_FILENO, "\r%s%s, %.0f s \033[K", progress->doing, share,
                 (double)progress->elapsed_ns / 1e9);
         progress_line.shown = true;
     } else if (now_ns - progress_line.told_ns >= UINT64_C(10000000000)) {
@@ -88,7 +91,7 @@ static void show_progress(void *context, const struct cache_progress *progress)
 static void clear_progress(void)
 {
     if (progress_line.shown)
-        fputs("\r\033[K", stderr);
+        dprintf(STDERR_FILENO, "\r\033[K");
     progress_line.shown = false;
 }
 
@@ -101,36 +104,21 @@ static int complain(void)
 
 /* ---- rows ---- */
 
-/* JSON is UTF-8; file names are bytes. What does not fit becomes question marks. */
-static json_t *json_of_path(const char *path)
-{
-    json_t *text = json_string(path);
-    char *copy = text ? NULL : strdup(path);
-
-    for (char *at = copy; at && *at; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
-    if (copy)
-        text = json_string(copy);
-    free(copy);
-    return text;
-}
-
 static void add_json(struct call *call, const char *path, const struct residency_total *total)
 {
     const bool known = total->unverified_count == 0;
 
     json_array_append_new(
-        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:s, s:s*}", "path",
-                              json_of_path(path), "state", residency_state_text(total->state),
-                              "files", (json_int_t)total->file_count, "total_bytes",
+        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:s, s:o*}", "path",
+                              json_text(path), "state", residency_state_text(total->state), "files",
+                              (json_int_t)total->file_count, "total_bytes",
                               (json_int_t)total->total_bytes, "resident_bytes",
                               known ? json_integer((json_int_t)total->resident_bytes) : json_null(),
                               "resident_percent", known ? json_real(total->percent) : json_null(),
                               "dirty_bytes", (json_int_t)total->dirty_bytes, "unverified_files",
                               (json_int_t)total->unverified_count, "method",
                               residency_method_text(total->methods), "reason",
-                              total->reason[0] ? total->reason : NULL));
+                              total->reason[0] ? json_text(total->reason) : NULL));
 }
 
 static void print_row(const char *path, const struct residency_total *total, bool count)
@@ -144,9 +132,9 @@ static void print_row(const char *path, const struct residency_total *total, boo
         snprintf(files, sizeof files, " (%llu files)", (unsigned long long)total->file_count);
     const bool known = total->unverified_count == 0;
     printf("%12s %12s %9s  %-10s  %s%s\n", known ? resident : "-", size, known ? percent : "-",
-           residency_state_text(total->state), path, files);
+           residency_state_text(total->state), escape_shown(path), files);
     if (total->reason[0])
-        printf("%50s%s\n", "", total->reason);
+        printf("%50s%s\n", "", escape_shown(total->reason));
 }
 
 static void show(struct call *call, const char *path, const struct residency_total *total)
@@ -249,8 +237,9 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
     if (code)
         return code;
     clear_progress();
-    fprintf(stderr, "cachectl: %s: %s (%s)%s%s\n", operand, residency_state_text(result.label),
-            result.method, result.reason[0] ? ": " : "", result.reason);
+    fprintf(stderr, "cachectl: %s: %s (%s)%s%s\n", escape_shown(operand),
+            residency_state_text(result.label), result.method, result.reason[0] ? ": " : "",
+            escape_shown(result.reason));
     return look_at(call, operand, listing);
 }
 
@@ -278,8 +267,12 @@ static int drop_everything(const struct call *call)
 static int conclude(struct call *call, const struct command *command, bool failed)
 {
     if (call->settings.json) {
-        json_dumpf(call->rows, stdout, JSON_INDENT(2));
-        putchar('\n');
+        char *text = json_to_text(call->rows, JSON_INDENT(2));
+        if (text)
+            puts(text);
+        else
+            failed = complain() != EXIT_OK;
+        free(text);
     } else if (call->count > 1 || call->settings.files) {
         print_row("total", &call->sum, true);
     }
@@ -369,6 +362,8 @@ int main(int argc, char **argv)
                         .observer = {.progress = show_progress}};
 
     startup_undo_inherited();
+    if (escape_streams(&stdout, &stderr))
+        return EXIT_FAILED;
     progress_line.terminal = isatty(2);
     progress_line.told_ns = clock_now_ns();
     /* The table would tell a stranger names and sizes of files he may not see. */
@@ -384,7 +379,7 @@ int main(int argc, char **argv)
             command = &commands[i];
     if (!command) {
         fprintf(stderr, "cachectl: %s%s\n%s", optind < argc ? "there is no command " : "no command",
-                optind < argc ? argv[optind] : "", usage);
+                optind < argc ? escape_shown(argv[optind]) : "", usage);
         return EXIT_MISUSED;
     }
     call.count = argc - optind - 1;

@@ -2,7 +2,9 @@
  *
  * iobench compare: two result files, run by run; with an exit code for gates.
  */
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/compare.h"
@@ -109,7 +111,8 @@ static void print_differences(const json_t *a, const json_t *b, const char *part
             continue;
         char *left = json_dumps(value, JSON_ENCODE_ANY);
         char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-        printf("  %s.%s: %s -> %s\n", part, key, left ? left : "?", right ? right : "?");
+        printf("  %s.%s: %s -> %s\n", part, escape_shown(key), left ? left : "?",
+               right ? right : "?");
         free(left);
         free(right);
     }
@@ -120,7 +123,7 @@ static void print_validity(const char *name, const json_t *job)
     const char *reason = load_text(job, "invalid_reason");
 
     if (!load_true(job, "valid"))
-        printf("  %s is INVALID: %s\n", name, reason ? reason : "no reason is given");
+        printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason is given"));
 }
 
 static void print_comparison(const json_t *a, const json_t *b, const struct comparison *comparison,
@@ -128,8 +131,8 @@ static void print_comparison(const json_t *a, const json_t *b, const struct comp
 {
     const struct compare_figure *first = &comparison->figures[0];
 
-    printf("%s%s  %-24s%14s%14s%10s%10s\n", label_of(a), *label_of(a) ? "\n" : "", "median of runs",
-           "A", "B", "change", "p");
+    printf("%s%s  %-24s%14s%14s%10s%10s\n", escape_shown(label_of(a)), *label_of(a) ? "\n" : "",
+           "median of runs", "A", "B", "change", "p");
     printf("  %-24s%14zu%14zu\n", "runs", first->a.count, first->b.count);
     for (int i = 0; i < COMPARE_FIGURES; i++)
         print_figure(&comparison->figures[i], alpha);
@@ -156,7 +159,7 @@ static json_t *json_of(const json_t *a, const struct comparison *comparison, dou
 {
     json_t *object = json_object(), *figures = json_object();
 
-    json_object_set_new(object, "label", json_file_text(label_of(a)));
+    json_object_set_new(object, "label", json_text(label_of(a)));
     json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
     json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
     for (int i = 0; i < COMPARE_FIGURES; i++) {

@@ -4,7 +4,9 @@
  */
 #include "cmd/doctor.h"
 
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/families.h"
@@ -51,6 +53,7 @@ void finding_advise(struct finding *finding, const char *format, ...)
 
 static void print_wrapped(const char *before, const char *text)
 {
+    text = escape_shown(text);
     while (*text) {
         size_t length = words_line(text, WIDTH - COLUMN);
         printf("%-*s%.*s\n", COLUMN, before, (int)length, text);
@@ -65,12 +68,12 @@ static void tell(const char *section, const char *name, const struct finding *fi
 
     if (all) {
         json_t *entry = json_object();
-        json_object_set_new(entry, "section", json_file_text(section));
-        json_object_set_new(entry, "name", json_string(name));
-        json_object_set_new(entry, "state", json_string(state_names[finding->state]));
-        json_object_set_new(entry, "what", json_file_text(finding->what));
+        json_object_set_new(entry, "section", json_text(section));
+        json_object_set_new(entry, "name", json_text(name));
+        json_object_set_new(entry, "state", json_text(state_names[finding->state]));
+        json_object_set_new(entry, "what", json_text(finding->what));
         json_object_set_new(entry, "advice",
-                            finding->advice[0] ? json_file_text(finding->advice) : json_null());
+                            finding->advice[0] ? json_text(finding->advice) : json_null());
         json_array_append_new(all, entry);
         return;
     }

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
@@ -230,9 +231,8 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
         "backend", result->backend, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
         quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
         (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
-        (double)result->cost.forward_macs * 1e-9, "data", json_file_text(job->job.data),
-        "checkpoint", result->checkpoint[0] ? json_file_text(result->checkpoint) : json_null(),
-        "batch_sizes", rows);
+        (double)result->cost.forward_macs * 1e-9, "data", json_text(job->job.data), "checkpoint",
+        result->checkpoint[0] ? json_text(result->checkpoint) : json_null(), "batch_sizes", rows);
 }
 
 /* ---- the command ---- */

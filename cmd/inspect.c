@@ -5,6 +5,8 @@
 #include "pack/inspect.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
@@ -88,14 +90,15 @@ static void print_first(const struct inspection *found)
 {
     for (uint32_t i = 0; i < found->shown; i++) {
         const struct inspect_record *record = &found->first[i];
-        printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, record->shard, record->offset);
+        printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
+               record->offset);
         if (record->damaged) {
-            printf("damaged: %s\n", record->reason);
+            printf("damaged: %s\n", escape_shown(record->reason));
             continue;
         }
         printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %" PRIu64 " bytes", record->label,
                record->kind, record->width, record->height, record->image_bytes);
-        printf("%s%s\n", record->name[0] ? ", " : "", record->name);
+        printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
     }
 }
 
@@ -103,7 +106,7 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
 {
     char count[WORDS_BYTES], bytes[32];
 
-    printf("%s\n", job->path);
+    printf("%s\n", escape_shown(job->path));
     printf("format     %s, compression %s\n", found->format, found->compression);
     printf("shards     %s, %s\n", words_count(found->shards, count),
            bytes_text(found->data_bytes, bytes, sizeof bytes));
@@ -139,16 +142,15 @@ static json_t *sizes_json(const struct histogram *sizes)
 static json_t *record_json(const struct inspect_record *record)
 {
     if (record->damaged)
-        return json_pack("{s:o, s:I, s:I, s:o}", "shard", json_file_text(record->shard), "offset",
+        return json_pack("{s:o, s:I, s:I, s:o}", "shard", json_text(record->shard), "offset",
                          (json_int_t)record->offset, "bytes", (json_int_t)record->bytes, "damaged",
-                         json_file_text(record->reason));
+                         json_text(record->reason));
     return json_pack("{s:o, s:I, s:I, s:i, s:I, s:o, s:s, s:i, s:i, s:i, s:I}", "shard",
-                     json_file_text(record->shard), "offset", (json_int_t)record->offset, "bytes",
+                     json_text(record->shard), "offset", (json_int_t)record->offset, "bytes",
                      (json_int_t)record->bytes, "label", (int)record->label, "id",
-                     (json_int_t)record->id, "name", json_file_text(record->name), "kind",
-                     record->kind, "width", (int)record->width, "height", (int)record->height,
-                     "components", (int)record->components, "image_bytes",
-                     (json_int_t)record->image_bytes);
+                     (json_int_t)record->id, "name", json_text(record->name), "kind", record->kind,
+                     "width", (int)record->width, "height", (int)record->height, "components",
+                     (int)record->components, "image_bytes", (json_int_t)record->image_bytes);
 }
 
 static json_t *inspection_json(const struct inspect_job *job, const struct inspection *found)
@@ -175,7 +177,7 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
         sizes_json(&found->image_bytes), "width_pixels", sizes_json(&found->width), "height_pixels",
         sizes_json(&found->height), "labels", labels);
     return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
-                     json_file_text(job->path), "format", found->format, "compression",
+                     json_text(job->path), "format", found->format, "compression",
                      found->compression, "index", found->sidecar, "shards",
                      (json_int_t)found->shards, "records", (json_int_t)found->records, "data_bytes",
                      (json_int_t)found->data_bytes, "record_bytes_total",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/line.h"
 
+#include "base/escape.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +32,15 @@ void line_show(struct line *line, const char *text)
 {
     if (!line->shown || strcmp(text, line->last) == 0)
         return;
-    fprintf(stderr, "\r%.*s\033[K", (int)terminal_columns() - 1, text);
-    fflush(stderr);
+    /* Not by stderr, which lets no such thing pass. */
+    dprintf(STDERR_FILENO, "\r%.*s\033[K", (int)terminal_columns() - 1, escape_shown(text));
     snprintf(line->last, sizeof line->last, "%s", text);
 }
 
 void line_clear(struct line *line)
 {
     if (line->shown && line->last[0])
-        fprintf(stderr, "\r\033[K");
+        dprintf(STDERR_FILENO, "\r\033[K");
     line->last[0] = '\0';
 }
 

@@ -3,6 +3,7 @@
  * iobench list: every plug-in, and whether it works on this machine; and the networks.
  */
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/families.h"
@@ -33,10 +34,10 @@ static json_t *options_of(const struct option_spec *row)
 
     for (; row && row->name; row++) {
         json_t *option = json_object();
-        json_object_set_new(option, "name", json_string(row->name));
-        json_object_set_new(option, "summary", json_string(row->summary));
+        json_object_set_new(option, "name", json_text(row->name));
+        json_object_set_new(option, "summary", json_text(row->summary));
         json_object_set_new(option, "default",
-                            row->fallback ? json_string(row->fallback) : json_null());
+                            row->fallback ? json_text(row->fallback) : json_null());
         json_array_append_new(options, option);
     }
     return options;
@@ -51,11 +52,11 @@ static json_t *members_of(const struct family *family)
         json_t *member = json_object();
         fail_clear();
         bool usable = plugin_usable(plugin) == 0;
-        json_object_set_new(member, "name", json_string(plugin->name));
-        json_object_set_new(member, "summary", json_string(plugin->summary));
+        json_object_set_new(member, "name", json_text(plugin->name));
+        json_object_set_new(member, "summary", json_text(plugin->summary));
         json_object_set_new(member, "usable", json_boolean(usable));
         json_object_set_new(member, "usable_reason",
-                            usable ? json_null() : json_string(fail_reason()));
+                            usable ? json_null() : json_text(fail_reason()));
         json_object_set_new(member, "options", options_of(plugin->options));
         json_array_append_new(members, member);
     }
@@ -86,9 +87,9 @@ static json_t *networks_json(void)
         const struct network *network = network_registry[i];
         struct graph_cost cost;
         json_t *member = json_object();
-        json_object_set_new(member, "name", json_string(network->name));
-        json_object_set_new(member, "summary", json_string(network->summary));
-        json_object_set_new(member, "source", json_string(network->source));
+        json_object_set_new(member, "name", json_text(network->name));
+        json_object_set_new(member, "summary", json_text(network->summary));
+        json_object_set_new(member, "source", json_text(network->source));
         json_object_set_new(member, "side", json_integer(network->side));
         json_object_set_new(member, "classes", json_integer(network->classes));
         json_array_append_new(networks, member);

@@ -4,6 +4,7 @@
  * command is the first one of the registry, `run`.
  */
 #include "base/child.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -77,7 +78,7 @@ void command_on_interrupt(void (*handler)(int number))
 static void show_waiting(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "iobench: %s\n", text);
+    fprintf(stderr, "iobench: %s\n", escape_shown(text));
 }
 
 int command_join(struct ranks *ranks)
@@ -159,7 +160,7 @@ static int complain_of_command(const char *word)
 
     for (int i = 0; command_registry[i]; i++)
         nearest_offer(&nearest, command_registry[i]->name);
-    fprintf(stderr, "iobench: there is no command '%s'", word);
+    fprintf(stderr, "iobench: there is no command '%s'", escape_shown(word));
     if (nearest.best)
         fprintf(stderr, "; did you mean '%s'?", nearest.best);
     fprintf(stderr, "\nTry 'iobench --help'.\n");
@@ -172,7 +173,8 @@ int main(int argc, char **argv)
     int status;
 
     startup_undo_inherited();
-    setvbuf(stderr, NULL, _IOLBF, 0);
+    if (escape_streams(&stdout, &stderr))
+        return COMMAND_FAILED;
     /* It loads what the environment names, and opens what the command line names. */
     if (getauxval(AT_SECURE)) {
         fputs("iobench: must not be set-uid, set-gid or have file capabilities\n", stderr);

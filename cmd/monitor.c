@@ -7,7 +7,9 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/draft.h"
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/stream.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
@@ -69,6 +71,7 @@ struct watch {
     double interval_s;             /* that they are of */
     bool columns[MONITOR_FIGURES]; /* of the table: what there are probes for */
     struct summary summaries[MONITOR_FIGURES];
+    int code; /* why the lines are not whole */
 };
 
 /* ---- signals ---- */
@@ -143,7 +146,7 @@ static void add_to_summaries(struct watch *watch)
     }
 }
 
-static void print_json(struct watch *watch)
+static int print_json(struct watch *watch)
 {
     const struct series_anchor now = series_anchor_now();
     const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* the end of what the line is of */
@@ -156,10 +159,14 @@ static void print_json(struct watch *watch)
     for (int i = 0; i < MONITOR_FIGURES; i++)
         json_object_set_new(root, monitor_figures[i].key,
                             isnan(watch->values[i]) ? json_null() : json_real(watch->values[i]));
-    json_dumpf(root, watch->json, JSON_COMPACT | JSON_REAL_PRECISION(13));
-    fputc('\n', watch->json);
-    fflush(watch->json);
+    char *text = json_to_text(root, JSON_COMPACT | JSON_REAL_PRECISION(13));
     json_decref(root);
+    if (!text)
+        return -ENOMEM;
+    fprintf(watch->json, "%s\n", text);
+    fflush(watch->json);
+    free(text);
+    return 0;
 }
 
 static void print_header(const struct watch *watch)
@@ -200,8 +207,8 @@ static void next_line(struct watch *watch, bool quiet)
 {
     sampler_look(watch->sampler, take, watch);
     add_to_summaries(watch);
-    if (watch->json)
-        print_json(watch);
+    if (watch->json && watch->code == 0)
+        watch->code = print_json(watch);
     else if (!quiet)
         print_table(watch);
     watch->lines++;
@@ -213,7 +220,8 @@ static bool can_go_on(const struct watch *watch)
 {
     const struct monitor_settings *settings = watch->settings;
 
-    return !flag_get(&interrupted) && !ferror(watch->json ? watch->json : stdout) &&
+    return watch->code == 0 && !flag_get(&interrupted) &&
+           !ferror(watch->json ? watch->json : stdout) &&
            !(settings->count && watch->lines == settings->count);
 }
 
@@ -253,9 +261,10 @@ static void print_summary(const struct watch *watch, const struct child *child, 
     fprintf(stderr,
             "\n%s: %.2f s, user %.2f s, system %.2f s; it read %.1f MB from storage and wrote "
             "%.1f MB\n%-12s %12s %12s       %12s\n",
-            command, (double)(watch->last_ns - watch->start_ns) / 1e9, seconds_of(usage->ru_utime),
-            seconds_of(usage->ru_stime), (double)usage->ru_inblock * 512 / 1e6,
-            (double)usage->ru_oublock * 512 / 1e6, "this machine", "mean", "peak", "in all");
+            escape_shown(command), (double)(watch->last_ns - watch->start_ns) / 1e9,
+            seconds_of(usage->ru_utime), seconds_of(usage->ru_stime),
+            (double)usage->ru_inblock * 512 / 1e6, (double)usage->ru_oublock * 512 / 1e6,
+            "this machine", "mean", "peak", "in all");
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         const struct monitor_figure *figure = &monitor_figures[i];
         const struct summary *summary = &watch->summaries[i];
@@ -364,6 +373,7 @@ static int run_monitor(const struct invocation *invocation)
         for (int i = 0; i < MONITOR_FIGURES; i++)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
         watch_until_end(&watch, wraps ? &child : NULL);
+        code = watch.code;
         if (wraps)
             print_summary(&watch, &child, command[0]);
     }

@@ -4,6 +4,7 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/stream.h"
 
@@ -50,7 +51,7 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
     if (kind == OUTPUT_JSON)
         file->jobs = json_array();
     else
-        file->csv = open_memstream(&file->text, &file->text_bytes);
+        text_stream_open(&file->csv);
     return file;
 }
 
@@ -71,14 +72,15 @@ static int write_json(const struct output *file, bool to_stdout)
     return code;
 }
 
-static int write_csv(const struct output *file, bool to_stdout)
+static int write_csv(struct output *file, bool to_stdout)
 {
-    if (fflush(file->csv))
-        return fail(ENOMEM, "%s: out of memory", file->path);
-    if (!to_stdout)
-        return report_write_file(file->path, file->text, file->text_bytes);
-    fwrite(file->text, 1, file->text_bytes, stdout);
-    return 0;
+    int code = text_stream_flush(&file->csv);
+
+    if (code == 0 && !to_stdout)
+        code = report_write_file(file->path, file->csv.text, file->csv.bytes);
+    else if (code == 0)
+        fwrite(file->csv.text, 1, file->csv.bytes, stdout);
+    return code;
 }
 
 static int add_json(struct outputs *outputs, const struct result *result,
@@ -86,7 +88,7 @@ static int add_json(struct outputs *outputs, const struct result *result,
 {
     struct output *file = find(outputs, result->job->json, OUTPUT_JSON);
 
-    if (json_array_append_new(file->jobs, report_json(result, summary)))
+    if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
         return fail(ENOMEM, "%s: out of memory", file->path);
     return is_stdout(file->path) ? 0 : write_json(file, false);
 }
@@ -95,10 +97,10 @@ static int add_csv(struct outputs *outputs, const struct result *result)
 {
     struct output *file = find(outputs, result->job->csv, OUTPUT_CSV);
 
-    if (!file->csv)
+    if (!file->csv.stream)
         return fail(ENOMEM, "%s: out of memory", file->path);
-    report_csv(file->csv, result, file->text_bytes == 0);
-    return is_stdout(file->path) ? 0 : write_csv(file, false);
+    report_csv(file->csv.stream, result, file->csv.bytes == 0);
+    return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
 }
 
 /* Series of several jobs stand below each other with an empty line between: their columns differ.
@@ -107,15 +109,15 @@ static int add_series(struct outputs *outputs, const struct result *result)
 {
     struct output *file = find(outputs, result->job->series, OUTPUT_SERIES);
 
-    if (!file->csv)
+    if (!file->csv.stream)
         return fail(ENOMEM, "%s: out of memory", file->path);
     if (!result->timeline)
         return fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
                     result->timeline_reason);
-    if (file->text_bytes)
-        fputc('\n', file->csv);
-    report_series_csv(file->csv, result->timeline);
-    return is_stdout(file->path) ? 0 : write_csv(file, false);
+    if (file->csv.bytes)
+        fputc('\n', file->csv.stream);
+    report_series_csv(file->csv.stream, result->timeline);
+    return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
 }
 
 int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
@@ -146,9 +148,7 @@ void outputs_close(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->count; i++) {
         json_decref(outputs->files[i].jobs);
-        if (outputs->files[i].csv)
-            fclose(outputs->files[i].csv);
-        free(outputs->files[i].text);
+        text_stream_close(&outputs->files[i].csv);
     }
     free(outputs->files);
 }

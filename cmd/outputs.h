@@ -7,6 +7,7 @@
 #ifndef IOBENCH_CMD_OUTPUTS_H
 #define IOBENCH_CMD_OUTPUTS_H
 
+#include "base/text_stream.h"
 #include "report/report.h"
 
 enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
@@ -14,10 +15,8 @@ enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
 struct output {
     const char *path; /* borrowed from the job */
     enum output_kind kind;
-    json_t *jobs; /* of a JSON file, else NULL */
-    FILE *csv;    /* of the others, else NULL; writes to text */
-    char *text;
-    size_t text_bytes;
+    json_t *jobs;           /* of a JSON file, else NULL */
+    struct text_stream csv; /* of the others */
 };
 
 struct outputs {

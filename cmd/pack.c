@@ -5,6 +5,7 @@
 #include "pack/pack.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "cmd/commands.h"
 #include "cmd/line.h"
@@ -54,15 +55,16 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
     char time[WORDS_BYTES], bytes[32];
     double seconds = (double)figures->elapsed_ns * 1e-9;
 
-    printf("%s: %s, %" PRIu32 " shard%s", job->target, job->format, figures->shards,
+    printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
            figures->shards == 1 ? "" : "s");
     if (figures->shards_kept)
         printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
     printf("\n%s samples, %s of images, from %s\n", words_count(figures->samples, samples),
-           bytes_text(figures->image_bytes, bytes, sizeof bytes), figures->source);
+           bytes_text(figures->image_bytes, bytes, sizeof bytes), escape_shown(figures->source));
     if (figures->skipped)
         printf("%s damaged sample%s left out: %s\n", words_count(figures->skipped, skipped),
-               figures->skipped == 1 ? " was" : "s were; one of them", figures->first_skipped);
+               figures->skipped == 1 ? " was" : "s were; one of them",
+               escape_shown(figures->first_skipped));
     words_rate(seconds > 0 ? (double)figures->samples / seconds : 0, rate);
     words_rate(seconds > 0 ? (double)figures->image_bytes / seconds / 1048576 : 0, mib);
     printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures->elapsed_ns, time), rate, mib);
@@ -71,20 +73,20 @@ static void print_figures(const struct pack_job *job, const struct pack_figures 
 static void print_removed(void *context, const char *path, uint64_t bytes)
 {
     (void)context, (void)bytes;
-    printf("would be removed: %s\n", path);
+    printf("would be removed: %s\n", escape_shown(path));
 }
 
 static void print_plan(const struct pack_job *job, const struct pack_figures *figures)
 {
     char samples[WORDS_BYTES], files[WORDS_BYTES], bytes[32];
 
-    printf("%s: %s, %" PRIu32 " shard%s", job->target, job->format, figures->shards,
+    printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures->shards,
            figures->shards == 1 ? "" : "s");
     if (figures->shards_kept)
         printf(" (%" PRIu32 " were finished before)", figures->shards_kept);
     printf("\n%s samples would be written, about %s, from %s\n",
            words_count(figures->samples, samples),
-           bytes_text(figures->needed_bytes, bytes, sizeof bytes), figures->source);
+           bytes_text(figures->needed_bytes, bytes, sizeof bytes), escape_shown(figures->source));
     if (figures->removed_files)
         printf("%s files would be removed when that is done\n",
                words_count(figures->removed_files, files));

@@ -4,6 +4,7 @@
  */
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "report/gnuplot.h"
 #include "report/load.h"
@@ -130,15 +131,16 @@ static int load_all(const struct invocation *invocation, struct page *page)
 
 static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
 {
+    struct text_stream stream;
     char *script = NULL;
     size_t bytes = 0;
-    FILE *stream = open_memstream(&script, &bytes);
 
-    if (!stream)
-        return fail(ENOMEM, "out of memory");
-    int code = picture_write(stream, settings->title, page->nodes, page->count);
-    if (fclose(stream) && code == 0)
-        code = fail(ENOMEM, "out of memory");
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    int code = picture_write(stream.stream, settings->title, page->nodes, page->count);
+    int taken = text_stream_take(&stream, &script, &bytes);
+    if (code == 0)
+        code = taken;
     if (code == 0 && settings->script && strcmp(path, "-") == 0)
         fwrite(script, 1, bytes, stdout);
     else if (code == 0)

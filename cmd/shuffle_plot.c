@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -263,13 +264,14 @@ static void write_cells(FILE *svg, const struct plot_panel *panels, size_t count
 
 int plot_write(const char *path, const struct plot_panel *panels, size_t count)
 {
+    struct text_stream stream;
     char *text = NULL;
     size_t bytes = 0, cells = 0;
-    FILE *svg = open_memstream(&text, &bytes);
     double top = GAP;
 
-    if (!svg)
-        return fail(errno, "%s: out of memory", path);
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    FILE *svg = stream.stream;
     for (size_t i = 0; i < count; i++) {
         cells += panels[i].title[0] != '\0';
         if (panels[i].bytes_per_s > 0)
@@ -285,8 +287,9 @@ int plot_write(const char *path, const struct plot_panel *panels, size_t count)
     int code = write_front(svg, panels, count);
     write_cells(svg, panels, count, top);
     fputs("</g></g></svg>\n", svg);
-    if (fclose(svg) && code == 0)
-        code = fail(errno, "%s: out of memory", path);
+    int taken = text_stream_take(&stream, &text, &bytes);
+    if (code == 0)
+        code = taken;
     if (code == 0)
         code = report_write_file(path, text, bytes);
     free(text);

@@ -4,6 +4,9 @@
 #include "cmd/shuffle.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
+#include "base/json.h"
+#include "base/text_stream.h"
 #include "cmd/json_file.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -148,7 +151,7 @@ static void print_speed(const struct survey *survey, const struct shuffle_row *r
     if (speed->cold_runs == speed->runs)
         printf("  %u of %u\n", speed->cold_runs, speed->runs);
     else
-        printf("  unverified: %s\n", speed->warm_reason);
+        printf("  unverified: %s\n", escape_shown(speed->warm_reason));
 }
 
 /* A line of the chart without what is empty at its end. */
@@ -236,9 +239,9 @@ static void add_speed(json_t *object, const struct shuffle_speed *speed)
     json_object_set_new(object, "runs", json_integer(speed->runs));
     json_object_set_new(object, "cold_runs", json_integer(speed->cold_runs));
     json_object_set_new(object, "unverified_reason",
-                        speed->warm_reason[0] ? json_file_text(speed->warm_reason) : json_null());
+                        speed->warm_reason[0] ? json_text(speed->warm_reason) : json_null());
     json_object_set_new(object, "not_read_reason",
-                        speed->refused[0] ? json_file_text(speed->refused) : json_null());
+                        speed->refused[0] ? json_text(speed->refused) : json_null());
     json_object_set_new(object, "on_front", json_boolean(speed->on_front));
     json_object_set_new(object, "bytes_per_s_of_runs", runs);
 }
@@ -247,7 +250,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
 {
     const struct quality *q = &row->quality;
     json_t *object =
-        json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_file_text(row->order), "partition",
+        json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order), "partition",
                   plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks,
                   "labels_from", labels_origin(survey), "classes", (json_int_t)survey->classes);
     const struct {
@@ -281,7 +284,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
     };
 
     if (row->refused[0]) {
-        json_object_set_new(object, "refused", json_file_text(row->refused));
+        json_object_set_new(object, "refused", json_text(row->refused));
         return object;
     }
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
@@ -335,25 +338,27 @@ static void write_line(FILE *csv, json_t *row, bool heading)
 /* Orders that were refused have no line. */
 static int write_csv(const char *path, json_t *rows)
 {
+    struct text_stream stream;
     char *text = NULL;
     size_t bytes, index;
-    FILE *csv = open_memstream(&text, &bytes);
     bool heading = true;
     json_t *row;
+    int code = text_stream_open(&stream);
 
-    if (!csv)
-        return fail(ENOMEM, "out of memory");
+    if (code)
+        return code;
     json_array_foreach(rows, index, row)
     {
         if (json_object_get(row, "refused"))
             continue;
         if (heading)
-            write_line(csv, row, true);
+            write_line(stream.stream, row, true);
         heading = false;
-        write_line(csv, row, false);
+        write_line(stream.stream, row, false);
     }
-    fclose(csv);
-    int code = report_write_file(path, text, bytes);
+    code = text_stream_take(&stream, &text, &bytes);
+    if (code == 0)
+        code = report_write_file(path, text, bytes);
     free(text);
     return code;
 }

@@ -3,7 +3,9 @@
  * iobench size: what N GPUs need from storage, and what the measured storage feeds.
  */
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/load.h"
@@ -88,14 +90,15 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
         return;
     }
     if (label)
-        printf("%s\n", label);
+        printf("%s\n", escape_shown(label));
     if (nodes_of(job) > 1)
         snprintf(whom, sizeof whom, "each of %.0f nodes at once", nodes_of(job));
     if (!load_true(job, "valid"))
-        printf("The result is INVALID (%s): what follows rests on it.\n", reason ? reason : "?");
+        printf("The result is INVALID (%s): what follows rests on it.\n",
+               escape_shown(reason ? reason : "?"));
     printf("Measured: %s samples/s of %s to %s; cache before: %s; limit: %s\n",
-           words_rate(basis->node_samples_per_s, rate), each, whom, cache ? cache : "not known",
-           limit ? limit : "not known");
+           words_rate(basis->node_samples_per_s, rate), each, whom,
+           escape_shown(cache ? cache : "not known"), escape_shown(limit ? limit : "not known"));
     if (nodes_of(job) < 2)
         printf("One node was measured: what many get at once a job on many nodes tells (mpirun, "
                "srun).\n");
@@ -131,7 +134,7 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     json_t *row = json_object();
     bool measured = basis->node_samples_per_s > 0;
 
-    json_object_set_new(row, "gpu", json_string(title));
+    json_object_set_new(row, "gpu", json_text(title));
     json_object_set_new(row, "gpus", json_integer((json_int_t)settings->gpus));
     json_object_set_new(row, "gpu_samples_per_s", json_real(gpu_rate));
     json_object_set_new(row, "busy_percent", json_real(settings->busy_percent));

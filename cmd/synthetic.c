@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/thread.h"
@@ -137,7 +138,7 @@ static int make(const char *folder, const char *path, const char *format)
     fprintf(stderr,
             "iobench: no --data: making %s synthetic images (%s) in %s\n"
             "iobench: this is done once; remove them whenever you like\n",
-            words_count(count, words), bytes, path);
+            words_count(count, words), bytes, escape_shown(path));
     job.source = source;
     job.target = path;
     job.command = command;

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 #include "cmd/json_file.h"
 #include "report/ranks.h"
 #include "report/report.h"
@@ -52,37 +53,24 @@ void train_report_epoch(const char *network, const struct train_result *result,
 
 /* ---- files ---- */
 
-/* A text on its way to a file, or to the standard output. */
-struct draft {
-    FILE *stream;
+static int write_text(struct text_stream *stream, const char *path)
+{
     char *text;
     size_t bytes;
-};
+    int code = text_stream_take(stream, &text, &bytes);
 
-static int draft_open(struct draft *draft)
-{
-    *draft = (struct draft){0};
-    draft->stream = open_memstream(&draft->text, &draft->bytes);
-    return draft->stream ? 0 : fail(ENOMEM, "out of memory");
-}
-
-static int draft_write(struct draft *draft, const char *path)
-{
-    int code = 0;
-
-    fclose(draft->stream);
-    if (strcmp(path, "-") == 0)
-        fputs(draft->text, stdout);
-    else
-        code = report_write_file(path, draft->text, draft->bytes);
-    free(draft->text);
+    if (code == 0 && strcmp(path, "-") == 0)
+        fputs(text, stdout);
+    else if (code == 0)
+        code = report_write_file(path, text, bytes);
+    free(text);
     return code;
 }
 
 static int write_csv(const char *path, const struct train_result *result)
 {
-    struct draft draft;
-    int code = draft_open(&draft);
+    struct text_stream draft;
+    int code = text_stream_open(&draft);
 
     if (code)
         return code;
@@ -104,20 +92,20 @@ static int write_csv(const char *path, const struct train_result *result)
                 (double)epoch->io.update_ns * 1e-9, (double)epoch->evaluation_ns * 1e-9,
                 (double)epoch->elapsed_ns * 1e-9);
     }
-    return draft_write(&draft, path);
+    return write_text(&draft, path);
 }
 
 static int write_series(const char *path, const struct result *result)
 {
-    struct draft draft;
+    struct text_stream draft;
 
     if (!result->timeline)
         return fail(ENODATA, "--series %s: nothing was sampled: %s", path, result->timeline_reason);
-    int code = draft_open(&draft);
+    int code = text_stream_open(&draft);
     if (code)
         return code;
     report_series_csv(draft.stream, result->timeline);
-    return draft_write(&draft, path);
+    return write_text(&draft, path);
 }
 
 static json_t *json_epoch(const struct train_epoch *epoch)

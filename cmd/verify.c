@@ -5,7 +5,9 @@
 #include "pack/verify.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
@@ -55,13 +57,13 @@ static void take_fault(void *context, const struct verify_fault *fault)
 
     if (!watcher->quiet) {
         line_clear(&watcher->line);
-        printf("%s: offset %" PRIu64 ": %s\n", fault->path, fault->offset, fault->what);
+        printf("%s: offset %" PRIu64 ": %s\n", escape_shown(fault->path), fault->offset,
+               escape_shown(fault->what));
     }
     if (watcher->faults) /* a name need not be UTF-8 */
         json_array_append_new(watcher->faults,
-                              json_pack("{s:o, s:I, s:o}", "file", json_file_text(fault->path),
-                                        "offset", (json_int_t)fault->offset, "what",
-                                        json_file_text(fault->what)));
+                              json_pack("{s:o, s:I, s:o}", "file", json_text(fault->path), "offset",
+                                        (json_int_t)fault->offset, "what", json_text(fault->what)));
 }
 
 static int write_json(const struct verify_job *job, const struct verify_figures *figures,
@@ -69,7 +71,7 @@ static int write_json(const struct verify_job *job, const struct verify_figures 
 {
     return json_file_write(
         job->json, json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:f, s:b, s:I, s:O}", "data",
-                             json_file_text(job->path), "format", figures->format, "shards",
+                             json_text(job->path), "format", figures->format, "shards",
                              (json_int_t)figures->shards, "records", (json_int_t)figures->records,
                              "record_bytes", (json_int_t)figures->bytes, "decoded",
                              (int)job->decode, "elapsed_s", (double)figures->elapsed_ns * 1e-9,
@@ -83,7 +85,7 @@ static void print_figures(const struct verify_job *job, const struct verify_figu
     double seconds = (double)figures->elapsed_ns * 1e-9;
 
     words_rate(seconds > 0 ? (double)figures->bytes / seconds / 1048576 : 0, mib);
-    printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n", job->path,
+    printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n", escape_shown(job->path),
            figures->format, figures->shards, figures->shards == 1 ? "" : "s",
            words_count(figures->records, records), bytes_text(figures->bytes, bytes, sizeof bytes),
            words_duration(figures->elapsed_ns, time), mib);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
+#include "base/escape.h"
+
 #include <inttypes.h>
 
-/* A cell as RFC 4180 wants it. */
+/* A cell as RFC 4180 wants it, in one line. */
 static void print_quoted(FILE *stream, const char *text)
 {
     fputc('"', stream);
-    for (; *text; text++) {
+    for (text = escape_shown(text); *text; text++) {
         if (*text == '"')
             fputc('"', stream);
         fputc(*text, stream);

@@ -2,6 +2,7 @@
 #include "report/gnuplot.h"
 
 #include "base/child.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "report/report.h"
@@ -31,10 +32,10 @@ void gnuplot_begin(FILE *script, unsigned width, unsigned height)
 void gnuplot_text(FILE *script, const char *text)
 {
     fputc('\'', script);
-    for (; *text; text++) {
+    for (text = escape_shown(text); *text; text++) {
         if (*text == '\'')
             fputc('\'', script);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, script);
+        fputc(*text, script);
     }
     fputc('\'', script);
 }

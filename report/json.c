@@ -6,6 +6,7 @@
 #include "report/report.h"
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "pipeline/feeds.h"
 #include "report/ranks.h"
 
@@ -25,17 +26,7 @@ static void put_count(json_t *object, const char *key, uint64_t value)
 
 static void put_text(json_t *object, const char *key, const char *text)
 {
-    /* A file name need not be UTF-8; then only its ASCII part is kept. */
-    json_t *string = json_string(text);
-
-    if (!string) {
-        char plain[1024];
-        size_t length = 0;
-        for (; *text && length + 1 < sizeof plain; text++)
-            plain[length++] = (char)((unsigned char)*text < 0x80 ? *text : '?');
-        string = json_stringn(plain, length);
-    }
-    json_object_set_new(object, key, string);
+    json_object_set_new(object, key, json_text(text));
 }
 
 static void put_null(json_t *object, const char *key, const char *reason)

@@ -6,8 +6,11 @@
 #include "report/report.h"
 
 #include "base/fail.h"
+#include "base/json.h"
+#include "base/text_stream.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { INDENT = 2, ROW_DIGITS = 6 };
@@ -15,6 +18,7 @@ enum { INDENT = 2, ROW_DIGITS = 6 };
 struct printer {
     FILE *stream;
     size_t flags; /* of single values */
+    bool failed;
 };
 
 static void print_value(struct printer *printer, const json_t *value, int depth);
@@ -29,12 +33,21 @@ static bool is_plain(const json_t *array)
     return true;
 }
 
+static void print_text(struct printer *printer, char *text)
+{
+    if (text)
+        fputs(text, printer->stream);
+    else
+        printer->failed = true;
+    free(text);
+}
+
 static void print_scalar(struct printer *printer, const json_t *value, bool in_row)
 {
     if (in_row && json_is_real(value))
         fprintf(printer->stream, "%.*g", ROW_DIGITS, json_real_value(value));
     else
-        json_dumpf(value, printer->stream, printer->flags | JSON_ENCODE_ANY);
+        print_text(printer, json_to_text(value, printer->flags));
 }
 
 static void begin_line(struct printer *printer, int depth)
@@ -97,17 +110,18 @@ static void print_value(struct printer *printer, const json_t *value, int depth)
 
 char *report_json_text(const json_t *value, int digits)
 {
+    struct text_stream stream;
     char *text = NULL;
     size_t bytes;
-    struct printer printer = {.stream = open_memstream(&text, &bytes),
-                              .flags = JSON_REAL_PRECISION((size_t)digits)};
 
-    if (printer.stream) {
+    if (text_stream_open(&stream) == 0) {
+        struct printer printer = {.stream = stream.stream,
+                                  .flags = JSON_REAL_PRECISION((size_t)digits)};
         print_value(&printer, value, 0);
-        if (fclose(printer.stream) == 0)
+        if (json_check() == 0 && !printer.failed && text_stream_take(&stream, &text, &bytes) == 0)
             return text;
+        text_stream_close(&stream);
     }
-    free(text);
     fail(ENOMEM, "out of memory for JSON");
     return NULL;
 }

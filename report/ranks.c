@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/ranks.h"
 
+#include "base/escape.h"
+#include "base/json.h"
 #include "base/bytes.h"
 #include "report/summary.h"
 #include "report/words.h"
@@ -79,7 +81,8 @@ static void print_straggler(FILE *stream, const struct result_comparison *compar
         comparison->behind_percent >= behind_notable_percent ? "Straggler" : "Slowest";
 
     fprintf(stream, "  %s rank %u on %s: %.1f%% longer at work than the median rank", name,
-            comparison->straggler, comparison->straggler_host, comparison->behind_percent);
+            comparison->straggler, escape_shown(comparison->straggler_host),
+            comparison->behind_percent);
     if (comparison->behind_percent >= behind_notable_percent)
         fprintf(stream, ",\n           most of it: %s%s%s%s", phase_name(comparison->behind_phase),
                 waits ? " (limit: " : "",
@@ -134,8 +137,8 @@ json_t *report_ranks_json(const struct result_comparison *comparison)
         put_spread(object, phase_keys[phase], &comparison->phase_s[phase]);
     put_spread(object, "barrier_s", &comparison->barrier_s);
     json_object_set_new(object, "straggler",
-                        json_pack("{s:i, s:s, s:f, s:s, s:s}", "rank", (int)comparison->straggler,
-                                  "host", comparison->straggler_host, "behind_percent",
+                        json_pack("{s:i, s:o, s:f, s:s, s:s}", "rank", (int)comparison->straggler,
+                                  "host", json_text(comparison->straggler_host), "behind_percent",
                                   comparison->behind_percent, "phase",
                                   phase_name(comparison->behind_phase), "limit",
                                   summary_limit_name(comparison->straggler_limit)));
@@ -146,13 +149,13 @@ json_t *report_ranks_json_one(const struct result_rank *rank)
 {
     const struct result_epoch *total = &rank->total;
     json_t *object = json_pack(
-        "{s:i, s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "rank", (int)rank->rank,
-        "node", (int)rank->node, "host", rank->host, "samples", (json_int_t)total->samples,
-        "samples_per_s", result_epoch_samples_per_s(total), "wall_s", (double)total->wall_ns * 1e-9,
-        "start_barrier_s", (double)total->start_barrier_ns * 1e-9, "stop_barrier_s",
-        (double)total->stop_barrier_ns * 1e-9, "read_p50_s", (double)rank->read_p50_ns * 1e-9,
-        "read_p99_s", (double)rank->read_p99_ns * 1e-9, "read_max_s",
-        (double)rank->read_max_ns * 1e-9, "limit", summary_limit_name(total->limit));
+        "{s:i, s:i, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "rank", (int)rank->rank,
+        "node", (int)rank->node, "host", json_text(rank->host), "samples",
+        (json_int_t)total->samples, "samples_per_s", result_epoch_samples_per_s(total), "wall_s",
+        (double)total->wall_ns * 1e-9, "start_barrier_s", (double)total->start_barrier_ns * 1e-9,
+        "stop_barrier_s", (double)total->stop_barrier_ns * 1e-9, "read_p50_s",
+        (double)rank->read_p50_ns * 1e-9, "read_p99_s", (double)rank->read_p99_ns * 1e-9,
+        "read_max_s", (double)rank->read_max_ns * 1e-9, "limit", summary_limit_name(total->limit));
 
     for (int phase = 0; phase < RESULT_PHASES; phase++)
         json_object_set_new(

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "pipeline/feeds.h"
 #include "report/ranks.h"
 #include "report/words.h"
@@ -34,7 +35,7 @@ static void print_entry(const struct page *page, const char *name, const char *f
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (const char *at = text; *at; name = "") {
+    for (const char *at = escape_shown(text); *at; name = "") {
         size_t length = words_line(at, REPORT_WIDTH - INDENT);
         fprintf(page->stream, "  %-*s%.*s\n", INDENT - 2, name, (int)length, at);
         at += length;
@@ -405,11 +406,11 @@ static void print_headline(const struct page *page)
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
     fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
-            result->job->label ? ": " : "", result->job->label ? result->job->label : "",
-            page->plain);
+            result->job->label ? ": " : "",
+            result->job->label ? escape_shown(result->job->label) : "", page->plain);
     if (!result->valid)
-        fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm, result->invalid_reason,
-                page->plain);
+        fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm,
+                escape_shown(result->invalid_reason), page->plain);
     else if (summary->all.skipped > 0)
         fprintf(page->stream, "\n%sDEGRADED: %" PRIu64 " %s skipped%s\n\n", page->alarm,
                 summary->all.skipped, summary->all.skipped == 1 ? "record was" : "records were",
@@ -430,9 +431,9 @@ static struct page page_of(FILE *stream, const struct result *result, const stru
     return (struct page){.stream = stream,
                          .result = result,
                          .summary = summary,
-                         .bold = color ? "\033[1m" : "",
-                         .alarm = color ? "\033[1;31m" : "",
-                         .plain = color ? "\033[0m" : ""};
+                         .bold = color ? ESCAPE_BOLD : "",
+                         .alarm = color ? ESCAPE_ALARM : "",
+                         .plain = color ? ESCAPE_PLAIN : ""};
 }
 
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
@@ -470,7 +471,8 @@ void report_text(FILE *stream, const struct result *result, const struct summary
     if (summary->runs)
         print_footnotes(&page);
     if (!result->valid && summary->runs)
-        fprintf(stream, "\n%sINVALID: %s%s\n", page.alarm, result->invalid_reason, page.plain);
+        fprintf(stream, "\n%sINVALID: %s%s\n", page.alarm, escape_shown(result->invalid_reason),
+                page.plain);
 }
 
 void report_plan(FILE *stream, const struct result *result)
@@ -479,7 +481,8 @@ void report_plan(FILE *stream, const struct result *result)
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
 
     fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,
-            result->job->label ? ": " : "", result->job->label ? result->job->label : "");
+            result->job->label ? ": " : "",
+            result->job->label ? escape_shown(result->job->label) : "");
     print_data(&page);
     print_settings(&page);
     bytes_text(result->memory_bytes, memory, sizeof memory);

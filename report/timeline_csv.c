@@ -4,6 +4,7 @@
  */
 #include "report/report.h"
 
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/memory.h"
 
@@ -49,7 +50,7 @@ static void print_node_keys(FILE *stream, const struct timeline *timeline)
             if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
                 snprintf(number, sizeof number, "#%u", i);
         for (uint32_t k = 0; k < node->timeline->column_count; k++)
-            fprintf(stream, ",%s%s:%s", node->host, number, node->timeline->keys[k]);
+            fprintf(stream, ",%s%s:%s", escape_shown(node->host), number, node->timeline->keys[k]);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "report/report.h"
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "report/load.h"
 
@@ -53,9 +54,9 @@ static json_t *origin_of(const struct origin *origin)
         }
         snprintf(reason, sizeof reason, "%s_reason", key);
         json_object_set_new(object, key, json_null());
-        json_object_set_new(object, reason, json_string("no probe counted it"));
+        json_object_set_new(object, reason, json_text("no probe counted it"));
     }
-    json_object_set_new(object, "method", json_string(origin_witness_text(origin->witness)));
+    json_object_set_new(object, "method", json_text(origin_witness_text(origin->witness)));
     return object;
 }
 
@@ -66,7 +67,7 @@ static json_t *phases_of(const struct timeline *timeline)
     for (uint32_t i = 0; i < timeline->phase_count; i++) {
         const struct timeline_phase *phase = &timeline->phases[i];
         json_t *object = json_object();
-        json_object_set_new(object, "phase", json_string(phase->name));
+        json_object_set_new(object, "phase", json_text(phase->name));
         json_object_set_new(object, "run", json_integer((json_int_t)phase->run));
         json_object_set_new(object, "epoch", json_integer((json_int_t)phase->number));
         json_object_set_new(object, "from_s", number(phase->from_s));
@@ -82,9 +83,9 @@ static json_t *columns_of(const struct timeline *timeline)
 {
     json_t *columns = json_array();
 
-    json_array_append_new(columns, json_string("time_s"));
+    json_array_append_new(columns, json_text("time_s"));
     for (uint32_t i = 0; i < timeline->figure_count; i++)
-        json_array_append_new(columns, json_string(timeline->keys[i]));
+        json_array_append_new(columns, json_text(timeline->keys[i]));
     return columns;
 }
 
@@ -109,7 +110,7 @@ static json_t *nodes_of(const struct timeline *timeline)
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
         json_t *object = report_timeline(node->timeline);
-        json_object_set_new(object, "host", json_string(node->host));
+        json_object_set_new(object, "host", json_text(node->host));
         json_object_set_new(object, "clock_offset_s", number(node->clock_offset_s));
         json_object_set_new(object, "clock_uncertainty_s", number(node->clock_uncertainty_s));
         json_object_set_new(object, "clock_drift_s", number(node->clock_drift_s));
@@ -123,7 +124,7 @@ json_t *report_timeline(const struct timeline *timeline)
     json_t *object = json_object(), *absent = json_array();
 
     for (uint32_t i = 0; i < timeline->absent_count; i++)
-        json_array_append_new(absent, json_string(timeline->absent[i]));
+        json_array_append_new(absent, json_text(timeline->absent[i]));
     json_object_set_new(object, "start_unix_s", json_real((double)timeline->start_unix_ns / 1e9));
     json_object_set_new(object, "start_monotonic_s",
                         json_real((double)timeline->start_monotonic_ns / 1e9));

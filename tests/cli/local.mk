@@ -29,6 +29,7 @@ CLI_TESTS = \
 	tests/cli/train_cold.sh \
 	tests/cli/verify.sh
 CLI_TESTS += tests/cli/inherited.sh
+CLI_TESTS += tests/cli/escapes.sh
 TESTS += $(CLI_TESTS)
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/help-compare.txt \

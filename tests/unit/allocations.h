@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts what a test program asks of the allocator, by standing in front of glibc's (its shared
- * libraries included). Include in one .c only. Not under the sanitizers, which do so themselves:
- * allocations_counted is false there.
+ * Counts what a test program asks of the allocator, and refuses it when told to, by standing in
+ * front of glibc's (its shared libraries included). Include in one .c only. Not under the
+ * sanitizers, which do so themselves: allocations_counted is false there.
  */
 #ifndef IOBENCH_TESTS_ALLOCATIONS_H
 #define IOBENCH_TESTS_ALLOCATIONS_H
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 static struct counter allocations;
+static uint64_t allocation_refused; /* the number of the one that fails, from 1; 0: none */
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static const bool allocations_counted = true;
@@ -23,28 +24,30 @@ void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
-void *malloc(size_t bytes)
+static inline bool allocation_is_refused(void)
 {
     counter_add(&allocations, 1);
-    return __libc_malloc(bytes);
+    return counter_get(&allocations) == allocation_refused;
+}
+
+void *malloc(size_t bytes)
+{
+    return allocation_is_refused() ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    counter_add(&allocations, 1);
-    return __libc_calloc(count, bytes);
+    return allocation_is_refused() ? NULL : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *old, size_t bytes)
 {
-    counter_add(&allocations, 1);
-    return __libc_realloc(old, bytes);
+    return allocation_is_refused() ? NULL : __libc_realloc(old, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    counter_add(&allocations, 1);
-    return __libc_memalign(alignment, bytes);
+    return allocation_is_refused() ? NULL : __libc_memalign(alignment, bytes);
 }
 #else
 static const bool allocations_counted = false;

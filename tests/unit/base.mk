@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += tests/unit/test_escape
+tests_unit_test_escape_SOURCES = tests/unit/test_escape.c tests/unit/allocations.h tests/unit/unit.h
+tests_unit_test_escape_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_queue
 tests_unit_test_queue_SOURCES = tests/unit/test_queue.c tests/unit/unit.h
 tests_unit_test_queue_LDADD = $(UNIT_LIBS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 UNIT_TESTS += tests/unit/test_report
-tests_unit_test_report_SOURCES = tests/unit/test_report.c tests/unit/unit.h
+tests_unit_test_report_SOURCES = tests/unit/test_report.c tests/unit/allocations.h tests/unit/unit.h
 tests_unit_test_report_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_arguments

@@ -11,6 +11,7 @@
 #include "report/sizing.h"
 #include "report/summary.h"
 #include "report/words.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <math.h>
@@ -328,7 +329,7 @@ static void json_is_as_documented(void **unused)
     snprintf(made.result.data, sizeof made.result.data, "/data/\xff\xfe");
     json_array_clear(jobs);
     json_array_append_new(jobs, report_json(&made.result, &made.summary));
-    assert_string_equal(load_text(json_array_get(jobs, 0), "dataset.path"), "/data/?\?");
+    assert_string_equal(load_text(json_array_get(jobs, 0), "dataset.path"), "/data/\\xff\\xfe");
     json_decref(document);
     json_decref(jobs);
     release(&made);
@@ -360,6 +361,48 @@ static void json_text_is_the_document(void **unused)
     free(text);
     json_decref(job);
     json_decref(again);
+    release(&made);
+}
+
+static char *document_of(const struct made *made)
+{
+    json_t *jobs = json_array();
+    json_t *document = NULL;
+    char *text = NULL;
+
+    if (jobs && json_array_append_new(jobs, report_json(&made->result, &made->summary)) == 0)
+        document = report_json_document(jobs);
+    if (document)
+        text = report_json_text(document, 17);
+    json_decref(document);
+    json_decref(jobs);
+    return text;
+}
+
+/* Whichever allocation fails: a whole document or none. */
+static void json_is_whole_or_an_error(void **unused)
+{
+    struct made made;
+    uint64_t failures = 0;
+
+    (void)unused;
+    if (!allocations_counted)
+        skip();
+    make(&made);
+    char *whole = document_of(&made);
+    assert_non_null(whole);
+    for (uint64_t k = 1, met = 1; met; k++) {
+        allocation_refused = counter_get(&allocations) + k;
+        char *text = document_of(&made);
+        met = counter_get(&allocations) >= allocation_refused;
+        allocation_refused = 0;
+        if (text)
+            assert_string_equal(text, whole);
+        failures += !text;
+        free(text);
+    }
+    assert_true(failures > 100);
+    free(whole);
     release(&made);
 }
 
@@ -542,6 +585,7 @@ int main(void)
         cmocka_unit_test(skipped_records_stand_in_the_headline),
         cmocka_unit_test(json_is_as_documented),
         cmocka_unit_test(json_text_is_the_document),
+        cmocka_unit_test(json_is_whole_or_an_error),
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(comparison_needs_enough_runs),

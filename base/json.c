@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include "base/atomic.h"
+#include "base/escape.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+static struct counter refused, reported;
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    if (!memory)
+        counter_add(&refused, 1);
+    return memory;
+}
+
+/* Before main(): memory of one allocator must not be freed by another. */
+__attribute__((constructor)) static void watch_allocations(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
+
+int json_check(void)
+{
+    const uint64_t now = counter_get(&refused), before = counter_get(&reported);
+
+    counter_add(&reported, now - before);
+    return now == before ? 0 : fail(ENOMEM, "out of memory for JSON");
+}
+
+/* ---- text ---- */
+
+json_t *json_text_of(const char *text, size_t bytes)
+{
+    json_t *string = json_stringn(text, bytes);
+
+    if (string)
+        return string;
+    const size_t room = 4 * bytes + 1;
+    char *escaped = allocate(room);
+    if (escaped)
+        string = json_string(escape_text(ESCAPE_INVALID, text, bytes, escaped, room));
+    free(escaped);
+    return string;
+}
+
+json_t *json_text(const char *text)
+{
+    return text ? json_text_of(text, strlen(text)) : json_null();
+}
+
+/* jansson leaves DEL, which is a control character, as it is. It can only be in a string. */
+static char *escape_delete(char *text)
+{
+    size_t count = 0, used = 0;
+
+    for (const char *at = text; (at = strchr(at, 0x7f)); at++)
+        count++;
+    if (!count)
+        return text;
+    char *escaped = allocate(strlen(text) + 5 * count + 1);
+    for (const char *at = text; escaped && *at; at++) {
+        if (*at == 0x7f) {
+            memcpy(escaped + used, "\\u007f", 6);
+            used += 6;
+        } else {
+            escaped[used++] = *at;
+        }
+    }
+    if (escaped)
+        escaped[used] = '\0';
+    free(text);
+    return escaped;
+}
+
+char *json_to_text(const json_t *value, size_t flags)
+{
+    char *text = json_dumps(value, flags | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+    if (text)
+        text = escape_delete(text);
+    if (json_check() == 0 && text)
+        return text;
+    free(text);
+    fail(ENOMEM, "out of memory for JSON");
+    return NULL;
+}
