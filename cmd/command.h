@@ -23,12 +23,13 @@ struct command;
 /* One call of a command. */
 struct invocation {
     const struct command *command;
-    void *settings;  /* settings_size bytes: defaults, then what the command line says */
-    int count;       /* operands: what is no option */
-    char **operands; /* NULL-terminated */
-    int behind;      /* index of the first operand behind "--"; count when there was no "--" */
-    int sandbox;     /* enum sandbox_wanted */
-    int argc;        /* the arguments as given, without program and command name */
+    void *settings;      /* settings_size bytes: defaults, then what the command line says */
+    int count;           /* operands: what is no option */
+    char **operands;     /* NULL-terminated */
+    int behind;          /* index of the first operand behind "--"; count when there was no "--" */
+    int sandbox;         /* enum sandbox_wanted */
+    bool allow_commands; /* of job files */
+    int argc;            /* the arguments as given, without program and command name */
     char **argv;
 };
 

@@ -26,6 +26,8 @@ const struct option_spec common_options[] = {
     {"sandbox", 0, OPTION_CHOICE, offsetof(struct common_settings, sandbox), .fallback = "auto",
      .choices = sandbox_choices,
      .summary = "open nothing but data, outputs and caches (Landlock); auto does so as root"},
+    {"allow-commands", 0, OPTION_FLAG, offsetof(struct common_settings, allow_commands),
+     .summary = "let job files start programs (server-drop-cmd)"},
     {0},
 };
 

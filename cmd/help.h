@@ -13,6 +13,7 @@ struct common_settings {
     int help; /* enum help_wanted */
     bool version;
     int sandbox; /* enum sandbox_wanted */
+    bool allow_commands;
 };
 extern const struct option_spec common_options[];
 

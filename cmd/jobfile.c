@@ -148,6 +148,11 @@ static int apply_entry(const struct jobfile *jobfile, const struct jobfile_entry
         value = row->type == OPTION_FLAG ? "yes" : row->implied;
     if (!value)
         return fail(EINVAL, "%s: %s needs a value", where, entry->key);
+    if (row->reach == OPTION_RUNS && !jobfile->allow_commands)
+        return fail(EPERM,
+                    "%s: %s starts a program: '%s'; job files may do so only with "
+                    "--allow-commands on the command line",
+                    where, row->name, value);
     return option_set(table, settings, row->name, value, where);
 }
 

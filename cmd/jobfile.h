@@ -23,6 +23,7 @@ struct jobfile_section {
 
 struct jobfile {
     char *path;
+    bool allow_commands; /* false after loading */
     struct jobfile_entry *entries;
     size_t entry_count;
     struct jobfile_section *sections;
@@ -36,7 +37,8 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
 void jobfile_release(struct jobfile *jobfile);
 
 /* Set the options of one section (not a global one) and of the global ones before it over
- * settings. 0 or -EINVAL with a reason "FILE:LINE: ...". */
+ * settings. Options that start programs (OPTION_RUNS) are refused unless jobfile->allow_commands.
+ * 0 or a negative errno with a reason "FILE:LINE: ...". */
 int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct option_spec *table,
                   void *settings);
 

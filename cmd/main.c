@@ -139,6 +139,7 @@ static int call(const struct command *command, bool named, int argc, char **argv
     invocation.operands = arguments.operands;
     invocation.behind = arguments.behind;
     invocation.sandbox = common.sandbox;
+    invocation.allow_commands = common.allow_commands;
     if (code == 0 && answer_common(command, &common, named))
         status = COMMAND_OK;
     else if (code || check_operands(&invocation))

@@ -88,6 +88,7 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
     for (int i = 0; i < invocation->count && code == 0; i++) {
         struct jobfile jobfile;
         code = jobfile_load(invocation->operands[i], &jobfile);
+        jobfile.allow_commands = invocation->allow_commands;
         for (size_t k = 0; code == 0 && k < jobfile.section_count; k++)
             if (!jobfile.sections[k].global)
                 code = add_section(invocation, &jobfile, k, jobs);
@@ -294,7 +295,8 @@ const struct command command_run = {
         "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
         "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
         "were really empty. A job file holds several jobs, which are carried out one after the "
-        "other. Started by mpirun or srun, all processes share the job and rank 0 prints.",
+        "other; it may start programs (server-drop-cmd) only with --allow-commands. Started by "
+        "mpirun or srun, all processes share the job and rank 0 prints.",
     .examples =
         "iobench\tmake a synthetic set where there is room, read it, print the table\n"
         "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"

@@ -65,6 +65,31 @@ bad "bad.ini:1: the section has no name" '[ ]\n'
 bad "bad.ini: there is no job" '[global]\nruns=1\n'
 bad "bad.ini: there is no job" ''
 bad "NUL" '[a]\n\0000\n'
+# Programs are started for a job file only when the command line says so, whatever the file says.
+cat >"$tmp/starts.ini" <<EOF
+[global]
+data=$tmp/recordio
+runs=1
+calibrate=no
+decode=none
+drop-caches
+[a]
+server_drop_cmd=touch $tmp/started
+EOF
+try 2 "$tmp/starts.ini"
+err "starts.ini:8: server-drop-cmd starts a program: 'touch $tmp/started'"
+err "--allow-commands"
+try 2 "$tmp/starts.ini" --dry-run
+try 2 "$tmp/starts.ini" --no-allow-commands
+[ ! -e "$tmp/started" ] || fault "the program was started"
+bad "bad.ini:2: there is no option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
+"$IOBENCH" run "$tmp/starts.ini" --allow-commands >"$tmp/out" 2>"$tmp/err" || : # 1: something keeps caches warm
+[ -e "$tmp/started" ] || fault "the program was not started"
+rm -f "$tmp/started"
+sed -i '/server_drop_cmd/d' "$tmp/starts.ini"
+"$IOBENCH" run "$tmp/starts.ini" --server-drop-cmd "touch $tmp/started" >"$tmp/out" 2>"$tmp/err" || :
+[ -e "$tmp/started" ] || fault "the command line may not start a program"
+
 # All jobs are looked at before the first one runs.
 bad "rank" "[a]\ndata=$tmp/recordio\n[b]\ndata=$tmp/recordio\nrank=5\n"
 finish
