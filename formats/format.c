@@ -31,6 +31,39 @@ static int check_readable(const char *path, enum store_kind kind)
     return code;
 }
 
+int format_sure(const struct plugin *format, const char *path)
+{
+    return format_of(format)->detect(path);
+}
+
+static bool can_write(const struct format_ops *ops)
+{
+    return ops->shard_open && ops->shard_append && ops->shard_close && ops->shard_path;
+}
+
+int format_check_writable(const struct plugin *format)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    if (can_write(format_of(format)))
+        return 0;
+    for (const struct plugin *const *row = format_registry; *row && used < sizeof names; row++)
+        if (can_write(format_of(*row)))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     (*row)->name);
+    return fail(ENOTSUP, "format %s can be read only; choose one of: %s", format->name, names);
+}
+
+int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
+                      uint32_t shards, char **path)
+{
+    int code = format_check_writable(format);
+
+    *path = NULL;
+    return code ? code : format_of(format)->shard_path(folder, shard, shards, path);
+}
+
 const struct plugin *format_detect(const char *path)
 {
     const struct plugin *best = NULL;
@@ -42,7 +75,7 @@ const struct plugin *format_detect(const char *path)
     if (store_stat(path, &status) || manifest_check_complete(path))
         return NULL;
     for (const struct plugin *const *row = format_registry; *row; row++) {
-        int sure = format_of(*row)->detect(path);
+        int sure = format_sure(*row, path);
         if (sure > surest) {
             surest = sure;
             best = *row;
@@ -180,6 +213,8 @@ int format_writer_open(struct format_writer *writer, const struct plugin_choice 
 {
     *writer = (struct format_writer){.ops = format_of(format->plugin)};
     int code = plugin_usable(format->plugin);
+    if (code == 0)
+        code = format_check_writable(format->plugin);
     if (code)
         return code;
     writer->state = memory_zeroed(format->plugin->state_size);

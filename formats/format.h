@@ -44,7 +44,8 @@ struct format_ops {
      * sample comes with the label of the shard; shard is for what only its path tells. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
-    /* path: the file to make, as shard_path() names it, with the name that it gets in the end; for
+    /* The other four write; a format that can only be read has none of them.
+     * path: the file to make, as shard_path() names it, with the name that it gets in the end; for
      * files the folder, which is new or empty. */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
@@ -61,6 +62,16 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
 {
     return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
 }
+
+/* How sure the format is that path is of it: 0 no .. 100 certain. */
+int format_sure(const struct plugin *format, const char *path);
+
+/* 0, or -ENOTSUP with a reason that names those that can: this format can only be read. */
+int format_check_writable(const struct plugin *format);
+
+/* The path of a shard, as the member of that name below has it. -ENOTSUP as above. */
+int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
+                      uint32_t shards, char **path);
 
 /* The most certain format for path. NULL with a reason. What belongs to a data set that is not
  * complete is one to none of the calls below (dataset/manifest.h). */

@@ -37,7 +37,7 @@ static int dataset_detect(const char *path)
     int surest = 0;
 
     for (const struct plugin *const *row = format_registry; *row; row++) {
-        int sure = format_of(*row)->detect(path);
+        int sure = format_sure(*row, path);
         surest = sure > surest ? sure : surest;
     }
     return surest;

@@ -125,7 +125,7 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
 {
     const struct pack_job *job = pack->job;
     char *path = NULL;
-    int most = format_of(pack->format.plugin)->shard_path(job->target, 0, 0, &path);
+    int most = format_shard_path(pack->format.plugin, job->target, 0, 0, &path);
 
     free(path);
     if (most < 0)
@@ -226,6 +226,8 @@ static int prepare(struct pack *pack)
 
     if (code == 0)
         code = plugin_usable(pack->format.plugin);
+    if (code == 0)
+        code = format_check_writable(pack->format.plugin);
     if (code == 0)
         code = check_apart(job);
     if (code == 0)

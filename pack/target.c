@@ -366,8 +366,8 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
     if (code == 0)
         whole = file_join(target->path, folder);
     if (whole)
-        code = format_of(target->request.format->plugin)
-                   ->shard_path(whole, shard, target->request.shards, path);
+        code = format_shard_path(target->request.format->plugin, whole, shard,
+                                 target->request.shards, path);
     free(whole);
     free(folder);
     return code ? code : *path ? 0 : -ENOMEM;

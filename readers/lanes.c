@@ -221,9 +221,8 @@ static int lanes_reap(void *state, struct read_request **done, uint32_t max, uin
 static void lanes_release(void *state, struct read_request *request)
 {
     struct lanes *lanes = state;
-    struct reader *reader = &lanes->lanes[request->shard % lanes->settings->count].reader;
 
-    reader->ops->release(reader->state, request);
+    reader_pass_release(&lanes->lanes[request->shard % lanes->settings->count].reader, request);
 }
 
 const struct reader_ops reader_lanes = {

@@ -154,13 +154,19 @@ int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
     return count;
 }
 
+void reader_pass_release(const struct reader *reader, struct read_request *request)
+{
+    if (reader->ops->release)
+        reader->ops->release(reader->state, request);
+}
+
 void reader_release(struct reader *reader, struct read_request *request)
 {
     if (!reader->traits.lends || request->result < 0)
         return;
     assert(reader->loans > 0);
     reader->loans--;
-    reader->ops->release(reader->state, request);
+    reader_pass_release(reader, request);
     request->data = NULL;
 }
 

@@ -106,6 +106,10 @@ int reader_submit(struct reader *reader, struct read_request *request);
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void reader_release(struct reader *reader, struct read_request *request);
 
+/* For a reader made of readers: hand a release down to one of them, whose figures another thread
+ * keeps. */
+void reader_pass_release(const struct reader *reader, struct read_request *request);
+
 /* Record the reason of a failed request (file, offset, what was wrong, what to do) and return its
  * result. reader_reap() has done so for the last failed one that it gave back. */
 int reader_explain(const struct reader *reader, const struct read_request *request);

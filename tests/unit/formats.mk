@@ -33,3 +33,7 @@ UNIT_TESTS += tests/unit/test_tar
 tests_unit_test_tar_SOURCES = tests/unit/test_tar.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_tar_CPPFLAGS = $(AM_CPPFLAGS) -DGOLDEN='"$(abs_srcdir)/tests/golden"'
 tests_unit_test_tar_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_ops
+tests_unit_test_ops_SOURCES = tests/unit/test_ops.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_ops_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Calls through a family's ops are the family's wrapper's alone (formats/format.c, ...): it knows which
+# members may be NULL.
+. "$(dirname "$0")/lint.sh"
+
+# Wrappers, and plug-ins that hand their calls to a module or to a peer with a table of its own.
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/origin|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
+FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks)'
+
+lint() {
+    # shellcheck disable=SC2046
+    grep_code "(^|[^a-z_])ops->[a-z_]+\(|(^|[^a-z_])${FAMILIES}_of\([^()]*(\([^()]*\))?[^()]*\)[ ]*->[a-z_]+\(|^[ ]*->[a-z_]+\(" \
+        'call the wrapper of the family, not its ops' \
+        $(sources '*.c' '*.h' | grep -Ev "^(tests|bench|trainer/cuda)/|$WRAPPERS")
+}
+
+bad pack/x.c 'int x = format_of(row)->detect(path);'
+bad pack/x.c 'int x = format_of(pack->format.plugin)->shard_path(a, 0, 0, &path);'
+bad pack/x.c '    code = format_of(target->format)
+               ->shard_path(whole);'
+bad readers/x.c 'reader->ops->release(reader->state, request);'
+bad cmd/x.c 'ops->index(path);'
+good formats/format.c 'return format_of(plugin)->detect(path);'
+good trainer/x.c 'const bool on = exchange->ops->on_stream;'
+good shuffle/x.c 'next = drops->count(x);'
+lint_tree

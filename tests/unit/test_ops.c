@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a plug-in may leave out: a format that can only be read is refused where one is written, and
+ * nobody lacks what every wrapper calls. */
+#include "tests/unit/folder.h"
+
+#include "base/fail.h"
+#include "base/option.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "formats/plugins.h"
+#include "pack/origin.h"
+#include "pack/pack.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+#include "telemetry/probe.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* In the place of the program's: the linker takes the first. */
+static struct format_ops read_only;
+const struct plugin *const format_registry[] = {&read_only.plugin, &format_recordio.plugin, NULL};
+
+static void make_read_only(void)
+{
+    read_only = format_recordio;
+    read_only.plugin.name = "readonly";
+    read_only.shard_open = NULL;
+    read_only.shard_append = NULL;
+    read_only.shard_close = NULL;
+    read_only.shard_path = NULL;
+}
+
+static void check_refused(int code)
+{
+    assert_int_equal(code, -ENOTSUP);
+    assert_string_equal(fail_reason(), "format readonly can be read only; choose one of: recordio");
+}
+
+static void read_only_is_not_written(void **unused)
+{
+    struct plugin_choice choice;
+    struct format_writer writer;
+    char *path;
+
+    (void)unused;
+    assert_int_equal(plugin_choose("format", format_registry, "readonly", &choice), 0);
+    check_refused(format_check_writable(choice.plugin));
+    check_refused(format_shard_path(choice.plugin, test_folder, 0, 1, &path));
+    assert_null(path);
+    check_refused(format_writer_open(&writer, &choice, folder_path("shard")));
+    assert_int_equal(format_writer_close(&writer, false), 0);
+    plugin_release(&choice);
+}
+
+static void read_only_is_not_packed(void **unused)
+{
+    struct pack_job job;
+    struct pack_figures figures;
+    char source[] = "synthetic:count=3", format[] = "readonly", target[128];
+
+    (void)unused;
+    snprintf(target, sizeof target, "%s", folder_path("target"));
+    memset(&job, 0, sizeof job);
+    assert_int_equal(option_defaults(pack_options, &job), 0);
+    assert_int_equal(option_set(pack_options, &job, "format", format, "--format"), 0);
+    job.source = source;
+    job.target = target;
+    check_refused(pack_run(&job, NULL, &figures));
+    assert_false(file_exists(target));
+    option_release(pack_options, &job);
+}
+
+/* Every member of a registry, as the ops that it begins. */
+#define FOR_ALL(registry, type, ...)                                     \
+    for (const struct plugin *const *at = registry; *at; at++) {         \
+        const struct type *ops = (const struct type *)(const void *)*at; \
+        assert_true(__VA_ARGS__);                                        \
+    }
+
+static void nobody_lacks_what_is_called(void **unused)
+{
+    (void)unused;
+    FOR_ALL(format_registry, format_ops, ops->detect && ops->index && ops->parse);
+    FOR_ALL(reader_registry, reader_ops, ops->open && ops->close && ops->submit && ops->reap);
+    FOR_ALL(shuffle_registry, shuffle_ops,
+            ops->open && ops->close && ops->begin && ops->next && ops->draws);
+    FOR_ALL(decoder_registry, decoder_ops, ops->open && ops->close && ops->decode);
+    FOR_ALL(trainer_registry, trainer_ops, ops->open && ops->close && ops->step);
+    FOR_ALL(probe_registry, probe_ops, ops->open && ops->close && ops->sample);
+    FOR_ALL(origin_registry, origin_ops, ops->open && ops->close && ops->read);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read_only_is_not_written),
+        cmocka_unit_test(read_only_is_not_packed),
+        cmocka_unit_test(nobody_lacks_what_is_called),
+    };
+
+    make_read_only();
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
