@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -348,9 +349,7 @@ bool manifest_has_folder(const struct manifest *manifest, const char *path)
 /* ---- writing ---- */
 
 struct manifest_block {
-    FILE *stream;
-    char *text;
-    size_t bytes;
+    struct text_stream text;
     uint32_t shard;
 };
 
@@ -375,54 +374,50 @@ struct manifest_block *manifest_block_begin(uint32_t shard)
     if (!block)
         return NULL;
     block->shard = shard;
-    block->stream = open_memstream(&block->text, &block->bytes);
-    if (!block->stream) {
+    if (text_stream_open(&block->text)) {
         free(block);
-        no_memory();
         return NULL;
     }
-    fprintf(block->stream, "shard %" PRIu32 "\n", shard);
+    fprintf(block->text.stream, "shard %" PRIu32 "\n", shard);
     return block;
 }
 
 int manifest_block_add(struct manifest_block *block, const char *path, uint64_t bytes,
                        int64_t mtime_ns)
 {
-    fprintf(block->stream, "file %" PRIu64 " %" PRId64 " ", bytes, mtime_ns);
-    put_escaped(block->stream, path);
-    return putc('\n', block->stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
+    fprintf(block->text.stream, "file %" PRIu64 " %" PRId64 " ", bytes, mtime_ns);
+    put_escaped(block->text.stream, path);
+    return putc('\n', block->text.stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
 }
 
 int manifest_block_add_folder(struct manifest_block *block, const char *path)
 {
-    fputs("folder ", block->stream);
-    put_escaped(block->stream, path);
-    return putc('\n', block->stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
+    fputs("folder ", block->text.stream);
+    put_escaped(block->text.stream, path);
+    return putc('\n', block->text.stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
 }
 
 char *manifest_block_end(struct manifest_block *block)
 {
-    fprintf(block->stream, "done %" PRIu32 "\n", block->shard);
-    bool failed = ferror(block->stream) != 0;
-    failed = fclose(block->stream) != 0 || failed;
-    char *text = block->text;
+    char *text;
+    size_t bytes;
 
+    fprintf(block->text.stream, "done %" PRIu32 "\n", block->shard);
+    text_stream_take(&block->text, &text, &bytes);
     free(block);
-    if (!failed)
-        return text;
-    free(text);
-    return no_memory();
+    return text;
 }
 
 char *manifest_start(const char *command)
 {
     char host[65] = "this host", *text = NULL;
+    struct text_stream line;
     size_t bytes;
-    FILE *stream = open_memstream(&text, &bytes);
 
     gethostname(host, sizeof host - 1);
-    if (!stream)
-        return no_memory();
+    if (text_stream_open(&line))
+        return NULL;
+    FILE *stream = line.stream;
     fprintf(stream, "by %d%%20on%%20", (int)getpid());
     put_escaped(stream, host);
     if (command) {
@@ -430,9 +425,6 @@ char *manifest_start(const char *command)
         put_escaped(stream, command);
     }
     putc('\n', stream);
-    bool failed = ferror(stream) != 0;
-    if (fclose(stream) == 0 && !failed)
-        return text;
-    free(text);
-    return no_memory();
+    text_stream_take(&line, &text, &bytes);
+    return text;
 }
