@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SUFFIX_LENGTH = FILE_DRAFT_SUFFIX_BYTES - 1, TRIES = 16 };
@@ -85,6 +87,9 @@ static int create(struct file_draft *draft, const char *given)
     if (code < 0)
         return code;
     draft->fd = code;
+    if (given) /* where there is no such lock it is missed by nobody but file_draft_remove_stale()
+                */
+        (void)flock(draft->fd, LOCK_EX | LOCK_NB);
     return fstat(draft->fd, &draft->made)
                ? fail(errno, "%s: %s", draft->draft_path, fail_errno_text(errno))
                : 0;
@@ -108,6 +113,42 @@ int file_draft_open(struct file_draft *draft, const char *path,
         code = create(draft, options ? options->suffix : NULL);
     if (code)
         file_draft_abandon(draft);
+    return code;
+}
+
+static int remove_stale(const struct folder *folder, const char *name, const char *path)
+{
+    struct stat status;
+    int fd = folder_open_file(folder, name, O_RDONLY, &status), code = 0;
+
+    if (fd == -ENOENT) {
+        fail_clear();
+        return 0;
+    }
+    if (fd < 0)
+        return fd;
+    if (status.st_uid != geteuid() || status.st_nlink != 1)
+        code = fail(EPERM, "%s: is not a draft of this user", path);
+    else if (flock(fd, LOCK_EX | LOCK_NB))
+        code = fail(EBUSY, "%s: is being written", path);
+    else
+        code = folder_remove(folder, name, &status);
+    close(fd);
+    return code;
+}
+
+int file_draft_remove_stale(const char *path, const char *suffix)
+{
+    struct folder folder = {.fd = -1};
+    const char *name;
+    char *draft_path = file_draft_path(path, suffix);
+    int code = draft_path ? folder_open_parent(&folder, draft_path, &name)
+                          : fail(ENOMEM, "out of memory for a path");
+
+    if (code == 0)
+        code = remove_stale(&folder, name, draft_path);
+    folder_close(&folder);
+    free(draft_path);
     return code;
 }
 

@@ -17,7 +17,7 @@
 enum { FILE_DRAFT_SUFFIX_BYTES = 9 }; /* with its NUL */
 
 struct file_draft_options {
-    const char *suffix; /* letters and digits; NULL: random */
+    const char *suffix; /* letters and digits; NULL: random. A given one is locked by its writer */
     bool no_replace;    /* commit fails with -EEXIST when the path is taken */
 };
 
@@ -44,6 +44,10 @@ int file_draft_check(const char *path);
 /* For what shall be seen while it is written: an empty file that took the place of what was there.
  * The descriptor or a negative errno. */
 int file_draft_open_empty(const char *path);
+
+/* Remove the draft of path with that suffix, if a process of this user left it when it was killed.
+ * One that is being written stays, -EBUSY, and so does what is not this user's, -EPERM. */
+int file_draft_remove_stale(const char *path, const char *suffix);
 
 /* Where the draft of path with that suffix is. free() it; NULL with a reason. */
 char *file_draft_path(const char *path, const char *suffix);

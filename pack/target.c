@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MANIFEST_BYTES_MAX = 1 << 30 };
+enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
 
 /* ---- what is there ---- */
 
@@ -159,7 +159,7 @@ static int lock(struct target *target)
     return code;
 }
 
-static int look(struct target *target)
+static int look_once(struct target *target)
 {
     struct store_status status;
 
@@ -184,6 +184,17 @@ static int look(struct target *target)
         code = check_target(target);
     if (code == 0 && target->is_resumed)
         code = check_finished(target);
+    return code;
+}
+
+/* Without the lock, another pack may change the folder under our eyes: manifest and files may be of
+ * two moments. So what is refused then is looked at again; who is at work is seen first. */
+static int look(struct target *target)
+{
+    int code = look_once(target);
+
+    for (int i = 1; code && code != -EBUSY && target->lock.fd < 0 && i < LOOKS; i++)
+        code = look_once(target);
     return code;
 }
 

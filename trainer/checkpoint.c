@@ -105,10 +105,16 @@ int checkpoint_write(const char *path, const struct checkpoint *checkpoint, cons
         {(void *)(uintptr_t)momenta, bytes},
         {(void *)(uintptr_t)statistics, checkpoint->statistic_floats * sizeof(float)},
     };
+    /* Always the same name: what kill -9 leaves is replaced by the next one and does not pile up.
+     * Not when another training writes there, too. */
+    const struct file_draft_options again = {.suffix = "next"};
     struct file_draft draft;
 
     encode(*checkpoint, head);
-    int code = file_draft_open(&draft, path, NULL);
+    const bool is_free = file_draft_remove_stale(path, again.suffix) == 0;
+    int code = is_free ? file_draft_open(&draft, path, &again) : -EEXIST;
+    if (code == -EEXIST)
+        code = file_draft_open(&draft, path, NULL);
     if (code)
         return code;
     code = write_parts(draft.fd, parts, 4, draft.draft_path);

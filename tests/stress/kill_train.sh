@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # train, ended by SIGKILL at random moments: the last checkpoint can be read, the training goes on from
-# it to the same weights as undisturbed.
+# it to the same weights as undisturbed, and what was being written does not pile up.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
@@ -29,6 +29,8 @@ while [ $killed -lt "$count" ]; do
         [ "$ended" != 0 ] || break
         killed=$((killed + 1))
         [ ! -e kept/last.checkpoint ] || resume=--resume
+        drafts=$(find kept -name '.*.partial' 2>/dev/null | wc -l)
+        [ "$drafts" -le 1 ] || die "$drafts drafts are left: $(ls -A kept)"
         if [ -n "$resume" ] && [ $killed -ge "$count" ]; then
             break
         fi
@@ -42,5 +44,7 @@ while [ $killed -lt "$count" ]; do
     fi
     finished=$((finished + 1))
     [ "$(bits kept)" = "$undisturbed" ] || die "other weights than undisturbed"
+    left=$(find kept -name '.*' ! -path kept)
+    [ -z "$left" ] || die "left behind: $left"
 done
 echo "killed $killed times in $courses trainings: each ended with the weights of an undisturbed one"
