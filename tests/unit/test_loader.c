@@ -232,7 +232,7 @@ static const struct shuffle_ops test_shuffle = {
 
 /* ---- the bench: catalog, loader, and this thread as worker and trainer ---- */
 
-enum { SHARDS = 5, RECORDS = 3000, BATCH = 64, SLOTS = 3 };
+enum { SHARDS = 5, RECORDS = 1000, BATCH = 64, SLOTS = 3 };
 
 static struct catalog *make_catalog(uint32_t bytes_max)
 {
