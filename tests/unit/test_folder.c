@@ -292,32 +292,6 @@ static void a_draft_of_a_given_suffix_opens_nothing_that_is_there(void **unused)
     assert_true(is_there("r"));
 }
 
-static void only_a_draft_without_a_writer_is_stale(void **unused)
-{
-    const struct file_draft_options options = {.suffix = "next"};
-    struct file_draft draft;
-
-    (void)unused;
-    char *path = strdup(folder_path("r")), *second = strdup(folder_path("second"));
-    assert_int_equal(file_draft_remove_stale(path, "next"), 0); /* there is none */
-    assert_int_equal(file_draft_open(&draft, path, &options), 0);
-    assert_int_equal(file_draft_remove_stale(path, "next"), -EBUSY);
-    assert_int_equal(file_draft_commit(&draft), 0);
-    write_text(".r.next.partial", "left by a killed process");
-    assert_int_equal(link(folder_path(".r.next.partial"), second), 0);
-    assert_int_equal(file_draft_remove_stale(path, "next"), -EPERM);
-    assert_int_equal(unlink(second), 0);
-    assert_int_equal(file_draft_remove_stale(path, "next"), 0);
-    assert_false(is_there(".r.next.partial"));
-    assert_int_equal(symlink("r", folder_path(".r.next.partial")), 0);
-    assert_true(file_draft_remove_stale(path, "next") < 0);
-    assert_true(is_there(".r.next.partial"));
-    assert_true(is_there("r"));
-    assert_int_equal(unlink(folder_path(".r.next.partial")), 0);
-    free(second);
-    free(path);
-}
-
 static void a_draft_that_was_swapped_is_neither_committed_nor_removed(void **unused)
 {
     struct file_draft draft;
@@ -692,7 +666,6 @@ int main(void)
         FOLDER_TEST(a_draft_appears_when_it_is_committed),
         FOLDER_TEST(drafts_of_one_path_do_not_meet),
         FOLDER_TEST(a_draft_of_a_given_suffix_opens_nothing_that_is_there),
-        FOLDER_TEST(only_a_draft_without_a_writer_is_stale),
         FOLDER_TEST(a_draft_that_was_swapped_is_neither_committed_nor_removed),
         FOLDER_TEST(a_draft_replaces_a_regular_file_only),
         FOLDER_TEST(without_replace_the_second_one_fails),
