@@ -2,6 +2,7 @@
  * What the loader's records occupy, memory and files, and how it becomes free. */
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/fault_guard.h"
 #include "pipeline/loader_private.h"
 
 #include <assert.h>
@@ -96,7 +97,10 @@ void loader_copy_out(struct loader *loader, struct fetch *fetch)
 
     if (!copy)
         return;
+    fault_guard_begin();
     memcpy(copy, fetch->bytes, fetch->length);
+    if (!fault_guard_end(fetch->bytes, fetch->length))
+        fetch->code = -EFAULT; /* as fail_record() words it */
     fetch->bytes = fetch->copy = copy;
     loader_block_release(loader, fetch->block);
     fetch->block = NULL;

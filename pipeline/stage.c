@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
+#include "base/fault_guard.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -46,8 +47,8 @@ static void add_digest(struct batch_account *account, const struct sample *sampl
     account->digest_xor ^= hash;
 }
 
-static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label,
-                      struct batch_account *account)
+static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
+                         int32_t *label, struct batch_account *account)
 {
     const struct stage_site *site = &worker->stage->site;
     struct sample sample = {.label = -1};
@@ -77,13 +78,30 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     return code;
 }
 
+/* The record may lie in a map, whose file others can cut. */
+static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label,
+                      struct batch_account *account)
+{
+    struct batch_account own = {0};
+
+    fault_guard_begin();
+    int code = decode_mapped(worker, fetch, row, label, &own);
+    if (!fault_guard_end(fetch->bytes, fetch->length))
+        return fail(ESTALE, "%s", fault_guard_reason);
+    batch_account_add(account, &own);
+    return code;
+}
+
 /* Where a bad record lies, in front of what is wrong with it. */
 static int fail_record(const struct stage_site *site, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(site->catalog, fetch->record);
     char reason[FAIL_REASON_BYTES];
 
-    snprintf(reason, sizeof reason, "%s", fetch->code ? fail_errno_text(code) : fail_reason());
+    snprintf(reason, sizeof reason, "%s",
+             fetch->code == -EFAULT ? fault_guard_reason
+             : fetch->code          ? fail_errno_text(code)
+                                    : fail_reason());
     return fail(code, "%s: offset %llu: record %llu: %s", site->catalog->shards[place->shard].path,
                 (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
 }

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/fault_guard.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -168,8 +169,10 @@ static void close_file(const struct handles *handles, struct handle *handle)
     if (handle->remote)
         handles->forget(handles->owner, handle);
     handle->remote = NULL;
-    if (handle->map)
+    if (handle->map) {
+        fault_guard_forget(handle->map, handle->map_bytes);
         munmap((void *)(uintptr_t)handle->map, handle->map_bytes);
+    }
     if (handle->fd >= 0)
         close(handle->fd);
     handle->map = NULL;

@@ -2,6 +2,7 @@
 #include "readers/lend.h"
 
 #include "base/bytes.h"
+#include "base/fault_guard.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -106,6 +107,7 @@ int lend_open(void)
     int pagemap = file_open_quietly("/proc/self/pagemap", O_RDONLY);
     uint8_t here = 0;
 
+    fault_guard_install();
     if (pagemap >= 0 && !is_mapped(pagemap, &here, sizeof here)) {
         close(pagemap);
         return -1;

@@ -13,7 +13,8 @@
  * the file has become shorter than it was indexed, else -EIO. */
 void lend_pages(struct pool_job *job, const uint8_t *first, uint32_t bytes);
 
-/* A descriptor for lend_at_once(), or -1: the kernel cannot tell which pages take no fault. */
+/* Before any other call: whoever uses loans does so under base/fault_guard.h, as files may be cut.
+ * A descriptor for lend_at_once(), or -1: the kernel cannot tell which pages take no fault. */
 int lend_open(void);
 
 /* Lend the job's bytes, which lie at first, if touching them takes no page fault, else false. */

@@ -7,6 +7,7 @@
  * checked it is opened, and its size is looked at again before each request.
  */
 #include "base/fail.h"
+#include "base/fault_guard.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -109,8 +110,8 @@ static int find_base(struct database *database, const struct shard *shard,
     return 0;
 }
 
-static int open_database(struct database *database, const struct catalog *catalog,
-                         const struct shard *shard, unsigned flags)
+static int open_mapped(struct database *database, const struct catalog *catalog,
+                       const struct shard *shard, unsigned flags)
 {
     MDB_envinfo now;
     MDB_stat pages;
@@ -139,6 +140,16 @@ static int open_database(struct database *database, const struct catalog *catalo
     return shard->record_count
                ? find_base(database, shard, catalog_extent(catalog, shard->first_record))
                : 0;
+}
+
+/* A file that is cut meanwhile is an error of the file, not the end of the program. */
+static int open_database(struct database *database, const struct catalog *catalog,
+                         const struct shard *shard, unsigned flags)
+{
+    fault_guard_begin();
+    int code = open_mapped(database, catalog, shard, flags);
+    return fault_guard_end(NULL, 0) ? code
+                                    : fail(ESTALE, "%s: %s", shard->path, fault_guard_reason);
 }
 
 /* The file is open a second time for this: liblmdb keeps its own to itself. */

@@ -5,6 +5,10 @@ UNIT_TESTS += tests/unit/test_readers
 tests_unit_test_readers_SOURCES = tests/unit/test_readers.c $(READER_SET)
 tests_unit_test_readers_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_fault_guard
+tests_unit_test_fault_guard_SOURCES = tests/unit/test_fault_guard.c $(READER_SET)
+tests_unit_test_fault_guard_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_reader_faults
 tests_unit_test_reader_faults_SOURCES = tests/unit/test_reader_faults.c $(READER_SET)
 tests_unit_test_reader_faults_LDADD = $(UNIT_LIBS)
