@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { EPOCHS_KEPT = 16 };
+
 struct epoch_range {
     uint64_t first_batch, batches, draws;
 };
@@ -36,7 +38,7 @@ struct batcher {
     uint64_t epochs, take_epoch;
     struct stall opening;
     bool cancelled;
-    struct epoch_range *ranges; /* epochs_max */
+    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is few epochs ahead */
     struct slot *slots;
     int32_t *labels; /* slots x batch_size */
 };
@@ -55,10 +57,9 @@ struct batcher *batcher_create(const struct batcher_site *site)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&batcher->batch_complete, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    batcher->ranges = memory_array(site->epochs_max, sizeof *batcher->ranges);
     batcher->slots = memory_array(site->slots, sizeof *batcher->slots);
     batcher->labels = memory_array((size_t)site->slots * site->batch_size, sizeof *batcher->labels);
-    if (!batcher->ranges || !batcher->slots || !batcher->labels) {
+    if (!batcher->slots || !batcher->labels) {
         batcher_destroy(batcher);
         return NULL;
     }
@@ -71,7 +72,6 @@ void batcher_destroy(struct batcher *batcher)
         return;
     free(batcher->labels);
     free(batcher->slots);
-    free(batcher->ranges);
     pthread_cond_destroy(&batcher->batch_complete);
     pthread_cond_destroy(&batcher->batch_opened);
     pthread_mutex_destroy(&batcher->lock);
@@ -94,9 +94,10 @@ static uint32_t rows_of(const struct batcher *batcher, uint64_t batch, uint64_t 
 {
     const uint32_t size = batcher->site.batch_size;
 
-    while (batch >= batcher->ranges[epoch].first_batch + batcher->ranges[epoch].batches)
+    while (batch >= batcher->ranges[epoch % EPOCHS_KEPT].first_batch +
+                        batcher->ranges[epoch % EPOCHS_KEPT].batches)
         epoch++;
-    const struct epoch_range *range = &batcher->ranges[epoch];
+    const struct epoch_range *range = &batcher->ranges[epoch % EPOCHS_KEPT];
     uint64_t left = range->draws - (batch - range->first_batch) * size;
     return left < size ? (uint32_t)left : size;
 }
@@ -124,7 +125,7 @@ uint64_t batcher_expect(struct batcher *batcher, uint64_t draws)
     pthread_mutex_lock(&batcher->lock);
     const uint32_t size = batcher->site.batch_size;
     uint64_t first = batcher->known, batches = (draws + size - 1) / size;
-    batcher->ranges[batcher->epochs++] =
+    batcher->ranges[batcher->epochs++ % EPOCHS_KEPT] =
         (struct epoch_range){.first_batch = first, .batches = batches, .draws = draws};
     batcher->known += batches;
     open_batches(batcher);
@@ -143,7 +144,7 @@ int batcher_wait_epoch(struct batcher *batcher, uint64_t epoch, uint64_t *draws)
     if (batcher->cancelled)
         code = -ECANCELED;
     else
-        *draws = batcher->ranges[epoch].draws;
+        *draws = batcher->ranges[epoch % EPOCHS_KEPT].draws;
     pthread_mutex_unlock(&batcher->lock);
     return code;
 }
@@ -233,9 +234,9 @@ int batcher_take(struct batcher *batcher, struct batcher_batch *batch)
     if (batcher->cancelled) {
         code = -ECANCELED;
     } else if (code == 1) {
-        const struct epoch_range *range = &batcher->ranges[batcher->take_epoch];
+        const struct epoch_range *range = &batcher->ranges[batcher->take_epoch % EPOCHS_KEPT];
         while (number >= range->first_batch + range->batches)
-            range = &batcher->ranges[++batcher->take_epoch];
+            range = &batcher->ranges[++batcher->take_epoch % EPOCHS_KEPT];
         uint64_t address = number * batcher->site.batch_size;
         batch->rows = batcher_row(batcher, address);
         batch->labels = batcher_label(batcher, address);

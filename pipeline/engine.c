@@ -460,12 +460,14 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     int code = 0;
 
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
-        run->epochs[i] = (struct result_epoch){.epoch = engine->resume.epoch + i};
-        code = run_epoch(engine, hooks, &run->epochs[i], last);
+        struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
+        code = run_epoch(engine, hooks, &epoch, last);
+        if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
+            run->epochs[run->epoch_count] = epoch;
         if (code == 0) {
-            run->epoch_count++;
+            result_run_add(run, &epoch);
             if (hooks->between)
-                code = hooks->between(hooks->context, &run->epochs[i]);
+                code = hooks->between(hooks->context, &epoch);
         }
     }
     return code < 0 ? code : 0;

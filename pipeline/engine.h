@@ -37,7 +37,8 @@ void engine_destroy(struct engine *engine);
 /* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after
  * are called around each epoch, outside its clock. They get the code so far and return the one that
  * counts: before, 0 lets the epoch begin; it is called with a failure as well when the run could
- * not be started, after with that of the epoch. Any hook may be NULL. run->epochs has room for
+ * not be started, after with that of the epoch. Any hook may be NULL. run->epochs has room for the
+ * result_rows() of
  * epochs. */
 struct engine_hooks {
     int (*before)(void *context, struct result_epoch *epoch, int code);

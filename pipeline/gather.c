@@ -188,8 +188,10 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
     };
     const struct result_epoch *slowest = each[0];
 
-    *merged = (struct result_epoch){
-        .epoch = each[0]->epoch, .start_ns = each[0]->start_ns, .device = each[0]->device};
+    *merged = (struct result_epoch){.merged = each[0]->merged,
+                                    .epoch = each[0]->epoch,
+                                    .start_ns = each[0]->start_ns,
+                                    .device = each[0]->device};
     for (uint32_t i = 0; i < count; i++) {
         result_epoch_add(merged, each[i]);
         if (i > 0)
@@ -255,6 +257,8 @@ static void merge_rank(const struct run_report *report, struct result_run *run)
     run->read_errors += report->run.read_errors;
     run->short_reads += report->run.short_reads;
     run->memory_peak_bytes += report->run.memory_peak_bytes;
+    if (report->run.epochs_run < run->epochs_run)
+        run->epochs_run = report->run.epochs_run;
     if (report->run.epoch_count < run->epoch_count)
         run->epoch_count = report->run.epoch_count; /* those that all have finished */
 }

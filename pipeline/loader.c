@@ -282,7 +282,8 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
 /* Hand the figures of the ended epoch to whoever asks for them. */
 static void publish_figures(struct loader *loader)
 {
-    struct loader_figures *figures = &loader->epoch_figures[loader->epochs_run++];
+    struct loader_figures *figures =
+        &loader->epoch_figures[loader->epochs_run++ % loader->epochs_ahead];
 
     *figures = loader->figures;
     loader->figures = (struct loader_figures){0};
@@ -435,6 +436,8 @@ static int create_pools(struct loader *loader)
         return fail(EINVAL, "a shuffle of %llu slots is too large",
                     (unsigned long long)loader->site.plan->traits.slots);
     loader->fetch_count = (uint32_t)fetches;
+    loader->epochs_ahead =
+        loader->site.epochs_max < EPOCHS_AHEAD ? (uint32_t)loader->site.epochs_max : EPOCHS_AHEAD;
     loader->block_count = loader->fetch_count;
     loader->slot_count = loader->site.plan->traits.slots;
     loader->fetches = memory_array(fetches, sizeof *loader->fetches);
@@ -445,11 +448,11 @@ static int create_pools(struct loader *loader)
     loader->free_blocks = memory_array(loader->block_count, sizeof(void *));
     loader->ready = queue_create(loader->fetch_count);
     loader->returned = queue_create(loader->fetch_count);
-    loader->epochs = queue_create((uint32_t)loader->site.epochs_max);
+    loader->epochs = queue_create(loader->epochs_ahead);
     loader->opened = queue_create(1);
     loader->closing = queue_create(1);
-    loader->ended = queue_create((uint32_t)loader->site.epochs_max);
-    loader->epoch_figures = memory_array(loader->site.epochs_max, sizeof *loader->epoch_figures);
+    loader->ended = queue_create(loader->epochs_ahead);
+    loader->epoch_figures = memory_array(loader->epochs_ahead, sizeof *loader->epoch_figures);
     if (!loader->fetches || !loader->free_fetches || !loader->draw_ring || !loader->slots ||
         !loader->blocks || !loader->free_blocks || !loader->ready || !loader->returned ||
         !loader->epochs || !loader->opened || !loader->closing || !loader->ended ||

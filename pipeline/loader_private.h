@@ -38,6 +38,7 @@ struct block {
 enum {
     BLOCK_FETCHES = 256, /* records in one block at most */
     PLAN_OPS = 256,
+    EPOCHS_AHEAD = 8,  /* of the figures that are asked for: the caller begins one ahead */
     GROUP = 64,        /* fetches moved through a queue at once */
     BLOCKS_LEAST = 16, /* that the memory of each loader holds */
 };
@@ -63,8 +64,9 @@ struct loader {
     bool depth_is_used;                   /* as many reads are in flight as depth says */
     struct loader_figures figures;        /* of the epoch that runs */
     uint64_t reads_end_ns;                /* when a read ended last, in this run */
-    struct loader_figures *epoch_figures; /* of the ended ones, epochs_max */
+    struct loader_figures *epoch_figures; /* of the ended ones, epochs_ahead: a ring */
     uint64_t epochs_run;
+    uint32_t epochs_ahead; /* that are asked for and whose figures are not */
 
     struct arena **arenas; /* as many for each loader, one loader after the other */
     uint32_t arena_count;

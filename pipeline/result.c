@@ -118,6 +118,67 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
     sum->digest_xor ^= epoch->digest_xor;
 }
 
+uint64_t result_rows(uint64_t epochs)
+{
+    return epochs < RESULT_ROWS ? epochs : RESULT_ROWS;
+}
+
+static uint64_t epochs_of(const struct result_epoch *row)
+{
+    return row->merged ? row->merged : 1;
+}
+
+/* Sums, but for what is of each epoch: the digest, and what cannot be known for one. */
+static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
+{
+    const struct result_epoch before = *row;
+
+    row->merged = epochs_of(&before) + epochs_of(later);
+    row->digests_differ = before.digests_differ || later->digests_differ ||
+                          before.digest_sum != later->digest_sum ||
+                          before.digest_xor != later->digest_xor;
+    result_epoch_add(row, later);
+    row->digest_sum = before.digest_sum;
+    row->digest_xor = before.digest_xor;
+    row->first_batch_ns = before.first_batch_ns;
+    if (later->wall_ns > before.wall_ns)
+        row->limit = later->limit;
+    if (before.device.known && later->device.known) {
+        row->device.bytes += later->device.bytes;
+        row->device.beneath_known = before.device.beneath_known && later->device.beneath_known;
+        row->device.beneath_bytes += later->device.beneath_bytes;
+    } else if (before.device.known) {
+        row->device = later->device;
+    }
+}
+
+/* All rows are full: each two after the first become one. */
+static void halve_rows(struct result_run *run)
+{
+    for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
+        run->epochs[1 + i / 2] = run->epochs[i];
+        merge_rows(&run->epochs[1 + i / 2], &run->epochs[i + 1]);
+    }
+    run->epoch_count = 1 + RESULT_ROWS / 2;
+    run->row_epochs *= 2;
+}
+
+void result_run_add(struct result_run *run, const struct result_epoch *epoch)
+{
+    struct result_epoch *last = run->epoch_count ? &run->epochs[run->epoch_count - 1] : NULL;
+
+    run->epochs_run++;
+    if (run->row_epochs == 0)
+        run->row_epochs = 1;
+    if (run->epoch_count > 1 && epochs_of(last) < run->row_epochs) {
+        merge_rows(last, epoch);
+        return;
+    }
+    if (run->epoch_count == RESULT_ROWS)
+        halve_rows(run);
+    run->epochs[run->epoch_count++] = *epoch;
+}
+
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase)
 {
     switch (phase) {

@@ -91,10 +91,14 @@ struct result_epoch {
     enum result_limit limit;
     double cpu_user_s, cpu_system_s; /* of this process */
     struct result_bytes device;      /* left storage during the epoch */
+    uint64_t merged;                 /* epochs in this row; 0 or 1: one */
+    bool digests_differ;             /* of those epochs */
     uint64_t digest_sum, digest_xor; /* over (label, image checksum), any order; see run.h */
 };
 
 /* One rank in a run. */
+enum { RESULT_ROWS = 1001 };
+
 struct result_rank {
     uint32_t rank, node;
     bool leads; /* its node: what is of the node comes from it */
@@ -112,7 +116,10 @@ struct result_node {
 struct result_run {
     uint64_t number;         /* from 0 */
     struct result_cold cold; /* the worst of all nodes */
-    uint32_t epoch_count;
+    uint64_t epochs_run;     /* whole ones */
+    /* Rows of them, RESULT_ROWS at most: the first epoch has a row of its own, later ones share one
+     * where there are more, each as many (the last maybe fewer). See result_run_add(). */
+    uint32_t epoch_count, row_epochs;
     struct result_epoch *epochs;
     struct histogram read_latency_ns;
     uint64_t read_errors, short_reads;
@@ -216,6 +223,10 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record byt
  * nothing is read, for the program itself. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
+/* Rows that a run of so many epochs takes. */
+uint64_t result_rows(uint64_t epochs);
+/* One more epoch has ended; run->epochs has result_rows() of them all. */
+void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Adds up all that can be: counts, bytes and times. */
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);

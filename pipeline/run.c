@@ -148,7 +148,7 @@ static int measure(struct execution *execution, struct engine *engine, struct re
     code = ranks_meet(execution->ranks, code, NULL);
     char reason[FAIL_REASON_BYTES];
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    int gathered = gather_run(execution->ranks, execution->job->epochs, run);
+    int gathered = gather_run(execution->ranks, result_rows(execution->job->epochs), run);
     return code ? fail(code, "%s", reason) : gathered;
 }
 
@@ -157,7 +157,7 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
     const struct job *job = execution->job;
 
     run->valid = true;
-    run->epochs = memory_array(job->epochs, sizeof *run->epochs);
+    run->epochs = memory_array(result_rows(job->epochs), sizeof *run->epochs);
     if (!run->epochs)
         return -ENOMEM;
     recorder_begin_run(execution->recorder, run->number);

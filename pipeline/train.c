@@ -188,7 +188,8 @@ static int evaluate(struct course *course, struct train_epoch *row)
     const uint64_t start_ns = clock_now_ns();
 
     feed_forget(feed);
-    feed->run.epoch_count = 0;
+    feed->run.epoch_count = feed->run.row_epochs = 0;
+    feed->run.epochs_run = 0;
     int code =
         ranks_meet(course->job->ranks,
                    engine_run(feed->engine, 1, &hooks, &feed->run, &course->evaluation), NULL);
@@ -492,7 +493,7 @@ static int conclude(struct course *course)
         code = -ENOMEM;
     if (code)
         return code;
-    result->job.epochs = run->epoch_count;
+    result->job.epochs = run->epochs_run;
     proof_check(&result->job, course->learn.plugins.reader.plugin, run, &result->result);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);

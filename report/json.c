@@ -281,6 +281,7 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     bool trains = epoch->compute_ns > 0;
 
     put_count(object, "epoch", epoch->epoch);
+    put_count(object, "epochs_merged", epoch->merged ? epoch->merged : 1);
     put_count(object, "samples", epoch->samples);
     put_count(object, "skipped_samples", epoch->skipped);
     put_count(object, "batches", epoch->batches);
@@ -381,6 +382,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
     put_count(object, "short_reads", run->short_reads);
     put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
     json_object_set_new(object, "decoded", decode_of(&run->decode));
+    put_count(object, "epochs_run", run->epochs_run);
     for (uint32_t i = 0; i < run->epoch_count; i++)
         json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
     json_object_set_new(object, "epochs", epochs);

@@ -287,7 +287,7 @@ static int compare_ranks(const struct result *result, struct summary *summary)
         return -ENOMEM;
     for (uint32_t i = 0; i < result->run_count; i++) {
         const struct result_run *run = &result->runs[i];
-        if (run->epoch_count != result->job->epochs || run->rank_count != result->ranks)
+        if (run->epochs_run != result->job->epochs || run->rank_count != result->ranks)
             continue;
         for (uint32_t k = 0; k < run->rank_count; k++) {
             struct result_epoch sum = all[k].total;
@@ -316,7 +316,7 @@ int summary_make(const struct result *result, struct summary *summary)
     if (code)
         return code;
     for (uint32_t i = 0; i < result->run_count; i++)
-        if (result->runs[i].epoch_count == result->job->epochs)
+        if (result->runs[i].epochs_run == result->job->epochs)
             collect_run(&result->runs[i], summary, &totals, &collection);
     summary->all.skipped += result->index_faults;
     summary->device_known = summary->device_known && summary->runs;

@@ -350,12 +350,20 @@ static void print_epoch(const struct page *page, const struct result_run *run, u
 
 static void print_runs(const struct page *page)
 {
+    enum { ROWS_MOST = 50 }; /* and the last one of each run */
+    uint32_t shown = 0;
+
     fprintf(page->stream, "\n  %3s%7s%12s%10s%11s%13s%s%11s  %-13s %s\n", "run", "epoch",
             "samples/s", "MiB/s", "time", "first batch", page->summary->trains ? "      AU" : "",
             "device", "cache before", "limit");
     for (uint32_t i = 0; i < page->result->run_count; i++)
-        for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++)
-            print_epoch(page, &page->result->runs[i], k);
+        for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++) {
+            const uint32_t left = page->result->runs[i].epoch_count - k;
+            if (shown++ < ROWS_MOST || left == 1)
+                print_epoch(page, &page->result->runs[i], k);
+            else if (shown == ROWS_MOST + 1)
+                fprintf(page->stream, "         ... more rows are in the JSON and CSV files\n");
+        }
 }
 
 /* One digest when all epochs agree, else each. */
@@ -368,7 +376,8 @@ static void print_digest(const struct page *page)
 
     for (uint32_t i = 0; i < result->run_count; i++)
         for (uint32_t k = 0; k < result->runs[i].epoch_count; k++, epochs++)
-            agree = agree && result->runs[i].epochs[k].digest_sum == first->digest_sum &&
+            agree = agree && !result->runs[i].epochs[k].digests_differ &&
+                    result->runs[i].epochs[k].digest_sum == first->digest_sum &&
                     result->runs[i].epochs[k].digest_xor == first->digest_xor;
     print_entry(page, "Digest", "%016" PRIx64 "%016" PRIx64 " (%s)", first->digest_sum,
                 first->digest_xor,

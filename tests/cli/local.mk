@@ -23,6 +23,7 @@ CLI_TESTS = \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
+	tests/cli/soak.sh \
 	tests/cli/shuffle.sh \
 	tests/cli/strange_files.sh \
 	tests/cli/train.sh \

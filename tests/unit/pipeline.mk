@@ -44,3 +44,7 @@ tests_unit_test_timeline_join_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_proof
 tests_unit_test_proof_SOURCES = tests/unit/test_proof.c tests/unit/unit.h
 tests_unit_test_proof_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_rows
+tests_unit_test_rows_SOURCES = tests/unit/test_rows.c tests/unit/unit.h
+tests_unit_test_rows_LDADD = $(UNIT_LIBS)

@@ -118,6 +118,7 @@ static void make(struct made *made)
     for (uint64_t i = 0; i < RUNS; i++) {
         made->runs[i] = (struct result_run){.number = i,
                                             .epoch_count = EPOCHS,
+                                            .epochs_run = EPOCHS,
                                             .epochs = made->epochs[i],
                                             .valid = true,
                                             .cold = {.state = RESULT_CACHE_COLD,
@@ -192,6 +193,7 @@ static void broken_runs_do_not_count(void **unused)
     (void)unused;
     make(&made);
     made.runs[2].epoch_count = 1;
+    made.runs[2].epochs_run = 1;
     made.runs[1].epochs[0].device.known = false;
     made.runs[1].cold.state = RESULT_CACHE_UNVERIFIED;
     assert_int_equal(summary_make(&made.result, &made.summary), 0);
