@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hostile: data sets and surroundings that an attacker or an accident could leave behind, and every
+ * command of the program run over each. Knows nothing of the program's code but the CRC-32C and the
+ * made images. One thread.
+ *
+ * A set is made by a function in an empty working folder. Each command must end by itself, with
+ * exit status 0, 1 or 2, a reason when it is not 0, no control characters in its output, and no
+ * change to any file but its own outputs.
+ */
+#ifndef IOBENCH_TESTS_HOSTILE_H
+#define IOBENCH_TESTS_HOSTILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What a command must answer. */
+enum hostile_verdict {
+    EITHER,  /* any exit status of the three */
+    REFUSED, /* no command that reads it can succeed */
+    DAMAGED, /* verify and a run that checks every record must fail */
+    FINE,    /* all that read it must succeed */
+};
+
+/* Which commands apply, and when a set is run. */
+enum hostile_kind {
+    KIND_DATA,       /* every command that takes a data set */
+    KIND_RESULT,     /* compare and plot */
+    KIND_JOB,        /* iobench FILE */
+    KIND_CHECKPOINT, /* infer --checkpoint */
+    KIND_OWN,        /* its own command alone */
+};
+
+enum hostile_flags {
+    LONG_RUN = 1,   /* only with IOBENCH_LONG=1 */
+    NEEDS_ROOT = 2, /* skipped for other users */
+    FRESH = 4,      /* made anew before each command */
+    MOVES = 8,      /* its files change while commands run */
+    AS_NOBODY = 16, /* commands run as another user than root */
+    CLOSED = 32,    /* SIGCHLD is inherited as ignored */
+    PENDING = 64,   /* the program does not stand it yet: run when named only */
+};
+
+struct hostile_set {
+    const char *name, *summary;
+    void (*make)(void); /* in the set's own folder, which is empty */
+    enum hostile_verdict verdict;
+    unsigned flags;
+    enum hostile_kind kind;
+    const char *operand; /* below the set's folder; NULL: the folder itself */
+    const char *command; /* KIND_OWN: words; @ is the operand, % the output folder */
+    const char
+        *allowed;     /* below the set's folder: the own command may change it and what is in it */
+    const char *kept; /* but not this */
+};
+
+/* SET(NAME, SUMMARY, MAKE, VERDICT[, more members in order or by name]) */
+#define SET(NAME, SUMMARY, MAKE, ...)                                                \
+    {                                                                                \
+        .name = (NAME), .summary = (SUMMARY), .make = (MAKE), .verdict = __VA_ARGS__ \
+    }
+
+/* Each ends with an empty row. */
+extern const struct hostile_set hostile_records[], hostile_lmdb[], hostile_tar[], hostile_trees[],
+    hostile_images[], hostile_sidecars[], hostile_outputs[], hostile_targets[];
+
+/* ---- making files: helpers end the program when the machine fails them ---- */
+
+struct blob {
+    uint8_t *bytes;
+    size_t count, room;
+};
+
+void blob_add(struct blob *blob, const void *bytes, size_t count);
+void blob_text(struct blob *blob, const char *text);
+void blob_le32(struct blob *blob, uint32_t value);
+void blob_le64(struct blob *blob, uint64_t value);
+void blob_be32(struct blob *blob, uint32_t value);
+void blob_fill(struct blob *blob, int byte, size_t count);
+void blob_save(struct blob *blob, const char *path); /* makes the file and frees the blob */
+
+void put_file(const char *path, const void *bytes, size_t count);
+void put_text(const char *path, const char *text);
+void put_folder(const char *path);
+void put_link(const char *target, const char *path);
+void put_fifo(const char *path);
+void put_sparse(const char *path, uint64_t bytes);
+void copy_source(const char *from, const char *path); /* from: below the source folder */
+void load_file(const char *path, struct blob *blob);
+/* The first of these bytes in path is replaced; offsets below 0 count from the end. */
+void patch_file(const char *path, int64_t offset, const void *bytes, size_t count);
+void cut_file(const char *path, uint64_t bytes);
+
+/* A made JPEG of 4 KB; label is below 10. Valid until the next call. */
+const uint8_t *sample_jpeg(uint64_t index, size_t *count);
+void put_jpeg(const char *path, uint64_t index);
+
+/* Well-formed records, to be damaged afterwards. */
+void add_tfrecord(struct blob *blob, const void *payload, size_t count);
+void add_example(struct blob *blob, uint64_t index, uint64_t label); /* a TFRecord with an image */
+void add_recordio(struct blob *blob, uint64_t index);
+void add_member(struct blob *blob, const char *name, char type, uint64_t bytes);
+void add_tar_image(struct blob *blob, const char *name, uint64_t index);
+void add_tar_end(struct blob *blob);
+
+/* What changes the files of a set with MOVES; its make() says it. */
+extern void (*hostile_step)(unsigned turn);
+/* Fork: the child calls hostile_step() for ever. Returns after its first return. */
+pid_t keep_moving(void);
+
+/* ---- running ---- */
+
+struct command_result {
+    int status;  /* of wait() */
+    bool late;   /* killed after the limit */
+    char *text;  /* standard output and error */
+    char *error; /* standard error */
+};
+
+/* Run words, NULL at the end. */
+void command_run(char *const words[], unsigned flags, struct command_result *result);
+/* Run the program with these words, which blanks part. Any failure ends the test. */
+void run_program(const char *words);
+void command_free(struct command_result *result);
+/* NULL, or what is wrong with status and output. Static memory. */
+const char *command_fault(const struct command_result *result);
+
+/* ---- what is there ---- */
+
+struct tree {
+    char **lines; /* sorted: one a file, with its kind, owner, mode, size, times and contents */
+    size_t count, room;
+};
+
+/* All below folder but the program's outputs, and what is allowed and not kept (NULL: nothing). */
+void tree_take(struct tree *tree, const char *folder, const char *allowed, const char *kept);
+void tree_free(struct tree *tree);
+/* NULL, or the first difference. Static memory. */
+const char *tree_difference(const struct tree *before, const struct tree *after);
+
+__attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tar: headers that lie about sizes, names that leave the archive, members that are no files; and
+ * archives that only pack reads.
+ */
+#include "tests/hostile/hostile.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAR "train-000000.tar"
+
+enum { CLASSES = 2000, CLASSES_LONG = 80000, SAME_NAMES = 500 };
+
+static void add_two(struct blob *blob)
+{
+    add_tar_image(blob, "0001.jpg", 0);
+    add_member(blob, "0001.cls", '0', 1);
+    blob_fill(blob, '3', 1);
+    blob_fill(blob, 0, 511);
+    add_tar_image(blob, "0002.jpg", 1);
+}
+
+static void end_and_save(struct blob *blob)
+{
+    add_tar_end(blob);
+    blob_save(blob, TAR);
+}
+
+/* Two good samples, then a header that was changed at offset. The checksum is right again. */
+static void save_with(size_t offset, const void *bytes, size_t count, char type)
+{
+    struct blob blob = {0};
+    unsigned sum = 0;
+
+    add_two(&blob);
+    const size_t at = blob.count;
+    add_member(&blob, "0003.jpg", type, 0);
+    memcpy(blob.bytes + at + offset, bytes, count);
+    memset(blob.bytes + at + 148, ' ', 8);
+    for (size_t i = at; i < at + 512; i++)
+        sum += blob.bytes[i];
+    snprintf((char *)blob.bytes + at + 148, 8, "%06o", sum);
+    blob.bytes[at + 155] = ' ';
+    end_and_save(&blob);
+}
+
+static void tar_empty(void)
+{
+    put_text(TAR, "");
+}
+
+static void tar_zeros(void)
+{
+    struct blob blob = {0};
+
+    end_and_save(&blob);
+}
+
+static void tar_cut(void)
+{
+    struct blob blob = {0};
+
+    add_two(&blob);
+    blob.count -= 2000;
+    blob_save(&blob, TAR);
+}
+
+static void tar_checksum_wrong(void)
+{
+    struct blob blob = {0};
+
+    add_two(&blob);
+    blob.bytes[0] ^= 1;
+    end_and_save(&blob);
+}
+
+static void tar_huge_octal(void)
+{
+    save_with(124, "77777777777", 12, '0');
+}
+
+static void tar_garbage_octal(void)
+{
+    save_with(124, "9z\x1b[31m x-1", 12, '0');
+}
+
+static void tar_base256_negative(void)
+{
+    save_with(124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, '0');
+}
+
+static void tar_base256_huge(void)
+{
+    save_with(124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12, '0');
+}
+
+static void tar_base256_wide(void)
+{
+    save_with(124, "\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfe\x00", 12, '0');
+}
+
+static void tar_sparse(void)
+{
+    save_with(386, "00000000000\00077777777777\0", 24, 'S');
+}
+
+static void add_pax(struct blob *blob, const char *text, size_t count)
+{
+    add_member(blob, "pax", 'x', count);
+    blob_add(blob, text, count);
+    blob_fill(blob, 0, (512 - count % 512) % 512);
+}
+
+static void save_pax(const char *text)
+{
+    struct blob blob = {0};
+
+    add_two(&blob);
+    add_pax(&blob, text, strlen(text));
+    add_tar_image(&blob, "0003.jpg", 2);
+    end_and_save(&blob);
+}
+
+static void pax_size(void)
+{
+    save_pax("28 size=9223372036854775807\n");
+}
+
+static void pax_length(void)
+{
+    save_pax("99999999999999999999 path=x\n");
+}
+
+static void pax_short(void)
+{
+    save_pax("3 path=0003.jpg\n0 =\n-5 size=1\n");
+}
+
+static void pax_path(void)
+{
+    save_pax("31 path=../sentinel/thesis.jpg\n");
+}
+
+static void pax_sparse(void)
+{
+    save_pax("22 GNU.sparse.major=1\n31 GNU.sparse.realsize=99999999\n");
+}
+
+static void pax_many(void)
+{
+    struct blob blob = {0}, text = {0};
+
+    for (int i = 0; i < 40000; i++)
+        blob_text(&text, "9 aaaa=b\n");
+    add_two(&blob);
+    for (int i = 0; i < 4; i++)
+        add_pax(&blob, (char *)text.bytes, text.count);
+    add_tar_image(&blob, "0003.jpg", 2);
+    free(text.bytes);
+    end_and_save(&blob);
+}
+
+static void tar_long_name(void)
+{
+    struct blob blob = {0};
+
+    add_two(&blob);
+    add_member(&blob, "././@LongLink", 'L', UINT64_C(1) << 30);
+    blob_fill(&blob, 'a', 4096);
+    end_and_save(&blob);
+}
+
+static void tar_only_long_names(void)
+{
+    struct blob blob = {0};
+
+    for (int i = 0; i < 500; i++) {
+        add_member(&blob, "././@LongLink", 'L', 512);
+        blob_fill(&blob, 'a', 511);
+        blob_fill(&blob, 0, 1);
+    }
+    end_and_save(&blob);
+}
+
+static void tar_outside(void)
+{
+    struct blob blob = {0};
+
+    add_tar_image(&blob, "../../sentinel/thesis.jpg", 0);
+    add_tar_image(&blob, "../../../../../../../../etc/iobench-hostile.jpg", 1);
+    add_tar_image(&blob, "a/../../b/x.jpg", 2);
+    end_and_save(&blob);
+}
+
+static void tar_absolute(void)
+{
+    struct blob blob = {0};
+
+    add_tar_image(&blob, "/etc/iobench-hostile.jpg", 0);
+    add_tar_image(&blob, "//etc//iobench-hostile.png", 1);
+    end_and_save(&blob);
+}
+
+static void tar_members(void)
+{
+    struct blob blob = {0};
+
+    add_two(&blob);
+    for (const char *type = "1234567DMVg"; *type; type++)
+        add_member(&blob, "0003.jpg", *type, 0);
+    end_and_save(&blob);
+}
+
+static void tar_no_image(void)
+{
+    struct blob blob = {0};
+
+    for (int i = 0; i < 20; i++)
+        add_member(&blob, "0001.jpg", i % 2 ? '2' : '6', 0);
+    end_and_save(&blob);
+}
+
+static void tar_same_names(void)
+{
+    struct blob blob = {0};
+
+    for (int i = 0; i < SAME_NAMES; i++)
+        add_member(&blob, "0001.jpg", '0', 0);
+    end_and_save(&blob);
+}
+
+static void tar_labels(void)
+{
+    struct blob blob = {0};
+    static const char *const labels[] = {"99999999999999999999", "-1", "\x1b[2J", "1e9", ""};
+
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%04d.jpg", i);
+        add_tar_image(&blob, name, (uint64_t)i);
+        snprintf(name, sizeof name, "%04d.cls", i);
+        add_member(&blob, name, '0', strlen(labels[i]));
+        blob_text(&blob, labels[i]);
+        blob_fill(&blob, 0, (512 - strlen(labels[i])) % 512);
+    }
+    end_and_save(&blob);
+}
+
+static void tar_escapes(void)
+{
+    struct blob blob = {0};
+
+    add_tar_image(&blob, "\x1b]0;title\a\x1b[31m.jpg", 0);
+    add_tar_image(&blob,
+                  "\x9b"
+                  "31mred\n\r\b.jpg",
+                  1);
+    add_tar_image(&blob, "%s%n%s%n.jpg", 2);
+    add_tar_image(&blob, "\xff\xfe\xfd.jpg", 3);
+    add_member(&blob, "\x1b[31m\n.cls", '0', 1);
+    blob_fill(&blob, 'x', 512);
+    end_and_save(&blob);
+}
+
+/* ---- archives for pack alone ---- */
+
+static void save_classes(unsigned count)
+{
+    struct blob blob = {0};
+    char name[64];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "class%07u/x.jpg", count - i);
+        add_member(&blob, name, '0', 3);
+        blob_text(&blob, "\xff\xd8\xff");
+        blob_fill(&blob, 0, 509);
+    }
+    add_tar_end(&blob);
+    blob_save(&blob, "classes.tar");
+}
+
+static void many_classes(void)
+{
+    save_classes(CLASSES);
+}
+
+static void many_classes_long(void)
+{
+    save_classes(CLASSES_LONG);
+}
+
+/* An archive in an archive in an archive. */
+static void nested(void)
+{
+    struct blob inner = {0}, outer = {0};
+
+    add_tar_image(&inner, "x.jpg", 0);
+    add_tar_end(&inner);
+    for (int i = 0; i < 40; i++) {
+        outer = (struct blob){0};
+        add_member(&outer, "inner.tar", '0', inner.count);
+        blob_add(&outer, inner.bytes, inner.count);
+        add_tar_end(&outer);
+        free(inner.bytes);
+        inner = outer;
+    }
+    blob_save(&outer, "nested.tar");
+}
+
+static void zip_cut(void)
+{
+    put_file("a.zip",
+             "PK\3\4\x14\0\0\0\x08\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\x7f"
+             "\x08\0\xff\xff../x.jpg",
+             38);
+}
+
+const struct hostile_set hostile_tar[] = {
+    SET("tar-empty", "0 bytes", tar_empty, REFUSED),
+    SET("tar-zeros", "an end and nothing before it", tar_zeros, REFUSED),
+    SET("tar-cut", "cut inside an image", tar_cut, DAMAGED),
+    SET("tar-checksum", "a header with a wrong checksum", tar_checksum_wrong, EITHER),
+    SET("tar-octal-huge", "a size of 8 GiB", tar_huge_octal, DAMAGED),
+    SET("tar-octal-garbage", "a size that is no number", tar_garbage_octal, DAMAGED),
+    SET("tar-base256-negative", "a size below 0", tar_base256_negative, DAMAGED),
+    SET("tar-base256-huge", "a size of 2^63 - 1", tar_base256_huge, DAMAGED),
+    SET("tar-base256-wide", "a size of more than 64 bits", tar_base256_wide, DAMAGED),
+    SET("tar-sparse", "a sparse member of 8 GiB", tar_sparse, EITHER),
+    SET("pax-size", "pax: a size of 2^63 - 1", pax_size, DAMAGED),
+    SET("pax-length", "pax: a line longer than its block", pax_length, EITHER),
+    SET("pax-short", "pax: lines shorter than themselves", pax_short, EITHER),
+    SET("pax-path", "pax: a path outside", pax_path, EITHER),
+    SET("pax-sparse", "pax: a sparse file of GNU", pax_sparse, EITHER),
+    SET("pax-many", "pax: 160,000 records before one file", pax_many, EITHER),
+    SET("tar-long-name", "a name of 1 GiB", tar_long_name, DAMAGED),
+    SET("tar-only-names", "500 long names without a file", tar_only_long_names, REFUSED),
+    SET("tar-outside", "names with ../", tar_outside, EITHER),
+    SET("tar-absolute", "absolute names", tar_absolute, EITHER),
+    SET("tar-members", "links, FIFOs, devices", tar_members, EITHER),
+    SET("tar-no-image", "nothing but links and FIFOs", tar_no_image, REFUSED),
+    SET("tar-same-names", "500 members of one name and 0 bytes", tar_same_names, EITHER),
+    SET("tar-labels", "labels that are no numbers", tar_labels, EITHER),
+    SET("tar-escapes", "names that command a terminal", tar_escapes, EITHER, .flags = PENDING),
+    SET("archive-classes", "an archive of 2,000 classes", many_classes, EITHER, .kind = KIND_OWN,
+        .operand = "classes.tar", .command = "pack --from archive --on-error skip @ %/set"),
+    SET("archive-classes-long", "an archive of 80,000 classes", many_classes_long, EITHER,
+        .flags = LONG_RUN, .kind = KIND_OWN, .operand = "classes.tar",
+        .command = "pack --from archive --on-error skip @ %/set"),
+    SET("archive-nested", "an archive in 40 archives", nested, EITHER, .kind = KIND_OWN,
+        .operand = "nested.tar", .command = "pack @ %/set"),
+    SET("archive-zip", "a zip that is cut, of 2 GiB, with ../", zip_cut, REFUSED, .kind = KIND_OWN,
+        .operand = "a.zip", .command = "pack --from archive @ %/set"),
+    {0},
+};

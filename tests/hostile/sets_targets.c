@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lies where the program wants to write: files and links of the user or of an attacker.
+ */
+#include "tests/hostile/hostile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOURCE "synthetic:count=20,mean=4k,classes=2"
+
+static void pack_base(const char *target, const char *format)
+{
+    char words[256];
+
+    snprintf(words, sizeof words, "pack " SOURCE " %s -f %s", target, format);
+    run_program(words);
+}
+
+static void partial_folder(void)
+{
+    put_folder("x.partial");
+    put_text("x.partial/thesis", "the only copy\n");
+}
+
+static void partial_link(void)
+{
+    put_link("../sentinel/letters", "x.partial");
+}
+
+static void partial_shard_link(void)
+{
+    put_folder("x");
+    put_link("../../sentinel/thesis", "x/train.rec.partial");
+}
+
+static void partial_shard_link_made(void)
+{
+    pack_base("x", "recordio");
+    put_link("../../sentinel/thesis", "x/train.rec.partial");
+}
+
+static void partial_shard_file(void)
+{
+    pack_base("x", "recordio");
+    put_text("x/train.rec.partial", "a file of the user\n");
+}
+
+static void linked_class(void)
+{
+    pack_base("x", "files");
+    put_link("../../sentinel/letters", "x/zebra");
+}
+
+static void linked_image_class(void)
+{
+    pack_base("x", "files");
+    pack_base("originals", "files");
+    put_link("../originals/0000", "x/zebra");
+}
+
+static void foreign_file(void)
+{
+    pack_base("x", "shards");
+    put_text("x/thesis", "the only copy\n");
+}
+
+static void foreign_shards(void)
+{
+    struct blob blob = {0};
+
+    /* A data set that the program did not make. */
+    put_folder("x");
+    add_example(&blob, 0, 1);
+    blob_save(&blob, "x/mine-00000-of-00001");
+}
+
+static void linked_target(void)
+{
+    put_link("../sentinel/letters", "x");
+}
+
+static void linked_manifest(void)
+{
+    put_folder("x");
+    put_link("../../sentinel/thesis", "x/.iobench-unfinished");
+}
+
+static void planted_manifest(void)
+{
+    put_folder("x");
+    put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\nshard 0 1 1\n");
+    put_text("x/thesis", "the only copy\n");
+}
+
+static void fifo_manifest(void)
+{
+    put_folder("x");
+    put_fifo("x/.iobench-unfinished");
+}
+
+static void json_partial_file(void)
+{
+    pack_base("x", "shards");
+    put_text("r.json.partial", "a file of the user\n");
+}
+
+static void json_partial_link(void)
+{
+    pack_base("x", "shards");
+    put_link("../sentinel/thesis", "r.json.partial");
+}
+
+static void json_fifo(void)
+{
+    pack_base("x", "shards");
+    put_fifo("r.json");
+}
+
+static void json_folder(void)
+{
+    pack_base("x", "shards");
+    put_folder("r.json");
+}
+
+static void half_tar(void)
+{
+    pack_base("x", "tar");
+    unlink("x/.iobench-set"); /* which says that all shards are there */
+    put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\n");
+}
+
+static void a_set(void)
+{
+    pack_base("x", "shards");
+}
+
+#define FORCE "pack " SOURCE " @/x --force -f "
+#define RUN_JSON "run -n 1 --no-calibrate -m 8m -d @/x --json @/r.json"
+
+const struct hostile_set hostile_targets[] = {
+    SET("pack-partial-folder", "TARGET.partial is a folder of the user", partial_folder, EITHER, 0,
+        KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x"),
+    SET("pack-partial-link", "TARGET.partial is a link to letters of the user", partial_link,
+        EITHER, 0, KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x"),
+    SET("pack-shard-link", "train.rec.partial is a link", partial_shard_link, EITHER, 0, KIND_OWN,
+        NULL, FORCE "recordio", "x", "x/train.rec.partial"),
+    SET("pack-shard-link-force", "train.rec.partial is a link, with --force",
+        partial_shard_link_made, EITHER, 0, KIND_OWN, NULL, FORCE "recordio", "x",
+        "x/train.rec.partial"),
+    SET("pack-shard-file-force", "train.rec.partial is a file of the user", partial_shard_file,
+        EITHER, 0, KIND_OWN, NULL, FORCE "recordio", "x", "x/train.rec.partial"),
+    SET("pack-force-linked-class", "a class is a link to letters of the user, with --force",
+        linked_class, EITHER, 0, KIND_OWN, NULL, FORCE "files", "x"),
+    SET("pack-force-linked-images", "a class is a link to originals, with --force",
+        linked_image_class, EITHER, 0, KIND_OWN, NULL, FORCE "files", "x"),
+    SET("pack-force-foreign", "a file of the user in the target, with --force", foreign_file,
+        EITHER, 0, KIND_OWN, NULL, FORCE "tar", "x", "x/thesis"),
+    SET("pack-force-not-ours", "a data set of somebody else, with --force", foreign_shards, REFUSED,
+        0, KIND_OWN, NULL, FORCE "shards", NULL),
+    SET("pack-target-link", "the target is a link to letters of the user", linked_target, EITHER, 0,
+        KIND_OWN, NULL, FORCE "files", NULL),
+    SET("pack-manifest-link", "the manifest is a link", linked_manifest, EITHER, 0, KIND_OWN, NULL,
+        FORCE "shards", "x"),
+    SET("pack-manifest-planted", "the manifest is another's", planted_manifest, REFUSED, 0,
+        KIND_OWN, NULL, FORCE "shards", "x", "x/thesis"),
+    SET("pack-manifest-fifo", "the manifest is a FIFO", fifo_manifest, EITHER, 0, KIND_OWN, NULL,
+        "pack " SOURCE " @/x", "x"),
+    SET("json-partial-file", "RESULT.partial is a file of the user", json_partial_file, FINE, 0,
+        KIND_OWN, NULL, RUN_JSON, "r.json"),
+    SET("json-partial-link", "RESULT.partial is a link", json_partial_link, FINE, 0, KIND_OWN, NULL,
+        RUN_JSON, "r.json"),
+    SET("json-fifo", "the result is a FIFO", json_fifo, EITHER, PENDING, KIND_OWN, NULL, RUN_JSON,
+        "r.json"),
+    SET("json-folder", "the result is a folder", json_folder, REFUSED, 0, KIND_OWN, NULL, RUN_JSON,
+        NULL),
+    SET("half-verify", "an unfinished set", half_tar, REFUSED, 0, KIND_OWN, NULL, "verify @/x",
+        NULL),
+    SET("half-run", "an unfinished set", half_tar, REFUSED, 0, KIND_OWN, NULL,
+        "run -n 1 --no-calibrate -m 8m -d @/x", NULL),
+    SET("half-pack", "an unfinished set", half_tar, REFUSED, 0, KIND_OWN, NULL, "pack @/x %/set",
+        NULL),
+    SET("half-inspect", "an unfinished set", half_tar, EITHER, 0, KIND_OWN, NULL, "inspect @/x",
+        NULL),
+    SET("monitor-no-child", "SIGCHLD is inherited as ignored", a_set, FINE, CLOSED, KIND_OWN, NULL,
+        "monitor -i 20ms --sample 10ms @ -- true", NULL),
+    SET("plot-no-child", "SIGCHLD is inherited as ignored", a_set, EITHER, CLOSED, KIND_OWN, NULL,
+        "plot -o %/x.svg @/x", NULL),
+    {0},
+};
