@@ -208,6 +208,60 @@ tests_fuzz_fuzz_nvml_SOURCES = tests/fuzz/fuzz_nvml.c
 tests_fuzz_fuzz_nvml_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER) -rdynamic
 tests_fuzz_fuzz_nvml_LDADD = $(LIBIOBENCH_LIBS)
 
+check_PROGRAMS += tests/fuzz/replay_manifest
+TESTS += tests/fuzz/replay_manifest
+tests_fuzz_replay_manifest_SOURCES = tests/fuzz/fuzz_manifest.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_manifest_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/manifest"'
+tests_fuzz_replay_manifest_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_manifest
+tests_fuzz_fuzz_manifest_SOURCES = tests/fuzz/fuzz_manifest.c
+tests_fuzz_fuzz_manifest_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_manifest_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_lock
+TESTS += tests/fuzz/replay_lock
+tests_fuzz_replay_lock_SOURCES = tests/fuzz/fuzz_lock.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_lock_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/lock"'
+tests_fuzz_replay_lock_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_lock
+tests_fuzz_fuzz_lock_SOURCES = tests/fuzz/fuzz_lock.c
+tests_fuzz_fuzz_lock_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_lock_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_escape
+TESTS += tests/fuzz/replay_escape
+tests_fuzz_replay_escape_SOURCES = tests/fuzz/fuzz_escape.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_escape_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/escape"'
+tests_fuzz_replay_escape_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_escape
+tests_fuzz_fuzz_escape_SOURCES = tests/fuzz/fuzz_escape.c
+tests_fuzz_fuzz_escape_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_escape_LDADD = $(LIBIOBENCH_LIBS)
+
+check_PROGRAMS += tests/fuzz/replay_headroom
+TESTS += tests/fuzz/replay_headroom
+tests_fuzz_replay_headroom_SOURCES = tests/fuzz/fuzz_headroom.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_headroom_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/headroom"'
+tests_fuzz_replay_headroom_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_headroom
+tests_fuzz_fuzz_headroom_SOURCES = tests/fuzz/fuzz_headroom.c
+tests_fuzz_fuzz_headroom_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_headroom_LDADD = $(LIBIOBENCH_LIBS)
+
+# It needs nothing of CUDA, and so is built where there is none.
+check_PROGRAMS += tests/fuzz/replay_plans
+TESTS += tests/fuzz/replay_plans
+tests_fuzz_replay_plans_SOURCES = tests/fuzz/fuzz_plans.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h
+tests_fuzz_replay_plans_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/plans"'
+tests_fuzz_replay_plans_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_plans
+tests_fuzz_fuzz_plans_SOURCES = tests/fuzz/fuzz_plans.c \
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h
+tests_fuzz_fuzz_plans_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_plans_LDADD = $(LIBIOBENCH_LIBS)
+
 if HAVE_NFS
 check_PROGRAMS += tests/fuzz/replay_nfs
 TESTS += tests/fuzz/replay_nfs

@@ -90,7 +90,7 @@ static bool get_knobs(const json_t *knobs, struct dnn_choice *choice)
         const json_t *knob = json_array_get(knobs, i);
         int64_t type;
         if (json_array_size(knob) != 2 ||
-            !get_number(json_array_get(knob, 0), 0, DNN_KNOB_TYPES - 1, &type) ||
+            !get_number(json_array_get(knob, 0), 0, INT32_MAX, &type) ||
             !get_number(json_array_get(knob, 1), INT32_MIN, INT32_MAX, &choice->knobs[i].value))
             return false;
         choice->knobs[i].type = (int32_t)type;

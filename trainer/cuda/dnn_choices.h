@@ -2,12 +2,26 @@
  *
  * dnn_choices: which engine and knobs won a tournament, by what it depends on, in a file. Only
  * numbers are kept: the plan is made anew for the graph at hand, so a file, whoever wrote it, can
- * make things slow, but not wrong. For trainer/cuda/dnn.c alone.
+ * make things slow, but not wrong. For trainer/cuda/dnn*.c alone. Needs nothing of CUDA.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
 #define IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
 
-#include "trainer/cuda/dnn_graph.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of the engines' configurations, of what one comes down to. */
+enum { DNN_CONFIGS_MAX = 64, DNN_KNOBS_MAX = 32 };
+
+struct dnn_knob {
+    int32_t type; /* not negative; cuDNN may not know it */
+    int64_t value;
+};
+struct dnn_choice {
+    int64_t engine;
+    uint32_t knob_count;
+    struct dnn_knob knobs[DNN_KNOBS_MAX];
+};
 
 struct dnn_choices;
 

@@ -235,8 +235,11 @@ int dnn_graph_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
                      const struct dnn_choice *choice, cudnnBackendDescriptor_t *config)
 {
     cudnnBackendDescriptor_t knobs[DNN_KNOBS_MAX];
-    cudnnBackendDescriptor_t engine = engine_of(graph, device, choice->engine);
 
+    for (uint32_t i = 0; i < choice->knob_count; i++)
+        if (choice->knobs[i].type >= CUDNN_KNOB_TYPE_COUNTS)
+            return graph->code = fail(ENOTSUP, "a kept plan has a knob that cuDNN has not");
+    cudnnBackendDescriptor_t engine = engine_of(graph, device, choice->engine);
     for (uint32_t i = 0; i < choice->knob_count; i++) {
         const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)choice->knobs[i].type;
         knobs[i] = dnn_part_begin(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);

@@ -8,6 +8,7 @@
 #define IOBENCH_TRAINER_CUDA_DNN_GRAPH_H
 
 #include "trainer/cuda/dnn.h"
+#include "trainer/cuda/dnn_choices.h"
 
 #include <cudnn.h>
 
@@ -48,26 +49,12 @@ void dnn_part_finish(struct dnn_graph *graph, cudnnBackendDescriptor_t made);
 int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct dnn_shape *shape);
 void dnn_graph_destroy(struct dnn_graph *graph);
 
-enum { DNN_CONFIGS_MAX = 64 };
-
 /* Engine configurations that compute as the shape asks for: no other precision, and the same bits
  * again if wanted; the likely fastest first, or those that take almost anything. Destroy each of
  * the `count`. -ENOTSUP when there is none. */
 int dnn_graph_configs(const struct dnn_graph *graph, const struct dnn_shape *shape,
                       cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
                       cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count);
-
-/* What a configuration comes down to. */
-enum { DNN_KNOBS_MAX = 32, DNN_KNOB_TYPES = CUDNN_KNOB_TYPE_COUNTS };
-struct dnn_knob {
-    int32_t type;
-    int64_t value;
-};
-struct dnn_choice {
-    int64_t engine;
-    uint32_t knob_count;
-    struct dnn_knob knobs[DNN_KNOBS_MAX];
-};
 
 /* A plan of a configuration. device: NULL where there is a handle. */
 int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,

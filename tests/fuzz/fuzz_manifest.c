@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lists of files that pack keeps. What is listed lies below the folder and is found; written
+ * again it is the same list. */
+#include "tests/fuzz/fuzz_text.h"
+
+#include "base/fail.h"
+#include "dataset/manifest.h"
+
+static void write_block(FILE *stream, const struct manifest *manifest, uint32_t shard)
+{
+    struct manifest_block *block = manifest_block_begin(shard);
+
+    FUZZ_CHECK(block);
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        const struct manifest_file *file = &manifest->files[i];
+        if (file->shard != shard)
+            continue;
+        FUZZ_CHECK((file->is_folder
+                        ? manifest_block_add_folder(block, file->path)
+                        : manifest_block_add(block, file->path, file->bytes, file->mtime_ns)) == 0);
+    }
+    char *text = manifest_block_end(block);
+    FUZZ_CHECK(text);
+    fputs(text, stream);
+    free(text);
+}
+
+static void check_same(const struct manifest *a, const struct manifest *b)
+{
+    FUZZ_CHECK(a->plan == b->plan && a->shards == b->shards && a->finished == b->finished &&
+               a->file_count == b->file_count && strcmp(a->suffix, b->suffix) == 0);
+    for (size_t i = 0; i < a->file_count; i++) {
+        const struct manifest_file *x = &a->files[i], *y = manifest_find(b, x->path);
+        FUZZ_CHECK(y && strcmp(a->files[i].path, b->files[i].path) == 0);
+    }
+}
+
+static void write_again(const struct manifest *manifest)
+{
+    char *text = NULL, *head = manifest_head(manifest->plan, manifest->suffix, manifest->shards);
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    struct manifest again;
+
+    FUZZ_CHECK(head && stream);
+    fputs(head, stream);
+    for (uint32_t i = 0; i < manifest->shards; i++)
+        if (manifest->done[i])
+            write_block(stream, manifest, i);
+    FUZZ_CHECK(fclose(stream) == 0);
+    FUZZ_CHECK(manifest_parse(&again, text, bytes, "x") == 0);
+    check_same(manifest, &again);
+    manifest_release(&again);
+    free(head);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    char *text = fuzz_text(bytes, count);
+    struct manifest manifest;
+
+    fail_clear();
+    int code = manifest_parse(&manifest, text, count, "x");
+    FUZZ_CHECK(code == 0 || *fail_reason() || !memchr(text, '\n', count));
+    for (size_t i = 0; code == 0 && i < manifest.file_count; i++) {
+        const char *path = manifest.files[i].path;
+        FUZZ_CHECK(*path && *path != '/' && strncmp(path, "../", 3) != 0 && !strstr(path, "/../"));
+        FUZZ_CHECK(manifest_find(&manifest, path));
+        FUZZ_CHECK(!manifest.files[i].is_folder || manifest.file_count > 1 ||
+                   manifest_has_folder(&manifest, path));
+    }
+    if (code == 0 && manifest.shards <= 64)
+        write_again(&manifest);
+    manifest_release(&manifest);
+    free(text);
+    return 0;
+}
