@@ -164,20 +164,32 @@ int folder_list(const struct folder *folder, folder_visit visit, void *context)
     return code;
 }
 
-static int keep_name(void *context, const char *name, unsigned char type)
+int folder_names_add(struct folder_names *names, const char *name)
 {
-    struct folder_names *names = context;
-
-    (void)type;
     if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
         return -ENOMEM;
-    names->list[names->count] = strdup(name);
-    return names->list[names->count++] ? 0 : fail(ENOMEM, "out of memory for a name");
+    char *copy = strdup(name);
+    if (!copy)
+        return fail(ENOMEM, "out of memory for a name");
+    names->list[names->count++] = copy;
+    return 0;
+}
+
+static int keep_name(void *context, const char *name, unsigned char type)
+{
+    (void)type;
+    return folder_names_add(context, name);
 }
 
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void folder_names_sort(struct folder_names *names)
+{
+    if (names->count)
+        qsort(names->list, names->count, sizeof *names->list, compare_names);
 }
 
 int folder_names_read(struct folder_names *names, const struct folder *folder)
@@ -187,8 +199,7 @@ int folder_names_read(struct folder_names *names, const struct folder *folder)
 
     if (code)
         folder_names_release(names);
-    if (names->count)
-        qsort(names->list, names->count, sizeof *names->list, compare_names);
+    folder_names_sort(names);
     return code;
 }
 

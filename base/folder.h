@@ -42,6 +42,10 @@ struct folder_names {
 };
 int folder_names_read(struct folder_names *names, const struct folder *folder);
 int folder_names_of(struct folder_names *names, const char *path); /* as folder_open() finds it */
+/* Paths that match a pattern of the shell, as glob(3). */
+int folder_names_matching(struct folder_names *names, const char *pattern);
+int folder_names_add(struct folder_names *names, const char *name); /* unsorted; -ENOMEM */
+void folder_names_sort(struct folder_names *names);
 void folder_names_release(struct folder_names *names);
 
 /* Of the name itself, when it is a link too. */

@@ -10,7 +10,7 @@ libiobench_a_SOURCES += \
 	base/escape.c base/escape.h \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
-	base/folder.c base/folder.h base/folder_tree.c \
+	base/folder.c base/folder.h base/folder_match.c base/folder_tree.c \
 	base/fault_guard.c base/fault_guard.h \
 	base/headroom.c base/headroom.h \
 	base/histogram.c base/histogram.h \

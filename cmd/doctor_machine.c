@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/headroom.h"
 #include "base/landlock.h"
 #include "base/memory.h"
@@ -13,7 +14,6 @@
 #include "cachectl/residency.h"
 #include "readers/reader.h"
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +54,11 @@ static bool in_path(const char *program)
 
 static size_t count_matches(const char *pattern)
 {
-    glob_t found;
-    size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    struct folder_names found;
 
-    globfree(&found);
+    folder_names_matching(&found, pattern);
+    size_t count = found.count;
+    folder_names_release(&found);
     return count;
 }
 
@@ -242,21 +243,19 @@ static void look_gpus(const char *path, struct finding *finding)
 
 static void look_infiniband(const char *path, struct finding *finding)
 {
-    size_t ports = count_matches("/sys/class/infiniband/*/ports/*");
-    char state[64], rate[64];
-    glob_t found;
+    struct folder_names found;
+    char state[64], rate[64], file[512];
 
     (void)path;
+    folder_names_matching(&found, "/sys/class/infiniband/*/ports/*");
+    const size_t ports = found.count;
     if (ports == 0)
         return finding_say(finding, DOCTOR_NO, "no InfiniBand or RoCE port");
-    if (glob("/sys/class/infiniband/*/ports/*", 0, NULL, &found))
-        return;
-    char file[512];
-    snprintf(file, sizeof file, "%s/state", found.gl_pathv[0]);
+    snprintf(file, sizeof file, "%s/state", found.list[0]);
     line_of(file, state, sizeof state);
-    snprintf(file, sizeof file, "%s/rate", found.gl_pathv[0]);
+    snprintf(file, sizeof file, "%s/rate", found.list[0]);
     line_of(file, rate, sizeof rate);
-    globfree(&found);
+    folder_names_release(&found);
     bool active = strstr(state, "ACTIVE") != NULL;
     finding_say(finding, active ? DOCTOR_OK : DOCTOR_WARN, "%zu ports, the first: %s, %s", ports,
                 state, rate);

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/landlock.h"
 #include "base/memory.h"
 #include "cachectl/outside.h"
@@ -13,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <link.h>
@@ -124,14 +124,13 @@ static const struct place session_places[] = {
 
 static void allow_places(struct sandbox *sandbox, const struct place *places, size_t count)
 {
-    glob_t found;
+    struct folder_names found;
 
-    for (size_t i = 0; i < count; i++) {
-        if (glob(places[i].pattern, GLOB_NOSORT, NULL, &found))
-            continue;
-        for (size_t k = 0; k < found.gl_pathc; k++)
-            allow(sandbox, found.gl_pathv[k], places[i].access);
-        globfree(&found);
+    for (size_t i = 0; i < count && sandbox->code == 0; i++) {
+        sandbox->code = folder_names_matching(&found, places[i].pattern);
+        for (size_t k = 0; k < found.count; k++)
+            allow(sandbox, found.list[k], places[i].access);
+        folder_names_release(&found);
     }
 }
 

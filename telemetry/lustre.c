@@ -2,11 +2,11 @@
 #include "telemetry/lustre.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "telemetry/plugins.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,24 +73,22 @@ static const struct metric_row server_rows[] = {
 static int open_layer(struct layer *layer, const struct telemetry_roots *roots, const char *name)
 {
     char pattern[512];
-    glob_t found = {0};
-    int code = 0;
+    struct folder_names found;
 
     snprintf(pattern, sizeof pattern, "%s/fs/lustre/%s/*/stats", roots->proc, name);
-    glob(pattern, 0, NULL, &found);
-    if (found.gl_pathc == 0) {
-        globfree(&found);
+    int code = folder_names_matching(&found, pattern);
+    if (code == 0 && found.count == 0) {
         snprintf(pattern, sizeof pattern, "%s/kernel/debug/lustre/%s/*/stats", roots->sys, name);
-        glob(pattern, 0, NULL, &found);
+        code = folder_names_matching(&found, pattern);
     }
-    const size_t count = found.gl_pathc < FILES_MAX ? found.gl_pathc : FILES_MAX;
+    const size_t count = found.count < FILES_MAX ? found.count : FILES_MAX;
     if (count) {
         layer->files = memory_array(count, sizeof *layer->files);
         code = layer->files ? 0 : -ENOMEM;
     }
     for (; code == 0 && layer->count < count; layer->count++)
-        code = procfile_open(&layer->files[layer->count], "%s", found.gl_pathv[layer->count]);
-    globfree(&found);
+        code = procfile_open(&layer->files[layer->count], "%s", found.list[layer->count]);
+    folder_names_release(&found);
     return code;
 }
 

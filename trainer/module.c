@@ -6,10 +6,10 @@
 #include "trainer/module.h"
 
 #include "base/fail.h"
+#include "base/folder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <glob.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -25,16 +25,16 @@ enum { PLACE_BYTES = 2 * PATH_MAX };
 static bool load_from(const char *folder, const char *pattern, const char *name)
 {
     char path[PLACE_BYTES];
-    glob_t found = {0};
+    struct folder_names found;
     bool loaded = false;
 
     if (!folder || *folder != '/' ||
         snprintf(path, sizeof path, "%s/%s/%s", folder, pattern, name) >= PLACE_BYTES)
         return false;
-    if (glob(path, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && !loaded; i++)
-            loaded = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL) != NULL;
-    globfree(&found);
+    folder_names_matching(&found, path);
+    for (size_t i = 0; i < found.count && !loaded; i++)
+        loaded = dlopen(found.list[i], RTLD_NOW | RTLD_GLOBAL) != NULL;
+    folder_names_release(&found);
     return loaded;
 }
 

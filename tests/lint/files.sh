@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Files are touched in one safe way (base/file.h, base/folder.h, base/draft.h): the raw calls wait on
-# a FIFO, follow a planted link, or remove what is not ours. Tests and measurements are free.
+# a FIFO, follow a planted link, or remove what is not ours; glob(3)
+# aborts when memory runs out. Tests and measurements are free.
 . "$(dirname "$0")/lint.sh"
 
 # The safe layer itself; startup and sandbox open /dev/null; landlock only names places (O_PATH); residency looks at block devices too.
@@ -9,7 +10,7 @@ allowed='^(base/(file|folder|folder_tree|draft|lock|stream|landlock|startup)\.c|
 calls='open|open64|openat|openat2|creat|fopen|fopen64|freopen|opendir|scandir|rename|renameat|renameat2'
 calls="$calls|unlink|unlinkat|rmdir|mkdir|mkdirat|mkfifo|mknod|remove|symlink|symlinkat|link|linkat|truncate"
 calls="$calls|mkstemp|mkostemp|mkstemps|mkdtemp|tmpfile|tmpnam|tempnam|ftw|nftw|chmod|fchmodat|chown|lchown|fchownat"
-calls="$calls|gzopen|gzopen64|json_load_file|json_dump_file|archive_read_open_filename|archive_read_open_file"
+calls="$calls|glob|globfree|gzopen|gzopen64|json_load_file|json_dump_file|archive_read_open_filename|archive_read_open_file"
 
 lint() {
     # A member of a struct of operations is called through "." or "->".
@@ -26,6 +27,7 @@ bad formats/x.c 'return rename(from, to);'
 bad dataset/x.h 'static inline int f(void) { return !mkstemp(name); }'
 bad telemetry/x.c 'DIR *folder = opendir (path);'
 bad pack/x.c 'gzFile file = gzopen(path, "rb");'
+bad cmd/x.c 'if (glob(pattern, 0, NULL, &found))'
 good base/folder.c 'int fd = openat(folder, name, flags);'
 good tests/unit/x.c 'unlink(path);'
 good readers/x.c 'int code = file_open(path, O_RDONLY, NULL); /* open(2) */'

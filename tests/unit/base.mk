@@ -31,6 +31,10 @@ UNIT_TESTS += tests/unit/test_folder
 tests_unit_test_folder_SOURCES = tests/unit/test_folder.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_folder_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_folder_match
+tests_unit_test_folder_match_SOURCES = tests/unit/test_folder_match.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_folder_match_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_child
 tests_unit_test_child_SOURCES = tests/unit/test_child.c tests/unit/unit.h
 tests_unit_test_child_LDADD = $(UNIT_LIBS)
