@@ -174,8 +174,10 @@ int main(int argc, char **argv)
     int status;
 
     startup_undo_inherited();
-    if (escape_streams(&stdout, &stderr))
+    if (escape_streams(&stdout, &stderr)) {
+        fputs("iobench: out of memory\n", stderr);
         return COMMAND_FAILED;
+    }
     /* It loads what the environment names, and opens what the command line names. */
     if (getauxval(AT_SECURE)) {
         fputs("iobench: must not be set-uid, set-gid or have file capabilities\n", stderr);
