@@ -37,7 +37,8 @@ char *file_join(const char *folder, const char *name)
 {
     size_t length = strlen(folder);
 
-    return file_format_path("%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/", name);
+    return file_format_path("%s%s%s", folder, length == 0 || folder[length - 1] == '/' ? "" : "/",
+                            name);
 }
 
 bool file_is_folder(const char *path)

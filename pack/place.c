@@ -232,7 +232,7 @@ static int visit_there(void *context, const struct store_entry *entry)
 
 static char *path_of(const struct place *place, const char *name)
 {
-    return *name ? file_join(place->path, name) : strdup(place->path);
+    return file_format_path("%s%s%s", place->path, *name ? "/" : "", name);
 }
 
 int place_look(const struct place *place, const char *name, struct place_entry *entry)
@@ -254,11 +254,12 @@ int place_look(const struct place *place, const char *name, struct place_entry *
     return code;
 }
 
-bool place_has(const struct place *place, const char *name)
+int place_has(const struct place *place, const char *name)
 {
     struct place_entry entry;
+    int code = place_look(place, name, &entry);
 
-    return place_look(place, name, &entry) == 0;
+    return code == -ENOENT ? 0 : code ? code : 1;
 }
 
 int place_list(const struct place *place, const char *name, place_visit visit, void *context)

@@ -37,7 +37,8 @@ void place_close(struct place *place);
 
 /* -ENOENT when it is not there. */
 int place_look(const struct place *place, const char *name, struct place_entry *entry);
-bool place_has(const struct place *place, const char *name);
+/* 1, 0 when it is not there, or a negative errno: then nobody knows. */
+int place_has(const struct place *place, const char *name);
 
 /* Each name in a folder, in no order. Not 0 ends it with that code. */
 typedef int (*place_visit)(void *context, const char *name);

@@ -119,8 +119,11 @@ static int fail_taken(const struct target *target, const char *name)
 static int check_target(struct target *target)
 {
     const struct target_request *request = &target->request;
-    bool replaces = target->has_old && !place_has(&target->place, TARGET_REPLACED);
+    int replaced = place_has(&target->place, TARGET_REPLACED);
 
+    if (replaced < 0)
+        return replaced;
+    bool replaces = target->has_old && !replaced;
     if (target->has_unfinished && !target->is_resumed && !request->start_over)
         return fail(EEXIST,
                     "%s: holds an unfinished data set of another source or other options; repeat "
@@ -176,7 +179,9 @@ static int look_once(struct target *target)
         target->is_open = code == 0;
     }
     /* Who is at work says more than what it has made so far. */
-    if (code == 0 && place_has(&target->place, TARGET_LOCK))
+    if (code == 0)
+        code = place_has(&target->place, TARGET_LOCK);
+    if (code > 0)
         code = lock(target);
     if (code == 0)
         code = load_manifests(target);
@@ -253,9 +258,9 @@ static int remove_name(struct target *target, const char *name)
 
 static int remove_draft(struct target *target)
 {
-    return target->draft && place_has(&target->place, target->draft)
-               ? place_remove_tree(&target->place, target->draft)
-               : 0;
+    int code = target->draft ? place_has(&target->place, target->draft) : 0;
+
+    return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
 }
 
 /* The leavings of an interrupted pack of another plan. */
@@ -370,7 +375,9 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
     int code = folder ? 0 : -ENOMEM;
 
     *path = NULL;
-    if (code == 0 && place_has(&target->place, folder))
+    if (code == 0)
+        code = place_has(&target->place, folder);
+    if (code > 0)
         code = place_remove_tree(&target->place, folder);
     if (code == 0)
         code = place_make(&target->place, folder);
@@ -396,7 +403,7 @@ static int list_one(void *context, const char *name)
     const struct listing *listing = context;
     struct place *place = &listing->target->place;
     struct place_entry entry;
-    char *below = *listing->below ? file_join(listing->below, name) : strdup(name);
+    char *below = file_join(listing->below, name);
     char *path = below ? file_join(listing->folder, below) : NULL;
     int code = path ? place_look(place, path, &entry) : -ENOMEM;
 
@@ -462,7 +469,9 @@ static int move_shards(struct target *target)
         char *folder = shard_folder(target, shard);
         struct moving moving = {&target->place, folder};
         code = folder ? 0 : -ENOMEM;
-        if (code == 0 && place_has(&target->place, folder))
+        if (code == 0)
+            code = place_has(&target->place, folder);
+        if (code > 0)
             code = place_list(&target->place, folder, move_one, &moving);
         free(folder);
     }
@@ -472,11 +481,10 @@ static int move_shards(struct target *target)
 /* From here on the old set is none: half of it may be gone after a crash. */
 static int remove_old(struct target *target)
 {
-    int code = 0;
-
     if (!target->has_old)
         return 0;
-    if (place_has(&target->place, MANIFEST_SET)) {
+    int code = place_has(&target->place, MANIFEST_SET);
+    if (code > 0) {
         code = target_prove(target);
         if (code == 0)
             code = place_move(&target->place, MANIFEST_SET, TARGET_REPLACED);

@@ -3,7 +3,6 @@
  * Which files in the folder are proven to be ours. */
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "pack/target_private.h"
 
 #include <errno.h>
@@ -74,19 +73,9 @@ struct walk {
     void *context;
 };
 
-struct names {
-    char **list;
-    size_t count;
-};
-
 static int keep_name(void *context, const char *name)
 {
-    struct names *names = context;
-
-    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
-        return -ENOMEM;
-    names->list[names->count] = strdup(name);
-    return names->list[names->count++] ? 0 : fail(ENOMEM, "out of memory for a name");
+    return folder_names_add(context, name);
 }
 
 static bool is_packs_own(const struct target *target, const char *name)
@@ -115,20 +104,19 @@ static int walk_name(struct walk *walk, const char *name)
 static int walk_folder(struct walk *walk, const char *folder)
 {
     const struct target *target = walk->target;
-    struct names names = {0};
+    struct folder_names names = {0};
     int code = 0;
 
     if (!*folder || manifest_has_folder(&target->old, folder) ||
         manifest_has_folder(&target->unfinished, folder))
         code = place_list(&target->place, folder, keep_name, &names);
     for (size_t i = 0; i < names.count; i++) {
-        char *name = *folder ? file_join(folder, names.list[i]) : strdup(names.list[i]);
+        char *name = file_join(folder, names.list[i]);
         if (code == 0)
             code = name ? walk_name(walk, name) : -ENOMEM;
         free(name);
-        free(names.list[i]);
     }
-    free(names.list);
+    folder_names_release(&names);
     return code;
 }
 
