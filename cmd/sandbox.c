@@ -434,6 +434,16 @@ static int fork_outside(const struct sandbox *sandbox)
     return 0;
 }
 
+/* MPI's ranks of a node copy from each other's memory as a debugger does (CMA), which Landlock
+ * forbids processes of separate domains. Open MPI 4, Open MPI 5 and UCX find out only when it
+ * fails. */
+static void forgo_shared_copies(void)
+{
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+    setenv("OMPI_MCA_smsc", "^cma", 0);
+    setenv("UCX_TLS", "^cma", 0);
+}
+
 static int confine(struct sandbox *sandbox, const struct invocation *invocation,
                    const void *settings, size_t count)
 {
@@ -453,6 +463,7 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
     allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
     allow_modules(sandbox);
     if (launched) {
+        forgo_shared_copies();
         allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
         allow_listed(sandbox, "TMPDIR", "", CHANGE | LANDLOCK_TALK);
     }
@@ -472,7 +483,8 @@ int sandbox_enter(const struct invocation *invocation, const void *settings, siz
 
     if (invocation->sandbox == SANDBOX_NO)
         return 0;
-    if (invocation->sandbox == SANDBOX_AUTO && (geteuid() != 0 || landlock_abi() == 0))
+    if (invocation->sandbox == SANDBOX_AUTO &&
+        (geteuid() != 0 || landlock_abi() == 0 || ranks_are_launched()))
         return 0;
     return confine(&sandbox, invocation, settings, count);
 }

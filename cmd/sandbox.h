@@ -15,8 +15,8 @@ enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_YES, SANDBOX_NO };
 extern const char *const sandbox_choices[];
 
 /* Confine the process to what this call of a command needs, by `count` settings of its table, each
- * settings_size bytes. With SANDBOX_AUTO root alone is confined, where the kernel can. 0 or a
- * negative errno with a reason. */
+ * settings_size bytes. With SANDBOX_AUTO root alone is confined, where the kernel can, and not the
+ * ranks of an MPI job, which read each other's memory. 0 or a negative errno with a reason. */
 int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count);
 
 #endif
