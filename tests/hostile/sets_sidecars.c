@@ -92,7 +92,7 @@ static void plant(const struct claim *claim)
 static void indexed(void)
 {
     save_shard();
-    run_program("run -n 1 --no-calibrate -m 8m -d .");
+    run_program("run -n 1 --no-calibrate -m 8m -q 4 -t 1 -B 4 -e 1 -d .");
     if (access(INDEX, F_OK))
         give_up("the program made no index");
 }

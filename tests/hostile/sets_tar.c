@@ -343,7 +343,7 @@ const struct hostile_set hostile_tar[] = {
     SET("tar-no-image", "nothing but links and FIFOs", tar_no_image, REFUSED),
     SET("tar-same-names", "500 members of one name and 0 bytes", tar_same_names, EITHER),
     SET("tar-labels", "labels that are no numbers", tar_labels, EITHER),
-    SET("tar-escapes", "names that command a terminal", tar_escapes, EITHER, .flags = PENDING),
+    SET("tar-escapes", "names that command a terminal", tar_escapes, EITHER),
     SET("archive-classes", "an archive of 2,000 classes", many_classes, EITHER, .kind = KIND_OWN,
         .operand = "classes.tar", .command = "pack --from archive --on-error skip @ %/set"),
     SET("archive-classes-long", "an archive of 80,000 classes", many_classes_long, EITHER,
