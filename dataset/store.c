@@ -279,6 +279,11 @@ void store_advise(struct store_file *file, uint64_t offset, uint64_t bytes)
         file->ops->advise(file, offset, bytes);
 }
 
+uint64_t store_next_data(struct store_file *file, uint64_t offset)
+{
+    return file->ops->next_data ? file->ops->next_data(file, offset) : offset;
+}
+
 int store_close(struct store_file *file, bool sync)
 {
     if (!file)

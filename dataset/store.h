@@ -68,6 +68,8 @@ struct store_ops {
     int (*close)(struct store_file *file, bool sync);
     /* The range will be read soon; no bytes: the file is read here and there. May be NULL. */
     void (*advise)(struct store_file *file, uint64_t offset, uint64_t bytes);
+    /* Past a hole at offset; the file's size behind the last byte. NULL: files have no holes. */
+    uint64_t (*next_data)(struct store_file *file, uint64_t offset);
     /* A new file that settle() closes and, with commit, gives its name. *draft_path: free() it. */
     int (*draft)(const char *path, const struct file_draft_options *options,
                  struct store_file **file, char **draft_path);
@@ -99,6 +101,8 @@ int store_open(const char *path, enum store_access access, struct store_file **f
 ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
 int store_write_at(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
 void store_advise(struct store_file *file, uint64_t offset, uint64_t bytes);
+/* The first place from offset on that is in no hole, or the size it was opened with. */
+uint64_t store_next_data(struct store_file *file, uint64_t offset);
 /* sync: what was written is on stable storage when it returns 0. NULL is fine. */
 int store_close(struct store_file *file, bool sync);
 /* Up to bytes from the front of a file, 0 when it cannot be read. */

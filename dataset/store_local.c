@@ -225,6 +225,15 @@ static void local_advise(struct store_file *file, uint64_t offset, uint64_t byte
                   bytes ? POSIX_FADV_WILLNEED : POSIX_FADV_RANDOM);
 }
 
+static uint64_t local_next_data(struct store_file *file, uint64_t offset)
+{
+    off_t found = lseek(fd_of(file), (off_t)offset, SEEK_DATA);
+
+    if (found < 0)
+        return errno == ENXIO ? file->status.bytes : offset;
+    return (uint64_t)found;
+}
+
 /* ---- names ---- */
 
 static int local_rename(const char *from, const char *to)
@@ -274,6 +283,7 @@ const struct store_ops store_local = {
     .write_at = local_write_at,
     .close = local_close,
     .advise = local_advise,
+    .next_data = local_next_data,
     .draft = local_draft,
     .settle = local_settle,
     .rename = local_rename,

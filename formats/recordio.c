@@ -230,20 +230,11 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
     return 0;
 }
 
-/* The next place behind offset where a record may begin, or the end of the file. */
-static int find_record(struct scanner *scanner, uint64_t *offset)
+static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *part)
 {
-    for (*offset = bytes_align_down(*offset, 4) + 4; *offset + PART_BYTES <= scanner->file_bytes;
-         *offset += 4) {
-        int code = 0;
-        const uint8_t *part = scanner_at(scanner, *offset, PART_BYTES, &code);
-        if (!part)
-            return code;
-        if (bytes_le32(part) == MAGIC && part_kind(part) <= FIRST)
-            return 0;
-    }
-    *offset = scanner->file_bytes;
-    return 0;
+    (void)scanner;
+    (void)offset;
+    return bytes_le32(part) == MAGIC && part_kind(part) <= FIRST;
 }
 
 static int refuse_2015(struct scanner *scanner)
@@ -258,7 +249,8 @@ static int refuse_2015(struct scanner *scanner)
     return code;
 }
 
-static const struct scan_steps steps = {measure_record, find_record};
+static const struct scan_steps steps = {
+    .measure = measure_record, .begins = may_begin, .head_bytes = PART_BYTES, .alignment = 4};
 
 static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {

@@ -2,6 +2,7 @@
 #include "formats/scan.h"
 
 #include "base/atomic.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -103,7 +104,7 @@ int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,
             code = scanner_fault(scanner, EBADMSG, offset, what);
             end = offset;
             if (code == 0)
-                code = steps->find(scanner, &end);
+                code = scanner_find(scanner, steps, &end);
         }
     }
     return code;
@@ -133,6 +134,59 @@ const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count
     scanner->window_start = offset;
     scanner->window_count = (size_t)got;
     return scanner->window;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+/* Move *offset to a byte that is not 0, or to the end of the file. */
+static int skip_zeros(struct scanner *scanner, uint64_t *offset)
+{
+    while (*offset < scanner->file_bytes) {
+        int code = 0;
+        scanner->previous = *offset; /* zeros have many neighbours: fill the window */
+        const uint8_t *at = scanner_at(scanner, *offset, 1, &code);
+        if (!at)
+            return code;
+        const uint8_t *end = scanner->window + scanner->window_count;
+        while (end - at >= 64 && is_zero(at, 64))
+            at += 64;
+        while (at < end && *at == 0)
+            at++;
+        *offset = scanner->window_start + (uint64_t)(at - scanner->window);
+        if (at < end)
+            return 0;
+        *offset = store_next_data(scanner->file, *offset);
+    }
+    return 0;
+}
+
+int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64_t *offset)
+{
+    const uint32_t step = steps->alignment, count = steps->head_bytes;
+    uint64_t at = bytes_align_down(*offset, step) + step;
+    int code = 0;
+
+    *offset = scanner->file_bytes;
+    for (uint64_t searched = 0; searched < SCANNER_SEARCH_BYTES; at += step, searched += step) {
+        if (at >= scanner->file_bytes || scanner->file_bytes - at < count)
+            return 0;
+        const uint8_t *head = scanner_at(scanner, at, count, &code);
+        if (!head)
+            return code;
+        if (is_zero(head, count)) {
+            uint64_t other = at + count;
+            if ((code = skip_zeros(scanner, &other)))
+                return code;
+            at = bytes_align_down(other - count, step); /* the next head has that byte */
+        } else if (steps->begins(scanner, at, head)) {
+            *offset = at;
+            return 0;
+        }
+    }
+    return 0;
 }
 
 /* Walk one shard with a window that is used again for the next. */

@@ -29,7 +29,11 @@ struct scanner {
     size_t window_count;
 };
 
-enum { SCANNER_WINDOW_BYTES = 256 * 1024, SCANNER_HEADER_BYTES = 4096 };
+enum {
+    SCANNER_WINDOW_BYTES = 256 * 1024,
+    SCANNER_HEADER_BYTES = 4096,
+    SCANNER_SEARCH_BYTES = 1 << 30,
+};
 
 /* The count bytes at offset (all within the file, count <= SCANNER_HEADER_BYTES); valid until the
  * next call. Reads a little when headers lie far apart, much when they are neighbours. NULL with
@@ -54,9 +58,15 @@ int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes);
 struct scan_steps {
     /* 0 and the *end of the record at offset, or 1 and *what is wrong with it, or an error. */
     int (*measure)(struct scanner *scanner, uint64_t offset, uint64_t *end, const char **what);
-    /* Moves *offset to the next place behind it where a record may begin, or the file's end. */
-    int (*find)(struct scanner *scanner, uint64_t *offset);
+    /* May a record begin at offset, where these head_bytes are? Never when all of them are 0. */
+    bool (*begins)(const struct scanner *scanner, uint64_t offset, const uint8_t *head);
+    uint32_t head_bytes, alignment; /* records begin at multiples of alignment: a power of 2 */
 };
+
+/* Move *offset to the next place behind it where a record may begin; to the end of the file when
+ * there is none within SCANNER_SEARCH_BYTES, which no record is longer than. Zeros do not count:
+ * they are passed at the speed of reading, holes at once. */
+int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64_t *offset);
 
 /* Adds all records of the file; a damaged one is a fault, and the scan goes on behind it. */
 int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,

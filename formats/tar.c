@@ -163,12 +163,23 @@ static const uint8_t *from_scanner(void *context, uint64_t offset, size_t count,
     return scanner_at(context, offset, count, code);
 }
 
+static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *block)
+{
+    (void)scanner;
+    (void)offset;
+    return tar_is_header(block);
+}
+
 /* Tell what is wrong and look for the next header. 1 when there is one. */
 static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
 {
+    static const struct scan_steps steps = {
+        .begins = may_begin, .head_bytes = TAR_BLOCK_BYTES, .alignment = TAR_BLOCK_BYTES};
     int code = scanner_fault(scanner, EBADMSG, walk->wrong_offset, walk->wrong);
 
-    return code ? code : tar_resume(walk);
+    if (code == 0)
+        code = scanner_find(scanner, &steps, &walk->offset);
+    return code ? code : walk->offset < walk->bytes;
 }
 
 static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)

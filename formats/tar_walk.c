@@ -272,21 +272,3 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
     }
     return code;
 }
-
-int tar_resume(struct tar_walk *walk)
-{
-    int code = 0;
-
-    for (uint64_t at = walk->offset + TAR_BLOCK_BYTES;
-         at < walk->bytes && walk->bytes - at >= TAR_BLOCK_BYTES; at += TAR_BLOCK_BYTES) {
-        const uint8_t *block = walk->source(walk->context, at, TAR_BLOCK_BYTES, &code);
-        if (!block)
-            return code;
-        if (tar_is_header(block)) {
-            walk->offset = at;
-            return 1;
-        }
-    }
-    walk->offset = walk->bytes;
-    return 0;
-}

@@ -45,9 +45,6 @@ struct tar_walk {
 /* 1 and the next regular file, 0 at the end, -EBADMSG with walk->wrong, or the source's error. */
 int tar_next(struct tar_walk *walk, struct tar_entry *entry);
 
-/* After -EBADMSG: go on at the next block that is a header. 0 when there is none. */
-int tar_resume(struct tar_walk *walk);
-
 /* Is this block of TAR_BLOCK_BYTES a header? Its checksum says. */
 bool tar_is_header(const uint8_t *block);
 

@@ -199,22 +199,18 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
     return *what != NULL;
 }
 
-/* The next place behind offset where a length has the right CRC, or the end of the file. */
-static int find_record(struct scanner *scanner, uint64_t *offset)
+/* The length first: it is the cheaper question. One beyond the end of the file may be right: the
+ * file is cut. */
+static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *head)
 {
-    for (++*offset; *offset + TFRECORD_FRAME_BYTES <= scanner->file_bytes; ++*offset) {
-        int code = 0;
-        const uint8_t *head = scanner_at(scanner, *offset, TFRECORD_HEAD_BYTES, &code);
-        if (!head)
-            return code;
-        if (head_right(head))
-            return 0;
-    }
-    *offset = scanner->file_bytes;
-    return 0;
+    return scanner->file_bytes - offset >= TFRECORD_FRAME_BYTES &&
+           bytes_le64(head) <= CATALOG_RECORD_BYTES_MAX && head_right(head);
 }
 
-static const struct scan_steps steps = {measure_record, find_record};
+static const struct scan_steps steps = {.measure = measure_record,
+                                        .begins = may_begin,
+                                        .head_bytes = TFRECORD_HEAD_BYTES,
+                                        .alignment = 1};
 
 /* One record of the stream. 1, 0 at its end, or an error; *what when the frame is damaged. */
 static int take_from_stream(struct inflate *stream, struct catalog *catalog, const char **what)

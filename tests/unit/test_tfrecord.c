@@ -286,6 +286,30 @@ static void verify_goes_on_after_damage(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Byte by byte it would take minutes. */
+static void zeros_are_passed_quickly(void **unused)
+{
+    const uint64_t hole = UINT64_C(8) << 30;
+    struct text example = field(1, image_entry("image", "some image"));
+    uint8_t file[256];
+    struct faults faults = {0};
+    const struct format_scan scan = {.fault = note_fault, .fault_context = &faults};
+
+    (void)unused;
+    size_t bytes = frame(file, example.bytes, example.used);
+    folder_write("hole.tfrecord", file, bytes);
+    int fd = open(folder_path("hole.tfrecord"), O_WRONLY);
+    assert_int_equal(pwrite(fd, file, bytes, (off_t)hole), bytes);
+    close(fd);
+    struct catalog *catalog = index_with(&shards, "hole.tfrecord", &scan);
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, 2);
+    assert_true(catalog->records[1].offset == hole);
+    assert_int_equal(faults.count, 1);
+    assert_int_equal(faults.offsets[0], bytes);
+    catalog_destroy(catalog);
+}
+
 static void a_bad_file_is_named(void **unused)
 {
     uint8_t head[16] = {0};
@@ -533,6 +557,7 @@ int main(void)
         cmocka_unit_test(examples_that_hold_no_sample),
         cmocka_unit_test(any_damage_is_found),
         cmocka_unit_test(verify_goes_on_after_damage),
+        cmocka_unit_test(zeros_are_passed_quickly),
         cmocka_unit_test(a_bad_file_is_named),
         cmocka_unit_test(written_and_read_back),
         cmocka_unit_test(an_idx_saves_the_scan),
