@@ -21,7 +21,9 @@ struct graph *graph_create(struct graph_shape input, uint32_t classes)
     if (!graph)
         return NULL;
     graph->classes = classes;
-    if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes")) {
+    /* The first of each is there from the start: it stands for one that was refused. */
+    if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes") ||
+        memory_room(&graph->parameters, 0, sizeof *graph->parameters, "parameters")) {
         graph_destroy(graph);
         return NULL;
     }
