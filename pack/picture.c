@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <jpeglib.h>
+#include <jerror.h>
 
 static uint32_t big16(const uint8_t *p)
 {
@@ -112,6 +113,7 @@ static const char too_many_pixels[] = "%u x %u pixels are more than max-pixels=%
 struct jpeg_errors {
     struct jpeg_error_mgr manager; /* first, so that libjpeg's pointer is ours */
     const struct image_limits *limits;
+    struct jpeg_progress_mgr progress;
     jmp_buf escape;
     char complaint[JMSG_LENGTH_MAX];
 };
@@ -156,12 +158,19 @@ static struct jpeg_error_mgr *jpeg_errors_start(struct jpeg_errors *errors)
     return &errors->manager;
 }
 
-/* rows: memory for one row, freed by the caller, here since setjmp() may come between. */
+static int jpeg_code(const struct jpeg_errors *errors, int code)
+{
+    return errors->manager.msg_code == JERR_OUT_OF_MEMORY ? -ENOMEM : code;
+}
+
+/* row: memory for one row, freed by the caller, here since setjmp() may come between. */
 static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *errors,
                        const void *bytes, size_t count, void *volatile *row)
 {
     if (setjmp(errors->escape))
-        return -EBADMSG;
+        return jpeg_code(errors, -EBADMSG);
+    jpeg_create_decompress(jpeg);
+    jpeg->progress = &errors->progress;
     jpeg_mem_src(jpeg, bytes, (unsigned long)count);
     jpeg_read_header(jpeg, TRUE);
     if (!image_limits_size(errors->limits, jpeg->image_width, jpeg->image_height)) {
@@ -185,17 +194,16 @@ static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *
 
 static int check_jpeg(const void *bytes, size_t count, const struct image_limits *limits)
 {
-    struct jpeg_progress_mgr progress = {.progress_monitor = limit_scans};
     struct jpeg_decompress_struct jpeg = {0};
-    struct jpeg_errors errors = {.limits = limits};
+    struct jpeg_errors errors = {.limits = limits, .progress = {.progress_monitor = limit_scans}};
     void *volatile row = NULL;
 
     jpeg.err = jpeg_errors_start(&errors);
-    jpeg_create_decompress(&jpeg);
-    jpeg.progress = &progress;
     int code = decode_jpeg(&jpeg, &errors, bytes, count, &row);
     jpeg_destroy_decompress(&jpeg);
     free(row);
+    if (code == -ENOMEM)
+        return fail(ENOMEM, "out of memory for a JPEG");
     return code ? fail(code, "the JPEG does not decode: %s", errors.complaint) : 0;
 }
 
@@ -204,6 +212,7 @@ static int check_jpeg(const void *bytes, size_t count, const struct image_limits
 struct png_input {
     const uint8_t *at;
     size_t left;
+    bool no_memory;
     jmp_buf escape;
     char complaint[160];
 };
@@ -222,6 +231,21 @@ static void png_said(png_structp png, png_const_charp message)
     (void)message;
 }
 
+static png_voidp png_memory(png_structp png, png_alloc_size_t bytes)
+{
+    struct png_input *input = png_get_mem_ptr(png);
+    void *memory = malloc(bytes);
+
+    input->no_memory = input->no_memory || !memory;
+    return memory;
+}
+
+static void png_free_memory(png_structp png, png_voidp memory)
+{
+    (void)png;
+    free(memory);
+}
+
 static void png_bytes(png_structp png, png_bytep to, size_t count)
 {
     struct png_input *input = png_get_io_ptr(png);
@@ -238,7 +262,7 @@ static int decode_png(struct png_input *input, png_structp png, png_infop header
                       const struct image_limits *limits, void *volatile *row)
 {
     if (setjmp(input->escape))
-        return -EBADMSG;
+        return input->no_memory ? -ENOMEM : -EBADMSG;
     png_set_read_fn(png, input, png_bytes);
     /* What is no part of the pixels is passed over: it may inflate to a thousand times its size. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
@@ -265,7 +289,8 @@ static int decode_png(struct png_input *input, png_structp png, png_infop header
 static int check_png(const void *bytes, size_t count, const struct image_limits *limits)
 {
     struct png_input input = {.at = bytes, .left = count};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input, png_failed, png_said);
+    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &input, png_failed, png_said,
+                                               &input, png_memory, png_free_memory);
     png_infop header = png ? png_create_info_struct(png) : NULL;
     void *volatile row = NULL;
     int code = header ? decode_png(&input, png, header, limits, &row) : -ENOMEM;
@@ -311,7 +336,8 @@ static int encode_jpeg(struct jpeg_compress_struct *jpeg, struct jpeg_errors *er
                        unsigned long *bytes, uint8_t *row)
 {
     if (setjmp(errors->escape))
-        return -EINVAL;
+        return jpeg_code(errors, -EINVAL);
+    jpeg_create_compress(jpeg);
     jpeg_mem_dest(jpeg, to, bytes);
     jpeg->image_width = raw->width;
     jpeg->image_height = raw->height;
@@ -345,7 +371,6 @@ int picture_encode(const struct sample *raw, int quality, void **jpeg_bytes, siz
     unsigned char *to = *jpeg_bytes;
     unsigned long bytes = (unsigned long)*capacity;
     jpeg.err = jpeg_errors_start(&errors);
-    jpeg_create_compress(&jpeg);
     int code = encode_jpeg(&jpeg, &errors, raw, quality, &to, &bytes, row);
     jpeg_destroy_compress(&jpeg);
     free(row);

@@ -31,7 +31,7 @@ tests_unit_test_limit_SOURCES = tests/unit/test_limit.c tests/unit/unit.h
 tests_unit_test_limit_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_pack
-tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/unit/allocations.h tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_pack_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_timeline

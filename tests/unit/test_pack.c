@@ -4,6 +4,7 @@
  * their labels, ids and names through every format that can hold them.
  */
 #include "tests/unit/folder.h"
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -113,6 +114,27 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
     free(jpeg);
 }
 
+static void without_memory_no_jpeg_is_called_damaged(void **unused)
+{
+    void *jpeg;
+    size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
+    const uint64_t before = counter_get(&allocations);
+    unsigned refused = 0;
+
+    (void)unused;
+    assert_int_equal(picture_decode(jpeg, bytes, &limits), 0);
+    const uint64_t count = counter_get(&allocations) - before;
+    for (uint64_t at = 1; at <= count; at++) {
+        allocation_refused = counter_get(&allocations) + at;
+        int code = picture_decode(jpeg, bytes, &limits); /* libjpeg may do with less */
+        assert_true(code == 0 || code == -ENOMEM);
+        refused += code == -ENOMEM;
+    }
+    allocation_refused = 0;
+    assert_true(refused || !allocations_counted);
+    free(jpeg);
+}
+
 static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
 {
     void *jpeg;
@@ -217,6 +239,7 @@ int main(void)
         cmocka_unit_test(raw_pixels_become_the_same_jpeg_from_each_layout),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
+        cmocka_unit_test(without_memory_no_jpeg_is_called_damaged),
         cmocka_unit_test(damage_in_the_pixels_is_seen_by_decoding_alone),
         cmocka_unit_test(labels_ids_and_names_are_kept),
     };
