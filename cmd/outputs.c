@@ -58,7 +58,7 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
 static int write_json(const struct output *file, bool to_stdout)
 {
     json_t *document = report_json_document(file->jobs);
-    char *text = document ? report_json_text(document, 17) : NULL;
+    char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
     int code = 0;
 
     json_decref(document);

@@ -29,12 +29,16 @@ static void put_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, json_text(text));
 }
 
+/* A null has a reason beside it; a reason that is null has none of its own. */
 static void put_null(json_t *object, const char *key, const char *reason)
 {
+    const size_t length = strlen(key), end = strlen("_reason");
     char name[KEY_BYTES + 8];
 
-    snprintf(name, sizeof name, "%s_reason", key);
     json_object_set_new(object, key, json_null());
+    if (length > end && strcmp(key + length - end, "_reason") == 0)
+        return;
+    snprintf(name, sizeof name, "%s_reason", key);
     put_text(object, name, reason[0] ? reason : "not measured");
 }
 
@@ -65,7 +69,7 @@ static void put_text_if(json_t *object, const char *key, const char *text, const
 
 static void put_seconds(json_t *object, const char *key, uint64_t duration_ns)
 {
-    put_real(object, key, (double)duration_ns * 1e-9);
+    put_real(object, key, (double)duration_ns / 1e9);
 }
 
 /* KEY, KEY_low95, KEY_high95, KEY_min, KEY_max. */
@@ -211,7 +215,7 @@ static json_t *latency_of(const struct histogram *latency)
     put_count(object, "reads", latency->count);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
         put_real_if(object, points[i].key, latency->count > 0,
-                    (double)histogram_quantile(latency, points[i].fraction) * 1e-9,
+                    (double)histogram_quantile(latency, points[i].fraction) / 1e9,
                     "nothing was read");
     put_real_if(object, "mean_s", latency->count > 0,
                 latency->count ? (double)latency->sum * 1e-9 / (double)latency->count : 0,

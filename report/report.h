@@ -32,6 +32,10 @@ json_t *report_timeline(const struct timeline *timeline);
  * with a reason. */
 struct timeline *report_timeline_load(const char *name, const json_t *series);
 
+/* Of a result: 60 s is written 60.0, not 60.000000000000007, and a time of this century to a
+ * microsecond. */
+enum { REPORT_DIGITS = 15 };
+
 /* Any document as text, to be freed: arrays of plain values on one line, real numbers with so many
  * digits (in such arrays with 6). NULL with a reason. */
 char *report_json_text(const json_t *value, int digits);
