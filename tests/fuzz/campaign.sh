@@ -1,26 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: tests/fuzz/campaign.sh [--total N] [--least N] [--turn SECONDS] [--nice N]
+# usage: tests/fuzz/campaign.sh [--total N] [--least N] [--addresses N] [--turn SECONDS] [--nice N]
 #        [--folder FOLDER] [TARGET...]
 # Fuzz all targets in turns, one process at low priority, until each has --least executions (10^6)
-# and all have --total (10^8) in sum; then print a table. A campaign that was stopped goes on: what
-# it has done is in FOLDER/tally, inputs that reached new code are in FOLDER/corpus.
+# and all have --total (10^8) in sum; then print a table. The first --addresses (10^5) of each target
+# run under the address and undefined-behaviour sanitizers (FOLDER/asan), the others under the second
+# alone (FOLDER/ubsan), which is faster. A campaign that was stopped goes on: what it has done is in
+# FOLDER/tally, inputs that reached new code are in FOLDER/corpus.
 #        tests/fuzz/campaign.sh --table          print the table
 #        tests/fuzz/campaign.sh --merge [TARGET...]  add inputs of new coverage to tests/fuzz/corpus
 # Needs clang with its libFuzzer (Debian and Ubuntu: apt-get install clang libclang-rt-14-dev). A
 # finding stops its target only: the input is in FOLDER/findings.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
-total=100000000 least=1000000 turn=60 nice=19 folder=$source/build-fuzz action=run
+total=100000000 least=1000000 addresses=100000 turn=60 nice=19 folder=$source/build-fuzz action=run
 while [ $# -gt 0 ]; do
 	case $1 in
 	--total) total=$2; shift 2 ;;
 	--least) least=$2; shift 2 ;;
+	--addresses) addresses=$2; shift 2 ;;
 	--turn) turn=$2; shift 2 ;;
 	--nice) nice=$2; shift 2 ;;
 	--folder) folder=$2; shift 2 ;;
 	--table | --merge) action=${1#--}; shift ;;
-	-*) sed -n '3,11s/^# //p' "$0" >&2; exit 2 ;;
+	-*) sed -n '3,13s/^# //p' "$0" >&2; exit 2 ;;
 	*) break ;;
 	esac
 done
@@ -40,47 +43,61 @@ build() {
 	echo 'int LLVMFuzzerTestOneInput(const void *b, unsigned long n) { return b && n > 9; }' |
 		clang -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null || {
 		echo "clang has no libFuzzer: apt-get install libclang-rt-14-dev" >&2; exit 77; }
-	mkdir -p "$folder"
-	if [ ! -f "$folder/Makefile" ]; then
-		(cd "$folder" && "$source/configure" -q --without-cuda CC="${CC:-clang}" \
-			CFLAGS='-g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all')
+	build_with asan address,undefined
+	build_with ubsan undefined
+}
+
+build_with() {
+	local made=$folder/$1
+	mkdir -p "$made/bin" # a build beside a campaign leaves it alone
+	if [ ! -f "$made/Makefile" ]; then
+		(cd "$made" && "$source/configure" -q --without-cuda CC="${CC:-clang}" \
+			CFLAGS="-g -O1 -fsanitize=fuzzer-no-link,$2 -fno-sanitize-recover=all")
 	fi
-	make -s -C "$folder" "${targets[@]/#/tests/fuzz/fuzz_}"
-	mkdir -p "$folder/bin" # a build beside a campaign leaves it alone
+	make -s -C "$made" "${targets[@]/#/tests/fuzz/fuzz_}"
 	for name in "${targets[@]}"; do
-		cp --remove-destination "$folder/tests/fuzz/fuzz_$name" "$folder/bin/"
+		cp --remove-destination "$made/tests/fuzz/fuzz_$name" "$made/bin/"
 	done
 }
 
-# The executions of a target so far.
-done_by() { awk -v t="$1" '$1 == t { n += $2 } END { print n + 0 }' "$folder/tally"; }
+# The executions of a target so far, by one build or all.
+done_by() {
+	awk -v t="$1" -v b="${2:-}" '$1 == t && (!b || $5 == b) { n += $2 } END { print n + 0 }' \
+		"$folder/tally"
+}
 done_by_all() { awk '{ n += $2 } END { print n + 0 }' "$folder/tally"; }
 
-# One turn of a target. The tally gets: target, executions, edges, findings.
+# One turn of a target. The tally gets: target, executions, edges, findings, build. A small
+# quarantine of freed memory: a large one costs most of the time.
 fuzz() {
-	local name=$1 log=$folder/log-$1 found=0
+	local name=$1 log=$folder/log-$1 found=0 build=asan
+	[ "$(done_by "$name" asan)" -lt "$addresses" ] || build=ubsan
 	mkdir -p "$folder/corpus/$name" "$folder/findings"
-	(cd "$folder" && nice -n "$nice" "bin/fuzz_$name" -max_total_time="$turn" \
+	(cd "$folder" && ASAN_OPTIONS=quarantine_size_mb=4:thread_local_quarantine_size_kb=64 \
+		nice -n "$nice" "$build/bin/fuzz_$name" -max_total_time="$turn" \
 		-max_len=16384 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1 \
 		-artifact_prefix="findings/$name-" "corpus/$name" \
 		"$source/tests/fuzz/corpus/$(corpus_of "$name")" >"$log" 2>&1) || found=1
 	local count edges
 	count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
-	echo "$name ${count:-0} ${edges:-0} $found" >>"$folder/tally"
+	echo "$name ${count:-0} ${edges:-0} $found $build" >>"$folder/tally"
 	[ $found = 0 ] || echo "$name: a finding, see $log"
 	return $found
 }
 
 table() {
-	echo "| target | executions | edges | inputs | findings |"
-	echo "|---|---|---|---|---|"
+	echo "| target | ASan and UBSan | UBSan alone | edges | inputs | findings |"
+	echo "|---|---|---|---|---|---|"
 	for name in "${targets[@]}"; do
 		inputs=$(find "$folder/corpus/$name" -type f 2>/dev/null | wc -l)
-		awk -v t="$name" -v inputs="$inputs" '$1 == t { n += $2; if ($3 > e) e = $3; f += $4 }
-			END { printf "| %s | %d | %d | %d | %d |\n", t, n, e, inputs, f }' "$folder/tally"
+		awk -v t="$name" -v inputs="$inputs" '
+			$1 == t { n[$5] += $2; if ($5 == "asan" && $3 > e) e = $3; f += $4 }
+			END { printf "| %s | %d | %d | %d | %d | %d |\n", t, n["asan"], n["ubsan"], e, inputs, f }' \
+			"$folder/tally"
 	done
-	awk '{ n += $2; f += $4 } END { printf "| all | %d | | | %d |\n", n, f }' "$folder/tally"
+	awk '{ n[$5] += $2; f += $4 }
+		END { printf "| all | %d | %d | | | %d |\n", n["asan"], n["ubsan"], f }' "$folder/tally"
 }
 
 mkdir -p "$folder"
@@ -92,7 +109,7 @@ merge)
 	for name in "${targets[@]}"; do
 		into=$source/tests/fuzz/corpus/$(corpus_of "$name")
 		mkdir -p "$into"
-		"$folder/bin/fuzz_$name" -merge=1 -max_len=4096 "$into" "$folder/corpus/$name" 2>&1 |
+		"$folder/asan/bin/fuzz_$name" -merge=1 -max_len=4096 "$into" "$folder/corpus/$name" 2>&1 |
 			sed -n 's/^MERGE-OUTER: \(.* new files.*\)/\1/p' | sed "s/^/$name: /"
 	done
 	exit 0 ;;
