@@ -191,29 +191,17 @@ static ssize_t filter_write(void *cookie, const char *bytes, size_t count)
     return (ssize_t)count;
 }
 
-static int filter_close(void *cookie)
+static FILE *stream_to(int fd, struct filter *filter)
 {
-    free(cookie);
-    return 0;
-}
-
-static FILE *stream_to(int fd)
-{
-    struct filter *filter = calloc(1, sizeof *filter);
-
-    if (!filter)
-        return NULL;
     *filter = (struct filter){.fd = fd, .colors = isatty(fd)};
-    FILE *stream = fopencookie(
-        filter, "w", (cookie_io_functions_t){.write = filter_write, .close = filter_close});
-    if (!stream)
-        free(filter);
-    return stream;
+    return fopencookie(filter, "w", (cookie_io_functions_t){.write = filter_write});
 }
 
 int escape_streams(FILE **output, FILE **errors)
 {
-    FILE *first = stream_to(STDOUT_FILENO), *second = first ? stream_to(STDERR_FILENO) : NULL;
+    static struct filter filters[2]; /* as long as the process, as its streams */
+    FILE *first = stream_to(STDOUT_FILENO, &filters[0]);
+    FILE *second = first ? stream_to(STDERR_FILENO, &filters[1]) : NULL;
 
     if (!second) {
         if (first)
