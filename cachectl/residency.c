@@ -203,21 +203,34 @@ static int count_window(int fd, uint64_t offset, uint64_t pages, uint64_t page_b
     return code;
 }
 
+/* The first page from page on that is in no hole: a page of a hole holds nothing that storage would
+ * have to read again, and a hole may have 2^40 of them. */
+static uint64_t next_data_page(int fd, uint64_t page, uint64_t pages, uint64_t page_bytes)
+{
+    off_t found = lseek(fd, (off_t)(page * page_bytes), SEEK_DATA);
+
+    if (found < 0)
+        return errno == ENXIO ? pages : page;
+    return (uint64_t)found / page_bytes;
+}
+
 /* Resident pages of the first bytes. -EPERM when mincore answers everything with yes. */
 static int ask_mincore(int fd, uint64_t bytes, uint64_t file_bytes, uint64_t page_bytes,
                        uint64_t *resident)
 {
     const uint64_t pages = (bytes + page_bytes - 1) / page_bytes;
     unsigned char *bitmap = malloc(pages < WINDOW_PAGES ? pages + 1 : WINDOW_PAGES);
-    uint64_t beyond = 0;
+    uint64_t beyond = 0, asked = 0;
     int code = bitmap ? 0 : -ENOMEM;
 
     *resident = 0;
-    for (uint64_t at = 0; code == 0 && at < pages; at += WINDOW_PAGES)
-        code =
-            count_window(fd, at * page_bytes, pages - at < WINDOW_PAGES ? pages - at : WINDOW_PAGES,
-                         page_bytes, bitmap, resident);
-    if (code == 0 && *resident == pages &&
+    for (uint64_t at = 0; code == 0 && at < pages;
+         at = next_data_page(fd, at + WINDOW_PAGES, pages, page_bytes)) {
+        const uint64_t count = pages - at < WINDOW_PAGES ? pages - at : WINDOW_PAGES;
+        code = count_window(fd, at * page_bytes, count, page_bytes, bitmap, resident);
+        asked += count;
+    }
+    if (code == 0 && *resident == asked &&
         count_window(fd, bytes_align_up(file_bytes + beyond_bytes, page_bytes), 1, page_bytes,
                      bitmap, &beyond) == 0 &&
         beyond)

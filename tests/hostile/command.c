@@ -113,10 +113,10 @@ void command_run(char *const words[], unsigned flags, struct command_result *res
 
 void run_program(const char *text)
 {
-    char *words[16] = {getenv("HOSTILE_PROGRAM")}, *copy = strdup(text), *rest = copy;
+    char *words[32] = {getenv("HOSTILE_PROGRAM")}, *copy = strdup(text), *rest = copy;
     struct command_result result;
 
-    for (int i = 1; rest && i < 15; i++)
+    for (int i = 1; rest && i < 31; i++)
         words[i] = strsep(&rest, " ");
     command_run(words, 0, &result);
     if (result.late || result.status)

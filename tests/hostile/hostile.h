@@ -40,7 +40,6 @@ enum hostile_flags {
     MOVES = 8,      /* its files change while commands run */
     AS_NOBODY = 16, /* commands run as another user than root */
     CLOSED = 32,    /* SIGCHLD is inherited as ignored */
-    PENDING = 64,   /* the program does not stand it yet: run when named only */
 };
 
 struct hostile_set {

@@ -285,7 +285,7 @@ const struct hostile_set hostile_sidecars[] = {
     SET("sidecar-none", "an index of no records", sidecar_none, EITHER, FRESH),
     SET("sidecar-cut", "an index that is cut", sidecar_cut, FINE, FRESH),
     SET("sidecar-garbage", "an index that is none", sidecar_garbage, FINE, FRESH),
-    SET("sidecar-sparse", "an index of 1 TiB", sidecar_sparse, FINE, PENDING | FRESH),
+    SET("sidecar-sparse", "an index of 1 TiB", sidecar_sparse, FINE, FRESH),
     SET("sidecar-fifo", "the index is a FIFO", sidecar_fifo, FINE, FRESH),
     SET("sidecar-folder", "the index is a folder", sidecar_folder, FINE, FRESH),
     SET("sidecar-link", "the index is a link to a file of the user", sidecar_link, FINE, FRESH),

@@ -173,7 +173,7 @@ const struct hostile_set hostile_targets[] = {
         KIND_OWN, NULL, RUN_JSON, "r.json"),
     SET("json-partial-link", "RESULT.partial is a link", json_partial_link, FINE, 0, KIND_OWN, NULL,
         RUN_JSON, "r.json"),
-    SET("json-fifo", "the result is a FIFO", json_fifo, EITHER, PENDING, KIND_OWN, NULL, RUN_JSON,
+    SET("json-fifo", "the result is a FIFO", json_fifo, EITHER, 0, KIND_OWN, NULL, RUN_JSON,
         "r.json"),
     SET("json-folder", "the result is a folder", json_folder, REFUSED, 0, KIND_OWN, NULL, RUN_JSON,
         NULL),

@@ -42,3 +42,7 @@ tests_unit_test_child_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_headroom
 tests_unit_test_headroom_SOURCES = tests/unit/test_headroom.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_headroom_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_stale_draft
+tests_unit_test_stale_draft_SOURCES = tests/unit/test_stale_draft.c tests/unit/folder.h tests/unit/unit.h
+tests_unit_test_stale_draft_LDADD = $(UNIT_LIBS)
