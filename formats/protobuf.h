@@ -35,7 +35,8 @@ struct protobuf_cursor {
 static inline struct protobuf_cursor protobuf_start(const void *message, size_t bytes)
 {
     const uint8_t *at = message;
-    return (struct protobuf_cursor){.at = at, .end = at + bytes};
+    /* A field of another type has no bytes, and NULL + 0 is undefined. */
+    return (struct protobuf_cursor){.at = at, .end = bytes ? at + bytes : at};
 }
 
 /* Walk a field of PROTOBUF_BYTES as a message. */
