@@ -14,7 +14,8 @@
 #include <stdlib.h>
 
 static struct counter allocations;
-static uint64_t allocation_refused; /* the number of the one that fails, from 1; 0: none */
+/* The number of the one that fails, from 1; 0: none. */
+static uint64_t allocation_refused __attribute__((unused));
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static const bool allocations_counted = true;
