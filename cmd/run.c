@@ -68,11 +68,8 @@ static int fill_with_preset(const struct invocation *invocation, const struct jo
 static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
                        size_t section, struct jobs *jobs)
 {
-    struct job *grown = realloc(jobs->jobs, (jobs->count + 1) * sizeof *grown);
-
-    if (!grown)
-        return fail(ENOMEM, "out of memory");
-    jobs->jobs = grown;
+    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
+        return -ENOMEM;
     struct job *job = &jobs->jobs[jobs->count++];
     *job = (struct job){0};
     int code = fill_with_preset(invocation, jobfile, section, job);

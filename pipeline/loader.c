@@ -493,13 +493,35 @@ struct loader *loader_create(const struct loader_site *site)
     return loader;
 }
 
+/* Memory that the kernel may still write to stays for good, and known: it is not lost. */
+static void leave_arenas(struct loader *loader)
+{
+    static struct left_behind {
+        struct left_behind *next;
+        struct arena **arenas;
+    } * left;
+    struct left_behind *more = memory_zeroed(sizeof *more);
+
+    if (more)
+        *more = (struct left_behind){.next = left, .arenas = loader->arenas};
+    left = more ? more : left;
+}
+
+static void destroy_arenas(struct loader *loader)
+{
+    for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
+        arena_destroy(loader->arenas[i]);
+    free(loader->arenas);
+}
+
 void loader_destroy(struct loader *loader)
 {
     if (!loader)
         return;
-    for (uint32_t i = 0; i < loader->arena_count && loader->arenas && !loader->memory_is_held; i++)
-        arena_destroy(loader->arenas[i]);
-    free(loader->arenas);
+    if (loader->memory_is_held)
+        leave_arenas(loader);
+    else
+        destroy_arenas(loader);
     free(loader->regions);
     free(loader->window);
     free(loader->window_scratch);

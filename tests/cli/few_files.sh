@@ -4,7 +4,10 @@
 # shellcheck disable=SC2154,SC2034,SC2086 # tmp and tried are those of streams.sh; words without blanks
 . "$(dirname "$0")/streams.sh"
 
-for format in files lmdb; do
+readers="pread mmap" written=files
+! built_with URING || readers="uring $readers"
+! built_with LMDB || readers="$readers lmdb" written="$written lmdb"
+for format in $written; do
     expect 0 "$IOBENCH" pack synthetic:count=400,mean=4000 "$tmp/$format" -f $format
 done
 set_of() { # READER
@@ -31,7 +34,7 @@ ends() {
 }
 
 long=${IOBENCH_LONG:+16 20 32 64}
-for reader in uring pread mmap lmdb; do
+for reader in $readers; do
     for loaders in 1 3; do
         for limit in ${long:-24}; do
             ends "$limit" $reader $loaders

@@ -146,12 +146,19 @@ expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k swap --force
 expect 0 "$IOBENCH" verify swap
 says "20 records"
 
+# shellcheck disable=SC2317 # until_there runs it
+has_draft() {
+    set -- "$1"/.iobench-draft-*
+    [ -d "$1" ]
+}
+
 # ---- two packs of one target: the second says who is at work, and touches nothing ----
 for format in $(formats); do
     set=two-$format
     "$IOBENCH" pack $MANY "$set" -f "$format" >log 2>&1 &
     pid=$!
     until_there grep -q "^by $pid%" "$set/.iobench-unfinished"
+    until_there has_draft "$set"
     kill -STOP $pid
     for force in "" --force; do
         # shellcheck disable=SC2086 # none or one word
