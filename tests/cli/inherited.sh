@@ -50,9 +50,11 @@ timeout -k 9 120 $with "$deaf" "$IOBENCH" run --data set --runs 1 --decode none 
 grep -q '"output": "emptied"' r.json || die "the server's command: $(cat r.json)"
 
 # ---- monitor hands signals to its command, and ends as that ends ----
+# What is ignored from the start (SIGHUP under nohup) stays so, also in the command.
+heard='[signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)]'
 for signal in TERM HUP USR1; do
     rm -f ready
-    "$IOBENCH" monitor -- sh -c "trap 'exit 9' $signal; echo >ready; while :; do sleep 0.05; done" >out 2>&1 &
+    $with "$heard" "$IOBENCH" monitor -- sh -c "trap 'exit 9' $signal; echo >ready; while :; do sleep 0.05; done" >out 2>&1 &
     pid=$!
     await '[ -e ready ]'
     kill -$signal $pid
