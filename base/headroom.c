@@ -124,7 +124,7 @@ bool headroom_find_group(struct headroom_group *group, const char *proc, const c
     return true;
 }
 
-static void look_at_limit(struct headroom *headroom, int resource, uint64_t used_bytes,
+static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t used_bytes,
                           const char *cause)
 {
     struct rlimit limit;

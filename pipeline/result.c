@@ -48,8 +48,10 @@ double result_run_mlperf_au_percent(const struct result_run *run)
 
     for (uint32_t i = 0; i < run->epoch_count; i++) {
         double percent = result_epoch_mlperf_au_percent(&run->epochs[i]);
-        sum += isfinite(percent) ? percent : 0;
-        count += isfinite(percent);
+        if (!isfinite(percent))
+            continue;
+        sum += percent;
+        count++;
     }
     return count ? sum / count : NAN;
 }
