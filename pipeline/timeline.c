@@ -181,11 +181,12 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
 
     if (!timeline)
         return NULL;
-    timeline->start_monotonic_ns = anchor.monotonic_ns;
-    timeline->start_unix_ns = anchor.unix_ns;
+    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
+    timeline->start_monotonic_ns = start_ns;
+    timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
     timeline->interval_s = (double)interval_ns / 1e9;
-    if (name_columns(timeline, series) || fill_rows(timeline, series, anchor.monotonic_ns) ||
-        fill_phases(timeline, series, anchor.monotonic_ns)) {
+    if (name_columns(timeline, series) || fill_rows(timeline, series, start_ns) ||
+        fill_phases(timeline, series, start_ns)) {
         timeline_destroy(timeline);
         return NULL;
     }
@@ -256,21 +257,47 @@ static uint64_t row_at(const struct timeline *timeline, double from_s)
     return low;
 }
 
+static double begin_of(const struct timeline *timeline, uint64_t row)
+{
+    return row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
+}
+
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
 {
-    uint64_t row = row_at(timeline, from_s);
-    double before_s = row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
     double sum = 0, seconds = 0;
 
-    for (; row < timeline->row_count && before_s < to_s; row++) {
-        const double end_s = timeline_time_s(timeline, row);
-        const double share = fmin(end_s, to_s) - fmax(before_s, from_s);
+    for (uint64_t row = row_at(timeline, from_s);
+         row < timeline->row_count && begin_of(timeline, row) < to_s; row++) {
+        const double share =
+            fmin(timeline_time_s(timeline, row), to_s) - fmax(begin_of(timeline, row), from_s);
         const double value = timeline_value(timeline, row, column);
         if (share > 0 && isfinite(value)) {
             sum += value * share;
             seconds += share;
         }
-        before_s = end_s;
     }
     return seconds > 0 ? sum / seconds : NAN;
+}
+
+double timeline_end_s(const struct timeline *timeline)
+{
+    return begin_of(timeline, timeline->row_count);
+}
+
+/* A level, as bytes in memory, stands in the row's time whole; all else is counted over time. */
+static bool is_level(const char *key)
+{
+    static const char end[] = "_bytes";
+    const size_t length = strlen(key);
+
+    return length >= sizeof end - 1 && strcmp(key + length - (sizeof end - 1), end) == 0;
+}
+
+double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+{
+    const double there_s = fmin(to_s, timeline_end_s(timeline)) - fmax(from_s, timeline->begin_s);
+    const double mean = timeline_mean(timeline, column, from_s, to_s);
+
+    return is_level(timeline->keys[column]) || !(to_s > from_s) ? mean
+                                                                : mean * there_s / (to_s - from_s);
 }

@@ -30,7 +30,7 @@ struct timeline_node {
 
 /* Of one node, or of several together: then a row's figures are sums over the nodes. */
 struct timeline {
-    uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0 */
+    uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0, the first sample */
     double begin_s;                             /* of the first row */
     double interval_s;                          /* of a row */
     uint32_t column_count, figure_count;        /* the figures are the first columns */
@@ -68,13 +68,18 @@ uint32_t timeline_find(const struct timeline *timeline, const char *key);
 /* The mean of a column over a part of the time, each row for as long as it lasts; NAN where none is
  * known. */
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
+double timeline_end_s(const struct timeline *timeline); /* of the last row */
+/* A column in a row of another timeline: rates count nothing where the timeline has no row, so that
+ * rows which cover the whole timeline add up to the same. NAN as timeline_mean(). */
+double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 
 /* ---- several nodes ---- */
 
 /* Its seconds become those of another clock, on which it began at start_s and ended at end_s. */
 void timeline_move(struct timeline *timeline, double start_s, double end_s);
 
-/* All nodes together, in the rows of node 0: columns that can be added up, phases and origins.
+/* All nodes together, in the rows of node 0 and as many after them as others go on for: columns
+ * that can be added up, phases and origins.
  * Takes the nodes over. NULL when memory is short; the nodes are then destroyed. */
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 

@@ -115,14 +115,9 @@ struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
 
 /* ---- another clock ---- */
 
-static double end_of(const struct timeline *timeline)
-{
-    return timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
-}
-
 void timeline_move(struct timeline *timeline, double start_s, double end_s)
 {
-    const double length_s = end_of(timeline);
+    const double length_s = timeline_end_s(timeline);
     const double pace = length_s > 0 ? (end_s - start_s) / length_s : 1;
 
     timeline->begin_s = start_s + pace * timeline->begin_s;
@@ -185,25 +180,48 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
 
     for (uint64_t row = 0; row < sum->row_count && from < timeline->column_count; row++) {
         double *values = sum->values + row * (1 + (uint64_t)sum->column_count);
-        const bool there = before_s >= timeline->begin_s && values[0] <= end_of(timeline);
-        const double mean = timeline_mean(timeline, from, before_s, values[0]);
-        if (there || !isnan(mean))
-            values[1 + column] = isnan(values[1 + column]) ? NAN : values[1 + column] + mean;
+        const bool there = before_s >= timeline->begin_s && values[0] <= timeline_end_s(timeline);
+        const double value = timeline_rebin(timeline, from, before_s, values[0]);
+        if (there || !isnan(value))
+            values[1 + column] = isnan(values[1 + column]) ? NAN : values[1 + column] + value;
         before_s = values[0];
     }
 }
 
-static int add_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+/* The rows of the first node, then rows as long as its own until the last node ends; a rest too
+ * short for a row is the last one's. */
+static int name_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
     const struct timeline *first = nodes[0].timeline;
+    const size_t row_values = 1 + (size_t)sum->column_count;
+    const double from_s = timeline_end_s(first);
+    double end_s = from_s;
 
-    sum->row_count = first->row_count;
-    sum->values =
-        memory_array(sum->row_count + 1, (1 + (size_t)sum->column_count) * sizeof *sum->values);
+    for (uint32_t i = 1; i < count; i++)
+        if (nodes[i].timeline->row_count)
+            end_s = fmax(end_s, timeline_end_s(nodes[i].timeline));
+    const double rest_rows = sum->interval_s > 0 ? (end_s - from_s) / sum->interval_s : 0;
+    uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
+    if (more == 0 && end_s > from_s && first->row_count == 0)
+        more = 1;
+    sum->row_count = first->row_count + more;
+    sum->values = memory_array(sum->row_count + 1, row_values * sizeof *sum->values);
     if (!sum->values)
         return -1;
-    for (uint64_t row = 0; row < sum->row_count; row++)
-        sum->values[row * (1 + (uint64_t)sum->column_count)] = timeline_time_s(first, row);
+    for (uint64_t row = 0; row < first->row_count; row++)
+        sum->values[row * row_values] = timeline_time_s(first, row);
+    for (uint64_t i = 1; i < more; i++)
+        sum->values[(first->row_count + i - 1) * row_values] =
+            from_s + (end_s - from_s) * (double)i / (double)more;
+    if (sum->row_count)
+        sum->values[(sum->row_count - 1) * row_values] = end_s;
+    return 0;
+}
+
+static int add_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+{
+    if (name_rows(nodes, count, sum))
+        return -1;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < sum->column_count; k++)
             add_column(nodes[i].timeline, k, sum);

@@ -60,7 +60,7 @@ static void print_node_values(FILE *stream, const struct timeline *timeline, dou
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         const struct timeline *node = timeline->nodes[i].timeline;
         for (uint32_t k = 0; k < node->column_count; k++)
-            print_value(stream, timeline_mean(node, k, from_s, to_s));
+            print_value(stream, timeline_rebin(node, k, from_s, to_s));
     }
 }
 

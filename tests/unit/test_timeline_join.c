@@ -141,6 +141,35 @@ static void bins_need_not_agree(void **unused)
     timeline_destroy(sum);
 }
 
+static double total(const struct timeline *timeline, uint32_t column)
+{
+    double sum = 0, before_s = timeline->begin_s;
+
+    for (uint64_t row = 0; row < timeline->row_count; row++) {
+        sum += (timeline_time_s(timeline, row) - before_s) * timeline_value(timeline, row, column);
+        before_s = timeline_time_s(timeline, row);
+    }
+    return sum;
+}
+
+/* A node that begins and ends within rows of the first, or goes on after it: counted once. */
+static void edges_lose_and_make_nothing(void **unused)
+{
+    static const double starts_s[] = {0, 0.3, 0.9, 1, 1.4, 2.6, 7};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof starts_s / sizeof *starts_s; i++) {
+        struct timeline *first = reader(3, 1, (double[]){5, 6, 7});
+        struct timeline *second = reader(4, 0.25, (double[]){400, 0, 0, 800});
+        timeline_move(second, starts_s[i], starts_s[i] + 1);
+        struct timeline *sum = join_two(first, second);
+        if (!(fabs(total(sum, 0) - (18 + 300)) < 1e-9))
+            fail_msg("begins at %g s: %g bytes of 318", starts_s[i], total(sum, 0));
+        assert_true(timeline_end_s(sum) == fmax(3, starts_s[i] + 1));
+        timeline_destroy(sum);
+    }
+}
+
 /* What one does not know is not known of both; another row is. */
 static void a_gap_is_a_gap(void **unused)
 {
@@ -176,9 +205,9 @@ static void one_alone_and_empty_ones(void **unused)
     sum = join_two(reader(2, 1, (double[]){1, 2}), reader(0, 1, NULL)); /* it has no row */
     expect_values(sum, "read_bytes_per_s", (double[]){1, 2});
     timeline_destroy(sum);
-    sum = join_two(reader(0, 1, NULL), reader(2, 1, (double[]){1, 2}));
-    assert_int_equal(sum->row_count, 0); /* rows are those of the first */
-    assert_int_equal(sum->column_count, 1);
+    sum = join_two(reader(0, 1, NULL), reader(2, 1, (double[]){1, 2})); /* rows as long as its */
+    assert_int_equal(sum->row_count, 2);
+    expect_values(sum, "read_bytes_per_s", (double[]){1, 2});
     timeline_destroy(sum);
 }
 
@@ -348,6 +377,7 @@ int main(void)
         cmocka_unit_test(rates_and_bytes_add_up),
         cmocka_unit_test(counters_are_not_added),
         cmocka_unit_test(bins_need_not_agree),
+        cmocka_unit_test(edges_lose_and_make_nothing),
         cmocka_unit_test(a_gap_is_a_gap),
         cmocka_unit_test(one_comes_late_and_leaves_early),
         cmocka_unit_test(one_alone_and_empty_ones),
