@@ -105,7 +105,7 @@ int child_start(struct child *child, const char *const *argv)
 
 /* ---- a helper ---- */
 
-static int start_helper(struct child *child, const struct child_task *task, int output)
+static int start_helper(struct child *child, const struct child_task *task, int output, int errors)
 {
     posix_spawn_file_actions_t actions;
     sigset_t all;
@@ -116,8 +116,8 @@ static int start_helper(struct child *child, const struct child_task *task, int 
         posix_spawn_file_actions_adddup2(&actions, task->input, 0);
     else
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, task->output ? task->output : output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, errors, 2);
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     int code = spawn(child, task->argv, &all, &actions, true);
     posix_spawn_file_actions_destroy(&actions);
@@ -140,14 +140,60 @@ static void keep(struct child_result *result, const char *text, size_t bytes)
     result->output[used] = '\0';
 }
 
-/* Read what is there, but no more than a turn's worth: it may be written without end. */
-static void drain(int output, struct child_result *result)
+/* What is read while it runs: its errors, and its standard output apart when that is wanted. */
+struct streams {
+    int ends[2][2]; /* pipes; -1: none */
+    char *text;
+    size_t used; /* of the text; CHILD_TEXT_BYTES: too much came */
+};
+
+enum { ERRORS, OUTPUT, READ = 0, WRITE = 1 };
+
+/* Read what is there, but no more than a turn's worth, which is what a pipe holds: it may be
+ * written without end. */
+static void drain(struct streams *streams, struct child_result *result)
 {
     char text[1024];
     ssize_t got;
 
-    for (int i = 0; i < DRAIN_READS && (got = read(output, text, sizeof text)) > 0; i++)
+    for (int i = 0;
+         i < DRAIN_READS && (got = read(streams->ends[ERRORS][READ], text, sizeof text)) > 0; i++)
         keep(result, text, (size_t)got);
+    if (!streams->text)
+        return;
+    for (int i = 0; i < DRAIN_READS && streams->used < CHILD_TEXT_BYTES &&
+                    (got = read(streams->ends[OUTPUT][READ], streams->text + streams->used,
+                                CHILD_TEXT_BYTES - streams->used)) > 0;
+         i++)
+        streams->used += (size_t)got;
+}
+
+static void close_end(int *end)
+{
+    if (*end >= 0)
+        close(*end);
+    *end = -1;
+}
+
+static void close_streams(struct streams *streams)
+{
+    for (int i = 0; i < 4; i++)
+        close_end(&streams->ends[i / 2][i % 2]);
+}
+
+static int open_streams(struct streams *streams, char *text)
+{
+    *streams = (struct streams){.ends = {{-1, -1}, {-1, -1}}, .text = text};
+    for (int i = ERRORS; i <= (text ? OUTPUT : ERRORS); i++) {
+        if (pipe2(streams->ends[i], O_CLOEXEC)) {
+            int code = fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
+            close_streams(streams);
+            return code;
+        }
+        /* This end alone: a program expects to be waited for. */
+        fcntl(streams->ends[i][READ], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
 }
 
 /* It ended; its number stays taken until child_ended(). */
@@ -178,8 +224,11 @@ static void end_early(struct child *child)
 }
 
 /* Why to stop now: 0 to go on, else a negative errno with a reason. */
-static int check_turn(const struct child_task *task, uint64_t elapsed_ns, bool turn)
+static int check_turn(const struct child_task *task, const struct streams *streams,
+                      uint64_t elapsed_ns, bool turn)
 {
+    if (streams->used == CHILD_TEXT_BYTES)
+        return fail(EFBIG, "%s: it prints %d bytes and more", task->argv[0], CHILD_TEXT_BYTES);
     if (flag_get(&interrupted) || (turn && task->stop && task->stop(task->context)))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
     if (task->timeout_ns && elapsed_ns > task->timeout_ns)
@@ -188,30 +237,35 @@ static int check_turn(const struct child_task *task, uint64_t elapsed_ns, bool t
     return 0;
 }
 
-static int wait_for(struct child *child, const struct child_task *task, int output,
+static int wait_for(struct child *child, const struct child_task *task, struct streams *streams,
                     struct child_result *result)
 {
     const uint64_t start_ns = clock_now_ns();
     uint64_t turned_ns = start_ns;
-    struct pollfd ready = {.fd = output, .events = POLLIN};
+    struct pollfd ready[2] = {{.fd = streams->ends[ERRORS][READ], .events = POLLIN},
+                              {.fd = streams->ends[OUTPUT][READ], .events = POLLIN}};
 
     for (;;) {
         /* The end is seen by waiting, not at the pipe, which a daemon may keep open. */
         bool ended = child_ended(child);
-        drain(output, result);
-        if (ended)
-            break;
+        drain(streams, result);
         uint64_t now_ns = clock_now_ns();
         bool turn = now_ns - turned_ns >= turn_ns;
         if (turn)
             turned_ns = now_ns;
-        int code = check_turn(task, now_ns - start_ns, turn);
-        if (code) {
+        int code = ended && streams->used < CHILD_TEXT_BYTES
+                       ? 0
+                       : check_turn(task, streams, now_ns - start_ns, turn);
+        if (code && !ended)
             end_early(child);
+        if (code)
             return code;
-        }
-        if (poll(&ready, 1, (int)(nap_ns / 1000000)) > 0 && (ready.revents & POLLHUP))
-            ready.fd = -1; /* closed: poll is but a sleep from now on */
+        if (ended)
+            break;
+        if (poll(ready, 2, (int)(nap_ns / 1000000)) > 0)
+            for (int i = 0; i < 2; i++)
+                if (ready[i].revents & POLLHUP)
+                    ready[i].fd = -1; /* closed: poll is but a sleep from now on */
     }
     result->output[strcspn(result->output, "\n")] = '\0';
     result->status = child_status(child, task->argv[0]);
@@ -221,18 +275,25 @@ static int wait_for(struct child *child, const struct child_task *task, int outp
 int child_run(const struct child_task *task, struct child_result *result)
 {
     struct child child;
-    int ends[2];
+    struct streams streams;
 
     *result = (struct child_result){0};
     if (flag_get(&interrupted))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
-    if (pipe2(ends, O_CLOEXEC))
-        return fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
-    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* this end alone: a program expects to be waited for */
-    int code = start_helper(&child, task, ends[1]);
-    close(ends[1]);
+    int code = open_streams(&streams, task->text);
+    if (code)
+        return code;
+    code = start_helper(&child, task,
+                        task->output ? task->output
+                        : task->text ? streams.ends[OUTPUT][WRITE]
+                                     : streams.ends[ERRORS][WRITE],
+                        streams.ends[ERRORS][WRITE]);
+    close_end(&streams.ends[ERRORS][WRITE]);
+    close_end(&streams.ends[OUTPUT][WRITE]);
     if (code == 0)
-        code = wait_for(&child, task, ends[0], result);
-    close(ends[0]);
+        code = wait_for(&child, task, &streams, result);
+    close_streams(&streams);
+    if (task->text)
+        task->text[streams.used < CHILD_TEXT_BYTES ? streams.used : 0] = '\0';
     return code;
 }

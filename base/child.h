@@ -17,12 +17,13 @@
 
 /* ---- a helper: runs alone, within a time limit ---- */
 
-enum { CHILD_OUTPUT_BYTES = 256 };
+enum { CHILD_OUTPUT_BYTES = 256, CHILD_TEXT_BYTES = 32768 };
 
 struct child_task {
     const char *const *argv; /* argv[0]: a path, or a name to find in PATH */
     int input;               /* a descriptor above 2; 0: /dev/null, so nobody asks for a password */
     int output;              /* a descriptor above 2; 0: kept as the errors are */
+    char *text;              /* CHILD_TEXT_BYTES for all of its standard output; NULL: none */
     uint64_t timeout_ns;     /* 0: none */
     /* Called about ten times a second; true ends the program. May be NULL. */
     bool (*stop)(void *context);
@@ -31,13 +32,14 @@ struct child_task {
 
 struct child_result {
     int status;                      /* exit status; 128 + signal when one ended it */
-    char output[CHILD_OUTPUT_BYTES]; /* the last line that it printed */
+    char output[CHILD_OUTPUT_BYTES]; /* the last line that it printed; with a text, of its errors */
 };
 
 /* Run a program in a process group of its own. 0 when it ran to its end, whatever its status.
- * Negative with a reason: -ETIMEDOUT, -EINTR (stopped; its group gets SIGTERM, then SIGKILL, after
- * either), -ECHILD (it ended, but another part of this process took its status), or it could not
- * be started. Never waits for what the program leaves behind, even when that keeps its output. */
+ * Negative with a reason: -ETIMEDOUT, -EINTR (stopped), -EFBIG (more than fits into the text; its
+ * group gets SIGTERM, then SIGKILL, after each of them), -ECHILD (it ended, but another part of
+ * this process took its status), or it could not be started. Never waits for what the program
+ * leaves behind, even when that keeps its output. */
 int child_run(const struct child_task *task, struct child_result *result);
 
 /* End what child_run() runs, and start nothing more. From signal handlers. */

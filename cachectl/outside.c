@@ -22,6 +22,7 @@ enum request_kind { FIND_HOLDERS, RUN_COMMAND, STOP };
 struct request {
     uint32_t kind;
     uint32_t count; /* of files; or the number of the command */
+    uint32_t wants_text;
     uint64_t timeout_ns;
     struct {
         uint64_t inode, device;
@@ -33,6 +34,7 @@ struct answer {
     int32_t code;
     char reason[REASON_BYTES];
     struct child_result result;
+    char text[CHILD_TEXT_BYTES];
     struct {
         int32_t pid;
         char command[sizeof((struct holder *)NULL)->command];
@@ -100,8 +102,10 @@ void outside_serve(int socket, const char *const *commands, size_t count)
         struct answer answer = {0};
         if (!is_sound(&request, bytes, count))
             continue; /* a stop that came late is none */
-        const struct child_task task = {
-            .timeout_ns = request.timeout_ns, .stop = is_called_off, .context = &socket};
+        const struct child_task task = {.text = request.wants_text ? answer.text : NULL,
+                                        .timeout_ns = request.timeout_ns,
+                                        .stop = is_called_off,
+                                        .context = &socket};
         if (request.kind == FIND_HOLDERS)
             find(&request, &answer);
         else
@@ -140,7 +144,7 @@ static int ask(const struct request *request, const struct child_task *task, str
     }
     if (recv(outside.socket, answer, sizeof *answer, 0) != sizeof *answer)
         return fail(EPIPE, "the process outside of the sandbox has ended");
-    answer->reason[REASON_BYTES - 1] = '\0';
+    answer->reason[REASON_BYTES - 1] = answer->text[CHILD_TEXT_BYTES - 1] = '\0';
     return answer->code ? fail(answer->code, "%s", answer->reason) : 0;
 }
 
@@ -168,7 +172,8 @@ void outside_find_holders(struct holder *holders, size_t count)
 
 int outside_run(const char *command, const struct child_task *task, struct child_result *result)
 {
-    struct request request = {.kind = RUN_COMMAND, .timeout_ns = task->timeout_ns};
+    struct request request = {
+        .kind = RUN_COMMAND, .wants_text = task->text != NULL, .timeout_ns = task->timeout_ns};
     struct answer answer;
 
     if (!outside.is_there)
@@ -180,5 +185,7 @@ int outside_run(const char *command, const struct child_task *task, struct child
     int code = ask(&request, task, &answer);
     if (code == 0)
         *result = answer.result;
+    if (task->text)
+        memcpy(task->text, answer.text, CHILD_TEXT_BYTES);
     return code;
 }

@@ -25,7 +25,7 @@ void outside_serve(int socket, const char *const *commands, size_t count);
 void outside_use(int socket, const char *const *commands, size_t count);
 
 /* As holders_find("/proc") and child_run(/bin/sh -c command), there where there is a child, else
- * here. */
+ * here. Of the task: text, timeout_ns, stop and context. */
 void outside_find_holders(struct holder *holders, size_t count);
 int outside_run(const char *command, const struct child_task *task, struct child_result *result);
 

@@ -100,6 +100,30 @@ static void endless_output_is_ended(void **unused)
     assert_int_equal(kill((pid_t)atoi(result.output), SIGKILL), 0); /* it was left alone */
 }
 
+/* All of the standard output, apart from the errors; what does not fit is no text. */
+static void standard_output_is_kept_whole(void **unused)
+{
+    static char text[CHILD_TEXT_BYTES];
+    const char *argv[] = {"/bin/sh", "-c", "echo one; echo bad >&2; echo two; exit 3", NULL};
+    const struct child_task task = {.argv = argv, .text = text};
+    struct child_result result;
+
+    (void)unused;
+    assert_int_equal(child_run(&task, &result), 0);
+    assert_int_equal(result.status, 3);
+    assert_string_equal(text, "one\ntwo\n");
+    assert_string_equal(result.output, "bad");
+    argv[2] = "head -c 32767 /dev/zero | tr '\\0' x";
+    assert_int_equal(child_run(&task, &result), 0);
+    assert_int_equal(strlen(text), CHILD_TEXT_BYTES - 1);
+    argv[2] = "head -c 32768 /dev/zero | tr '\\0' x";
+    assert_int_equal(child_run(&task, &result), -EFBIG);
+    assert_string_equal(text, "");
+    argv[2] = "yes";
+    assert_int_equal(child_run(&task, &result), -EFBIG);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static bool is_alive(pid_t pid)
 {
     char path[64], state = 'X';
@@ -223,6 +247,7 @@ int main(void)
         cmocka_unit_test(ignored_sigchld_is_put_aside),
         cmocka_unit_test(nothing_is_passed_on),
         cmocka_unit_test(endless_output_is_ended),
+        cmocka_unit_test(standard_output_is_kept_whole),
         cmocka_unit_test(deaf_ones_are_killed),
         cmocka_unit_test(a_caller_stops_it),
         cmocka_unit_test(a_stolen_status_is_said),

@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const commands[] = {"echo first; exit 3", "sleep 600"};
+static const char *const commands[] = {"echo first; exit 3", "sleep 600", "seq 2000; echo no >&2",
+                                       "yes"};
 
 static pid_t start(int *socket)
 {
@@ -23,7 +24,7 @@ static pid_t start(int *socket)
     assert_true(child >= 0);
     if (child == 0) {
         close(ends[0]);
-        outside_serve(ends[1], commands, 2);
+        outside_serve(ends[1], commands, 4);
         _exit(0);
     }
     close(ends[1]);
@@ -61,7 +62,7 @@ static void test_commands(void **state)
 
     (void)state;
     pid_t child = start(&socket);
-    outside_use(socket, commands, 2);
+    outside_use(socket, commands, 4);
     assert_int_equal(outside_run(commands[0], &waits, &result), 0);
     assert_int_equal(result.status, 3);
     assert_string_equal(result.output, "first");
@@ -74,6 +75,27 @@ static void test_commands(void **state)
     end(socket, child);
 }
 
+static void test_text(void **state)
+{
+    static char text[CHILD_TEXT_BYTES];
+    const struct child_task task = {
+        .text = text, .timeout_ns = UINT64_C(60000000000), .stop = never};
+    struct child_result result;
+    int socket;
+
+    (void)state;
+    pid_t child = start(&socket);
+    outside_use(socket, commands, 4);
+    assert_int_equal(outside_run(commands[2], &task, &result), 0);
+    assert_string_equal(result.output, "no");
+    assert_string_equal(text + strlen(text) - 6, "\n2000\n");
+    assert_int_equal(strlen(text), 8893);
+    assert_int_equal(outside_run(commands[3], &task, &result), -EFBIG);
+    assert_int_equal(outside_run(commands[2], &task, &result), 0);
+    assert_int_equal(strlen(text), 8893);
+    end(socket, child);
+}
+
 static void test_holders(void **state)
 {
     struct holder holders[2] = {{.inode = 1, .device = 1, .path = "/nobody/maps/this"},
@@ -82,7 +104,7 @@ static void test_holders(void **state)
 
     (void)state;
     pid_t child = start(&socket);
-    outside_use(socket, commands, 2);
+    outside_use(socket, commands, 4);
     outside_find_holders(holders, 2);
     assert_int_equal(holders[0].pid, 0);
     assert_int_equal(holders[1].pid, 0);
@@ -99,7 +121,7 @@ static void test_garbage(void **state)
 
     (void)state;
     pid_t child = start(&socket);
-    outside_use(socket, commands, 2);
+    outside_use(socket, commands, 4);
     for (size_t size = 1; size <= sizeof bytes; size *= 2) {
         memset(bytes, 0xff, sizeof bytes);
         assert_int_equal(send(socket, bytes, size, 0), size);
@@ -113,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_text),
         cmocka_unit_test(test_holders),
         cmocka_unit_test(test_garbage),
     };
