@@ -102,6 +102,17 @@ static void print_first(const struct inspection *found)
     }
 }
 
+static void print_damage(const struct inspection *found)
+{
+    char damaged[WORDS_BYTES], looked[WORDS_BYTES];
+
+    if (found->damaged)
+        printf("DAMAGED    %s of %s records looked at, the first: %s; iobench verify looks at "
+               "all\n",
+               words_count(found->damaged, damaged), words_count(found->looked, looked),
+               escape_shown(found->first_damage));
+}
+
 static void print_inspection(const struct inspect_job *job, const struct inspection *found)
 {
     char count[WORDS_BYTES], bytes[32];
@@ -124,6 +135,7 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
     print_images(found);
     print_labels(found);
     print_first(found);
+    print_damage(found);
 }
 
 /* ---- JSON ---- */
@@ -169,8 +181,9 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
     for (uint32_t i = 0; i < found->shown; i++)
         json_array_append_new(first, record_json(&found->first[i]));
     json_t *looked = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "records",
-        (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "jpeg",
+        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "records",
+        (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
+        found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
         (json_int_t)found->jpeg, "png", (json_int_t)found->png, "raw", (json_int_t)found->raw,
         "other", (json_int_t)found->other, "progressive", (json_int_t)found->progressive, "gray",
         (json_int_t)found->gray, "cmyk", (json_int_t)found->four_components, "image_bytes",
@@ -202,8 +215,9 @@ static int inspect_command(const struct invocation *invocation)
         code = json_file_write(job->json, inspection_json(job, found));
     if (code == 0 && !(job->json && strcmp(job->json, "-") == 0))
         print_inspection(job, found);
+    const bool sound = found->damaged == 0;
     free(found);
-    return code ? command_failed(invocation) : COMMAND_OK;
+    return code ? command_failed(invocation) : sound ? COMMAND_OK : COMMAND_FAILED;
 }
 
 const struct command command_inspect = {
@@ -212,9 +226,11 @@ const struct command command_inspect = {
     .operands = "DATA",
     .operands_minimum = 1,
     .operands_maximum = 1,
-    .description = "Says what DATA is: format, shards, records and their sizes, and of records "
-                   "spread over it the kinds and sizes of images and the labels. It changes "
-                   "nothing. iobench verify looks at every record.",
+    .description =
+        "Says what DATA is: format, shards, records and their sizes, and of records "
+        "spread over it the kinds and sizes of images and the labels. It changes "
+        "nothing. The exit status is 1 when a record looked at is damaged. iobench verify "
+        "looks at every record.",
     .examples = "iobench inspect /mnt/imagenet/train\ta few lines\n"
                 "iobench inspect --json /mnt/set | jq .record_bytes.median\tfor scripts\n",
     .options = inspect_options,

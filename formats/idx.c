@@ -4,9 +4,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "dataset/store.h"
+#include "formats/scan.h"
 #include "formats/shard_list.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,4 +94,33 @@ char *idx_path(const char *path, const char *const *extensions)
         }
     }
     return file_format_path("%.*s.idx", (int)length, path);
+}
+
+static bool has_index(const char *shard, char *(*path_of)(const char *shard))
+{
+    char *path = path_of(shard);
+    bool has = path && store_exists(path);
+
+    free(path);
+    return has;
+}
+
+int idx_check_cut(struct scanner *scanner, const struct idx_row *rows, uint64_t count,
+                  uint64_t (*start_of)(const struct idx_row *row),
+                  char *(*path_of)(const char *shard))
+{
+    const uint64_t end = scanner->file_bytes;
+    uint64_t beyond = 0;
+    bool at_end = false;
+    char what[96];
+
+    for (uint64_t i = 0; i < count; i++) {
+        beyond += start_of(&rows[i]) >= end;
+        at_end |= start_of(&rows[i]) == end;
+    }
+    if (!at_end || (scanner->next && !has_index(scanner->next, path_of)))
+        return 0;
+    snprintf(what, sizeof what, "the file ends here, its .idx lists %llu more record%s: it is cut",
+             (unsigned long long)beyond, beyond == 1 ? "" : "s");
+    return scanner_fault(scanner, EBADMSG, end, what);
 }

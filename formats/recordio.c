@@ -113,7 +113,7 @@ static int compare_rows(const void *a, const void *b)
 static uint64_t read_offsets(struct scanner *scanner, struct idx_row **rows)
 {
     char *path = recordio_idx_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / PART_BYTES;
+    uint64_t limit = scanner->file_bytes / PART_BYTES + IDX_ROWS_MORE;
     uint64_t count = path ? idx_read(path, '\t', limit, rows) : 0;
 
     free(path);
@@ -171,13 +171,19 @@ static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, u
     return true;
 }
 
-/* 1 when the .idx file was used, 0 when there is none to use. */
+static uint64_t start_of(const struct idx_row *row)
+{
+    return row->second;
+}
+
+/* 1 when the .idx file was used, 0 when there is none to use. A verify looks at every header
+ * itself. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
     struct idx_row *rows = NULL;
     uint64_t count = read_offsets(scanner, &rows);
-    bool use = idx_plausible(scanner, rows, count);
-    int code = 0;
+    int code = idx_check_cut(scanner, rows, count, start_of, recordio_idx_path);
+    bool use = code == 0 && !scanner->scan->fault && idx_plausible(scanner, rows, count);
 
     for (uint64_t i = 0; use && code == 0 && i < count; i++)
         code = catalog_add(catalog, rows[i].second,
@@ -257,8 +263,7 @@ static int recordio_walk(const void *settings, struct scanner *scanner, struct c
     int code = refuse_2015(scanner);
 
     (void)settings;
-    /* A verify looks at every header itself. */
-    if (code == 0 && !scanner->scan->fault)
+    if (code == 0)
         code = index_by_idx(scanner, catalog);
     if (code)
         return code < 0 ? code : 0;

@@ -190,10 +190,16 @@ int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64
 }
 
 /* Walk one shard with a window that is used again for the next. */
-static int walk_shard(struct scan_team *team, const char *path, const struct format_scan *scan,
+static int walk_shard(struct scan_team *team, uint32_t number, const struct format_scan *scan,
                       uint8_t *window, struct catalog *catalog)
 {
-    struct scanner scanner = {.path = path, .scan = scan, .team = team, .window = window};
+    const struct shard_list *list = team->list;
+    const char *path = list->paths[number];
+    struct scanner scanner = {.path = path,
+                              .next = number + 1 < list->count ? list->paths[number + 1] : NULL,
+                              .scan = scan,
+                              .team = team,
+                              .window = window};
     int code = store_open(path, STORE_READ, &scanner.file);
 
     if (code)
@@ -225,10 +231,9 @@ static int scan_worker(void *argument)
 
     for (uint32_t i = worker->number; code == 0 && i < team->list->count; i += team->workers) {
         worker->parts[i] = catalog_create("", "");
-        code = worker->parts[i]
-                   ? walk_shard(team, team->list->paths[i],
-                                worker->number == 0 ? team->scan : &quiet, window, worker->parts[i])
-                   : -ENOMEM;
+        code = worker->parts[i] ? walk_shard(team, i, worker->number == 0 ? team->scan : &quiet,
+                                             window, worker->parts[i])
+                                : -ENOMEM;
     }
     free(window);
     if (code)
@@ -288,9 +293,8 @@ static int scan_one_by_one(struct scan_team *team, struct catalog *catalog)
     uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
     int code = window ? 0 : -ENOMEM;
 
-    for (uint32_t i = 0; code == 0 && i < team->list->count; i++) {
-        code = walk_shard(team, team->list->paths[i], team->scan, window, catalog);
-    }
+    for (uint32_t i = 0; code == 0 && i < team->list->count; i++)
+        code = walk_shard(team, i, team->scan, window, catalog);
     free(window);
     return code;
 }

@@ -18,7 +18,7 @@ struct scan_team;
 
 /* A file looked at here and there. */
 struct scanner {
-    const char *path;
+    const char *path, *next; /* next: the shard that follows; NULL: this is the last */
     const struct format_scan *scan;
     struct store_file *file;
     uint64_t file_bytes;

@@ -182,6 +182,16 @@ static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
     return code ? code : walk->offset < walk->bytes;
 }
 
+/* A file cut between two entries has whole entries and no end. One block of zeros will do: nothing
+ * can be missing before it. */
+static int check_end(struct scanner *scanner, const struct tar_walk *walk)
+{
+    return walk->ended ? 0
+                       : scanner_fault(scanner, EBADMSG, walk->bytes,
+                                       "the archive ends without the blocks of zeros that end "
+                                       "one: it is truncated");
+}
+
 static int walk_shard(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
     struct tar_walk *walk = memory_zeroed(sizeof *walk);
@@ -197,6 +207,10 @@ static int walk_shard(const void *settings, struct scanner *scanner, struct cata
     }
     while (code == 1) {
         code = tar_next(walk, &entry);
+        if (code == 0) {
+            code = check_end(scanner, walk);
+            break;
+        }
         if (code == -EBADMSG) {
             code = finish_sample(sample, catalog);
             code = code ? code : pass_fault(scanner, walk);

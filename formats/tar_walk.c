@@ -212,8 +212,10 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
     const uint8_t *block = walk->source(walk->context, header, TAR_BLOCK_BYTES, &code);
     if (!block)
         return code;
-    if (is_zero(block))
+    if (is_zero(block)) {
+        walk->ended = true;
         return 0;
+    }
     if (!tar_is_header(block))
         return wrong(walk, header, "no tar header: its checksum is wrong");
     *type = block[TYPE_OFFSET];

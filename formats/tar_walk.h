@@ -33,6 +33,7 @@ struct tar_walk {
     void *context;
     uint64_t bytes;  /* of the archive */
     uint64_t offset; /* of the next header */
+    bool ended;      /* a block of zeros was met, which ends an archive */
     /* After -EBADMSG: what is wrong, and where. */
     const char *wrong;
     uint64_t wrong_offset;

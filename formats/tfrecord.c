@@ -158,15 +158,21 @@ static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, u
     return true;
 }
 
-/* 1 when the .idx file was used, 0 when there is none to use. */
+static uint64_t start_of(const struct idx_row *row)
+{
+    return row->first;
+}
+
+/* 1 when the .idx file was used, 0 when there is none to use. A verify looks at every header
+ * itself. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
     struct idx_row *rows = NULL;
     char *path = tfrecord_idx_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES;
+    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES + IDX_ROWS_MORE;
     uint64_t count = path ? idx_read(path, ' ', limit, &rows) : 0;
-    bool use = idx_plausible(scanner, rows, count);
-    int code = 0;
+    int code = idx_check_cut(scanner, rows, count, start_of, tfrecord_idx_path);
+    bool use = code == 0 && !scanner->scan->fault && idx_plausible(scanner, rows, count);
 
     for (uint64_t i = 0; use && code == 0 && i < count; i++)
         code = catalog_add(catalog, rows[i].first, rows[i].second);
@@ -290,9 +296,7 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
     uint32_t flags = compression_of(first, count);
     if (flags)
         return walk_compressed(settings, scanner, catalog, flags);
-    /* A verify looks at every header itself. */
-    if (!scanner->scan->fault)
-        code = index_by_idx(scanner, catalog);
+    code = index_by_idx(scanner, catalog);
     if (code)
         return code < 0 ? code : 0;
     return scanner_add_all(scanner, &steps, catalog);

@@ -140,9 +140,12 @@ static void count_record(struct inspect *inspect, uint64_t number)
 
     inspection->looked++;
     if (code) {
-        inspection->damaged++;
         seen.damaged = true;
         snprintf(seen.reason, sizeof seen.reason, "%.255s", fail_reason());
+        if (inspection->damaged++ == 0)
+            snprintf(inspection->first_damage, sizeof inspection->first_damage,
+                     "%.300s: offset %llu: %s", seen.shard, (unsigned long long)seen.offset,
+                     seen.reason);
     }
     if (number < inspect->job->shown && number < INSPECT_SHOWN)
         inspection->first[inspection->shown++] = seen;

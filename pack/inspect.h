@@ -45,6 +45,7 @@ struct inspection {
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the records looked into */
     uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;
+    char first_damage[640]; /* of the record looked at first: file, offset and what is wrong */
     struct histogram image_bytes, width, height;
     uint64_t unlabelled, classes; /* different labels */
     int32_t label_minimum, label_maximum;

@@ -64,6 +64,32 @@ says "00001-of-00003"
 expect 1 "$IOBENCH" verify nowhere
 says "nowhere: No such file"
 
+# ---- a file cut where a record ends looks whole: its .idx, or the missing end, tells ----
+cp -r good-recordio cut-record
+five=$(offset_of good-recordio 5)
+truncate -s "$five" cut-record/train.rec
+expect 1 "$IOBENCH" verify cut-record
+says "train.rec: offset $five: the file ends here, its .idx lists 35 more records: it is cut" "1 fault" "5 records"
+expect 1 "$IOBENCH" run --data cut-record
+says "train.rec: offset $five: "
+expect 0 "$IOBENCH" pack good good-dali --format shards:idx=yes
+five=$(offset_of good-dali 5)
+cp -r good-dali cut-dali
+truncate -s "$five" cut-dali/$shard
+expect 1 "$IOBENCH" verify cut-dali
+says "$shard: offset $five: the file ends here, its .idx lists 35 more records" "1 fault"
+five=$(offset_of good-tar 5) all=$(cat good-tar/*.tar | wc -c)
+for end in "$five" $((all - 1024)); do # between two samples, and behind the last one
+    cp -r good-tar "cut-tar-$end"
+    truncate -s "$end" "cut-tar-$end"/*.tar
+    expect 1 "$IOBENCH" verify "cut-tar-$end"
+    says ".tar: offset $end: the archive ends without the blocks of zeros" "1 fault"
+    expect 1 "$IOBENCH" run --data "cut-tar-$end"
+    says ".tar: offset $end: "
+done
+cat good-tar/*.tar | head -c $((all - 512)) >one.tar # one block of zeros is an end, too
+expect 0 "$IOBENCH" verify one.tar
+
 # ---- images: RecordIO has no checksum, so the header and the pixels must tell ----
 cp -r good-recordio bad-image
 three=$(offset_of good-recordio 3) four=$(offset_of good-recordio 4)
@@ -87,7 +113,18 @@ expect 0 "$IOBENCH" inspect good-recordio
 says "index      kept, but the data changed"
 expect 0 "$IOBENCH" inspect --json --samples 10 good
 says '"format": "shards"' '"records": 40' '"index": "none"' '"jpeg": 10' '"median":'
-expect 0 "$IOBENCH" inspect flipped
-says "2 damaged"
+expect 1 "$IOBENCH" inspect flipped
+says "2 damaged" "DAMAGED    2 of 40 records" "$shard: offset $two: "
+expect 1 "$IOBENCH" inspect --json flipped
+says '"damaged": 2' "\"first_damage\": \"$shard: offset $two: "
+for format in $(formats); do # all of 40
+    cp -r "good-$format" "rotten-$format"
+    find "rotten-$format" -type f ! -name '.*' ! -name '*.idx' ! -name 'lock.mdb' |
+        while read -r file; do
+            LC_ALL=C sed -i 's/\xff\xd8\xff/no!/g; s/image\/encoded/image_encoded/g' "$file"
+        done
+    expect 1 "$IOBENCH" inspect "rotten-$format"
+    says "40 damaged" "DAMAGED    40 of 40 records looked at, the first: "
+done
 expect 1 "$IOBENCH" inspect nowhere
 exit 0

@@ -93,8 +93,7 @@ def archive(folder, manifest, name, form, long_path):
 
 
 def old(folder, manifest):
-    """By hand: without magic (version 7), a size in base 256, a checksum of signed bytes, no end
-    mark."""
+    """By hand: without magic (version 7), a size in base 256, a checksum of signed bytes."""
     def header(name, size, signed=False):
         block = bytearray(512)
         block[:len(name)] = name
@@ -114,6 +113,7 @@ def old(folder, manifest):
             file.write(header(name, size, signed) + content + bytes(-len(content) % 512))
             print("tar", "tar/old.tar", record, -1, f"{zlib.crc32(content):08x}", len(content), "-",
                   file=manifest)
+        file.write(bytes(1024))
 
 
 def main(folder):

@@ -319,6 +319,30 @@ static void idx_is_used_when_it_is_right(void **unused)
     }
 }
 
+/* A shard cut between two records is whole by itself. */
+static void an_idx_tells_of_a_cut(void **unused)
+{
+    static const char idx[] = "0\t0\n1\t44\n2\t88\n3\t132\n";
+    struct maker maker = {0};
+    struct faults faults = {0};
+
+    (void)unused;
+    for (int i = 0; i < 2; i++)
+        put_image(&maker, (float)i, "0123456789");
+    folder_write("cut.rec", maker.bytes, maker.used);
+    folder_write("cut.idx", idx, strlen(idx));
+    assert_null(index_of("cut.rec", NULL));
+    assert_non_null(
+        strstr(fail_reason(), "cut.rec: offset 88: the file ends here, its .idx lists 2"));
+    struct catalog *catalog = index_of("cut.rec", &faults);
+    assert_non_null(catalog);
+    assert_int_equal(faults.count, 1);
+    assert_int_equal(faults.offsets[0], 88);
+    assert_int_equal(catalog->record_count, 2);
+    catalog_destroy(catalog);
+    assert_int_equal(remove(folder_path("cut.idx")), 0);
+}
+
 /* With its .idx file a shard is not scanned: damage between the probed records is left to parse. */
 static void an_idx_saves_the_scan(void **unused)
 {
@@ -466,6 +490,7 @@ int main(void)
         cmocka_unit_test(parts_out_of_order_are_refused),
         cmocka_unit_test(any_damage_is_survived),
         cmocka_unit_test(idx_is_used_when_it_is_right),
+        cmocka_unit_test(an_idx_tells_of_a_cut),
         cmocka_unit_test(an_idx_saves_the_scan),
         cmocka_unit_test(later_parts_are_skipped),
         cmocka_unit_test(folders_and_their_sets),
