@@ -40,6 +40,32 @@ void clock_sleep_ns(uint64_t duration_ns)
     clock_sleep_until_ns(clock_now_ns() + duration_ns);
 }
 
+void clock_moment(struct clock_moment *moment)
+{
+    moment->before_ns = clock_now_ns();
+    moment->raw_ns = read_clock(CLOCK_MONOTONIC_RAW);
+    moment->boot_ns = read_clock(CLOCK_BOOTTIME);
+    moment->after_ns = clock_now_ns();
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to,
+                  int64_t *passed_ns, int64_t *other_ns)
+{
+    const int64_t raw_ns = (int64_t)(to->raw_ns - from->raw_ns);
+    const int64_t boot_ns = (int64_t)(to->boot_ns - from->boot_ns);
+    const int64_t looks_ns =
+        (int64_t)(from->after_ns - from->before_ns + to->after_ns - to->before_ns);
+
+    *passed_ns = (int64_t)(to->before_ns - from->before_ns);
+    *other_ns = distance(*passed_ns, raw_ns) > distance(*passed_ns, boot_ns) ? raw_ns : boot_ns;
+    return distance(*passed_ns, *other_ns) <= *other_ns / 100 + looks_ns;
+}
+
 const char *clock_source(void)
 {
     static char name[64];

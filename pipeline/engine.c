@@ -401,6 +401,22 @@ static int check_account(const struct engine *engine, const struct result_epoch 
     return 0;
 }
 
+/* A clock that steps, or a machine that sleeps, makes every rate false. */
+static int check_clock(const struct result_epoch *epoch, const struct clock_moment *start)
+{
+    struct clock_moment end;
+    int64_t passed_ns, other_ns;
+
+    clock_moment(&end);
+    if (clock_agrees(start, &end, &passed_ns, &other_ns))
+        return 0;
+    return fail(EPROTO,
+                "epoch %llu: the clock is not to be trusted: %.3f s passed on CLOCK_MONOTONIC and "
+                "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
+                (unsigned long long)epoch->epoch + 1, (double)passed_ns * 1e-9,
+                (double)other_ns * 1e-9);
+}
+
 static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
                         struct result_epoch *epoch, uint64_t draws)
 {
@@ -425,6 +441,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
     struct rusage before;
+    struct clock_moment start;
     uint64_t draws = 0;
 
     /* One sample while no rank of the node reads, before all begin and after all have ended. */
@@ -434,6 +451,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
         return code;
     getrusage(RUSAGE_SELF, &before);
     engine->waited_ns = 0;
+    clock_moment(&start);
     epoch->start_ns = clock_now_ns();
     const struct result_waits waits = waits_now(engine);
     begin_reads(engine, epoch, last);
@@ -441,6 +459,8 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (code == 0)
         code = take_batches(engine, hooks, epoch, draws);
     account_waits(engine, epoch, &waits);
+    if (code == 0)
+        code = check_clock(epoch, &start);
     if (code == 0)
         code = check_account(engine, epoch, draws);
     if (code)

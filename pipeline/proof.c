@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/proof.h"
 
+#include "base/bytes.h"
 #include "pipeline/gather.h"
 
 #include <stdio.h>
@@ -55,6 +56,25 @@ static void cross_check(const struct job *job, const struct plugin *reader, stru
     }
 }
 
+/* Disks cannot have given less than the process was charged for, but for what is under way: one of
+ * the two counters is wrong. */
+static void compare_witnesses(const struct result_run *run, struct result *result)
+{
+    const uint64_t under_way_bytes = 1 << 20;
+    const struct result_bytes *device = &run->epochs[0].device;
+    char charged[32], given[32];
+
+    if (!device->known || !device->beneath_known || device->of_node ||
+        device->bytes <= device->beneath_bytes + device->beneath_bytes / 50 + under_way_bytes)
+        return;
+    result_degraded(result,
+                    "run %llu: %s left storage by %s, %s by the disks' own counters: the files are "
+                    "cached beneath the file system, or a counter is wrong",
+                    (unsigned long long)run->number + 1,
+                    bytes_text(device->bytes, charged, sizeof charged), device->method,
+                    bytes_text(device->beneath_bytes, given, sizeof given));
+}
+
 /* Sleeps in place of training that end late are no compute of a GPU: AU and rate are then this
  * machine's. One that ends late is made up for by the next, unless there is no processor for it. */
 static void check_overrun(const struct result_run *run, struct result *result)
@@ -77,6 +97,7 @@ void proof_check(const struct job *job, const struct plugin *reader, struct resu
                  struct result *result)
 {
     cross_check(job, reader, run, result);
+    compare_witnesses(run, result);
     check_overrun(run, result);
     if (job->drop_caches != JOB_DROP_NO && run->cold.state == RESULT_CACHE_WARM) {
         run->valid = false;

@@ -251,8 +251,8 @@ static void print_bytes(const struct page *page)
     bytes_text(summary->device_bytes, left, sizeof left);
     double percent = 100 * (double)summary->device_bytes / (double)summary->first_record_bytes;
     const char *why = percent < 98    ? "; the rest came from a cache"
-                      : percent > 110 ? "; beyond that: read-ahead, and the program's own files, "
-                                        "which a drop takes out of memory, too"
+                      : percent > 110 ? "; beyond that: read-ahead, the program's own files, which "
+                                        "a drop takes out of memory, too, or a wrong counter"
                                       : "";
     print_entry(page, "",
                 "%s left storage in the first epochs, %.1f%% of what was delivered%s (%s)", left,

@@ -27,6 +27,7 @@ include tests/cluster/local.mk
 include tests/fault/local.mk
 include tests/stress/local.mk
 include tests/hostile/local.mk
+include tests/liars/local.mk
 
 # The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.
 LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lint/quiet.sh \

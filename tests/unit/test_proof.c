@@ -60,6 +60,32 @@ static void bytes_that_no_storage_gave(void **unused)
     assert_true(verdict.run.valid);
 }
 
+/* More than the disks gave cannot have been read from them. */
+static void bytes_counted_twice(void **unused)
+{
+    const uint64_t bytes = 100000000;
+    const struct job job = {.drop_caches = JOB_DROP_YES};
+    struct result_epoch epoch = {
+        .record_bytes = bytes,
+        .device = {.known = true, .bytes = 2 * bytes, .beneath_known = true}};
+    struct result_run run = {
+        .valid = true, .epoch_count = 1, .epochs = &epoch, .cold = {.dropped = true}};
+    struct result result = {.valid = true};
+
+    (void)unused;
+    epoch.device.beneath_bytes = 195 * bytes / 100;
+    proof_check(&job, &uring, &run, &result);
+    assert_non_null(strstr(result.degraded_reason, "by the disks' own counters"));
+    result.degraded_reason[0] = '\0';
+    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may be under way */
+    proof_check(&job, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
+    epoch.device.of_node = true; /* by another witness than this process */
+    epoch.device.beneath_bytes = bytes;
+    proof_check(&job, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
+}
+
 static void steps_that_end_late(void **unused)
 {
     const struct job job = {0};
@@ -80,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_that_no_storage_gave),
+        cmocka_unit_test(bytes_counted_twice),
         cmocka_unit_test(steps_that_end_late),
     };
 

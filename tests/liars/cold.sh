@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Cold that is not cold, and bytes that did not leave storage.
+# shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
+# shellcheck source=tests/liars/liars.sh
+. "$(dirname "$0")/liars.sh"
+expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k set -f shards --shards 2
+READ="--data set --decode none --reader pread --bs 32k"
+
+warm_run() {
+    lie "nothing was dropped, all comes from memory"
+    cat set/* >/dev/null
+    run 0 $READ
+    caught "valid, warm"
+}
+
+drop_that_does_nothing() {
+    lie "dropping caches does nothing"
+    can_lie && is_root || return 0
+    cat set/* >/dev/null
+    LIE=drop-nothing run 1 $READ --drop-caches
+    caught "the cache was to be cold, but"
+}
+
+blind_probe() {
+    lie "dropping does nothing, and the kernel says that nothing is in memory"
+    can_lie && is_root || return 0
+    cat set/* >/dev/null
+    LIE=drop-nothing,cache-blind run 1 $READ --drop-caches=strict
+    caught "INVALID"
+}
+
+# Somebody reads the set all the time: before the run's check that it is cold, or after it.
+read_meanwhile() {
+    lie "another process reads the set during the run"
+    is_root || return 0
+    while :; do cat set/*; done >/dev/null &
+    reader=$!
+    run 1 $READ --drop-caches=strict --limit-rate 8MiB
+    caught "of the bytes left storage although the cache was cold: another process" \
+        "the files are not cold"
+    lie "another process reads the set during the run, which is not strict"
+    run 1 $READ --drop-caches --limit-rate 8MiB
+    stop $reader
+    caught "DEGRADED: run 1: only" "the cache was to be cold, but"
+}
+
+# hold FILE...: another process has all pages of the files mapped, which no drop takes away.
+hold() {
+    command -v python3 >/dev/null || { cannot "python3 is not installed" && return 1; }
+    rm -f mapped
+    python3 -c '
+import mmap, os, sys
+maps = [mmap.mmap(os.open(f, os.O_RDONLY), 0, prot=mmap.PROT_READ) for f in sys.argv[1:]]
+sum(m[i] for m in maps for i in range(0, len(m), 4096))
+print("mapped", flush=True)
+sys.stdin.read()' "$@" <>fifo >mapped &
+    holder=$!
+    while [ ! -s mapped ] && kill -0 $holder; do sleep 0.05; done
+}
+
+held_map() {
+    lie "a process holds the pages of the set mapped"
+    is_root && hold set/train-* || return 0
+    run 1 $READ --drop-caches
+    stop $holder
+    caught "python3"
+}
+
+in_memory() {
+    lie "the set lies in memory (tmpfs)"
+    mkdir memory
+    mount -t tmpfs -o size=64m tmpfs memory 2>/dev/null || { cannot "nothing can be mounted" && return 0; }
+    cp set/train-* memory
+    run 1 --data memory --decode none --drop-caches
+    umount memory
+    caught "INVALID"
+}
+
+loop_device() {
+    lie "a loop device whose file is in the cache below"
+    mkdir mnt
+    truncate -s 24M image
+    { mkfs.ext4 -q image && mount -o loop image mnt; } 2>/dev/null ||
+        { cannot "there is no loop device" && return 0; }
+    CLEANUP="umount $T/mnt"
+    cp set/train-* mnt
+    sync
+    hold image || return 0
+    run 1 --data mnt --decode none --drop-caches=strict
+    stop $holder
+    caught "loop device on"
+}
+
+holes() {
+    lie "a file with holes: zeros that lie on no device"
+    is_root || return 0
+    mkdir sparse
+    head -c 4000000 /dev/urandom >sparse/a.jpg
+    truncate -s 12000000 sparse/a.jpg
+    run 1 --data sparse --format files --decode none --memory 128m --drop-caches
+    caught "DEGRADED: run 1: only"
+}
+
+mkfifo fifo
+warm_run
+drop_that_does_nothing
+blind_probe
+read_meanwhile
+held_map
+in_memory
+loop_device
+holes
+finish

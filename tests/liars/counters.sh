@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Clocks and counters of the machine that lie.
+# shellcheck disable=SC2086,SC2034,SC2154 # words without blanks; what cli.sh shares
+# shellcheck source=tests/liars/liars.sh
+. "$(dirname "$0")/liars.sh"
+expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k set -f shards --shards 2
+READ="--data set --decode none --reader pread --bs 32k --limit-rate 32MiB"
+
+# clock WORD FALSEHOOD
+clock() {
+    lie "$2"
+    can_lie || return 0
+    LIE=$1 run 1 $READ
+    caught "INVALID: run 1: epoch 1: the clock"
+}
+
+# The witness of bytes is wrong; the disk knows better.
+counter() { # STATUS WORD FALSEHOOD WORDS...
+    lie "$3"
+    can_lie && is_root || return 0
+    LIE=$2 run "$1" $READ --drop-caches=strict
+    shift 3
+    caught "$@"
+}
+
+# Where others read from the disk as well, the disk cannot say that it gave less.
+twice() {
+    lie "the process' counter counts twice"
+    can_lie && is_root || return 0
+    LIE=io-double run 1 $READ --drop-caches=strict
+    case $out in *" 20"?.?"% of what was"*) [ "$status" = 1 ] || missed= ;; esac
+    caught "by the disks' own counters: " "or a wrong counter"
+}
+
+# Others read from the disk as well, so its counter may well be larger: it is not the one reported.
+disk_twice() {
+    lie "the disk's counter counts twice"
+    can_lie && is_root || return 0
+    LIE=disk-double run 0 $READ --drop-caches=strict --json twice.json
+    bytes=$(number first_epoch_device_read_bytes twice.json)
+    files=$(cat set/train-* | wc -c)
+    confirmed "$bytes bytes left storage by /proc/self/io, of $files in the files" \
+        holds "$bytes >= $files * 0.98 && $bytes < $files * 1.5"
+}
+
+sleeps_that_overrun() {
+    lie "the steps of a GPU that is replayed end late"
+    can_lie || return 0
+    LIE=sleep-late run 1 --data set --decode none --batch-size 16 --trainer replay:rate=1000
+    caught "DEGRADED: run 1: replayed steps took"
+}
+
+slow_reads() {
+    lie "each read takes 20 ms longer than the kernel needs"
+    can_lie || return 0
+    LIE=read-slow run 0 --data set --decode none --reader pread --bs 32k --json slow.json
+    confirmed "p50 of the reads is $(number p50_s slow.json) s, of the 0.02 that were added" \
+        holds "$(number p50_s slow.json) >= 0.02"
+}
+
+clock clock-ahead "the clock steps 3 s forward in an epoch"
+clock clock-back "the clock steps 3 s back in an epoch"
+clock clock-slow "the clock passes at half its speed"
+sleeps_that_overrun
+slow_reads
+counter 1 io-stuck "the process' counter of bytes from storage sticks" "only 0.0% of the bytes left storage"
+twice
+counter 1 io-back "the process' counter wraps" "of the bytes left storage although the cache was cold"
+counter 0 io-none "the process' counter is not there" "sectors read from the devices, by whomever"
+counter 1 disk-stuck "the disk's counter sticks" "only 0.0% of the bytes left storage"
+counter 1 io-stuck,disk-stuck "both counters stick" "only 0.0% of the bytes left storage"
+disk_twice
+finish
