@@ -22,6 +22,7 @@ libiobench_a_SOURCES += \
 	base/names.c base/names.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \
+	base/paired.c base/paired.h \
 	base/plugin.c base/plugin.h \
 	base/pool.c base/pool.h base/pool_jpeg.c \
 	base/queue.c base/queue.h \
@@ -30,5 +31,7 @@ libiobench_a_SOURCES += \
 	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
 	base/stream.c base/stream.h \
+	base/student.c base/student.h \
 	base/text_stream.c base/text_stream.h \
-	base/thread.c base/thread.h
+	base/thread.c base/thread.h \
+	base/trend.c base/trend.h

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 
+#include "base/student.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_MAX = 20, ORDERED_MIN = 6 };
+enum { EXACT_MAX = 20 };
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -21,8 +23,8 @@ static double median_of_sorted(const double *values, size_t count)
 
 /* Between the k-th smallest and the k-th largest value the median lies unless fewer than k values
  * fall on one side of it: coverage = 1 - 2 P(Bin(count, 1/2) < k) (Conover 1999, 3.2). Takes the
- * largest k that leaves 0.95. */
-static void set_ordered_interval(struct stats_summary *summary, const double *sorted)
+ * largest k that leaves what is wanted. */
+static void set_ordered_interval(struct stats_summary *summary, const double *sorted, double wanted)
 {
     const size_t count = summary->count;
     double log_chance = -(double)count * log(2), below = exp(log_chance); /* P(Bin < 1) */
@@ -31,7 +33,7 @@ static void set_ordered_interval(struct stats_summary *summary, const double *so
     for (;; k++) {
         log_chance += log((double)(count - k + 1) / (double)k);
         double next = below + exp(log_chance);
-        if (k >= (count + 1) / 2 || 1 - 2 * next < 0.95)
+        if (k >= (count + 1) / 2 || 1 - 2 * next < wanted)
             break;
         below = next;
     }
@@ -40,9 +42,8 @@ static void set_ordered_interval(struct stats_summary *summary, const double *so
     summary->coverage = 1 - 2 * below;
 }
 
-static void set_student_interval(struct stats_summary *summary, const double *sorted)
+static void set_student_interval(struct stats_summary *summary, const double *sorted, double wanted)
 {
-    static const double quantiles[] = {[3] = 4.302653, [4] = 3.182446, [5] = 2.776445};
     const size_t count = summary->count;
     const bool logs = sorted[0] > 0;
     double mean = 0, squares = 0;
@@ -53,13 +54,20 @@ static void set_student_interval(struct stats_summary *summary, const double *so
         double from_mean = (logs ? log(sorted[i]) : sorted[i]) - mean;
         squares += from_mean * from_mean;
     }
-    double half = quantiles[count] * sqrt(squares / (double)(count - 1) / (double)count);
+    double half = student_quantile(1 - wanted, count - 1) *
+                  sqrt(squares / (double)(count - 1) / (double)count);
     summary->low = logs ? exp(mean - half) : mean - half;
     summary->high = logs ? exp(mean + half) : mean + half;
-    summary->coverage = 0.95;
+    summary->coverage = wanted;
 }
 
-struct stats_summary stats_summarise(const double *values, size_t count)
+/* Do the least and the largest of so many hold the median as often as wanted? */
+static bool is_enough_for_order(size_t count, double wanted)
+{
+    return 1 - 2 * exp2(-(double)count) >= wanted;
+}
+
+static struct stats_summary summarise(const double *values, size_t count, double wanted)
 {
     struct stats_summary summary = {.count = count};
 
@@ -79,28 +87,33 @@ struct stats_summary stats_summarise(const double *values, size_t count)
     summary.maximum = summary.high = sorted[count - 1];
     summary.median = median_of_sorted(sorted, count);
     summary.coverage = count == 2 ? 0.5 : 0;
-    if (count >= ORDERED_MIN)
-        set_ordered_interval(&summary, sorted);
+    if (is_enough_for_order(count, wanted))
+        set_ordered_interval(&summary, sorted, wanted);
     else if (count >= 3)
-        set_student_interval(&summary, sorted);
+        set_student_interval(&summary, sorted, wanted);
     free(sorted);
     return summary;
 }
 
-double stats_drift(const double *values, size_t count)
+struct stats_summary stats_summarise(const double *values, size_t count)
 {
-    size_t third = count / 3;
-    double first = 0, last = 0, whole = 0;
+    return summarise(values, count, STATS_COVERAGE);
+}
 
-    if (count < 6)
-        return 0;
-    for (size_t i = 0; i < count; i++) {
-        whole += values[i];
-        first += i < third ? values[i] : 0;
-        last += i >= count - third ? values[i] : 0;
-    }
-    whole /= (double)count;
-    return whole == 0 ? 0 : (last - first) / (double)third / whole;
+struct stats_summary stats_summarise_until(const double *values, size_t count)
+{
+    struct stats_summary summary = summarise(values, count, STATS_UNTIL);
+
+    if (summary.coverage >= STATS_UNTIL)
+        summary.coverage = STATS_COVERAGE;
+    return summary;
+}
+
+double stats_half_width(const struct stats_summary *summary)
+{
+    return summary->coverage >= STATS_COVERAGE && summary->median > 0
+               ? (summary->high - summary->low) / 2 / summary->median
+               : NAN;
 }
 
 struct ranked {

@@ -20,9 +20,18 @@ struct stats_summary {
 
 struct stats_summary stats_summarise(const double *values, size_t count);
 
-/* How far the mean of the last third lies from the first third, as a share of the whole mean:
- * +0.1 is 10% faster at the end. 0 with fewer than 6 values. */
-double stats_drift(const double *values, size_t count);
+/* The same where measuring ended as soon as the interval was narrow enough. That happens early when
+ * the values lie close together by chance, so an interval of 0.95 would cover less; it is made for
+ * STATS_UNTIL, and covers 0.95 then when the first look is at STATS_UNTIL_FIRST values (simulated
+ * in tests/unit/test_stats.c). Order statistics give that from 7 values on. */
+struct stats_summary stats_summarise_until(const double *values, size_t count);
+
+#define STATS_COVERAGE 0.95
+#define STATS_UNTIL 0.98
+enum { STATS_UNTIL_FIRST = 5 };
+
+/* Half of the interval's width, as a share of the median; NAN when there is none. */
+double stats_half_width(const struct stats_summary *summary);
 
 /* Two-sided p of the Mann-Whitney U test (exact for small counts without ties, else normal with
  * tie correction). 1 when either side is empty. */

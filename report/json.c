@@ -428,6 +428,8 @@ static json_t *shares_of(const struct summary_shares *shares)
     return object;
 }
 
+static const char too_few_to_drift[] = "it takes 5 runs to tell";
+
 static void put_rates(json_t *object, const struct summary *summary)
 {
     const char *no_later = summary->later.samples_per_s.count ? NULL : "there was one epoch only";
@@ -444,8 +446,9 @@ static void put_rates(json_t *object, const struct summary *summary)
               no_au                                   ? no_au
               : summary->mlperf_au_percent.count == 0 ? "no epoch has a second step"
                                                       : NULL);
-    put_real_if(object, "drift_percent", summary->runs >= 6, 100 * summary->drift,
-                "it takes 6 runs to tell");
+    const bool can_drift = summary->runs >= TREND_LEAST;
+    put_real_if(object, "drift_percent", can_drift, 100 * summary->drift.drift, too_few_to_drift);
+    put_real_if(object, "drift_p", can_drift, summary->drift.p, too_few_to_drift);
 }
 
 static json_t *summary_of(const struct result *result, const struct summary *summary)

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/trend.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 enum { SHORT_RUN_NS = 1000000000 };
-static const double DRIFT_MAX = 0.05, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
+static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
 
 const char *summary_limit_name(enum result_limit limit)
 {
@@ -238,8 +239,10 @@ static void make_advice(const struct result *result, struct summary *summary)
                "storage, or raise --runs",
                100 * (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median);
     if (summary->drifts)
-        advise(summary, "the runs drift by %+.0f%% from first to last: not in a steady state yet",
-               100 * summary->drift);
+        advise(summary,
+               "the runs drift by %+.0f%% from first to last (p %.2g): they do not repeat one "
+               "state, and the interval does not hold; look for what changes meanwhile",
+               100 * summary->drift.drift, summary->drift.p);
     if (result->floor_samples_per_s > 0 && median > FLOOR_SHARE * result->floor_samples_per_s)
         advise(summary,
                "this is more than half of what the program itself can do here (%.0f "
@@ -328,8 +331,8 @@ int summary_make(const struct result *result, struct summary *summary)
         part_of(&collection.first_samples, &collection.first_bytes, &collection.first_au);
     summary->later =
         part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au);
-    summary->drift = stats_drift(collection.run_samples.values, collection.run_samples.count);
-    summary->drifts = fabs(summary->drift) > DRIFT_MAX;
+    summary->drift = trend_test(collection.run_samples.values, collection.run_samples.count);
+    summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     summary->trains = summary->all.compute_ns > 0;
     summary->decodes = gives_pixels(result->job->decode);
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;

@@ -9,6 +9,7 @@
 
 #include "base/histogram.h"
 #include "base/stats.h"
+#include "base/trend.h"
 #include "pipeline/result.h"
 
 enum { SUMMARY_ADVICE = 8, SUMMARY_ADVICE_BYTES = 320 };
@@ -30,8 +31,8 @@ struct summary {
     struct stats_summary samples_per_s, bytes_per_s, au_percent, mlperf_au_percent;
     struct summary_part first, later;
     uint64_t mean_run_ns; /* wall time of all epochs of a run */
-    double drift;         /* of samples_per_s over the runs, see stats_drift() */
-    bool drifts;          /* that is more than a twentieth */
+    struct trend drift;   /* of samples_per_s over the runs */
+    bool drifts;          /* it is more than chance (p below 0.05), and more than 2% */
     bool trains;          /* the trainer does work, AU means something */
     bool decodes;         /* images are decoded */
     struct histogram read_latency_ns;

@@ -23,6 +23,14 @@ UNIT_TESTS += tests/unit/test_stats
 tests_unit_test_stats_SOURCES = tests/unit/test_stats.c tests/unit/unit.h
 tests_unit_test_stats_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_paired
+tests_unit_test_paired_SOURCES = tests/unit/test_paired.c tests/unit/unit.h
+tests_unit_test_paired_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_trend
+tests_unit_test_trend_SOURCES = tests/unit/test_trend.c tests/unit/unit.h
+tests_unit_test_trend_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_random
 tests_unit_test_random_SOURCES = tests/unit/test_random.c tests/unit/unit.h
 tests_unit_test_random_LDADD = $(UNIT_LIBS)
