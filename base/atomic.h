@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * atomic: the only place for atomics. A counter for statistics (relaxed), a flag to stop a
- * thread, and a countdown whose last decrement sees everything the others wrote.
+ * atomic: the only place for atomics. A counter for statistics (relaxed), a flag to stop or
+ * wake a thread, and a countdown whose last decrement sees everything the others wrote.
  */
 #ifndef IOBENCH_BASE_ATOMIC_H
 #define IOBENCH_BASE_ATOMIC_H
@@ -50,6 +50,22 @@ struct flag {
 static inline void flag_set(struct flag *flag)
 {
     atomic_store_explicit(&flag->value, true, memory_order_release);
+}
+
+static inline void flag_clear(struct flag *flag)
+{
+    atomic_store_explicit(&flag->value, false, memory_order_release);
+}
+
+/* Both return what it was before. */
+static inline bool flag_raise(struct flag *flag)
+{
+    return atomic_exchange_explicit(&flag->value, true, memory_order_acq_rel);
+}
+
+static inline bool flag_take(struct flag *flag)
+{
+    return atomic_exchange_explicit(&flag->value, false, memory_order_acq_rel);
 }
 
 static inline bool flag_get(const struct flag *flag)

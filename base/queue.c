@@ -16,7 +16,7 @@ struct queue {
     pthread_cond_t not_empty, not_full;
     uint32_t capacity, head, count;
     struct stall pop, push; /* their waiters: nobody signals in vain */
-    bool closed, cancelled;
+    bool woken, closed, cancelled;
     void *entries[];
 };
 
@@ -107,8 +107,10 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
     int popped = 0;
 
     pthread_mutex_lock(&queue->lock);
-    while (queue->count == 0 && now_ns < until_ns && !queue->closed && !queue->cancelled)
+    while (queue->count == 0 && now_ns < until_ns && !queue->woken && !queue->closed &&
+           !queue->cancelled)
         now_ns = wait_counted(queue, &queue->not_empty, &queue->pop, until_ns);
+    queue->woken = false;
     if (queue->cancelled) {
         popped = -ECANCELED;
     } else {
@@ -136,7 +138,8 @@ int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t
 {
     uint64_t now_ns = wait_ns ? clock_now_ns() : 0;
 
-    return pop_until(queue, entries, max, now_ns, now_ns + wait_ns);
+    return pop_until(queue, entries, max, now_ns,
+                     wait_ns < FOR_EVER - now_ns ? now_ns + wait_ns : FOR_EVER);
 }
 
 static void set_and_wake(struct queue *queue, bool *mark)
@@ -146,6 +149,11 @@ static void set_and_wake(struct queue *queue, bool *mark)
     pthread_cond_broadcast(&queue->not_empty);
     pthread_cond_broadcast(&queue->not_full);
     pthread_mutex_unlock(&queue->lock);
+}
+
+void queue_wake(struct queue *queue)
+{
+    set_and_wake(queue, &queue->woken);
 }
 
 void queue_close(struct queue *queue)
@@ -162,7 +170,7 @@ void queue_reset(struct queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     queue->head = queue->count = 0;
-    queue->closed = queue->cancelled = false;
+    queue->woken = queue->closed = queue->cancelled = false;
     queue->push = queue->pop = (struct stall){0};
     pthread_mutex_unlock(&queue->lock);
 }

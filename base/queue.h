@@ -34,6 +34,9 @@ int queue_pop_many(struct queue *queue, void **entries, uint32_t max, bool wait)
 /* The same, but waits for at most wait_ns: then 0. */
 int queue_pop_within(struct queue *queue, void **entries, uint32_t max, uint64_t wait_ns);
 
+/* Makes the pop that waits now return 0, else the next one not wait. For one consumer. */
+void queue_wake(struct queue *queue);
+
 /* No more pushes come: consumers drain what is left, then get 0. */
 void queue_close(struct queue *queue);
 void queue_cancel(struct queue *queue);

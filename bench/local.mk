@@ -23,6 +23,11 @@ bench_catalog_LDADD = $(LIBIOBENCH_LIBS)
 noinst_PROGRAMS += bench/io
 bench_io_SOURCES = bench/io.c
 bench_io_LDADD = $(LIBIOBENCH_LIBS)
+
+noinst_PROGRAMS += bench/lanes
+bench_lanes_SOURCES = bench/lanes.c tests/unit/fault_fs.c tests/unit/fault_fs.h
+bench_lanes_LDADD = $(LIBIOBENCH_LIBS)
+
 noinst_PROGRAMS += bench/synthesis
 bench_synthesis_SOURCES = bench/synthesis.c
 bench_synthesis_LDADD = $(LIBIOBENCH_LIBS)

@@ -199,6 +199,29 @@ static int wait_for_workers(struct loader *loader)
     return code;
 }
 
+/* Memory, files or maps that come back let another read begin. */
+static bool can_use_returned(const struct loader *loader)
+{
+    return loader->outstanding > 0 &&
+           (loader->reader.traits.lends || (!loader->depth_is_used && !window_empty(loader)));
+}
+
+/* Reads are in flight. Fetches that come back end the wait. */
+static int wait_for_reads(struct loader *loader, uint64_t wait_ns)
+{
+    const uint64_t outstanding = loader->outstanding;
+    int code = 0;
+
+    if (can_use_returned(loader)) {
+        flag_set(&loader->wants_returned);
+        code = collect_returned(loader, false); /* what came before the flag was seen */
+    }
+    if (code == 0 && loader->outstanding == outstanding)
+        code = reap(loader, wait_ns);
+    flag_clear(&loader->wants_returned);
+    return code;
+}
+
 /* Nothing could be submitted and nothing is done: wait for whichever can happen. blocked: memory
  * stopped the last submission, else the reader's depth, its files or the rate limit did. */
 static int wait_for_something(struct loader *loader, bool blocked)
@@ -209,7 +232,7 @@ static int wait_for_something(struct loader *loader, bool blocked)
     if (rate_ns > 0 && rate_ns < wait_ns)
         wait_ns = rate_ns;
     if (loader->reader.in_flight > 0)
-        return reap(loader, wait_ns);
+        return wait_for_reads(loader, wait_ns);
     if (!blocked && !loader->starved) { /* the rate allows the next read now, or soon */
         if (rate_ns > 0)
             clock_sleep_ns(wait_ns);
@@ -354,43 +377,6 @@ static int loader_body(void *argument)
 
 /* ---- life ---- */
 
-static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_number,
-                        uint64_t bytes)
-{
-    struct numa_policy policy = {.mode = -1};
-
-    if (loader->site.loaders > 1)
-        policy = numa_prefer(&loader->numa, loader_number % loader->numa.count);
-    struct arena *arena = arena_create(bytes, loader->site.alignment);
-    numa_put_back(&policy);
-    loader->arenas[index] = arena;
-    if (!arena)
-        return -ENOMEM;
-    loader->regions[index] =
-        (struct iovec){.iov_base = arena_base(arena), .iov_len = arena_bytes(arena)};
-    return 0;
-}
-
-/* Each loader has as much, in as many arenas. */
-static int create_arenas(struct loader *loader)
-{
-    const uint32_t loaders = loader->site.loaders;
-    const uint64_t share = loader->site.memory_bytes / loaders;
-    const uint32_t each = (uint32_t)((share + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
-    int code = 0;
-
-    loader->arena_count = each * loaders;
-    loader->arenas = memory_array(loader->arena_count, sizeof *loader->arenas);
-    loader->regions = memory_array(loader->arena_count, sizeof *loader->regions);
-    if (!loader->arenas || !loader->regions)
-        return -ENOMEM;
-    for (uint32_t i = 0; code == 0 && i < loader->arena_count; i++) {
-        uint64_t left = share - i % each * ARENA_BYTES_MAX;
-        code = create_arena(loader, i, i / each, left < ARENA_BYTES_MAX ? left : ARENA_BYTES_MAX);
-    }
-    return code;
-}
-
 /* As many fetches as its memory holds: the more are sorted at once, the closer they lie, and the
  * larger is what can be read at once. */
 static uint32_t window_most(const struct catalog *catalog, uint64_t memory_bytes)
@@ -486,43 +472,18 @@ struct loader *loader_create(const struct loader_site *site)
     uint64_t block_most = site->memory_bytes / loader->site.loaders / BLOCKS_LEAST;
     if (loader->site.block_bytes > block_most)
         loader->site.block_bytes = block_most;
-    if (create_window(loader) || create_pools(loader) || create_arenas(loader)) {
+    if (create_window(loader) || create_pools(loader) || loader_create_arenas(loader)) {
         loader_destroy(loader);
         return NULL;
     }
     return loader;
 }
 
-/* Memory that the kernel may still write to stays for good, and known: it is not lost. */
-static void leave_arenas(struct loader *loader)
-{
-    static struct left_behind {
-        struct left_behind *next;
-        struct arena **arenas;
-    } * left;
-    struct left_behind *more = memory_zeroed(sizeof *more);
-
-    if (more)
-        *more = (struct left_behind){.next = left, .arenas = loader->arenas};
-    left = more ? more : left;
-}
-
-static void destroy_arenas(struct loader *loader)
-{
-    for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
-        arena_destroy(loader->arenas[i]);
-    free(loader->arenas);
-}
-
 void loader_destroy(struct loader *loader)
 {
     if (!loader)
         return;
-    if (loader->memory_is_held)
-        leave_arenas(loader);
-    else
-        destroy_arenas(loader);
-    free(loader->regions);
+    loader_destroy_arenas(loader);
     free(loader->window);
     free(loader->window_scratch);
     free(loader->fetches);
@@ -559,6 +520,7 @@ static void reset(struct loader *loader)
     loader->refused = NULL;
     loader->releases = loader->heard_ns = 0;
     loader->starved = false;
+    flag_clear(&loader->wants_returned);
     loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
     loader->for_storage = loader->for_memory = (struct stall){0};
@@ -634,6 +596,8 @@ void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t
     for (uint32_t i = 0; i < count; i++)
         group[i] = fetches[i];
     queue_push_many(loader->returned, group, count);
+    if (flag_get(&loader->wants_returned) && flag_take(&loader->wants_returned))
+        reader_wake(&loader->reader);
 }
 
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)

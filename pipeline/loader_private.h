@@ -4,6 +4,7 @@
 #ifndef IOBENCH_PIPELINE_LOADER_PRIVATE_H
 #define IOBENCH_PIPELINE_LOADER_PRIVATE_H
 
+#include "base/atomic.h"
 #include "base/memory.h"
 #include "base/queue.h"
 #include "base/stall.h"
@@ -103,6 +104,8 @@ struct loader {
     uint64_t draw_head, draw_tail;
 
     uint64_t outstanding; /* fetches with workers */
+    /* Set when it waits for the reader although it could read more if a fetch came back. */
+    struct flag wants_returned;
 
     pthread_mutex_t waits_lock; /* of the loader's own waits */
     struct stall for_storage, for_memory;
@@ -128,6 +131,10 @@ bool window_empty(const struct loader *loader);
 /* The plan was cut short: fetches that no draw will use any more are dropped. */
 void window_drop_slots(struct loader *loader);
 
+/* Each loader has as much memory, in as many arenas. 0, or a negative errno with a reason. */
+int loader_create_arenas(struct loader *loader);
+/* Memory that the kernel may still write to is left. */
+void loader_destroy_arenas(struct loader *loader);
 void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region);
 void loader_memory_give(struct loader *loader, void *memory);
 void loader_block_release(struct loader *loader, struct block *block);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
@@ -30,6 +31,68 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     if (memory.wanted_bytes < memory.least_bytes)
         memory.wanted_bytes = memory.least_bytes;
     return memory;
+}
+
+static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_number,
+                        uint64_t bytes)
+{
+    struct numa_policy policy = {.mode = -1};
+
+    if (loader->site.loaders > 1)
+        policy = numa_prefer(&loader->numa, loader_number % loader->numa.count);
+    struct arena *arena = arena_create(bytes, loader->site.alignment);
+    numa_put_back(&policy);
+    loader->arenas[index] = arena;
+    if (!arena)
+        return -ENOMEM;
+    loader->regions[index] =
+        (struct iovec){.iov_base = arena_base(arena), .iov_len = arena_bytes(arena)};
+    return 0;
+}
+
+int loader_create_arenas(struct loader *loader)
+{
+    const uint32_t loaders = loader->site.loaders;
+    const uint64_t share = loader->site.memory_bytes / loaders;
+    const uint32_t each = (uint32_t)((share + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
+    int code = 0;
+
+    loader->arena_count = each * loaders;
+    loader->arenas = memory_array(loader->arena_count, sizeof *loader->arenas);
+    loader->regions = memory_array(loader->arena_count, sizeof *loader->regions);
+    if (!loader->arenas || !loader->regions)
+        return -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < loader->arena_count; i++) {
+        uint64_t left = share - i % each * ARENA_BYTES_MAX;
+        code = create_arena(loader, i, i / each, left < ARENA_BYTES_MAX ? left : ARENA_BYTES_MAX);
+    }
+    return code;
+}
+
+/* Memory that the kernel may still write to stays for good, and known: it is not lost. */
+static void leave_arenas(struct loader *loader)
+{
+    static struct left_behind {
+        struct left_behind *next;
+        struct arena **arenas;
+    } * left;
+    struct left_behind *more = memory_zeroed(sizeof *more);
+
+    if (more)
+        *more = (struct left_behind){.next = left, .arenas = loader->arenas};
+    left = more ? more : left;
+}
+
+void loader_destroy_arenas(struct loader *loader)
+{
+    free(loader->regions);
+    if (loader->memory_is_held) {
+        leave_arenas(loader);
+        return;
+    }
+    for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
+        arena_destroy(loader->arenas[i]);
+    free(loader->arenas);
 }
 
 /* The emptiest first, so that every loader has its share of the reads, and a slow one less. One

@@ -179,6 +179,11 @@ static int inflate_reader_reap(void *state, struct read_request **done, uint32_t
     return pool_reap(((struct inflate_reader *)state)->pool, done, max, wait_ns);
 }
 
+static void inflate_reader_wake(void *state)
+{
+    pool_wake(((struct inflate_reader *)state)->pool);
+}
+
 const struct reader_ops reader_inflate = {
     .plugin = {.name = "inflate",
                .summary = "inflates shards compressed as a whole (gzip, zlib), in order only",
@@ -189,4 +194,5 @@ const struct reader_ops reader_inflate = {
     .close = inflate_reader_close,
     .submit = inflate_reader_submit,
     .reap = inflate_reader_reap,
+    .wake = inflate_reader_wake,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/lanes.h"
 
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/queue.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 enum { GROUP = 64 };
-static const uint64_t WAIT_NS = 100000000; /* new requests are seen so late at worst */
+#define FOR_EVER UINT64_MAX /* each read ends, and new requests wake */
 
 struct lane {
     struct lanes *lanes;
@@ -21,6 +22,8 @@ struct lane {
     struct reader reader;
     struct reader_site site;
     struct queue *inbox; /* requests; holds a whole depth, so pushing never waits */
+    struct flag waits;   /* set before it looks for work the last time and then waits for reads */
+    bool has_new;        /* the caller's: there is work that the lane may not have seen */
 };
 
 struct lanes {
@@ -44,7 +47,7 @@ static int submit_group(struct lane *lane, void **group, uint32_t *at, uint32_t 
         *count = (uint32_t)popped;
     }
     while (*at < *count) {
-        int code = reader_submit(&lane->reader, group[*at]);
+        int code = reader_pass_submit(&lane->reader, group[*at]);
         if (code == -EAGAIN)
             break;
         if (code)
@@ -63,7 +66,8 @@ static int refuse(struct lane *lane, struct read_request *request)
     return queue_push(lane->lanes->done, request);
 }
 
-/* Until the inbox is closed and nothing is in flight. */
+/* Until the inbox is closed and nothing is in flight. It waits for reads only when, since it said
+ * so, it has looked at the inbox once more: what comes later wakes it. */
 static int serve(struct lane *lane)
 {
     void *group[GROUP];
@@ -80,15 +84,29 @@ static int serve(struct lane *lane)
                 return code;
             continue;
         }
-        int reaped = reader_reap(&lane->reader, done, GROUP, WAIT_NS);
+        const bool waits = flag_get(&lane->waits);
+        int reaped = reader_reap(&lane->reader, done, GROUP, waits ? FOR_EVER : 0);
         if (reaped < 0)
             return reaped;
+        if (waits)
+            flag_clear(&lane->waits);
+        else if (reaped == 0)
+            flag_set(&lane->waits);
         for (int i = 0; i < reaped; i++) {
             code = queue_push(lane->lanes->done, done[i]);
             if (code)
                 return code;
         }
     }
+}
+
+/* Until then the caller may release loans and wake. */
+static void wait_for_end(struct lane *lane)
+{
+    void *group[GROUP];
+
+    while (queue_pop_many(lane->inbox, group, GROUP, true) > 0)
+        continue;
 }
 
 static int lane_body(void *argument)
@@ -99,10 +117,12 @@ static int lane_body(void *argument)
     numa_run_on(settings->numa, lane->number % settings->numa->count);
     int code = reader_open(&lane->reader, settings->reader, &lane->site);
     queue_push(lane->lanes->opened, code ? NULL : lane);
-    if (code == 0)
+    if (code == 0) {
         code = serve(lane);
-    if (code)
-        queue_cancel(lane->lanes->done);
+        if (code)
+            queue_cancel(lane->lanes->done);
+        wait_for_end(lane);
+    }
     reader_close(&lane->reader);
     return code;
 }
@@ -192,6 +212,12 @@ static void lanes_close(void *state)
     queue_destroy(lanes->done);
 }
 
+static int give(struct lane *lane, struct read_request *request)
+{
+    lane->has_new = true;
+    return queue_push(lane->inbox, request);
+}
+
 static int lanes_submit(void *state, struct read_request *request)
 {
     struct lanes *lanes = state;
@@ -199,15 +225,28 @@ static int lanes_submit(void *state, struct read_request *request)
     if (request->buffer && !lanes->in_order) {
         struct lane *owner = &lanes->lanes[request->region / lanes->regions];
         request->region %= lanes->regions; /* as the lane counts them */
-        return queue_push(owner->inbox, request);
+        return give(owner, request);
     }
-    return queue_push(lanes->lanes[request->shard % lanes->settings->count].inbox, request);
+    return give(&lanes->lanes[request->shard % lanes->settings->count], request);
+}
+
+/* Once for all that was submitted and released. */
+static void wake_lanes(struct lanes *lanes)
+{
+    for (uint32_t i = 0; i < lanes->settings->count; i++) {
+        struct lane *lane = &lanes->lanes[i];
+        if (lane->has_new && flag_get(&lane->waits))
+            reader_wake(&lane->reader);
+        lane->has_new = false;
+    }
 }
 
 static int lanes_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct lanes *lanes = state;
     void *group[GROUP];
+
+    wake_lanes(lanes);
     int count = queue_pop_within(lanes->done, group, max < GROUP ? max : GROUP, wait_ns);
 
     for (int i = 0; i < count; i++)
@@ -222,7 +261,15 @@ static void lanes_release(void *state, struct read_request *request)
 {
     struct lanes *lanes = state;
 
-    reader_pass_release(&lanes->lanes[request->shard % lanes->settings->count].reader, request);
+    struct lane *lane = &lanes->lanes[request->shard % lanes->settings->count];
+
+    reader_pass_release(&lane->reader, request);
+    lane->has_new = true;
+}
+
+static void lanes_wake(void *state)
+{
+    queue_wake(((struct lanes *)state)->done);
 }
 
 const struct reader_ops reader_lanes = {
@@ -235,4 +282,5 @@ const struct reader_ops reader_lanes = {
     .submit = lanes_submit,
     .reap = lanes_reap,
     .release = lanes_release,
+    .wake = lanes_wake,
 };

@@ -5,8 +5,8 @@
  * To its user the whole is a reader as any other. It is in no registry: --loaders chooses it.
  *
  * A request goes to the lane whose memory it has; without memory, or where a shard must be read in
- * order, all requests of a shard go to one lane. A lane that waits for storage looks for new
- * requests when something completes.
+ * order, all requests of a shard go to one lane. reap() wakes the lanes that wait for storage while
+ * there is something new for them, so that a read never waits for another one to end.
  */
 #ifndef IOBENCH_READERS_LANES_H
 #define IOBENCH_READERS_LANES_H

@@ -240,6 +240,11 @@ static void lmdb_release(void *state, struct read_request *request)
     pool_release(((struct lmdb_state *)state)->pool, request);
 }
 
+static void lmdb_wake(void *state)
+{
+    pool_wake(((struct lmdb_state *)state)->pool);
+}
+
 const struct reader_ops reader_lmdb = {
     .plugin = {.name = "lmdb",
                .summary = "lends LMDB's values out of liblmdb's map, as Caffe reads them",
@@ -250,5 +255,6 @@ const struct reader_ops reader_lmdb = {
     .close = lmdb_close,
     .submit = lmdb_submit,
     .reap = lmdb_reap,
+    .wake = lmdb_wake,
     .release = lmdb_release,
 };

@@ -8,6 +8,7 @@ libiobench_a_SOURCES += \
 	readers/lend.c readers/lend.h \
 	readers/pool.c readers/pool.h \
 	readers/rate.c readers/rate.h \
+	readers/waker.c readers/waker.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c
 
 if HAVE_LMDB

@@ -109,6 +109,11 @@ static void mmap_release(void *state, struct read_request *request)
     pool_release(((struct mmap_state *)state)->pool, request);
 }
 
+static void mmap_wake(void *state)
+{
+    pool_wake(((struct mmap_state *)state)->pool);
+}
+
 const struct reader_ops reader_mmap = {
     .plugin = {.name = "mmap",
                .summary = "lends the pages of mapped files, through the page cache",
@@ -119,5 +124,6 @@ const struct reader_ops reader_mmap = {
     .close = mmap_close,
     .submit = mmap_submit,
     .reap = mmap_reap,
+    .wake = mmap_wake,
     .release = mmap_release,
 };

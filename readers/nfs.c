@@ -13,6 +13,7 @@
 #include "dataset/nfs_link.h"
 #include "readers/handles.h"
 #include "readers/plugins.h"
+#include "readers/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,6 +86,7 @@ struct nfs_state {
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned;
     uint64_t look_ns;
+    struct waker waker;
     char last_error[256];
 };
 
@@ -345,7 +347,7 @@ static void disconnect(struct connection *connection)
 
 static void serve(struct nfs_state *nfs, uint64_t wait_ns)
 {
-    struct pollfd polls[CONNECTIONS_MOST];
+    struct pollfd polls[CONNECTIONS_MOST + 1];
     uint64_t now_ns = clock_now_ns();
 
     for (uint32_t i = 0; i < nfs->connection_count; i++) {
@@ -356,7 +358,11 @@ static void serve(struct nfs_state *nfs, uint64_t wait_ns)
         polls[i] = (struct pollfd){.fd = has_socket ? nfs_get_fd(connection->context) : -1};
         polls[i].events = has_socket ? (short)nfs_which_events(connection->context) : 0;
     }
-    int ready = poll(polls, nfs->connection_count, (int)((wait_ns + 999999) / 1000000));
+    struct pollfd *waker = &polls[nfs->connection_count];
+    *waker = (struct pollfd){.fd = nfs->waker.fd, .events = POLLIN};
+    int ready = poll(polls, nfs->connection_count + 1, (int)((wait_ns + 999999) / 1000000));
+    if (ready > 0 && waker->revents)
+        waker_silence(&nfs->waker);
     for (uint32_t i = 0; i < nfs->connection_count; i++) {
         struct connection *connection = &nfs->connections[i];
         if (ready > 0 && polls[i].revents && !connection->is_broken &&
@@ -420,13 +426,14 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
 
     for (;;) {
         uint64_t left_ns = until_ns - now_ns < TICK_NS ? until_ns - now_ns : TICK_NS;
-        serve(nfs, nfs->finished_count ? 0 : left_ns);
+        const bool asked = waker_was_asked(&nfs->waker);
+        serve(nfs, nfs->finished_count || asked ? 0 : left_ns);
         now_ns = clock_now_ns();
         look_for_late(nfs, now_ns);
         for (uint32_t i = 0; i < nfs->connection_count; i++)
             if (nfs->connections[i].state == CONNECTION_UP)
                 start_waiting(&nfs->connections[i]);
-        if (nfs->finished_count > 0 || now_ns >= until_ns)
+        if (nfs->finished_count > 0 || now_ns >= until_ns || asked || waker_was_asked(&nfs->waker))
             break;
     }
     uint32_t count = nfs->finished_count < max ? nfs->finished_count : max;
@@ -481,10 +488,13 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     struct nfs_state *nfs = state;
 
     nfs->site = site;
+    int code = waker_open(&nfs->waker);
+    if (code)
+        return code;
     if (settings->version == 1 || settings->version == 2)
         return fail(EINVAL, "version %d of NFS is not spoken: 3, 4 or auto",
                     (int)settings->version);
-    int code = find_place(nfs, (int)settings->version);
+    code = find_place(nfs, (int)settings->version);
     if (code)
         return code;
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
@@ -538,9 +548,15 @@ static void nfs_reader_close(void *state)
         disconnect(connection);
         free(connection->openings);
     }
+    waker_close(&nfs->waker);
     free(nfs->connections);
     free(nfs->jobs);
     free(nfs->finished);
+}
+
+static void nfs_reader_wake(void *state)
+{
+    waker_wake(&((struct nfs_state *)state)->waker);
 }
 
 const struct reader_ops reader_nfs = {
@@ -553,4 +569,5 @@ const struct reader_ops reader_nfs = {
     .close = nfs_reader_close,
     .submit = nfs_reader_submit,
     .reap = nfs_reader_reap,
+    .wake = nfs_reader_wake,
 };

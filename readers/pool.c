@@ -53,7 +53,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t finished; /* for reap */
     struct job_list done;
-    bool reaper_waits, ended;
+    bool reaper_waits, woken, ended;
     uint64_t woken_ns;        /* when reap was, last */
     struct pool *left_behind; /* the next one */
     uint64_t look_ns;         /* when to look for late jobs next */
@@ -367,10 +367,11 @@ int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint6
     for (;;) {
         count = take_done(pool, done, max);
         count += take_late(pool, done + count, max - count);
-        if (count || clock_now_ns() >= until_ns)
+        if (count || pool->woken || clock_now_ns() >= until_ns)
             break;
         wait_for_done(pool, until_ns);
     }
+    pool->woken = false;
     pthread_mutex_unlock(&pool->lock);
     return (int)count;
 }
@@ -379,5 +380,14 @@ void pool_release(struct pool *pool, struct read_request *request)
 {
     pthread_mutex_lock(&pool->lock);
     handles_give(&pool->handles, request->loan);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_wake(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->woken = true;
+    if (pool->reaper_waits)
+        pthread_cond_signal(&pool->finished);
     pthread_mutex_unlock(&pool->lock);
 }

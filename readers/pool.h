@@ -59,5 +59,6 @@ uint32_t pool_threads(const struct pool *pool);
 int pool_submit(struct pool *pool, struct read_request *request);
 int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void pool_release(struct pool *pool, struct read_request *request);
+void pool_wake(struct pool *pool);
 
 #endif

@@ -98,6 +98,11 @@ static int pread_reap(void *state, struct read_request **done, uint32_t max, uin
     return pool_reap(((struct pread_state *)state)->pool, done, max, wait_ns);
 }
 
+static void pread_wake(void *state)
+{
+    pool_wake(((struct pread_state *)state)->pool);
+}
+
 const struct reader_ops reader_pread = {
     .plugin = {.name = "pread",
                .summary = "blocking reads on a pool of threads; works everywhere",
@@ -108,4 +113,5 @@ const struct reader_ops reader_pread = {
     .close = pread_close,
     .submit = pread_submit,
     .reap = pread_reap,
+    .wake = pread_wake,
 };

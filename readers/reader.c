@@ -97,7 +97,7 @@ void reader_close(struct reader *reader)
     reader->state = NULL;
 }
 
-int reader_submit(struct reader *reader, struct read_request *request)
+int reader_pass_submit(struct reader *reader, struct read_request *request)
 {
     assert(request->bytes > 0 && request->needed <= request->bytes);
     assert(request->shard < reader->site.catalog->shard_count);
@@ -115,6 +115,12 @@ int reader_submit(struct reader *reader, struct read_request *request)
     if (code == 0)
         reader->in_flight++;
     return code;
+}
+
+int reader_submit(struct reader *reader, struct read_request *request)
+{
+    request->issue_ns = clock_now_ns();
+    return reader_pass_submit(reader, request);
 }
 
 static void account(struct reader *reader, struct read_request *request, uint64_t now_ns)
@@ -137,7 +143,7 @@ static void account(struct reader *reader, struct read_request *request, uint64_
     figures->bytes += (uint32_t)request->result;
     if (reader->traits.lends)
         reader->loans++;
-    histogram_add(&figures->latency_ns, now_ns - request->submit_ns);
+    histogram_add(&figures->latency_ns, now_ns - request->issue_ns);
 }
 
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns)
@@ -152,6 +158,12 @@ int reader_reap(struct reader *reader, struct read_request **done, uint32_t max,
     for (int i = 0; i < count; i++)
         account(reader, done[i], now_ns);
     return count;
+}
+
+void reader_wake(const struct reader *reader)
+{
+    if (reader->ops->wake)
+        reader->ops->wake(reader->state);
 }
 
 void reader_pass_release(const struct reader *reader, struct read_request *request)

@@ -35,8 +35,10 @@ struct read_request {
     uint32_t short_reads; /* how often the read had to be resumed */
     /* After -ETIMEDOUT: the kernel may still write to buffer. Never use nor free it again. */
     bool held;
-    void *loan;                      /* the plug-in's, from reap until release */
-    uint64_t submit_ns, complete_ns; /* set by reader.c */
+    void *loan; /* the plug-in's, from reap until release */
+    /* Set by reader.c: when its user issued it, when the reader that reads it got it, and when its
+     * user got it back. */
+    uint64_t issue_ns, submit_ns, complete_ns;
 };
 
 /* What open() is told. */
@@ -72,15 +74,18 @@ struct reader_ops {
      * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
      * broken (a failed request is not that: see result). */
     int (*reap)(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
-    /* Ends a loan; NULL if !lends. The one call that may come from another thread. */
+    /* Ends a loan; NULL if !lends. It and wake() may be called by any thread until close. */
     void (*release)(void *state, struct read_request *request);
+    /* Makes the reap that waits now return, else the next one: with what is done, perhaps nothing.
+     * NULL when reap never waits. */
+    void (*wake)(void *state);
 };
 
 extern const struct plugin *const reader_registry[];
 
 struct reader_figures {
     uint64_t requests, bytes, errors, short_reads;
-    struct histogram latency_ns; /* submit to reap */
+    struct histogram latency_ns; /* from issue to reap */
 };
 
 struct reader {
@@ -105,9 +110,12 @@ void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void reader_release(struct reader *reader, struct read_request *request);
+/* Let the thread that reaps look at something else than reads. Any thread. */
+void reader_wake(const struct reader *reader);
 
-/* For a reader made of readers: hand a release down to one of them, whose figures another thread
- * keeps. */
+/* For a reader made of readers: hand a request that was issued to it, or a release, down to one of
+ * them, whose figures another thread keeps. */
+int reader_pass_submit(struct reader *reader, struct read_request *request);
 void reader_pass_release(const struct reader *reader, struct read_request *request);
 
 /* Record the reason of a failed request (file, offset, what was wrong, what to do) and return its

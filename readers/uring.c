@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ enum { LOOKS_PER_TIMEOUT = 8, DEPTH_MOST = 8192 };
 enum { SQ_CQ_OVERFLOW = 1 << 1, SQ_TASKRUN = 1 << 2 }; /* io_uring.h; older ones lack them */
 
 /* What a completion is for; the rest of user_data is an index. */
-enum { FOR_SLOT = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_SHIFT = 32 };
+enum { FOR_SLOT = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32 };
 
 #define FLAG(field, text)                                                                  \
     .name = #field, .type = OPTION_FLAG, .offset = offsetof(struct uring_settings, field), \
@@ -40,7 +41,8 @@ static const struct option_spec uring_options[] = {
     {0},
 };
 
-/* There always is one: a slot has at most a read, an opening and a cancelling prepared at once. */
+/* There always is one: a slot has at most a read, an opening and a cancelling prepared at once, and
+ * the waker one. */
 static struct io_uring_sqe *get_sqe(struct uring *uring)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
@@ -234,6 +236,10 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
             continue_read(uring, &uring->slots[index], result);
         }
         break;
+    case FOR_WAKER:
+        waker_silence(&uring->waker);
+        uring->waker_is_polled = false;
+        break;
     default: /* the answer to a cancelling: the read itself answers too */
         break;
     }
@@ -315,6 +321,18 @@ static int enter(struct uring *uring, uint64_t wait_ns)
     return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
 }
 
+/* Ask the ring to end a wait when the waker is readable. A ring that polls takes only reads; it
+ * never waits in the kernel, see uring_reap(). */
+static void poll_waker(struct uring *uring)
+{
+    if (uring->waker_is_polled || uring->setup_flags & IORING_SETUP_IOPOLL)
+        return;
+    struct io_uring_sqe *sqe = get_sqe(uring);
+    io_uring_prep_poll_add(sqe, uring->waker.fd, POLLIN);
+    tag(sqe, FOR_WAKER, 0);
+    uring->waker_is_polled = true;
+}
+
 static uint32_t give_finished(struct uring *uring, struct read_request **done, uint32_t max)
 {
     uint32_t count = uring->finished_count < max ? uring->finished_count : max;
@@ -339,16 +357,30 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
         uint64_t left_ns = until_ns - now_ns;
         if (uring->site->timeout_ns && left_ns > look_ns)
             left_ns = look_ns;
-        int code = enter(uring, left_ns);
+        if (left_ns > 0)
+            poll_waker(uring);
+        const bool asked = waker_was_asked(&uring->waker);
+        int code = enter(uring, asked || uring->setup_flags & IORING_SETUP_IOPOLL ? 0 : left_ns);
         if (code)
             return code;
         collect(uring);
         now_ns = clock_now_ns();
         if (uring->site->timeout_ns)
             look_for_late(uring, now_ns);
-        if (uring->finished_count > 0 || now_ns >= until_ns)
+        if (uring->finished_count > 0 || now_ns >= until_ns || asked ||
+            waker_was_asked(&uring->waker))
             return (int)give_finished(uring, done, max);
     }
+}
+
+static void uring_wake(void *state)
+{
+    struct uring *uring = state;
+
+    if (uring->pool)
+        pool_wake(uring->pool);
+    else
+        waker_wake(&uring->waker);
 }
 
 /* ---- life ---- */
@@ -403,10 +435,13 @@ static int uring_open(void *state, const void *chosen, const struct reader_site 
         (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM);
 
     uring->site = site;
+    int code = waker_open(&uring->waker);
+    if (code)
+        return code;
     if (site->depth > DEPTH_MOST)
         return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", site->depth,
                     DEPTH_MOST);
-    int code = handles_create(&uring->handles, site->catalog, flags, site->depth, 0);
+    code = handles_create(&uring->handles, site->catalog, flags, site->depth, 0);
     if (code)
         return code;
     traits->alignment = uring->handles.alignment;
@@ -423,6 +458,7 @@ static void uring_close(void *state)
     pool_destroy(uring->pool);
     if (uring->ring_is_up)
         io_uring_queue_exit(&uring->ring);
+    waker_close(&uring->waker);
     free(uring->slots);
     free(uring->finished);
     free(uring->opening);
@@ -439,4 +475,5 @@ const struct reader_ops reader_uring = {
     .close = uring_close,
     .submit = uring_submit,
     .reap = uring_reap,
+    .wake = uring_wake,
 };

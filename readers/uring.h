@@ -8,6 +8,7 @@
 
 #include "readers/handles.h"
 #include "readers/reader.h"
+#include "readers/waker.h"
 
 #include <liburing.h>
 
@@ -51,7 +52,9 @@ struct uring {
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* slots */
-    uint64_t look_ns;         /* when to look for late reads next */
+    struct waker waker;
+    bool waker_is_polled; /* by the ring; not when the ring itself polls (iopoll) */
+    uint64_t look_ns;     /* when to look for late reads next */
 };
 
 /* Make the ring, dropping what this kernel or container refuses. Fills traits' engine and notice.

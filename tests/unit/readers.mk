@@ -5,6 +5,10 @@ UNIT_TESTS += tests/unit/test_readers
 tests_unit_test_readers_SOURCES = tests/unit/test_readers.c $(READER_SET)
 tests_unit_test_readers_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_wake
+tests_unit_test_wake_SOURCES = tests/unit/test_wake.c $(READER_SET)
+tests_unit_test_wake_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_fault_guard
 tests_unit_test_fault_guard_SOURCES = tests/unit/test_fault_guard.c $(READER_SET)
 tests_unit_test_fault_guard_LDADD = $(UNIT_LIBS)

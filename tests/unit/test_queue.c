@@ -105,6 +105,12 @@ static void cancel_wakes_everybody(void **unused)
     queue_destroy(queue);
 }
 
+static int wake(void *queue)
+{
+    queue_wake(queue);
+    return 0;
+}
+
 static void a_pop_waits_no_longer_than_asked(void **unused)
 {
     struct queue *queue = queue_create(1);
@@ -120,6 +126,24 @@ static void a_pop_waits_no_longer_than_asked(void **unused)
     queue_destroy(queue);
 }
 
+static void a_wake_ends_one_pop(void **unused)
+{
+    struct queue *queue = queue_create(1);
+    struct thread thread = {0};
+    void *got = NULL, *entry = &got;
+
+    (void)unused;
+    queue_wake(queue);
+    assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 0);
+    assert_int_equal(thread_start(&thread, "waker", wake, queue), 0);
+    assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 0);
+    assert_int_equal(thread_join(&thread), 0);
+    assert_int_equal(queue_push(queue, entry), 0);
+    queue_wake(queue);
+    assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 1);
+    queue_destroy(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +151,7 @@ int main(void)
         cmocka_unit_test(order_is_kept_with_one_producer),
         cmocka_unit_test(cancel_wakes_everybody),
         cmocka_unit_test(a_pop_waits_no_longer_than_asked),
+        cmocka_unit_test(a_wake_ends_one_pop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

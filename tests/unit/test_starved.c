@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loader and a reader that has few files, takes no read, or answers none: a run ends with all
- * records or with a reason, and never waits for nothing.
+ * records or with a reason, and never waits for nothing; and it reads on as soon as memory or files
+ * come back.
  */
 #include "tests/unit/unit.h"
 
@@ -23,13 +24,17 @@ enum { SHARDS = 400, RECORD_BYTES = 3000, SLOTS = 300, BATCH = 16, DEPTH = 8 };
 
 static struct {
     bool lends, refuses, silent;
-    uint32_t files; /* reads and loans at one time, more are refused; 0: any */
+    uint32_t files;  /* reads and loans at one time, more are refused; 0: any */
+    bool keeps_last; /* of the reads it has; until another comes, or all have come */
 } storage;
+
+static struct counter submitted, waiting; /* reads; 1 while the reader keeps its last and waits */
 
 struct test_reader {
     struct read_request *held[DEPTH];
     uint32_t count;
     struct counter loans; /* taken by its thread, given back by the loader's */
+    struct flag woken;
 };
 
 static int test_open(void *state, const void *settings, const struct reader_site *site,
@@ -55,7 +60,21 @@ static int test_submit(void *state, struct read_request *request)
         (storage.files && reader->count + counter_get(&reader->loans) >= storage.files))
         return -EAGAIN;
     reader->held[reader->count++] = request;
+    counter_add(&submitted, 1);
     return 0;
+}
+
+/* True while the last read is kept. Ends only when woken, or when all reads have come. */
+static bool keeps_last(struct test_reader *reader)
+{
+    if (!storage.keeps_last || reader->count != 1)
+        return false;
+    counter_add(&waiting, 1);
+    while (counter_get(&submitted) < SHARDS && !flag_get(&reader->woken))
+        usleep(100);
+    counter_give(&waiting, 1);
+    flag_clear(&reader->woken);
+    return counter_get(&submitted) < SHARDS;
 }
 
 static int test_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
@@ -67,8 +86,11 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
         usleep((useconds_t)(wait_ns / 1000));
         return 0;
     }
-    while (count < max && reader->count > 0) {
-        struct read_request *request = reader->held[--reader->count];
+    if (keeps_last(reader))
+        return 0;
+    while (count < max && reader->count > (count > 0 && storage.keeps_last)) {
+        struct read_request *request = reader->held[0]; /* in order: the newest is kept */
+        memmove(reader->held, reader->held + 1, --reader->count * sizeof *reader->held);
         uint8_t *bytes = storage.lends ? malloc(request->bytes) : request->buffer;
         memset(bytes, (int)(request->shard % 251), request->bytes);
         request->data = bytes;
@@ -86,6 +108,11 @@ static void test_release(void *state, struct read_request *request)
     free((void *)(uintptr_t)request->data);
 }
 
+static void test_wake(void *state)
+{
+    flag_set(&((struct test_reader *)state)->woken);
+}
+
 static const struct reader_ops test_reader = {
     .plugin = {.name = "test", .state_size = sizeof(struct test_reader)},
     .open = test_open,
@@ -93,6 +120,7 @@ static const struct reader_ops test_reader = {
     .submit = test_submit,
     .reap = test_reap,
     .release = test_release,
+    .wake = test_wake,
 };
 
 /* ---- a run of one epoch; this thread is worker and trainer ---- */
@@ -113,6 +141,13 @@ static struct catalog *make_catalog(void)
     unlink(path);
     assert_int_equal(catalog_seal(catalog), 0);
     return catalog;
+}
+
+/* Nothing is left to do but to give something back. */
+static void await_waiting(void)
+{
+    while (storage.keeps_last && !counter_get(&waiting) && counter_get(&submitted) < SHARDS)
+        usleep(100);
 }
 
 static uint32_t count_records(struct loader *loader, struct batcher *batcher,
@@ -136,6 +171,7 @@ static uint32_t count_records(struct loader *loader, struct batcher *batcher,
                 batcher_give(batcher);
             }
         }
+        await_waiting();
         loader_return(loader, fetches, (uint32_t)count);
         if (records == SHARDS)
             loader_finish(loader);
@@ -152,7 +188,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     struct plan plan = {0};
     char text[32];
 
-    snprintf(text, sizeof text, "buffer:%d", SLOTS);
+    snprintf(text, sizeof text, storage.keeps_last ? "none" : "buffer:%d", SLOTS);
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, text, &shuffle), 0);
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
     struct batcher *batcher = batcher_create(
@@ -185,7 +221,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     return code;
 }
 
-/* ---- the tests; each with one loader and with three ---- */
+/* ---- the tests; most with one loader and with three ---- */
 
 /* The shuffle holds more records than there are files: they are copied, the files given back. */
 static void loans_are_given_back_when_files_run_out(void **unused)
@@ -231,9 +267,27 @@ static void a_reader_that_answers_no_read_ends_the_run(void **unused)
     }
 }
 
+/* All memory, or all files, are with the worker, which gives them back only when the reader waits:
+ * for a read that the loader begins when it is told of them. */
+static void what_comes_back_is_used_at_once(void **unused)
+{
+    uint32_t records;
+
+    (void)unused;
+    storage.keeps_last = true;
+    for (int lends = 0; lends < 2; lends++) {
+        storage.lends = lends;
+        storage.files = lends ? 4 : 0;
+        counter_give(&submitted, counter_get(&submitted));
+        assert_int_equal(run(1, 0, &records), 0);
+        assert_int_equal(records, SHARDS);
+    }
+}
+
 static int start(void **unused)
 {
     (void)unused;
+    alarm(PATIENCE_S);
     memset(&storage, 0, sizeof storage);
     return 0;
 }
@@ -242,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(loans_are_given_back_when_files_run_out, start),
+        cmocka_unit_test_setup(what_comes_back_is_used_at_once, start),
         cmocka_unit_test_setup(a_reader_that_takes_no_read_ends_the_run, start),
         cmocka_unit_test_setup(a_reader_that_answers_no_read_ends_the_run, start),
     };
