@@ -14,6 +14,7 @@ libiobench_a_SOURCES += \
 	base/fault_guard.c base/fault_guard.h \
 	base/headroom.c base/headroom.h \
 	base/histogram.c base/histogram.h \
+	base/image_end.c base/image_end.h \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \

@@ -5,6 +5,7 @@
 #include "pipeline/infer.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "cmd/commands.h"
@@ -171,12 +172,36 @@ static void print_comparison(const struct infer_result *result, const struct inf
     printf("\n");
 }
 
+static uint64_t skipped_count(const struct infer_result *result)
+{
+    uint64_t skipped = result->result.index_faults;
+
+    for (uint32_t i = 0; i < result->row_count; i++)
+        skipped += result->rows[i].io.skipped;
+    return skipped;
+}
+
+static bool is_degraded(const struct infer_result *result)
+{
+    return skipped_count(result) > 0 || result->result.degraded_reason[0];
+}
+
+static const char *degraded_reason(const struct infer_result *result)
+{
+    return result->result.degraded_reason[0] ? result->result.degraded_reason
+                                             : "records were skipped";
+}
+
 static void print_end(const struct infer_result *result)
 {
     for (uint32_t i = 0; i < result->row_count; i++)
         print_comparison(result, &result->rows[i]);
     if (result->row_count && !has_accuracy(result, &result->rows[0]))
         printf("no accuracy: %s\n", accuracy_reason(result, &result->rows[0]));
+    for (uint32_t i = 0; i < result->result.notice_count; i++)
+        printf("note: %s\n", escape_shown(result->result.notices[i]));
+    if (is_degraded(result))
+        printf("DEGRADED: %s\n", degraded_reason(result));
 }
 
 /* ---- JSON ---- */
@@ -226,9 +251,14 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
 
     for (uint32_t i = 0; i < result->row_count; i++)
         json_array_append_new(rows, json_row(result, &result->rows[i]));
+    json_t *notices = json_array();
+    for (uint32_t i = 0; i < result->result.notice_count; i++)
+        json_array_append_new(notices, json_text(result->result.notices[i]));
     return json_pack(
-        "{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network", job->network->name,
-        "backend", result->backend, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
+        "{s:s, s:s, s:b, s:o, s:o, s:I, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network",
+        job->network->name, "backend", result->backend, "degraded", (int)is_degraded(result),
+        "degraded_reason", is_degraded(result) ? json_text(degraded_reason(result)) : json_null(),
+        "notices", notices, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
         quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
         (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
         (double)result->cost.forward_macs * 1e-9, "data", json_text(job->job.data), "checkpoint",
@@ -328,6 +358,7 @@ static int infer_command(const struct invocation *invocation)
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = infer_run(&job, &observer, &result);
+    const bool degraded = code == 0 && is_degraded(&result);
     line_clear(&show.line);
     if (code == 0 && show.table)
         print_end(&result);
@@ -335,7 +366,7 @@ static int infer_command(const struct invocation *invocation)
         code = json_file_write(job.job.json, json_of(settings, &job, &result));
     infer_destroy(&result);
     option_release(job_options, &settings->network.job);
-    return code ? command_failed(invocation) : COMMAND_OK;
+    return code ? command_failed(invocation) : degraded ? COMMAND_FAILED : COMMAND_OK;
 }
 
 const struct command command_infer = {

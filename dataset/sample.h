@@ -6,6 +6,7 @@
 #define IOBENCH_DATASET_SAMPLE_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum sample_encoding {
@@ -19,11 +20,16 @@ struct sample {
     const void *image; /* borrowed from the record, or from the scratch given to parse */
     size_t image_bytes;
     int32_t label; /* 0-based class; -1 when the record has none */
+    bool has_odd_label;
+    double odd_label; /* what it has in place of a class: 3.7, NaN; label is -1 then */
     enum sample_encoding encoding;
     uint32_t width, height, channels; /* for raw images; 0 when not known */
     uint64_t id;                      /* RecordIO image id; 0 when the format has none */
     const char *name;                 /* not NUL-terminated; name_bytes 0 when there is none */
     size_t name_bytes;
 };
+
+/* A label that is stored as a real number. Negative whole numbers stand for none. */
+void sample_set_label(struct sample *sample, double label);
 
 #endif

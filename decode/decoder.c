@@ -30,7 +30,7 @@ int decoder_decode(struct decoder *decoder, const struct decode_source *source,
     decoder->figures.images++;
     decoder->figures.bytes += source->length;
     int code = decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
-    if (code)
+    if (code < 0)
         decoder->figures.failed++;
     return code;
 }
@@ -45,4 +45,6 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
     into->png += from->png;
     into->raw += from->raw;
     into->failed += from->failed;
+    into->truncated += from->truncated;
+    into->corrupt += from->corrupt;
 }

@@ -30,9 +30,12 @@ struct decoder_traits {
 /* What odd images were met; each is decoded or counted, none stops a run. */
 struct decode_figures {
     uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
-    uint64_t truncated; /* ended early; decoded as far as it went, the rest is grey */
-    uint64_t damaged;   /* decoded, but libjpeg warned of corrupt bytes */
+    uint64_t truncated; /* ended early; refused, or decoded as far as it went */
+    uint64_t corrupt;   /* libjpeg warned of corrupt bytes where it looked; likewise */
 };
+
+/* Returned with a reason: decoded as far as it went, since the user accepts damaged images. */
+enum { DECODE_DAMAGED = 1 };
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
 
@@ -41,7 +44,7 @@ struct decoder_ops {
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
     void (*close)(void *state);
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders.
-     * 0, or -EBADMSG with a reason when the image cannot be decoded; -ENOMEM. */
+     * 0, DECODE_DAMAGED, or -EBADMSG with a reason when the image cannot be decoded; -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
 };

@@ -16,6 +16,14 @@ int image_check_size(const struct image_request *request, uint64_t width, uint64
     return 0;
 }
 
+int image_judge(const struct image_request *request, bool truncated, const char *why)
+{
+    request->figures->truncated += truncated;
+    request->figures->corrupt += !truncated;
+    int code = fail(EBADMSG, "%s", why);
+    return request->accepts_damaged ? DECODE_DAMAGED : code;
+}
+
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator)
 {

@@ -20,7 +20,12 @@ struct image_request {
     struct pool *pool;
     uint8_t *row;
     struct decode_figures *figures;
+    bool accepts_damaged;
 };
+
+/* The whole image was looked for, or decoded, and it is damaged, as why says: truncated, else
+ * corrupt. DECODE_DAMAGED or -EBADMSG, as the request asks. */
+int image_judge(const struct image_request *request, bool truncated, const char *why);
 
 /* Refuses an image without pixels or with more than max-pixels. 0, or -EBADMSG. */
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);

@@ -20,6 +20,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
+#include "base/image_end.h"
 #include "base/option.h"
 #include "decode/plugins.h"
 
@@ -40,13 +41,14 @@ enum { POOL_BYTES_PER_PIXEL = 12 };
 enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
 enum { SCALE_FAST, SCALE_ANY, SCALE_NONE };
+enum { DAMAGED_REFUSE, DAMAGED_DECODE };
 enum { LOOK_ASKED, LOOK_TRAIN, LOOK_EVALUATE };
 
 struct jpeg_settings {
     uint64_t size;
     struct image_limits limits;
     double min_area, crop;
-    int view, dct, upsampling, scale;
+    int view, dct, upsampling, scale, damaged;
 };
 
 struct jpeg_state {
@@ -67,6 +69,7 @@ struct jpeg_state {
 static const char *const view_names[] = {"asked", "train", "evaluate", NULL};
 static const char *const dct_names[] = {"islow", "ifast", NULL};
 static const char *const upsampling_names[] = {"plain", "fancy", NULL};
+static const char *const damaged_names[] = {"refuse", "decode", NULL};
 static const char *const scale_names[] = {"fast", "any", "none", NULL};
 
 static const struct option_spec jpeg_options[] = {
@@ -115,6 +118,13 @@ static const struct option_spec jpeg_options[] = {
      .fallback = "fast",
      .choices = scale_names,
      .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none)"},
+    {.name = "damaged",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct jpeg_settings, damaged),
+     .fallback = "refuse",
+     .choices = damaged_names,
+     .summary = "images cut short or with corrupt bytes: refuse them, as PyTorch and TensorFlow "
+                "do, or decode what is there and call the run degraded"},
     IMAGE_LIMITS_ROWS(offsetof(struct jpeg_settings, limits)),
     {.name = NULL},
 };
@@ -129,10 +139,18 @@ static void on_error(j_common_ptr jpeg)
     longjmp(state->escape, 1);
 }
 
+/* Of the warnings these say nothing about the pixels: a version or a colour transform that libjpeg
+ * does not know, a broken colour profile. The first of the others is kept. */
 static void on_message(j_common_ptr jpeg, int level)
 {
-    if (level < 0)
-        jpeg->err->num_warnings++;
+    struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
+    const int message = jpeg->err->msg_code;
+
+    if (level >= 0 || message == JWRN_JFIF_MAJOR || message == JWRN_ADOBE_XFORM ||
+        message == JWRN_BOGUS_ICC)
+        return;
+    if (jpeg->err->num_warnings++ == 0)
+        jpeg->err->format_message(jpeg, state->reason);
 }
 
 static void on_progress(j_common_ptr jpeg)
@@ -250,6 +268,13 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
     int code;
 
     jpeg_read_header(jpeg, TRUE);
+    const struct decode_source *source = request->source;
+    if (!image_end_jpeg(source->bytes, source->length,
+                        source->length - state->source.bytes_in_buffer)) {
+        state->truncated = true;
+        if (!request->accepts_damaged)
+            return 0;
+    }
     const uint32_t width = jpeg->image_width, height = jpeg->image_height;
     if ((code = image_check_size(request, width, height)))
         return code;
@@ -290,10 +315,9 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
         code = -ENOMEM;
     else
         code = fail(EBADMSG, "the JPEG cannot be decoded: %s", state->reason);
-    if (code == 0 && state->truncated)
-        request->figures->truncated++;
-    else if (code == 0 && state->errors.num_warnings)
-        request->figures->damaged++;
+    if (code == 0 && (state->truncated || state->errors.num_warnings))
+        code = image_judge(request, state->truncated,
+                           state->truncated ? "the JPEG is cut short" : state->reason);
     jpeg_abort_decompress(&state->jpeg);
     return code;
 }
@@ -358,6 +382,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .pool = &state->pool,
         .row = row,
         .figures = figures,
+        .accepts_damaged = state->settings->damaged == DAMAGED_DECODE,
     };
 
     state->view = *view;

@@ -7,6 +7,7 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
+#include "base/image_end.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -159,5 +160,8 @@ int image_decode_png(const struct image_request *request)
         reader->header = png_create_info_struct(reader->png);
     if (!reader->header)
         return fail(ENOMEM, "libpng finds no memory");
-    return read_png(reader);
+    /* The rows of the box may all be there. */
+    const bool whole = image_end_png(request->source->bytes, request->source->length);
+    int code = whole || request->accepts_damaged ? read_png(reader) : 0;
+    return code || whole ? code : image_judge(request, true, "the PNG is cut short");
 }

@@ -209,7 +209,7 @@ static int take_label(const struct tensor *tensor, struct sample *sample)
     if (tensor->type == TENSOR_FLOAT && tensor->has_float) {
         if (!(tensor->real >= -2147483648.0f && tensor->real < 2147483648.0f))
             return malformed("a label tensor whose number is no class");
-        sample->label = (int32_t)tensor->real;
+        sample_set_label(sample, (double)tensor->real);
         return 0;
     }
     return malformed("the second tensor is no label: neither INT32 nor FLOAT");

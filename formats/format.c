@@ -194,8 +194,11 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
                  struct sample *sample)
 {
     *sample = (struct sample){.label = shard->label};
-    return format_of(format->plugin)
-        ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
+    int code = format_of(format->plugin)
+                   ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
+    if (code == 0 && sample->has_odd_label && !(flags & FORMAT_ODD_LABELS))
+        return fail(EBADMSG, "label %g is no class number", sample->odd_label);
+    return code;
 }
 
 int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,

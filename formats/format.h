@@ -31,7 +31,10 @@ struct format_scratch {
     size_t capacity; /* at least the record's length */
 };
 
-enum format_parse_flags { FORMAT_SKIP_CRC = 1 };
+enum format_parse_flags {
+    FORMAT_SKIP_CRC = 1,
+    FORMAT_ODD_LABELS = 2, /* a label that is no class is no error: see has_odd_label */
+};
 
 struct format_ops {
     struct plugin plugin; /* state is a writer's */

@@ -21,7 +21,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,12 +319,6 @@ static int64_t join_parts(const uint8_t *record, size_t bytes, struct format_scr
     return (int64_t)used;
 }
 
-/* MXNet keeps class numbers as floats. */
-static int32_t class_of(float label)
-{
-    return label >= 0 && label < 0x1p31f ? (int32_t)lrintf(label) : -1;
-}
-
 static int parse_payload(const uint8_t *payload, size_t bytes, struct sample *sample)
 {
     if (bytes < LABEL_BYTES)
@@ -337,7 +330,7 @@ static int parse_payload(const uint8_t *payload, size_t bytes, struct sample *sa
                     flag, bytes);
     if (flag > 0)
         label = bytes_le_float(payload + LABEL_BYTES);
-    sample->label = class_of(label);
+    sample_set_label(sample, (double)label); /* MXNet keeps class numbers as floats */
     sample->id = bytes_le64(payload + 8);
     sample->image = payload + LABEL_BYTES + flag * sizeof(float);
     sample->image_bytes = bytes - LABEL_BYTES - flag * sizeof(float);

@@ -2,6 +2,7 @@
 #include "pack/picture.h"
 
 #include "base/fail.h"
+#include "base/image_end.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -30,15 +31,6 @@ static uint32_t big32(const uint8_t *p)
 static bool is_frame(uint8_t marker)
 {
     return (marker & 0xf0) == 0xc0 && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-}
-
-/* Is there an end marker behind offset? It is looked for from the end, where it should be. */
-static bool has_end(const uint8_t *jpeg, size_t count, size_t offset)
-{
-    for (size_t i = count; i >= offset + 2; i--)
-        if (jpeg[i - 2] == 0xff && jpeg[i - 1] == 0xd9)
-            return true;
-    return false;
 }
 
 /* ITU-T T.81 annex B. */
@@ -73,7 +65,7 @@ static int look_jpeg(const uint8_t *jpeg, size_t count, struct picture *picture)
             at += 2 + length;
             if (picture->width == 0)
                 return fail(EBADMSG, "byte %zu of the image: a JPEG without columns", at);
-            if (!has_end(jpeg, count, at))
+            if (!image_end_jpeg(jpeg, count, at))
                 return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
             return 0;
         }
@@ -101,6 +93,8 @@ int picture_look(const void *bytes, size_t count, struct picture *picture)
                                     .components = p[25] < 7 ? components[p[25]] : 0};
         if (!picture->width || !picture->height || !picture->components)
             return fail(EBADMSG, "byte 16 of the image: a PNG without pixels");
+        if (!image_end_png(p, count))
+            return fail(EBADMSG, "byte %zu of the image: cut short, no end chunk", count);
         return 0;
     }
     return fail(EBADMSG, "byte 0 of the image: begins neither as a JPEG nor as a PNG");

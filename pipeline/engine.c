@@ -567,11 +567,8 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     struct stage_figures figures;
     stage_figures(engine->stage, &figures);
     run->decode = figures.decode;
+    run->findings = figures.findings;
     run->memory_peak_bytes = loader_memory_peak_bytes(engine->loader);
     trainer_memory(&engine->trainer, &result->trainer_memory);
-    if (figures.skipped)
-        result_notice(result, "run %llu: %llu records were skipped, the first: %s",
-                      (unsigned long long)run->number + 1, (unsigned long long)figures.skipped,
-                      figures.first_skip);
     return code;
 }

@@ -142,7 +142,7 @@ struct run_report {
 static int check_run(const struct ranks *ranks, const struct run_report *report,
                      uint64_t epochs_max)
 {
-    bool good = report->run.epoch_count <= epochs_max;
+    bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
 
     for (uint32_t i = 0; good && i < report->run.epoch_count; i++)
         good = sound_epoch(&report->epochs[i]);
@@ -209,18 +209,6 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
             merged->first_batch_ns = each[i]->first_batch_ns;
 }
 
-static void merge_decode(struct decode_figures *sum, const struct decode_figures *figures)
-{
-    sum->images += figures->images;
-    sum->bytes += figures->bytes;
-    sum->grayscale += figures->grayscale;
-    sum->cmyk += figures->cmyk;
-    sum->progressive += figures->progressive;
-    sum->png += figures->png;
-    sum->raw += figures->raw;
-    sum->failed += figures->failed;
-}
-
 /* Of a rank over its epochs; the limit is that of its longest one. */
 static struct result_epoch total_of(const struct run_report *report)
 {
@@ -253,7 +241,8 @@ static void merge_rank(const struct run_report *report, struct result_run *run)
     rank->read_p99_ns = histogram_quantile(latency, 0.99);
     rank->read_max_ns = histogram_quantile(latency, 1);
     histogram_merge(&run->read_latency_ns, latency);
-    merge_decode(&run->decode, &report->run.decode);
+    decode_figures_add(&run->decode, &report->run.decode);
+    findings_add(&run->findings, &report->run.findings);
     run->read_errors += report->run.read_errors;
     run->short_reads += report->run.short_reads;
     run->memory_peak_bytes += report->run.memory_peak_bytes;
@@ -268,6 +257,7 @@ static void merge_run(const void *reports, size_t bytes, uint32_t ranks,
 {
     run->read_latency_ns = (struct histogram){0};
     run->decode = (struct decode_figures){0};
+    run->findings = (struct findings){0};
     run->read_errors = run->short_reads = run->memory_peak_bytes = 0;
     for (uint32_t i = 0; i < ranks; i++)
         merge_rank(report_at(reports, bytes, i), run);

@@ -191,6 +191,9 @@ static int measure(struct inference *inference, struct infer_row *row)
 
     if (code)
         return code;
+    char where[64];
+    snprintf(where, sizeof where, "%s, batch size %u", row->precision, row->batch_size);
+    findings_tell(&feed->run.findings, where, &inference->result->result);
     row->io = feed->run.epochs[0];
     row->counted = feed->counted;
     if (feed->counted && inference->result->checkpoint[0]) {

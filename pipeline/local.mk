@@ -5,6 +5,7 @@ libiobench_a_SOURCES += \
 	pipeline/engine.c pipeline/engine.h \
 	pipeline/compare.c pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
 	pipeline/find.c pipeline/find.h pipeline/proof.c pipeline/proof.h \
+	pipeline/findings.c pipeline/findings.h \
 	pipeline/gather.c pipeline/gather.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/job_options.h \

@@ -105,7 +105,7 @@ void proof_check(const struct job *job, const struct plugin *reader, struct resu
                  "the cache was to be cold, but %.2f%% of it was resident: %.180s",
                  run->cold.residue_percent, run->cold.reason);
     }
-    if (run->valid && run->epochs[0].skipped)
-        result_notice(result, "run %llu: degraded: records were skipped",
-                      (unsigned long long)run->number + 1);
+    char where[32];
+    snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
+    findings_tell(&run->findings, where, result);
 }

@@ -9,6 +9,7 @@
 
 #include "base/histogram.h"
 #include "decode/decoder.h"
+#include "pipeline/findings.h"
 #include "pipeline/job.h"
 #include "pipeline/timeline.h"
 #include "ranks/ranks.h"
@@ -124,6 +125,7 @@ struct result_run {
     struct histogram read_latency_ns;
     uint64_t read_errors, short_reads;
     struct decode_figures decode;
+    struct findings findings;
     uint64_t memory_peak_bytes; /* of the record arena */
     bool valid;
     char invalid_reason[256];

@@ -47,19 +47,35 @@ static void add_digest(struct batch_account *account, const struct sample *sampl
     account->digest_xor ^= hash;
 }
 
+/* The image's own name, in front of what is wrong with it, where the record has one of its own. */
+static int fail_image(const struct sample *sample, const struct shard *shard, int code)
+{
+    const size_t length = strlen(shard->path), bytes = sample->name_bytes;
+    char reason[FAIL_REASON_BYTES];
+
+    if (bytes == 0 || bytes > 255 ||
+        (bytes <= length && memcmp(shard->path + length - bytes, sample->name, bytes) == 0))
+        return code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail(EBADMSG, "%.*s: %s", (int)bytes, sample->name, reason);
+    return code;
+}
+
+/* 0, DECODE_DAMAGED or an error, the last two with a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
-                         int32_t *label, struct batch_account *account)
+                         struct sample *parsed, struct batch_account *account)
 {
     const struct stage_site *site = &worker->stage->site;
-    struct sample sample = {.label = -1};
+    struct sample sample;
 
     const struct shard *shard =
         &site->catalog->shards[catalog_extent(site->catalog, fetch->record)->shard];
     int code = format_parse(site->format, shard, fetch->bytes, fetch->length,
-                            site->check_crc ? 0 : FORMAT_SKIP_CRC, &worker->scratch, &sample);
+                            FORMAT_ODD_LABELS | (site->check_crc ? 0 : FORMAT_SKIP_CRC),
+                            &worker->scratch, &sample);
     if (code)
         return code;
-    *label = sample.label;
+    *parsed = sample;
     static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
                                        [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
                                        [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
@@ -73,26 +89,26 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     struct view view = {.kind = VIEW_TRAIN,
                         .seed = random_hash(site->seed, fetch->epoch, fetch->record)};
     code = decoder_decode(&worker->decoder, &source, &view, row);
-    if (code == 0 && site->digest)
+    if (code >= 0 && site->digest)
         add_digest(account, &sample);
-    return code;
+    return code ? fail_image(&sample, shard, code) : 0;
 }
 
 /* The record may lie in a map, whose file others can cut. */
-static int decode_row(struct worker *worker, const struct fetch *fetch, void *row, int32_t *label,
-                      struct batch_account *account)
+static int decode_row(struct worker *worker, const struct fetch *fetch, void *row,
+                      struct sample *sample, struct batch_account *account)
 {
     struct batch_account own = {0};
 
     fault_guard_begin();
-    int code = decode_mapped(worker, fetch, row, label, &own);
+    int code = decode_mapped(worker, fetch, row, sample, &own);
     if (!fault_guard_end(fetch->bytes, fetch->length))
         return fail(ESTALE, "%s", fault_guard_reason);
     batch_account_add(account, &own);
     return code;
 }
 
-/* Where a bad record lies, in front of what is wrong with it. */
+/* The place of a bad record, in front of what is wrong with it. */
 static int fail_record(const struct stage_site *site, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(site->catalog, fetch->record);
@@ -106,11 +122,23 @@ static int fail_record(const struct stage_site *site, const struct fetch *fetch,
                 (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
 }
 
-static void note_skip(struct worker *worker)
+/* The reason is recorded. */
+static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
-    if (worker->figures.skipped++ == 0)
-        snprintf(worker->figures.first_skip, sizeof worker->figures.first_skip, "%s",
-                 fail_reason());
+    fail_record(&worker->stage->site, fetch, -EBADMSG);
+    findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
+}
+
+/* What is odd in a record that is delivered all the same. code: of its decoding. */
+static void note_oddities(struct worker *worker, const struct fetch *fetch,
+                          const struct sample *sample, int code)
+{
+    if (code == DECODE_DAMAGED)
+        note(worker, fetch, FINDING_IMAGE);
+    if (!sample->has_odd_label)
+        return;
+    fail(EBADMSG, "label %g is no class number", sample->odd_label);
+    note(worker, fetch, FINDING_LABEL);
 }
 
 /* One record into its row. 0, or why the run must stop. */
@@ -120,11 +148,14 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     int32_t *label = batcher_label(site->batcher, fetch->address);
     void *row = batcher_row(site->batcher, fetch->address);
 
-    *label = -1;
+    struct sample sample = {.label = -1};
     int code = fetch->code;
+
     if (code == 0 && worker->stage->parses)
-        code = decode_row(worker, fetch, row, label, account);
-    if (code == 0) {
+        code = decode_row(worker, fetch, row, &sample, account);
+    *label = code < 0 ? -1 : sample.label;
+    if (code >= 0) {
+        note_oddities(worker, fetch, &sample, code);
         account->samples++;
         account->record_bytes += fetch->length;
         return 0;
@@ -133,8 +164,7 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     if (!site->skip_errors)
         return code;
     account->skipped++;
-    note_skip(worker);
-    *label = -1;
+    findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
     if (row)
         memset(row, 0, worker->decoder.traits.row_bytes);
     return 0;
@@ -307,9 +337,7 @@ void stage_figures(struct stage *stage, struct stage_figures *figures)
     *figures = (struct stage_figures){0};
     for (uint32_t i = 0; i < stage->site.workers; i++) {
         const struct worker *worker = &stage->workers[i];
-        if (figures->skipped == 0 && worker->figures.skipped)
-            memcpy(figures->first_skip, worker->figures.first_skip, sizeof figures->first_skip);
-        figures->skipped += worker->figures.skipped;
+        findings_add(&figures->findings, &worker->figures.findings);
         decode_figures_add(&figures->decode, &worker->decoder.figures);
     }
 }

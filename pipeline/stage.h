@@ -10,6 +10,7 @@
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/batcher.h"
+#include "pipeline/findings.h"
 #include "pipeline/loader.h"
 
 #include <stdbool.h>
@@ -33,9 +34,8 @@ struct stage_site {
 /* Of all workers together, since the last stage_start(). Samples and bytes are counted batch by
  * batch (struct batch_account). */
 struct stage_figures {
-    uint64_t skipped;
     struct decode_figures decode;
-    char first_skip[256]; /* why the first record was skipped */
+    struct findings findings;
 };
 
 struct stage *stage_create(const struct stage_site *site); /* NULL with a reason */

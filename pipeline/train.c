@@ -201,10 +201,10 @@ static int evaluate(struct course *course, struct train_epoch *row)
         return code;
     if (sums[1] < 1)
         return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", feed->job.data);
-    if (feed->run.epochs[0].skipped)
-        result_notice(
-            &course->result->result, "epoch %llu: %llu records of the evaluation were skipped here",
-            (unsigned long long)row->io.epoch + 1, (unsigned long long)feed->run.epochs[0].skipped);
+    char where[48];
+    snprintf(where, sizeof where, "evaluation of epoch %llu",
+             (unsigned long long)row->io.epoch + 1);
+    findings_tell(&feed->run.findings, where, &course->result->result);
     row->evaluated = true;
     row->evaluation_loss = sums[0] / sums[1];
     row->top1 = sums[2] / sums[1];

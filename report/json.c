@@ -326,6 +326,19 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     return object;
 }
 
+static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *holder = json_object();
+        put_text(holder, "text", texts + i * stride);
+        json_array_append(array, json_object_get(holder, "text"));
+        json_decref(holder);
+    }
+    return array;
+}
+
 static json_t *decode_of(const struct decode_figures *decode)
 {
     json_t *object = json_object();
@@ -338,6 +351,22 @@ static json_t *decode_of(const struct decode_figures *decode)
     put_count(object, "png_images", decode->png);
     put_count(object, "raw_images", decode->raw);
     put_count(object, "failed_images", decode->failed);
+    put_count(object, "truncated_images", decode->truncated);
+    put_count(object, "corrupt_images", decode->corrupt);
+    return object;
+}
+
+static json_t *findings_of(const struct findings *findings)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < FINDING_KINDS; i++) {
+        const struct findings_kind *kind = &findings->kinds[i];
+        json_t *one = json_object();
+        put_count(one, "count", kind->count);
+        json_object_set_new(one, "first", texts_of(kind->named, FINDING_BYTES, kind->texts[0]));
+        json_object_set_new(object, finding_keys[i], one);
+    }
     return object;
 }
 
@@ -386,6 +415,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
     put_count(object, "short_reads", run->short_reads);
     put_count(object, "memory_peak_bytes", run->memory_peak_bytes);
     json_object_set_new(object, "decoded", decode_of(&run->decode));
+    json_object_set_new(object, "findings", findings_of(&run->findings));
     put_count(object, "epochs_run", run->epochs_run);
     for (uint32_t i = 0; i < run->epoch_count; i++)
         json_array_append_new(epochs, epoch_of(&run->epochs[i], digest));
@@ -492,19 +522,6 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     json_object_set_new(object, "resnet50_feeds",
                         summary->runs ? feeds_of(summary->samples_per_s.median) : json_array());
     return object;
-}
-
-static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
-{
-    json_t *array = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        json_t *holder = json_object();
-        put_text(holder, "text", texts + i * stride);
-        json_array_append(array, json_object_get(holder, "text"));
-        json_decref(holder);
-    }
-    return array;
 }
 
 json_t *report_json(const struct result *result, const struct summary *summary)

@@ -304,22 +304,34 @@ static void print_odd_images(const struct page *page)
     struct decode_figures sum = {0};
     char images[WORDS_BYTES];
 
-    for (uint32_t i = 0; i < page->result->run_count; i++) {
-        const struct decode_figures *run = &page->result->runs[i].decode;
-        sum.images += run->images;
-        sum.grayscale += run->grayscale;
-        sum.cmyk += run->cmyk;
-        sum.progressive += run->progressive;
-        sum.png += run->png;
-        sum.failed += run->failed;
-    }
-    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.failed == 0)
+    for (uint32_t i = 0; i < page->result->run_count; i++)
+        decode_figures_add(&sum, &page->result->runs[i].decode);
+    if (sum.grayscale + sum.cmyk + sum.progressive + sum.png + sum.failed + sum.truncated +
+            sum.corrupt ==
+        0)
         return;
     print_entry(page, "Images",
                 "of %s decoded: %" PRIu64 " grayscale, %" PRIu64 " CMYK, %" PRIu64
-                " progressive, %" PRIu64 " PNG; %" PRIu64 " could not be decoded",
+                " progressive, %" PRIu64 " PNG; %" PRIu64 " cut short, %" PRIu64
+                " corrupt; %" PRIu64 " could not be decoded",
                 words_count(sum.images, images), sum.grayscale, sum.cmyk, sum.progressive, sum.png,
-                sum.failed);
+                sum.truncated, sum.corrupt, sum.failed);
+}
+
+/* The first ones by name, over all runs. */
+static void print_findings(const struct page *page)
+{
+    static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
+                                                     [FINDING_IMAGE] = "damaged, but decoded",
+                                                     [FINDING_LABEL] = "without a class"};
+    struct findings sum = {0};
+
+    for (uint32_t i = 0; i < page->result->run_count; i++)
+        findings_add(&sum, &page->result->runs[i].findings);
+    const char *name = "Found";
+    for (int i = 0; i < FINDING_KINDS; i++)
+        for (uint32_t k = 0; k < sum.kinds[i].named; k++, name = "")
+            print_entry(page, name, "%s: %s", words[i], sum.kinds[i].texts[k]);
 }
 
 /* ---- run by run ---- */
@@ -465,6 +477,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         if (result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
             report_timeline_text(stream, result->timeline);
         print_odd_images(&page);
+        print_findings(&page);
         print_floor(&page);
         if (result->job->digest)
             print_digest(&page);

@@ -151,6 +151,14 @@ static void other_writers_forms(void **unused)
                                  17, &sample),
                      0);
     assert_int_equal(sample.label, 4);
+    /* 3.75 is no class, and not 3 either. */
+    assert_false(sample.has_odd_label);
+    assert_int_equal(caffe_parse(CAFFE_TENSORS,
+                                 "\x0a\x05\x10\x04\x32\x01x\x0a\x07\x10\x01\x1d\0\0\x70\x40", 16,
+                                 &sample),
+                     0);
+    assert_int_equal(sample.label, -1);
+    assert_true(sample.has_odd_label && sample.odd_label == 3.75);
 }
 
 static void damage_is_said(void **unused)

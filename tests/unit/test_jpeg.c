@@ -198,7 +198,7 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
         {"palette.png", 15, {.png = 1}},
         {"alpha.png", 0.01, {.png = 1}},
         {"interlaced.png", 0.01, {.png = 1}},
-        {"truncated.jpg", 60, {.truncated = 1}},
+        {"truncated.jpg", 60, {.truncated = 1}}, /* accepted below */
     };
     struct decode_source png = load("png_named_jpeg.JPEG");
     struct bench reference, bench;
@@ -210,8 +210,8 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct decode_source source = load(kinds[i].name);
         struct decode_figures expected = kinds[i].figures;
-        start(&bench, "jpeg:size=40,view=evaluate");
-        assert_int_equal(decode(&bench, &source, 0), 0);
+        start(&bench, "jpeg:size=40,view=evaluate,damaged=decode");
+        assert_int_equal(decode(&bench, &source, 0), expected.truncated ? DECODE_DAMAGED : 0);
         double difference = mean_difference(bench.row, reference.row, 40 * 40 * 3);
         print_message("%s: differs by %.2f\n", kinds[i].name, difference);
         assert_true(difference < kinds[i].difference);
@@ -223,6 +223,64 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     }
     stop(&reference);
     drop(&png);
+}
+
+/* Cut anywhere behind its headers, an image is refused, whatever rows the crop needs, or decoded as
+ * far as it goes when that is asked for. */
+static void cut_images_are_told(void **unused)
+{
+    static const char *const names[] = {"yuv420.jpg", "progressive.jpg", "palette.png"};
+    struct bench strict, lenient;
+
+    (void)unused;
+    start(&strict, "jpeg:size=8,view=train");
+    start(&lenient, "jpeg:size=8,view=train,damaged=decode");
+    uint64_t told = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct decode_source image = load(names[i]);
+        const bool is_png = strstr(names[i], ".png") != NULL;
+        for (uint64_t cut = 2; cut < 42; cut++, told++) {
+            struct decode_source part = image;
+            part.length -= cut;
+            assert_int_equal(decode(&strict, &part, cut), -EBADMSG);
+            assert_non_null(strstr(fail_reason(), "is cut short"));
+            int code = decode(&lenient, &part, cut);
+            assert_true(code == DECODE_DAMAGED || (is_png && code == -EBADMSG));
+        }
+        drop(&image);
+    }
+    assert_int_equal(strict.decoder.figures.truncated, told);
+    assert_int_equal(strict.decoder.figures.failed, told);
+    assert_true(lenient.decoder.figures.truncated > told / 2);
+    stop(&strict);
+    stop(&lenient);
+}
+
+/* Its end marker is there, its data are not. */
+static void corrupt_images_are_told(void **unused)
+{
+    struct decode_source image = load("yuv420.jpg");
+    uint8_t *copy = malloc(image.length);
+    struct decode_source source = {.bytes = copy, .length = image.length};
+    struct bench strict, lenient;
+
+    (void)unused;
+    memcpy(copy, image.bytes, image.length);
+    copy[image.length / 2] = 0xff; /* a marker amid the data */
+    copy[image.length / 2 + 1] = 0xd9;
+    start(&strict, "jpeg:size=8,view=evaluate,crop=1");
+    start(&lenient, "jpeg:size=8,view=evaluate,crop=1,damaged=decode");
+    assert_int_equal(decode(&strict, &source, 0), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "premature end of data segment"));
+    assert_int_equal(strict.decoder.figures.corrupt, 1);
+    assert_int_equal(strict.decoder.figures.failed, 1);
+    assert_int_equal(decode(&lenient, &source, 0), DECODE_DAMAGED);
+    assert_int_equal(lenient.decoder.figures.corrupt, 1);
+    assert_int_equal(lenient.decoder.figures.failed, 0);
+    stop(&strict);
+    stop(&lenient);
+    free(copy);
+    drop(&image);
 }
 
 /* YCCK, which Pillow does not write: inks of a plain colour, and what they must come back as. */
@@ -351,7 +409,7 @@ static void damaged_images_end_well(void **unused)
     uint64_t failed = 0;
 
     (void)unused;
-    start(&bench, "jpeg:size=24,max-pixels=4m");
+    start(&bench, "jpeg:size=24,max-pixels=4m,damaged=decode");
     for (int i = 0; i < FIXTURES; i++) {
         struct decode_source image = load(fixtures[i]);
         uint8_t *copy = malloc(image.length);
@@ -366,15 +424,15 @@ static void damaged_images_end_well(void **unused)
             if (round % 5 == 0)
                 source.length = random_below(&random, image.length);
             int code = decode(&bench, &source, random_next(&random));
-            assert_true(code == 0 || code == -EBADMSG || code == -ENOMEM);
-            failed += code != 0;
+            assert_true(code == 0 || code == DECODE_DAMAGED || code == -EBADMSG || code == -ENOMEM);
+            failed += code < 0;
         }
         free(copy);
         drop(&image);
     }
     assert_int_equal(bench.decoder.figures.failed, failed);
     assert_true(failed > 100 && bench.decoder.figures.truncated > 100 &&
-                bench.decoder.figures.damaged > 100);
+                bench.decoder.figures.corrupt > 100);
     stop(&bench);
 }
 
@@ -386,14 +444,14 @@ static void decoding_allocates_nothing(void **unused)
     (void)unused;
     if (!allocations_counted)
         skip();
-    start(&bench, "jpeg:size=32");
+    start(&bench, "jpeg:size=32,damaged=decode");
     for (int i = 0; i < FIXTURES; i++)
         images[i] = load(fixtures[i]);
     for (int i = 0; i < FIXTURES; i++)
-        assert_int_equal(decode(&bench, &images[i], 1), 0);
+        assert_true(decode(&bench, &images[i], 1) >= 0);
     uint64_t before = counter_get(&allocations);
     for (int round = 0; round < 20 * FIXTURES; round++)
-        assert_int_equal(decode(&bench, &images[round % FIXTURES], (uint64_t)round), 0);
+        assert_true(decode(&bench, &images[round % FIXTURES], (uint64_t)round) >= 0);
     assert_int_equal(counter_get(&allocations), before);
     for (int i = 0; i < FIXTURES; i++)
         drop(&images[i]);
@@ -552,6 +610,8 @@ int main(void)
         cmocka_unit_test(ycck_and_inks_without_adobe_marker),
         cmocka_unit_test(raw_layouts),
         cmocka_unit_test(what_is_no_image_is_refused_with_a_reason),
+        cmocka_unit_test(cut_images_are_told),
+        cmocka_unit_test(corrupt_images_are_told),
         cmocka_unit_test(damaged_images_end_well),
         cmocka_unit_test(huge_images_share_what_memory_there_is),
         cmocka_unit_test(fashion_mnist_comes_back),

@@ -6,6 +6,7 @@
 #include "formats/format.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 static struct plugin_choice recordio;
@@ -183,17 +184,36 @@ static void labels_behind_the_header(void **unused)
     parse_bytes(maker.bytes, maker.used, -EBADMSG);
 }
 
-static void odd_labels_are_none(void **unused)
+/* Neither rounded nor passed over. */
+static void labels_are_classes_or_odd(void **unused)
 {
-    static const uint32_t odd[] = {0x7fc00000, 0xff800000, 0x7f800000, 0xbf800000, 0x4f000000};
+    static const struct {
+        float label;
+        int32_t class_number;
+        bool is_odd;
+    } labels[] = {{0, 0, false},        {3, 3, false},        {16777215, 16777215, false},
+                  {-1, -1, false}, /* none */
+                  {-2, -1, false},      {3.7f, -1, true},     {0.5f, -1, true},
+                  {-0.25f, -1, true},   {0x1p31f, -1, true},  {NAN, -1, true},
+                  {INFINITY, -1, true}, {-INFINITY, -1, true}};
+    static uint8_t joined[4096];
 
     (void)unused;
-    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+        struct format_scratch scratch = {.bytes = joined, .capacity = sizeof joined};
         struct maker maker = {0};
-        float label;
-        memcpy(&label, &odd[i], sizeof label);
-        put_image(&maker, label, "x");
-        assert_int_equal(parse_bytes(maker.bytes, maker.used, 0).label, -1);
+        struct sample sample;
+        put_image(&maker, labels[i].label, "x");
+        int code =
+            format_parse(&recordio, &no_shard, maker.bytes, maker.used, 0, &scratch, &sample);
+        assert_int_equal(code, labels[i].is_odd ? -EBADMSG : 0);
+        if (code)
+            assert_non_null(strstr(fail_reason(), "is no class number"));
+        code = format_parse(&recordio, &no_shard, maker.bytes, maker.used, FORMAT_ODD_LABELS,
+                            &scratch, &sample);
+        assert_int_equal(code, 0);
+        assert_int_equal(sample.label, labels[i].class_number);
+        assert_int_equal(sample.has_odd_label, labels[i].is_odd);
     }
 }
 
@@ -484,7 +504,7 @@ int main(void)
         cmocka_unit_test(records_are_found_by_scanning),
         cmocka_unit_test(parts_are_joined),
         cmocka_unit_test(labels_behind_the_header),
-        cmocka_unit_test(odd_labels_are_none),
+        cmocka_unit_test(labels_are_classes_or_odd),
         cmocka_unit_test(verify_goes_on_after_damage),
         cmocka_unit_test(a_bad_file_is_named),
         cmocka_unit_test(parts_out_of_order_are_refused),

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/image_end.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { PNG_START_BYTES = 8, CHUNK_FRAME_BYTES = 12 };
+
+/* Searched from the end, where it should be. */
+bool image_end_jpeg(const void *image, size_t bytes, size_t from)
+{
+    const uint8_t *jpeg = image;
+
+    for (size_t i = bytes; i >= from + 2; i--)
+        if (jpeg[i - 2] == 0xff && jpeg[i - 1] == 0xd9)
+            return true;
+    return false;
+}
+
+/* A chunk: u32 length, big-endian; type; that many bytes; u32 CRC. */
+bool image_end_png(const void *image, size_t bytes)
+{
+    const uint8_t *at = (const uint8_t *)image + PNG_START_BYTES;
+    size_t left = bytes < PNG_START_BYTES ? 0 : bytes - PNG_START_BYTES;
+
+    while (left >= CHUNK_FRAME_BYTES) {
+        const uint32_t length =
+            (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+        if (length > left - CHUNK_FRAME_BYTES)
+            return false;
+        if (memcmp(at + 4, "IEND", 4) == 0)
+            return true;
+        at += length + CHUNK_FRAME_BYTES;
+        left -= length + CHUNK_FRAME_BYTES;
+    }
+    return false;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/sample.h"
+
+#include <math.h>
+
+void sample_set_label(struct sample *sample, double label)
+{
+    const bool whole = isfinite(label) && label == rint(label) && label <= INT32_MAX;
+
+    sample->label = whole && label >= 0 ? (int32_t)label : -1;
+    sample->has_odd_label = !whole;
+    sample->odd_label = label;
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Damaged samples, in every format: counted, named, and never part of a valid figure.
+. "$(dirname "$0")/cli.sh"
+
+poke() { # FILE OFFSET BYTES
+    # shellcheck disable=SC2059 # escapes
+    printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# Offset of record N (0..7) of a data set, as inspect tells it.
+offset_of() {
+    "$IOBENCH" inspect --show 8 "$1" | sed -n "s/^record $2 .* at \([0-9]*\):.*/\1/p"
+}
+
+# Each image whole, so that each corrupt byte is met.
+# shellcheck disable=SC2317 # expect calls it
+run() { # DATA DECODER-OPTIONS OPTION...
+    data=$1 decode=$2
+    shift 2
+    "$IOBENCH" run --data "$data" --runs 1 --no-calibrate --batch-size 8 --memory 16m --digest \
+        --decode "jpeg:size=32,view=evaluate,crop=1$decode" "$@"
+}
+
+tells() { # FILE PATTERN...
+    file=$1
+    shift
+    for pattern; do
+        grep -q -e "$pattern" "$file" || die "$file does not tell: $pattern"
+    done
+}
+
+# ---- images cut short, and with their end amid their data ----
+expect 0 "$IOBENCH" pack synthetic:count=40,classes=5,mean=8k good --format files
+cp -r good bad-files
+cut=$(find bad-files -name '*.jpg' | sort | sed -n 3p)
+corrupt=$(find bad-files -name '*.jpg' | sort | sed -n 6p)
+truncate -s -2 "$cut"
+poke "$corrupt" 4000 '\377\331\377\331\377\331'
+for format in $(formats); do
+    [ "$format" = files ] || expect 0 "$IOBENCH" pack bad-files "bad-$format" --format "$format"
+    two=$(offset_of "bad-$format" 2) five=$(offset_of "bad-$format" 5)
+    expect 1 "$IOBENCH" run --data "bad-$format" --runs 1 --no-calibrate # whatever is cropped
+    says "INVALID: run 1: " "offset $two: record 2: " "the JPEG is cut short"
+    expect 1 run "bad-$format" "" --on-error skip --json skip.json
+    says "DEGRADED: 2 records were skipped" "Found    skipped: "
+    tells skip.json '"truncated_images": 1' '"corrupt_images": 1' '"failed_images": 2' \
+        "offset $two: record 2: .*the JPEG is cut short" \
+        "offset $five: record 5: .*premature end of data segment" '"degraded": true'
+    expect 1 run "bad-$format" ,damaged=decode --json decode.json
+    says "DEGRADED: 2 damaged images were decoded as far as they go" "damaged, but decoded: "
+    tells decode.json '"samples": 40' "offset $two: record 2: " "offset $five: record 5: " \
+        '"degraded": true' '"degraded_reason": "2 damaged images were decoded' '"failed_images": 0'
+    sed -n 's/.*"digest": "\(.*\)".*/\1/p' skip.json decode.json | sort -u >digests
+    [ "$(wc -l <digests)" = 2 ] || die "left out or decoded, the digest is the same"
+done
+expect 0 run good ""
+says "valid"
+
+# ---- a label that is no class ----
+if formats | grep -q recordio; then
+    expect 0 "$IOBENCH" pack good label --format recordio
+    four=$(offset_of label 4)
+    poke label/train.rec $((four + 12)) '\315\314\154\100' # 3.7
+    expect 0 run label "" --json label.json
+    says "1 label is no class number" "without a class: "
+    tells label.json "offset $four: record 4: label 3.7 is no class number" '"degraded": false'
+    expect 1 "$IOBENCH" verify label
+    says "offset $four: label 3.7 is no class number" "1 fault"
+    expect 1 "$IOBENCH" inspect label
+    says "DAMAGED    1 of 40"
+    expect 1 "$IOBENCH" pack label away --format files
+    says "label 3.7 is no class number"
+fi
+
+# ---- infer tells, too ----
+expect 1 "$IOBENCH" infer --network lenet --backend reference --data bad-files --batch-size 8 \
+    --decode jpeg:damaged=decode
+says "DEGRADED: 2 damaged images" "note: fp32, batch size 8: 2 damaged images" "record 2: "
+expect 1 "$IOBENCH" infer --network lenet --backend reference --data bad-files --batch-size 8 \
+    --on-error skip --json=-
+says '"degraded": true' 'record 2: the JPEG is cut short'
+exit 0
