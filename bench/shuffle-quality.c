@@ -49,9 +49,10 @@ static int measure(const struct catalog *catalog, const char *shuffle, struct qu
             .scope = {.catalog = catalog, .seed = 1, .ranks = 1, .batch_size = 256},
             .epochs = 2,
             .classes = CLASSES,
-            .ahead = 512,
-            .block_bytes = 1 << 20,
-            .alignment = 4096,
+            .reads = {.window = 512,
+                      .window_bytes = UINT64_MAX,
+                      .read_bytes = 1 << 20,
+                      .alignment = 4096},
         };
         code = quality_measure(&terms, quality);
     }

@@ -35,7 +35,8 @@ int layers_preset(const char *name, const struct option_spec *table, void *setti
     if (!preset)
         return fail(EINVAL, "--as: there is no framework '%s'; there are: %s", name, names);
     for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
-        code = option_set(table, settings, preset->settings[i].option, preset->settings[i].value,
-                          "--as");
+        if (option_find(table, preset->settings[i].option))
+            code = option_set(table, settings, preset->settings[i].option,
+                              preset->settings[i].value, "--as");
     return code;
 }

@@ -8,7 +8,8 @@
 
 #include "cmd/command.h"
 
-/* The options of a preset of shuffle/preset.h, which table has rows for. 0 or -EINVAL. */
+/* The options of a preset of shuffle/preset.h, those that table has rows for: `train` does not
+ * overlap epochs, `shuffle` names its orders otherwise. 0 or -EINVAL. */
 int layers_preset(const char *name, const struct option_spec *table, void *settings);
 
 /* What the command line says, which has the last word. 0 or -EINVAL. */

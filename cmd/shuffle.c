@@ -9,8 +9,12 @@
 #include "base/memory.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
+#include "cmd/layers.h"
 #include "formats/format.h"
+#include "pipeline/job_options.h"
+#include "pipeline/loader.h"
 #include "shuffle/outline.h"
+#include "shuffle/preset.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_COUNTS = 64 };
+enum { RANK_COUNTS = 64, DIRECT_ALIGNMENT = 4096 };
 
 /* Data sets up to this size are read for their labels without being asked to. */
 static const uint64_t SMALL_BYTES = UINT64_C(1) << 30;
@@ -59,7 +63,11 @@ static const struct option_spec shuffle_options[] = {
      .summary = "epochs that are looked at"},
     {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1", .summary = "of the orders"},
     {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
-     .maximum = 1 << 30, .summary = "neighbouring records are read together up to this size"},
+     .maximum = 1 << 30, .summary = "adjacent records are read together up to this size"},
+    JOB_WINDOW_ROW(offsetof(struct shuffle_settings, window)),
+    {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
+     .summary =
+         "order, partition, window and reads as mxnet, horovod-tensorflow or caffe2 has them"},
 
     {"measure", 0, OPTION_FLAG, FIELD(measure), .fallback = "no", .section = "How fast they are",
      .summary = "also read --data in each order, with cold caches"},
@@ -136,6 +144,19 @@ static int parse_ranks(const char *list, uint32_t *ranks, size_t *rank_count)
     return code;
 }
 
+/* The preset itself is named on the command line, which has the last word again. Its order is the
+ * operand that is not given. */
+static int apply_preset(const struct invocation *invocation, struct survey *survey)
+{
+    struct shuffle_settings *settings = invocation->settings;
+    int code = settings->as ? layers_preset(settings->as, shuffle_options, settings) : 0;
+
+    if (code || !settings->as)
+        return code;
+    survey->preset_order = preset_value(preset_find(settings->as), "shuffle");
+    return layers_command_line(invocation, shuffle_options, settings);
+}
+
 /* A row for each partition, number of ranks and order. */
 static int list_rows(struct survey *survey, const struct invocation *invocation)
 {
@@ -150,7 +171,10 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
         code = parse_ranks(settings->ranks, ranks, &rank_count);
     if (code)
         return code;
-    if (count == 0) {
+    if (count == 0 && settings->as) {
+        orders = &survey->preset_order;
+        count = 1;
+    } else if (count == 0) {
         orders = usual_orders;
         count = sizeof usual_orders / sizeof *usual_orders;
     }
@@ -172,8 +196,10 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
 /* All that can be asked wrongly, before any work. */
 static int check(struct survey *survey, const struct invocation *invocation)
 {
-    int code = list_rows(survey, invocation);
+    int code = apply_preset(invocation, survey);
 
+    if (code == 0)
+        code = list_rows(survey, invocation);
     if (code == 0 && survey->settings->measure && !survey->settings->data)
         code = fail(EINVAL, "--measure reads a data set: name it with --data");
     for (int i = 0; code == 0 && i < invocation->count; i++) {
@@ -324,12 +350,15 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
         .epochs = settings->epochs,
         .labels = survey->labels.of,
         .classes = survey->classes,
-        .ahead = 512,
-        .block_bytes = settings->block_bytes,
-        .alignment = 4096,
+        .reads = loader_reads(survey->catalog,
+                              settings->memory_bytes ? settings->memory_bytes : UINT64_MAX,
+                              settings->block_bytes, 1, (uint32_t)settings->window),
     };
     struct drawing drawing = {.terms = &terms, .panel = panel};
 
+    if (settings->direct)
+        terms.reads.alignment = DIRECT_ALIGNMENT;
+    row->reads = terms.reads;
     if (panel) {
         start_panel(survey, row, panel);
         terms.draw = draw_seen;
@@ -431,6 +460,7 @@ const struct command command_shuffle = {
         "each is also read from --data with cold caches.",
     .examples = "iobench shuffle\tall orders on a set like ImageNet, one rank\n"
                 "iobench shuffle epoch buffer:10000 --ranks 1,8 --partition all\ttwo of them\n"
+                "iobench shuffle --as mxnet\twhat MXNet asks of storage\n"
                 "iobench shuffle --data /mnt/set --measure --plot front.svg\twhich can I afford?\n",
     .options = shuffle_options,
     .settings_size = sizeof(struct shuffle_settings),

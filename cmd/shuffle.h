@@ -22,7 +22,8 @@ struct shuffle_settings {
     uint64_t records, shards, sample_bytes, classes;
     char *partitions, *ranks;
     int remainder;
-    uint64_t batch_size, epochs, seed, block_bytes;
+    uint64_t batch_size, epochs, seed, block_bytes, window;
+    char *as; /* a preset of shuffle/preset.h */
     bool measure;
     char *reader;
     bool direct;
@@ -48,6 +49,7 @@ struct shuffle_row {
     enum plan_partition partition;
     uint32_t ranks;
     char refused[FAIL_REASON_BYTES]; /* this order is not for this partition; "" */
+    struct coalesce reads;           /* how its fetches become reads */
     struct quality quality;
     struct shuffle_speed speed;
 };
@@ -55,6 +57,7 @@ struct shuffle_row {
 struct survey {
     const struct shuffle_settings *settings;
     struct plugin_choice format; /* of --data */
+    const char *preset_order;    /* of --as, else NULL */
     struct catalog *catalog;
     struct labels labels; /* of == NULL: taken as sorted */
     uint32_t classes;

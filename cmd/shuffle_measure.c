@@ -29,6 +29,7 @@ static int fill_job(const struct survey *survey, const struct shuffle_row *row, 
     job->seed = settings->seed;
     job->batch_size = settings->batch_size;
     job->block_bytes = settings->block_bytes;
+    job->window = settings->window;
     job->iodepth = settings->iodepth;
     job->direct = settings->direct;
     job->memory_bytes = settings->memory_bytes;

@@ -109,6 +109,7 @@ void shuffle_print_row(const struct survey *survey, const struct shuffle_row *ro
 void shuffle_print_legend(const struct survey *survey)
 {
     const struct shuffle_row *row = survey->rows, *end = row + survey->row_count;
+    char window[WORDS_WINDOW_BYTES];
 
     while (row < end && row->refused[0])
         row++;
@@ -117,10 +118,11 @@ void shuffle_print_legend(const struct survey *survey)
     printf("\nA draw at random: %.1f labels and %.1f shards in a batch, the next label the same "
            "with %.4f.\nkept: share of a rank's samples that it also had in the epoch before; "
            "missing, again: records\nnever drawn and drawn twice in an epoch over all ranks; "
-           "amp.: bytes read over bytes used;\nbuffer: the most that one rank's order holds at "
-           "once.\n",
+           "amp.: bytes of the pages read over bytes\nused; buffer: the most that one rank's order "
+           "holds at once. Reads: %s.\n",
            row->quality.labels_at_random, row->quality.shards_at_random,
-           row->quality.same_label_at_random);
+           row->quality.same_label_at_random,
+           words_window(row->reads.window, row->reads.read_bytes, window));
 }
 
 /* ---- how fast they are ---- */
@@ -265,6 +267,8 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         {"same_label_probability_at_random", q->same_label_at_random},
         {"rank_retention", q->retention},
         {"read_amplification", q->amplification},
+        {"reads_per_epoch", q->reads},
+        {"seeks_per_epoch", q->seeks},
         {"bytes_per_read", q->bytes_per_read},
         {"distance_between_reads_bytes", q->distance_bytes},
     };
@@ -272,6 +276,8 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         const char *key;
         uint64_t value;
     } counts[] = {
+        {"window_records", row->reads.window},
+        {"read_bytes_max", row->reads.read_bytes},
         {"records_missing", q->missing},
         {"draws_repeated", q->repeated},
         {"draws", q->draws},

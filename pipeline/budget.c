@@ -41,8 +41,9 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
                                struct result *result)
 {
     const struct job *job = site->job;
-    struct loader_memory need = loader_memory_needed(
-        site->catalog, site->plan, (uint32_t)job->iodepth, job->block_bytes, job_loaders(job));
+    struct loader_memory need =
+        loader_memory_needed(site->catalog, site->plan, (uint32_t)job->iodepth, job->block_bytes,
+                             job_loaders(job), (uint32_t)job->window);
     char least[32], given[32];
 
     if (job->memory_bytes) {
@@ -73,6 +74,26 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
         result_notice(result, "record memory is limited to a %s of the free memory",
                       share < budget->available_bytes / 2 ? "quarter" : "half");
     return bytes;
+}
+
+/* A window that was asked for is not made shorter without a word. */
+static void note_window(const struct budget_site *site, const struct budget *budget,
+                        struct result *result)
+{
+    const struct job *job = site->job;
+    const struct coalesce wanted = loader_reads(site->catalog, UINT64_MAX, job->block_bytes,
+                                                job_loaders(job), (uint32_t)job->window);
+    char memory[32], needed[32];
+
+    if (!job->window || budget->reads.window == wanted.window)
+        return;
+    result_notice(result,
+                  "--window %u: record memory of %s holds windows of %u records; it takes --memory "
+                  "%s",
+                  wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
+                  budget->reads.window,
+                  bytes_text(coalesce_memory_bytes(site->catalog, wanted.window, job->block_bytes),
+                             needed, sizeof needed));
 }
 
 /* Beyond its limit the kernel would end the process without a word. */
@@ -141,8 +162,11 @@ int budget_make(const struct budget_site *site, struct budget *budget, struct re
     budget->records_bytes = choose_records(site, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
+    budget->reads = loader_reads(site->catalog, budget->records_bytes, site->job->block_bytes,
+                                 job_loaders(site->job), (uint32_t)site->job->window);
+    note_window(site, budget, result);
     budget->tables_bytes =
-        loader_tables_bytes(site->catalog, site->plan, budget->records_bytes,
+        loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,
                             site->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
     code = check_limit(site, budget->records_bytes);
     return code ? code : check_total(budget, headroom.cause);

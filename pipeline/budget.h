@@ -10,6 +10,7 @@
 #include "dataset/catalog.h"
 #include "pipeline/job.h"
 #include "pipeline/result.h"
+#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 struct budget_site {
@@ -26,6 +27,7 @@ struct budget_site {
 struct budget {
     uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
     uint64_t available_bytes;
+    struct coalesce reads; /* what this memory lets the loader read at once */
 };
 
 /* Memory that may still be taken: a share of the machine's, or its control group's; or what is left

@@ -121,6 +121,7 @@ static int make_budget(const struct engine *engine, uint64_t batches_bytes, stru
                            &budget, result);
 
     result->memory_bytes = budget.records_bytes;
+    result->reads = budget.reads;
     result->memory_needed_bytes = budget_total_bytes(&budget);
     result->memory_available_bytes = budget.available_bytes;
     return code;
@@ -169,6 +170,7 @@ static int build(struct engine *engine, struct result *result)
         .depth = (uint32_t)job->iodepth,
         .memory_bytes = result->memory_bytes,
         .block_bytes = job->block_bytes,
+        .window = (uint32_t)job->window,
         .io_timeout_ns = job->io_timeout_ns,
         .rate_limit_bytes = job->rate_limit_bytes,
         .limit_samples = job->limit_samples,
@@ -538,6 +540,17 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
                       depth->now);
 }
 
+static void note_windows(const struct engine *engine, uint64_t run, struct result *result)
+{
+    const uint64_t cut = loader_windows_cut(engine->loader);
+
+    if (cut && run == 0)
+        result_notice(result,
+                      "%llu windows had less than %u records, as large ones came together: more "
+                      "--memory keeps them whole",
+                      (unsigned long long)cut, result->reads.window);
+}
+
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
@@ -564,6 +577,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     run->read_errors = reader->errors;
     run->short_reads = reader->short_reads;
     note_depth(engine, run->number, result);
+    note_windows(engine, run->number, result);
     struct stage_figures figures;
     stage_figures(engine->stage, &figures);
     run->decode = figures.decode;

@@ -36,8 +36,9 @@ struct job {
     int on_error; /* enum job_on_error */
     /* in which order */
     char *shuffle;
-    int partition; /* enum plan_partition */
-    int remainder; /* enum plan_remainder */
+    uint64_t window; /* see shuffle/coalesce.h; 0: auto */
+    int partition;   /* enum plan_partition */
+    int remainder;   /* enum plan_remainder */
     uint64_t ranks, rank;
     uint64_t silence_ns; /* a rank without a sign of life for longer ends the job; 0: never */
     uint64_t seed;

@@ -8,6 +8,7 @@
 #define IOBENCH_PIPELINE_JOB_OPTIONS_H
 
 #include "pipeline/job.h"
+#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 #include <stddef.h>
@@ -47,7 +48,7 @@
                 "1"}, \
     {"bs", 'b', OPTION_SIZE, JOB_FIELD(at, block_bytes), .fallback = "1MiB", .minimum = 512, \
      .maximum = 1 << 30, \
-     .summary = "neighbouring records are read together up to this size"}, \
+     .summary = "adjacent records are read together up to this size"}, \
     {"direct", 0, OPTION_FLAG, JOB_FIELD(at, direct), .fallback = "no", \
      .summary = "bypass the page cache (O_DIRECT)"}, \
     {"memory", 'm', OPTION_SIZE, JOB_FIELD(at, memory_bytes), .fallback = "auto", \
@@ -60,10 +61,17 @@
      .zero = "none", .per_second = true, \
      .summary = "read at most this much per second (500MiB/s, 1GB/s)"}
 
+#define JOB_WINDOW_ROW(offset_of_it) \
+    {"window", 0, OPTION_COUNT, .offset = (offset_of_it), .fallback = "auto", .zero = "auto", \
+     .maximum = COALESCE_WINDOW_MAX, \
+     .summary = "records of the order that are sorted by place at a time, so that adjacent ones " \
+                "become one read; 1 reads each alone, as drawn; auto is what 24 reads of --bs hold"}
+
 #define JOB_ORDER_ROWS(at) \
     {"shuffle", 's', OPTION_TEXT, JOB_FIELD(at, shuffle), .fallback = "epoch", \
      .metavar = "NAME[:...]", .section = "In which order", \
      .summary = "order of the samples of an epoch"}, \
+    JOB_WINDOW_ROW((at) + offsetof(struct job, window)), \
     {"partition", 0, OPTION_CHOICE, JOB_FIELD(at, partition), .fallback = "disjoint", \
      .choices = plan_partition_names, .summary = "how samples are dealt to ranks"}, \
     {"remainder", 0, OPTION_CHOICE, JOB_FIELD(at, remainder), .fallback = "uneven", \

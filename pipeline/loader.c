@@ -16,8 +16,6 @@
 #include <string.h>
 
 enum {
-    WINDOW_LEAST = 512, /* fetches sorted by place before they are issued */
-    WINDOW_MOST = 16384,
     WINDOWS_AHEAD = 4, /* that records are fetched for */
     FETCHES_LEAST = 8192,
 };
@@ -46,7 +44,8 @@ static void split_block(struct loader *loader, struct block *block)
 
 static bool window_has_room(const struct loader *loader, uint32_t count)
 {
-    return loader->window_count - loader->window_at + count <= loader->window_most + BLOCK_FETCHES;
+    return loader->window_count - loader->window_at + count <=
+           loader->reads.window + COALESCE_RECORDS_MAX;
 }
 
 /* The reader had no file for it and nothing in flight that would give one back. */
@@ -334,8 +333,8 @@ static int loader_body(void *argument)
         .region_count = loader->arena_count,
         .depth = loader->depth_most,
         .bytes_max = (uint32_t)(bytes_align_up(
-            (loader->site.block_bytes > loader->site.catalog->record_bytes_max
-                 ? loader->site.block_bytes
+            (loader->reads.read_bytes > loader->site.catalog->record_bytes_max
+                 ? loader->reads.read_bytes
                  : loader->site.catalog->record_bytes_max) +
                 ARENA_ALIGNMENT,
             ARENA_ALIGNMENT)),
@@ -351,6 +350,8 @@ static int loader_body(void *argument)
         loader->site.alignment < ARENA_ALIGNMENT)
         code = fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
                     loader->site.reader->plugin->name);
+    if (code == 0)
+        loader->reads.alignment = loader->reader.traits.alignment;
     if (code == 0 && loader->orders)
         code = orders_start(loader->orders);
     queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
@@ -377,16 +378,6 @@ static int loader_body(void *argument)
 
 /* ---- life ---- */
 
-/* As many fetches as its memory holds: the more are sorted at once, the closer they lie, and the
- * larger is what can be read at once. */
-static uint32_t window_most(const struct catalog *catalog, uint64_t memory_bytes)
-{
-    uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1;
-    uint64_t most = memory_bytes / 4 / mean;
-
-    return most < WINDOW_LEAST ? WINDOW_LEAST : most > WINDOW_MOST ? WINDOW_MOST : (uint32_t)most;
-}
-
 static uint64_t fetches_most(const struct plan_traits *plan, uint32_t window)
 {
     uint64_t ahead = (uint64_t)WINDOWS_AHEAD * window;
@@ -394,29 +385,31 @@ static uint64_t fetches_most(const struct plan_traits *plan, uint32_t window)
     return plan->slots + (ahead < FETCHES_LEAST ? FETCHES_LEAST : ahead);
 }
 
-uint64_t loader_tables_bytes(const struct catalog *catalog, const struct plan_traits *plan,
+uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
                              uint64_t memory_bytes, uint32_t alignment)
 {
     enum { POINTERS = 6, ARENA_TAGS_BYTES = 3 * sizeof(uint32_t) }; /* pools, rings and queues */
-    const uint32_t window = window_most(catalog, memory_bytes);
     const uint64_t each = sizeof(struct fetch) + sizeof(struct block) + POINTERS * sizeof(void *);
 
-    return fetches_most(plan, window) * each + plan->slots * sizeof(void *) +
-           2 * window * sizeof(void *) + memory_bytes / alignment * ARENA_TAGS_BYTES;
+    return fetches_most(plan, reads->window) * each + plan->slots * sizeof(void *) +
+           2 * reads->window * sizeof(void *) + memory_bytes / alignment * ARENA_TAGS_BYTES;
 }
 
 static int create_window(struct loader *loader)
 {
-    loader->window_bytes_max = loader->site.memory_bytes / 4;
-    loader->window_most = window_most(loader->site.catalog, loader->site.memory_bytes);
-    loader->window = memory_array(loader->window_most + BLOCK_FETCHES, sizeof *loader->window);
-    loader->window_scratch = memory_array(loader->window_most, sizeof *loader->window_scratch);
+    const struct loader_site *site = &loader->site;
+
+    loader->reads = loader_reads(site->catalog, site->memory_bytes, site->block_bytes,
+                                 site->loaders, site->window);
+    loader->window =
+        memory_array(loader->reads.window + COALESCE_RECORDS_MAX, sizeof *loader->window);
+    loader->window_scratch = memory_array(loader->reads.window, sizeof *loader->window_scratch);
     return loader->window && loader->window_scratch ? 0 : -ENOMEM;
 }
 
 static int create_pools(struct loader *loader)
 {
-    uint64_t fetches = fetches_most(&loader->site.plan->traits, loader->window_most);
+    uint64_t fetches = fetches_most(&loader->site.plan->traits, loader->reads.window);
 
     if (fetches > UINT32_MAX)
         return fail(EINVAL, "a shuffle of %llu slots is too large",
@@ -468,10 +461,6 @@ struct loader *loader_create(const struct loader_site *site)
     depth_start(&loader->depth, loader->depth_most);
     if (site->depth)
         depth_fix(&loader->depth);
-    /* A block is freed with its last record; small ones keep little memory from the others. */
-    uint64_t block_most = site->memory_bytes / loader->site.loaders / BLOCKS_LEAST;
-    if (loader->site.block_bytes > block_most)
-        loader->site.block_bytes = block_most;
     if (create_window(loader) || create_pools(loader) || loader_create_arenas(loader)) {
         loader_destroy(loader);
         return NULL;
@@ -516,6 +505,7 @@ static void reset(struct loader *loader)
     for (uint32_t i = 0; i < loader->arena_count; i++)
         arena_reset(loader->arenas[i]);
     loader->window_at = loader->window_count = 0;
+    loader->windows_cut = 0;
     loader->draw_head = loader->draw_tail = loader->outstanding = 0;
     loader->refused = NULL;
     loader->releases = loader->heard_ns = 0;
@@ -618,6 +608,11 @@ const struct depth *loader_depth(const struct loader *loader)
 const struct reader_figures *loader_reader_figures(const struct loader *loader)
 {
     return &loader->reader.figures;
+}
+
+uint64_t loader_windows_cut(const struct loader *loader)
+{
+    return loader->windows_cut;
 }
 
 uint64_t loader_memory_peak_bytes(const struct loader *loader)

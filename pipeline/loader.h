@@ -17,6 +17,7 @@
 #include "pipeline/recorder.h"
 #include "readers/depth.h"
 #include "readers/reader.h"
+#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 #include <stdbool.h>
@@ -40,7 +41,8 @@ struct loader_site {
     uint32_t loaders;          /* threads that read; 1 (or 0): the loader's own */
     uint32_t depth;            /* reads in flight at most; 0: find the storage's knee */
     uint64_t memory_bytes;     /* for records; see loader_memory_needed() */
-    uint64_t block_bytes;      /* neighbours are read together up to this size */
+    uint64_t block_bytes;      /* adjacent records are read together up to this size */
+    uint32_t window;           /* of coalesce_rules(); 0: auto */
     uint64_t io_timeout_ns;    /* 0: wait for ever */
     uint64_t rate_limit_bytes; /* per second; 0: none */
     uint64_t limit_samples;    /* draws of an epoch; 0: all */
@@ -84,10 +86,15 @@ struct loader_memory {
 };
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes, uint32_t loaders);
+                                          uint64_t block_bytes, uint32_t loaders, uint32_t window);
+
+/* How so many loaders with this memory make reads of fetches; memory UINT64_MAX: any. The reader's
+ * alignment is not known here. */
+struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
+                             uint64_t block_bytes, uint32_t loaders, uint32_t window);
 
 /* What the loader takes besides the records' memory itself. */
-uint64_t loader_tables_bytes(const struct catalog *catalog, const struct plan_traits *plan,
+uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
                              uint64_t memory_bytes, uint32_t alignment);
 
 struct loader *loader_create(const struct loader_site *site); /* NULL with a reason */
@@ -116,6 +123,8 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
 const struct depth *loader_depth(const struct loader *loader);
 const struct reader_figures *loader_reader_figures(const struct loader *loader);
 uint64_t loader_memory_peak_bytes(const struct loader *loader);
+/* Windows that ended by the memory they may take, before they had all their records. */
+uint64_t loader_windows_cut(const struct loader *loader);
 
 /* Until now and since loader_start(); waits that go on are counted. Any thread. */
 struct loader_waits {

@@ -37,7 +37,6 @@ struct block {
 };
 
 enum {
-    BLOCK_FETCHES = 256, /* records in one block at most */
     PLAN_OPS = 256,
     EPOCHS_AHEAD = 8,  /* of the figures that are asked for: the caller begins one ahead */
     GROUP = 64,        /* fetches moved through a queue at once */
@@ -93,11 +92,12 @@ struct loader {
     struct fetch **slots; /* plan slot -> the fetch it holds */
     uint64_t slot_count;
 
+    struct coalesce reads; /* how fetches become reads */
     /* fetches that wait to be read, sorted by place from window_at on */
-    struct fetch **window;         /* window_most + BLOCK_FETCHES: room for a block that failed */
-    struct fetch **window_scratch; /* window_most */
-    uint32_t window_at, window_count, window_most;
-    uint64_t window_bytes_max;
+    struct fetch **window;         /* reads.window, and room for a block that failed */
+    struct fetch **window_scratch; /* reads.window */
+    uint32_t window_at, window_count;
+    uint64_t windows_cut;
 
     /* draws not yet delivered, in order: a ring of fetch_count entries */
     struct fetch **draw_ring;

@@ -13,6 +13,7 @@
 #include "pipeline/job.h"
 #include "pipeline/timeline.h"
 #include "ranks/ranks.h"
+#include "shuffle/coalesce.h"
 #include "trainer/trainer.h"
 
 #include <stdbool.h>
@@ -161,6 +162,7 @@ struct result {
     uint32_t iodepth; /* reads in flight at most; with auto the knee, 0 when none was found */
     uint32_t threads;
     uint64_t memory_bytes;
+    struct coalesce reads; /* how records of the order become reads */
     uint64_t memory_needed_bytes, memory_available_bytes; /* of all, when it was weighed */
     uint64_t slots;
     uint32_t ranks, nodes;                             /* of this job */

@@ -10,9 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A block is freed with its last record; small ones keep little memory from the others. */
+struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
+                             uint64_t block_bytes, uint32_t loaders, uint32_t window)
+{
+    const uint64_t most_bytes = memory_bytes / loaders / BLOCKS_LEAST;
+
+    return coalesce_rules(catalog, window, block_bytes < most_bytes ? block_bytes : most_bytes,
+                          memory_bytes);
+}
+
 struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes, uint32_t loaders)
+                                          uint64_t block_bytes, uint32_t loaders, uint32_t window)
 {
     uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
     uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
@@ -20,9 +30,12 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     uint64_t block = block_bytes > largest ? block_bytes : largest;
     /* A plan of one slot holds nothing for long. */
     uint64_t slots = plan->slots > 1 ? plan->slots : 0;
+    uint64_t slots_bytes = 2 * (slots * mean + slots * mean / 8);
+    uint64_t window_bytes = coalesce_memory_bytes(catalog, window, block_bytes);
+    uint64_t reads_bytes = 4 * reads * block;
     struct loader_memory memory = {
-        .least_bytes = 2 * (slots * mean + slots * mean / 8) + 8 * largest * loaders,
-        .wanted_bytes = 2 * (slots * mean + slots * mean / 8) + 4 * reads * block,
+        .least_bytes = slots_bytes + 8 * largest * loaders,
+        .wanted_bytes = slots_bytes + (reads_bytes > window_bytes ? reads_bytes : window_bytes),
     };
     uint64_t blocks_bytes = loaders * BLOCKS_LEAST * block;
 
@@ -175,7 +188,7 @@ int loader_fail_stuck(const struct loader *loader)
 
     bytes_text(loader_memory_needed(loader->site.catalog, &loader->site.plan->traits,
                                     loader->site.depth, loader->site.block_bytes,
-                                    loader->site.loaders)
+                                    loader->site.loaders, loader->site.window)
                    .wanted_bytes,
                needed, sizeof needed);
     bytes_text(loader->site.memory_bytes, memory, sizeof memory);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From plan to reads. The plan's future is known, so the next fetches are gathered in a window,
- * sorted by place on storage, and neighbours are read as one block.
+ * sorted by place on storage, and adjacent ones are read as one block (shuffle/coalesce.h).
  *
  * Why this cannot starve: a window's bytes are at most a quarter of the memory, the plan's slots
  * at most half (checked before the run). Fetches of earlier windows come back without needing
  * this one, so in the end a whole window always fits.
+ *
+ * A window is filled only when there are fetches for all of it. So where windows end depends on
+ * the plan alone and never on timing, and every run makes the same reads.
  */
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -85,9 +88,7 @@ static void draw_fetch(struct loader *loader, uint32_t slot)
 
 static bool goes_before(const struct loader *loader, const struct fetch *a, const struct fetch *b)
 {
-    const struct extent *x = place_of(loader, a), *y = place_of(loader, b);
-
-    return x->shard != y->shard ? x->shard < y->shard : x->offset < y->offset;
+    return coalesce_before(place_of(loader, a), place_of(loader, b));
 }
 
 /* By place on storage: a stable merge sort from the bottom up, because qsort() may allocate. */
@@ -115,13 +116,16 @@ static void sort_window(struct loader *loader)
         memcpy(loader->window, from, count * sizeof *from);
 }
 
-/* Run the plan's operations until the window is full, memory for fetches is out, or it ends. */
+/* Run the plan's operations until the window is full or the plan ends. Leave it empty while fetches
+ * are missing: all but those in the plan's slots come back. */
 static int fill_window(struct loader *loader)
 {
     uint64_t bytes = 0;
     bool sorted = true;
 
     loader->window_at = loader->window_count = 0;
+    if (loader->free_fetch_count < loader->reads.window)
+        return 0;
     while (!loader->plan_ended) {
         if (loader->op_at == loader->op_count) {
             int count = plan_next(loader->plan, loader->ops, PLAN_OPS);
@@ -137,8 +141,7 @@ static int fill_window(struct loader *loader)
             loader->op_at++;
             continue;
         }
-        if (loader->window_count == loader->window_most || loader->free_fetch_count == 0 ||
-            (bytes >= loader->window_bytes_max && loader->window_count > 0))
+        if (coalesce_is_full(&loader->reads, loader->window_count, bytes))
             break;
         struct fetch *fetch = loader->free_fetches[--loader->free_fetch_count];
         take_fetch(loader, op, fetch);
@@ -150,6 +153,7 @@ static int fill_window(struct loader *loader)
     }
     if (!sorted)
         sort_window(loader);
+    loader->windows_cut += !loader->plan_ended && loader->window_count < loader->reads.window;
     return 0;
 }
 
@@ -170,38 +174,18 @@ void window_drop_slots(struct loader *loader)
     }
 }
 
-/* The aligned range that covers a run of records. */
-struct run {
-    uint64_t start, end;  /* of the read, aligned */
-    uint64_t records_end; /* where the last record ends */
-    uint32_t count;
-};
-
-/* Take fetches from the window while they are neighbours: the next one starts within the
- * aligned end of the run (formats keep small gaps between records), and the block stays small. */
-static struct run next_run(const struct loader *loader, bool single)
+/* The next read of the window; single: of its first record alone. */
+static struct coalesce_run next_run(const struct loader *loader, bool single)
 {
-    const uint32_t alignment = loader->reader.traits.alignment;
     struct fetch *const *window = loader->window + loader->window_at;
-    uint32_t left = loader->window_count - loader->window_at;
-    const struct extent *first = place_of(loader, window[0]);
-    const uint64_t gap = 4096;
-    struct run run = {.start = bytes_align_down(first->offset, alignment),
-                      .records_end = first->offset + first->bytes,
-                      .count = 1};
+    const uint32_t left = loader->window_count - loader->window_at;
+    struct coalesce_run run = coalesce_start(&loader->reads, place_of(loader, window[0]));
 
-    single = single || window[0]->alone;
-    while (!single && run.count < left && run.count < BLOCK_FETCHES && !window[run.count]->alone) {
-        const struct extent *next = place_of(loader, window[run.count]);
-        uint64_t end = next->offset + next->bytes;
-        if (next->shard != first->shard || next->offset > run.records_end + gap ||
-            bytes_align_up(end, alignment) - run.start > loader->site.block_bytes)
-            break;
-        if (end > run.records_end) /* the same record twice is one read as well */
-            run.records_end = end;
-        run.count++;
-    }
-    run.end = bytes_align_up(run.records_end, alignment);
+    if (single || window[0]->alone)
+        return run;
+    while (run.count < left && !window[run.count]->alone &&
+           coalesce_extend(&loader->reads, &run, place_of(loader, window[run.count])))
+        ;
     return run;
 }
 
@@ -240,8 +224,7 @@ static int submit_refused(struct loader *loader)
 /* 1 submitted, 0 no memory, -EAGAIN reader full or starved, or negative. */
 static int submit_run(struct loader *loader, bool single)
 {
-    struct run run = next_run(loader, single);
-    const struct extent *first = place_of(loader, loader->window[loader->window_at]);
+    const struct coalesce_run run = next_run(loader, single);
     uint32_t region = 0;
     void *memory = NULL;
 
@@ -257,7 +240,7 @@ static int submit_run(struct loader *loader, bool single)
     block->fetch_count = block->holders = run.count;
     block->request = (struct read_request){
         .offset = run.start,
-        .shard = first->shard,
+        .shard = run.shard,
         .bytes = (uint32_t)(run.end - run.start),
         .needed = (uint32_t)(run.records_end - run.start),
         .region = region,

@@ -190,6 +190,8 @@ static json_t *engine_of(const struct result *result)
     put_count(object, "loaders", job_loaders(result->job));
     put_count(object, "decode_threads", result->threads);
     put_count(object, "memory_bytes", result->memory_bytes);
+    put_count(object, "window_records", result->reads.window);
+    put_count(object, "read_bytes_max", result->reads.read_bytes);
     put_count(object, "shuffle_slots", result->slots);
     put_count(object, "ranks", result->ranks);
     put_count(object, "nodes", result->nodes);

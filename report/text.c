@@ -69,16 +69,14 @@ static void print_settings(const struct page *page)
     const struct result *result = page->result;
     const struct job *job = result->job;
     const struct result_place *place = &result->place;
-    char block[WORDS_BYTES], memory[WORDS_BYTES], ranks[96] = "", limit[96] = "", group[128] = "",
-                                                  depth[WORDS_BYTES] = "auto";
+    char window[WORDS_WINDOW_BYTES], memory[WORDS_BYTES],
+        ranks[96] = "", limit[96] = "", group[128] = "", depth[WORDS_BYTES] = "auto";
 
-    bytes_text(job->block_bytes, block, sizeof block);
     bytes_text(result->memory_bytes, memory, sizeof memory);
     if (job->iodepth || result->iodepth)
         words_count(job->iodepth ? job->iodepth : result->iodepth, depth);
-    print_entry(page, "Reader", "%s; depth %s, blocks up to %s, %s of memory",
-                result->reader_engine[0] ? result->reader_engine : job->reader, depth, block,
-                memory);
+    print_entry(page, "Reader", "%s; depth %s, %s of memory",
+                result->reader_engine[0] ? result->reader_engine : job->reader, depth, memory);
     if (result->ranks > 1)
         snprintf(ranks, sizeof ranks, ", %u ranks", result->ranks);
     else if (job->ranks > 1)
@@ -86,8 +84,8 @@ static void print_settings(const struct page *page)
     if (job->limit_samples)
         snprintf(limit, sizeof limit, ", the first %s samples of an epoch",
                  words_count(job->limit_samples, memory));
-    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s", job->shuffle, job->seed, ranks,
-                limit);
+    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s", job->shuffle, job->seed,
+                ranks, limit, words_window(result->reads.window, result->reads.read_bytes, window));
     print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s", job->decode,
                 result->threads, result->threads == 1 ? "worker" : "workers", job->batch_size,
                 job->trainer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/words.h"
 
+#include "base/bytes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,18 @@ const char *words_count(uint64_t count, char *text)
         *at++ = digits[i];
     }
     *at = '\0';
+    return text;
+}
+
+const char *words_window(uint32_t window, uint64_t read_bytes, char *text)
+{
+    char count[WORDS_BYTES], bytes[WORDS_BYTES];
+
+    if (window == 1)
+        snprintf(text, WORDS_WINDOW_BYTES, "each record read alone, in turn");
+    else
+        snprintf(text, WORDS_WINDOW_BYTES, "windows of %s sorted by place, reads up to %s",
+                 words_count(window, count), bytes_text(read_bytes, bytes, sizeof bytes));
     return text;
 }
 

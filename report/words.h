@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WORDS_BYTES = 48 };
+enum { WORDS_BYTES = 48, WORDS_WINDOW_BYTES = 128 };
 
 /* "1,281,167" */
 const char *words_count(uint64_t count, char *text);
@@ -16,6 +16,8 @@ const char *words_count(uint64_t count, char *text);
 const char *words_rate(double rate, char *text);
 /* "0.42 ms", "12.1 s" */
 const char *words_duration(uint64_t duration_ns, char *text);
+/* "windows of 227 sorted by place, reads up to 1.00 MiB"; into WORDS_WINDOW_BYTES. */
+const char *words_window(uint32_t window, uint64_t read_bytes, char *text);
 /* The first few lines of words that fit width bytes: the length of the first line of text. */
 size_t words_line(const char *text, size_t width);
 

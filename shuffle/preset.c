@@ -8,18 +8,21 @@ const struct preset preset_table[] = {
     /* ImageRecordIter with path_imgidx: dmlc-core src/io/indexed_recordio_split.cc gives rank r
      * the records [r, r + 1) x ceil(N / P) of the index sorted by offset, shuffles that list
      * anew each epoch and reads record by record, one seek each, on the one thread behind its
-     * prefetching iterator. */
+     * prefetching iterator. That iterator is reset between epochs: reads stop there. */
     {.name = "mxnet",
      .summary = "MXNet: RecordIO with .idx, one reader a rank, a fixed range shuffled each epoch",
      .settings = {{"format", "recordio"},
                   {"shuffle", "mxnet"},
                   {"partition", "sticky"},
+                  {"window", "1"},
                   {"reader", "pread:threads=1"},
-                  {"iodepth", "1"},
-                  {"bs", "512"}}},
+                  {"iodepth", "1"}}},
     /* The ResNet example of TensorFlow's models (official/resnet/imagenet_main.py): 1024 files,
      * shuffled, ten read in parallel, shuffle buffer of 10000 records; a TFRecordDataset reads
-     * 256 KiB at a time. Under Horovod each process runs that over all files, its seed aside. */
+     * 256 KiB at a time. Under Horovod each process runs that over all files, its seed aside. It
+     * repeats the set behind the buffer (fused shuffle and repeat), so the buffer takes records of
+     * the next epoch while it gives out the last ones of this. The window is a few such reads of
+     * each file. */
     {.name = "horovod-tensorflow",
      .summary = "Horovod with TensorFlow: TFRecord, ten readers a rank, every rank reads all files",
      .settings = {{"format", "shards"},
@@ -27,7 +30,9 @@ const struct preset preset_table[] = {
                   {"partition", "replicated"},
                   {"reader", "pread:threads=10"},
                   {"iodepth", "10"},
-                  {"bs", "256KiB"}}},
+                  {"bs", "256KiB"},
+                  {"window", "auto"},
+                  {"overlap-epochs", "yes"}}},
     /* DBReader::Read of caffe2/core/db.h: one cursor a rank in key order, moved on by as many
      * records as there are ranks, back to the first one at the end; no shuffle. The reader goes
      * through liblmdb's own map, one page fault after the other. */
@@ -37,9 +42,9 @@ const struct preset preset_table[] = {
                   {"shuffle", "none:stride=yes"},
                   {"partition", "elastic"},
                   {"remainder", "pad"},
+                  {"window", "1"},
                   {"reader", "lmdb"},
-                  {"iodepth", "1"},
-                  {"bs", "512"}}},
+                  {"iodepth", "1"}}},
     {.name = NULL},
 };
 
@@ -48,5 +53,13 @@ const struct preset *preset_find(const char *name)
     for (const struct preset *preset = preset_table; preset->name; preset++)
         if (strcmp(preset->name, name) == 0)
             return preset;
+    return NULL;
+}
+
+const char *preset_value(const struct preset *preset, const char *option)
+{
+    for (int i = 0; i < PRESET_SETTINGS && preset->settings[i].option; i++)
+        if (strcmp(preset->settings[i].option, option) == 0)
+            return preset->settings[i].value;
     return NULL;
 }

@@ -19,5 +19,7 @@ struct preset {
 extern const struct preset preset_table[]; /* ends with a row without a name */
 
 const struct preset *preset_find(const char *name); /* NULL when there is none */
+/* The value that it gives to an option, NULL when it gives none. */
+const char *preset_value(const struct preset *preset, const char *option);
 
 #endif

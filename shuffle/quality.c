@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OPS = 256 };
+enum { OPS = 256, PAGE_BYTES = 4096 };
 
 /* Distinct values of the batch under way. */
 struct distinct {
@@ -33,13 +33,14 @@ struct measuring {
     uint64_t *slots;       /* record held */
     struct place *window;  /* fetches not yet read */
     uint32_t window_count;
+    uint64_t window_bytes;
     struct distinct labels, shards;
     uint64_t batch, row; /* number of the batch under way over everything, from 1 */
     uint64_t batches;
     uint32_t turn;
     uint32_t last_label;
     uint64_t neighbours, same, retainable, retained;
-    uint64_t reads, read_bytes, drawn_bytes, gaps;
+    uint64_t reads, read_bytes, page_bytes, drawn_bytes, gaps, seeks;
     double distance;
     uint64_t read_end; /* UINT64_MAX before the first */
     uint64_t held_bytes;
@@ -102,24 +103,26 @@ static int compare_places(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-static void measure_read(struct measuring *m, uint32_t shard, uint64_t start, uint64_t end)
+static void measure_read(struct measuring *m, const struct coalesce_run *run)
 {
-    const uint64_t place = m->shard_start[shard] + start;
+    const uint64_t place = m->shard_start[run->shard] + run->start;
 
     m->reads++;
-    m->read_bytes += end - start;
+    m->read_bytes += run->end - run->start;
+    m->page_bytes +=
+        bytes_align_up(run->end, PAGE_BYTES) - bytes_align_down(run->start, PAGE_BYTES);
+    m->seeks += place != m->read_end || run->start == 0; /* or in another shard */
     if (m->read_end != UINT64_MAX) {
         m->gaps++;
         m->distance += fabs((double)place - (double)m->read_end);
     }
-    m->read_end = m->shard_start[shard] + end;
+    m->read_end = m->shard_start[run->shard] + run->end;
 }
 
-/* A gap of up to 4 KiB is read through, as the loader does. */
 static void measure_window(struct measuring *m)
 {
     const struct catalog *catalog = m->terms->scope.catalog;
-    const uint32_t alignment = m->terms->alignment;
+    const struct coalesce *rules = &m->terms->reads;
 
     for (uint32_t i = 1; i < m->window_count; i++)
         if (m->window[i].start < m->window[i - 1].start) {
@@ -127,20 +130,15 @@ static void measure_window(struct measuring *m)
             break;
         }
     for (uint32_t i = 0; i < m->window_count;) {
-        const struct extent *first = catalog_extent(catalog, m->window[i].record);
-        const uint64_t start = bytes_align_down(first->offset, alignment);
-        uint64_t end = first->offset + first->bytes;
-        for (i++; i < m->window_count; i++) {
-            const struct extent *next = catalog_extent(catalog, m->window[i].record);
-            const uint64_t next_end = next->offset + next->bytes;
-            if (next->shard != first->shard || next->offset > end + 4096 ||
-                bytes_align_up(next_end, alignment) - start > m->terms->block_bytes)
-                break;
-            end = next_end > end ? next_end : end;
-        }
-        measure_read(m, first->shard, start, bytes_align_up(end, alignment));
+        struct coalesce_run run =
+            coalesce_start(rules, catalog_extent(catalog, m->window[i].record));
+        while (++i < m->window_count &&
+               coalesce_extend(rules, &run, catalog_extent(catalog, m->window[i].record)))
+            ;
+        measure_read(m, &run);
     }
     m->window_count = 0;
+    m->window_bytes = 0;
 }
 
 static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint64_t epoch)
@@ -168,10 +166,11 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
                 m->held_bytes += extent->bytes;
                 if (m->held_bytes > quality->buffer_bytes)
                     quality->buffer_bytes = m->held_bytes;
+                if (coalesce_is_full(&terms->reads, m->window_count, m->window_bytes))
+                    measure_window(m);
                 m->window[m->window_count++] = (struct place){
                     .start = m->shard_start[extent->shard] + extent->offset, .record = *slot};
-                if (m->window_count == terms->ahead)
-                    measure_window(m);
+                m->window_bytes += extent->bytes;
                 continue;
             }
             m->held_bytes -= catalog_extent(terms->scope.catalog, *slot)->bytes;
@@ -218,13 +217,12 @@ static int prepare(struct measuring *m)
     uint64_t start = 0;
 
     if (terms->classes == 0 || terms->scope.batch_size == 0 || terms->epochs == 0 ||
-        terms->ahead == 0 || terms->alignment == 0)
-        return fail(EINVAL,
-                    "classes, batch size, epochs, reads ahead and alignment are at least 1");
+        terms->reads.window == 0 || terms->reads.alignment == 0)
+        return fail(EINVAL, "classes, batch size, epochs, window and alignment are at least 1");
     m->shard_start = memory_array(catalog->shard_count, sizeof *m->shard_start);
     m->had = memory_array(catalog->record_count, sizeof *m->had);
     m->times = memory_array(catalog->record_count, terms->epochs);
-    m->window = memory_array(terms->ahead, sizeof *m->window);
+    m->window = memory_array(terms->reads.window, sizeof *m->window);
     m->labels.seen = memory_array(terms->classes, sizeof *m->labels.seen);
     m->shards.seen = memory_array(catalog->shard_count, sizeof *m->shards.seen);
     if (!m->shard_start || !m->had || !m->times || !m->window || !m->labels.seen || !m->shards.seen)
@@ -277,7 +275,9 @@ static void conclude(struct measuring *m)
     quality->shards_per_batch = ratio((double)m->shards.sum, (double)m->batches);
     quality->same_label = ratio((double)m->same, (double)m->neighbours);
     quality->retention = ratio((double)m->retained, (double)m->retainable);
-    quality->amplification = ratio((double)m->read_bytes, (double)m->drawn_bytes);
+    quality->reads = (double)m->reads / (double)m->terms->epochs;
+    quality->seeks = (double)m->seeks / (double)m->terms->epochs;
+    quality->amplification = ratio((double)m->page_bytes, (double)m->drawn_bytes);
     quality->bytes_per_read = ratio((double)m->read_bytes, (double)m->reads);
     quality->distance_bytes = ratio(m->distance, (double)m->gaps);
     quality->draws = m->epoch_draws;

@@ -9,6 +9,7 @@
 #ifndef IOBENCH_SHUFFLE_QUALITY_H
 #define IOBENCH_SHUFFLE_QUALITY_H
 
+#include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 struct quality_terms {
@@ -18,11 +19,7 @@ struct quality_terms {
     /* Labels, one a record, 0 .. classes - 1. NULL: sorted by label, in even classes. */
     const int32_t *labels;
     uint32_t classes;
-    /* How fetches become reads: so many at a time are sorted by place, and neighbours are read
-     * together up to block_bytes, in whole multiples of alignment. */
-    uint32_t ahead;
-    uint64_t block_bytes;
-    uint32_t alignment;
+    struct coalesce reads; /* how fetches become reads: as the loader has it */
     /* Sees every draw, in order, rank after rank; NULL: nobody. */
     void (*draw)(void *context, uint32_t rank, uint64_t epoch, uint64_t draw, uint64_t record);
     void *context;
@@ -38,9 +35,11 @@ struct quality {
     uint64_t missing;                        /* records never drawn */
     uint64_t repeated;                       /* draws beyond the first of a record */
     uint64_t draws, draws_least, draws_most; /* of all ranks, and of one */
-    /* reads */
-    double amplification; /* bytes read over bytes drawn */
-    double bytes_per_read;
+    /* reads of an epoch over all ranks, the mean of the epochs */
+    double reads;
+    double seeks;                /* of them, those that do not begin where the one before ended */
+    double amplification;        /* bytes of the pages (4 KiB) that are read over bytes drawn */
+    double bytes_per_read;       /* as asked for */
     double distance_bytes;       /* from the end of a read to the start of the next, either way */
     uint64_t buffer_bytes;       /* most that one rank's plan held at once */
     uint64_t slots, state_bytes; /* as the plan stated them; of the first rank */

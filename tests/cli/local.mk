@@ -30,7 +30,8 @@ CLI_TESTS = \
 	tests/cli/strange_files.sh \
 	tests/cli/train.sh \
 	tests/cli/train_cold.sh \
-	tests/cli/verify.sh
+	tests/cli/verify.sh \
+	tests/cli/window.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
 TESTS += $(CLI_TESTS)

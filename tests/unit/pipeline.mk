@@ -4,6 +4,10 @@ UNIT_TESTS += tests/unit/test_loader
 tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/unit.h
 tests_unit_test_loader_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_window
+tests_unit_test_window_SOURCES = tests/unit/test_window.c tests/unit/unit.h
+tests_unit_test_window_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_starved
 tests_unit_test_starved_SOURCES = tests/unit/test_starved.c tests/unit/unit.h
 tests_unit_test_starved_LDADD = $(UNIT_LIBS)

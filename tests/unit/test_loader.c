@@ -283,9 +283,9 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     bench->batcher = batcher_create(
         &(struct batcher_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
     if (memory_bytes == 0)
-        memory_bytes =
-            loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes, loaders)
-                .least_bytes;
+        memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes,
+                                            loaders, 0)
+                           .least_bytes;
     bench->loader = loader_create(&(struct loader_site){
         .catalog = bench->catalog,
         .reader = &bench->reader,

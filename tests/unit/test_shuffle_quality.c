@@ -19,9 +19,10 @@ static struct quality_terms usual(const struct catalog *catalog, uint32_t ranks,
                   .batch_size = 256},
         .epochs = 2,
         .classes = 1000,
-        .ahead = 512,
-        .block_bytes = 1 << 20,
-        .alignment = 4096,
+        .reads = {.window = 512,
+                  .window_bytes = UINT64_MAX,
+                  .read_bytes = 1 << 20,
+                  .alignment = 4096},
     };
 }
 
@@ -93,17 +94,17 @@ static void reads_are_counted_as_the_loader_makes_them(void **unused)
     struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
 
     (void)unused;
-    terms.ahead = 1; /* a read a record, in pages of 4 KiB */
+    terms.reads.window = 1; /* a read a record, in pages of 4 KiB */
     struct quality q = measure(terms, "epoch");
     assert_true(near(q.bytes_per_read, 4096 * 1.2, 4096 * 0.1));
     assert_true(near(q.amplification, 4.9, 0.4));
     assert_true(q.distance_bytes > 250000 && q.distance_bytes < 400000); /* a third of all */
     assert_true(q.buffer_bytes == 1000);
-    terms.ahead = 100;
-    terms.alignment = 1;
+    terms.reads.window = 100;
+    terms.reads.alignment = 1;
     q = measure(terms, "none");
     assert_true(near(q.bytes_per_read, 100000, 0));
-    terms.block_bytes = 10000;
+    terms.reads.read_bytes = 10000;
     q = measure(terms, "none");
     assert_true(near(q.bytes_per_read, 10000, 0));
     q = measure(terms, "buffer:100");

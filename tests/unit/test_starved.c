@@ -201,7 +201,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
         .loaders = loaders,
         .depth = DEPTH,
         .memory_bytes =
-            loader_memory_needed(catalog, &plan.traits, DEPTH, 4096, loaders).least_bytes,
+            loader_memory_needed(catalog, &plan.traits, DEPTH, 4096, loaders, 0).least_bytes,
         .block_bytes = 4096,
         .io_timeout_ns = io_timeout_ns,
         .epochs_max = 1,

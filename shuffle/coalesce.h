@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * coalesce: how the fetches of a plan become reads. The next fetches of the plan are gathered in a
+ * look-ahead window and sorted by place on storage; adjacent ones are read together. The loader
+ * reads by these rules, and shuffle/quality.c counts by them: sizes and limits have no other owner.
+ *
+ * Pure functions. Any thread.
+ */
+#ifndef IOBENCH_SHUFFLE_COALESCE_H
+#define IOBENCH_SHUFFLE_COALESCE_H
+
+#include "dataset/catalog.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    COALESCE_WINDOW_MAX = 1 << 20, /* that may be asked for */
+    COALESCE_RECORDS_MAX = 256,    /* in one read */
+};
+
+struct coalesce {
+    uint32_t window;       /* fetches that are sorted together; 1: each is read alone, in turn */
+    uint64_t window_bytes; /* a window ends with the fetch that reaches this size */
+    uint64_t read_bytes;   /* largest coalesced read; a single record may be larger */
+    uint32_t alignment;    /* of reads; 1: none */
+};
+
+/* Return the rules for `memory_bytes` of record memory (UINT64_MAX: any). `window` 0 is auto: the
+ * records that 24 reads of read_bytes hold, 16,384 at most. A window takes a quarter of the memory
+ * at most; a longer one is shortened. */
+struct coalesce coalesce_rules(const struct catalog *catalog, uint32_t window, uint64_t read_bytes,
+                               uint64_t memory_bytes);
+
+/* Memory that such a window needs to be as long as coalesce_rules() says for any memory. */
+uint64_t coalesce_memory_bytes(const struct catalog *catalog, uint32_t window, uint64_t read_bytes);
+
+/* True if a window of `count` fetches and `bytes` takes no further one. */
+static inline bool coalesce_is_full(const struct coalesce *rules, uint32_t count, uint64_t bytes)
+{
+    return count >= rules->window || (count > 0 && bytes >= rules->window_bytes);
+}
+
+/* The order within a window. */
+static inline bool coalesce_before(const struct extent *a, const struct extent *b)
+{
+    return a->shard != b->shard ? a->shard < b->shard : a->offset < b->offset;
+}
+
+/* Adjacent records that are read together. */
+struct coalesce_run {
+    uint32_t shard, count;
+    uint64_t start, end;  /* of the read, aligned */
+    uint64_t records_end; /* where the last record ends */
+};
+
+struct coalesce_run coalesce_start(const struct coalesce *rules, const struct extent *first);
+/* Extend the run by the next record of the window. False, and unchanged, if it needs a read of its
+ * own. */
+bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
+                     const struct extent *next);
+
+#endif
