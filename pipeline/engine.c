@@ -163,6 +163,7 @@ static int build(struct engine *engine, struct result *result)
     engine->loader = loader_create(&(struct loader_site){
         .catalog = engine->site.catalog,
         .reader = &plugins->reader,
+        .reader_falls_back = plugins->reader_is_auto,
         .plan = &engine->plan,
         .next_plan = job->overlap_epochs ? &engine->next_plan : NULL,
         .batcher = engine->batcher,

@@ -190,6 +190,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     int code = check(job);
     if (code == 0)
         code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
+    plugins->reader_is_auto = strcmp(job->reader, "auto") == 0;
     if (code == 0)
         code = check_reader(job, plugins->reader.plugin);
     if (code == 0)

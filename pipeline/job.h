@@ -87,6 +87,7 @@ int job_share(struct job *job, const struct ranks_place *place);
 /* The plug-ins a job names, chosen and checked against each other. */
 struct job_plugins {
     struct plugin_choice format, reader, shuffle, decoder, trainer;
+    bool reader_is_auto; /* nobody named one: it may fall back */
     bool direct; /* the reader goes past the page cache: by --direct, or by its own option */
 };
 

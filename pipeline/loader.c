@@ -339,6 +339,7 @@ static int loader_body(void *argument)
                 ARENA_ALIGNMENT,
             ARENA_ALIGNMENT)),
         .timeout_ns = loader->site.io_timeout_ns,
+        .falls_back = loader->site.reader_falls_back,
     };
     const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &loader->lanes};
     uint64_t epoch;

@@ -33,6 +33,7 @@ enum {
 struct loader_site {
     const struct catalog *catalog;
     const struct plugin_choice *reader;
+    bool reader_falls_back; /* see struct reader_site */
     struct plan *plan;      /* open; used by the loader's thread while it runs */
     struct plan *next_plan; /* a second one of the same scope: the next order is made, and its first
                                fetches are issued, before an epoch is delivered. NULL: one epoch is

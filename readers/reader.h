@@ -49,6 +49,8 @@ struct reader_site {
     uint32_t depth;      /* most requests in flight; >= 1 */
     uint32_t bytes_max;  /* largest request */
     uint64_t timeout_ns; /* a request older than this fails with -ETIMEDOUT; 0: never */
+    bool falls_back;     /* where it cannot work it may read in another way, with a notice; else
+                            open() fails: the user chose it */
 };
 
 /* What open() answers. */

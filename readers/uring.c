@@ -385,6 +385,22 @@ static void uring_wake(void *state)
 
 /* ---- life ---- */
 
+static const char *refusal_text(int refusal)
+{
+    switch (refusal) {
+    case -EPERM:
+        return "is refused here (sysctl kernel.io_uring_disabled, or a container)";
+    case -ENOSYS:
+        return "is refused here (the kernel has none)";
+    case -ENOMEM:
+        return "is refused here (no memory: on old kernels RLIMIT_MEMLOCK, ulimit -l)";
+    case -ENOTSUP:
+        return "is of no use here (FUSE; uring:fuse=yes uses it all the same)";
+    default:
+        return "is refused here";
+    }
+}
+
 static int fall_back(struct uring *uring, const struct uring_settings *settings, int refusal,
                      struct reader_traits *traits)
 {
@@ -400,13 +416,8 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
         return code;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
              pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
-    snprintf(traits->notice, sizeof traits->notice, "io_uring %s (%s): %u threads read instead",
-             refusal == -ENOTSUP ? "is of no use here" : "is refused here",
-             refusal == -EPERM     ? "sysctl kernel.io_uring_disabled, or a container"
-             : refusal == -ENOSYS  ? "the kernel has none"
-             : refusal == -ENOTSUP ? "FUSE"
-                                   : fail_errno_text(refusal),
-             pool_threads(uring->pool));
+    snprintf(traits->notice, sizeof traits->notice, "io_uring %s: %s; %u threads read instead",
+             refusal_text(refusal), fail_errno_text(refusal), pool_threads(uring->pool));
     return 0;
 }
 
@@ -446,6 +457,9 @@ static int uring_open(void *state, const void *chosen, const struct reader_site 
         return code;
     traits->alignment = uring->handles.alignment;
     int refusal = uring_set_up(uring, settings, traits);
+    if (refusal && !site->falls_back)
+        return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
+                    refusal_text(refusal), fail_errno_text(refusal));
     if (refusal)
         return fall_back(uring, settings, refusal, traits);
     return take_memory(uring);

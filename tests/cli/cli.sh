@@ -9,6 +9,8 @@ IOBENCH=${IOBENCH:-$PWD/iobench}
 # shellcheck disable=SC2034 # for the test that sources this
 SRCDIR=$(cd "${srcdir:-.}" && pwd)
 CONFIG=$PWD/config.h
+# shellcheck disable=SC2034 # likewise
+PROGRAMS=$PWD
 T=$(mktemp -d "${TMPDIR:-/tmp}/iobench-cli-XXXXXX")
 XDG_CACHE_HOME=$T/cache
 export XDG_CACHE_HOME

@@ -34,6 +34,9 @@ CLI_TESTS = \
 	tests/cli/window.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
+CLI_TESTS += tests/cli/uring.sh
+check_PROGRAMS += tests/cli/refuse
+tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \
 	tests/cli/saved/compare.txt tests/cli/saved/help-compare.txt \

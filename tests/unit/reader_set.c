@@ -93,6 +93,7 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
         .depth = depth,
         .bytes_max = SET_LARGEST,
         .timeout_ns = timeout_ns,
+        .falls_back = true,
     };
     return reader_open(&run->reader, &run->choice, &site);
 }

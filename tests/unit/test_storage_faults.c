@@ -107,6 +107,24 @@ static void an_error_names_file_and_offset(void **unused)
     }
 }
 
+/* Threads read instead there, but not for who asked for io_uring. */
+static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    if (!open_reader(&run, "uring", PATIENCE_NS))
+        skip();
+    assert_non_null(strstr(run.reader.traits.engine, "no io_uring"));
+    assert_non_null(strstr(run.reader.traits.notice, "FUSE"));
+    struct reader_site site = run.reader.site;
+    reader_close(&run.reader);
+    site.falls_back = false;
+    assert_int_equal(reader_open(&run.reader, &run.choice, &site), -ENOTSUP);
+    assert_non_null(strstr(fail_reason(), "FUSE"));
+    run_close(&run);
+}
+
 static void some_errors_among_many_reads(void **unused)
 {
     struct fault_knobs knobs = {.eio_every = 10};
@@ -280,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FAULT_TEST(an_error_names_file_and_offset, mount_async),
+        FAULT_TEST(a_reader_that_was_chosen_does_not_fall_back, mount_async),
         FAULT_TEST(some_errors_among_many_reads, mount_async),
         FAULT_TEST(short_reads_are_resumed, mount_async),
         FAULT_TEST(late_answers_arrive, mount_async),

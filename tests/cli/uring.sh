@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Where io_uring is refused, a run that names it fails and says why, one that names no reader reads
+# by threads and says so in table and JSON, and doctor says what failed after trying.
+. "$(dirname "$0")/cli.sh"
+
+# shellcheck disable=SC2154 # PROGRAMS is of cli.sh
+built_with URING || skip "built without liburing"
+expect 0 "$IOBENCH" pack synthetic:count=60,mean=6000 set -f recordio
+run="run -d set --decode none --runs 1 --no-calibrate --json out.json"
+# shellcheck disable=SC2086 # words
+"$IOBENCH" $run --reader uring >/dev/null 2>&1 || skip "io_uring is refused here already"
+
+# refused NAME ERRNO STATUS ARGUMENTS...
+refused() {
+    call=$1 code=$2 status=$3
+    shift 3
+    expect "$status" "$PROGRAMS/tests/cli/refuse" "$call" "$code" "$IOBENCH" "$@"
+}
+"$PROGRAMS/tests/cli/refuse" io_uring_setup 1 true 2>/dev/null ||
+    skip "no filters of system calls here"
+
+expect 0 "$IOBENCH" doctor
+says "io_uring" "a ring was made and a file read: io_uring"
+for code in 1 38; do
+    # shellcheck disable=SC2086 # words
+    refused io_uring_setup "$code" 1 $run --reader uring
+    says "io_uring is refused here" "--reader auto"
+    # shellcheck disable=SC2086 # words
+    refused io_uring_setup "$code" 0 $run
+    says "preadv2 on" "(no io_uring)" "Note     io_uring is refused here"
+    grep -q '"reader_engine": "preadv2 on .*(no io_uring)"' out.json || die "not in the JSON"
+    grep -q '"io_uring is refused here' out.json || die "no notice in the JSON"
+    refused io_uring_setup "$code" 0 doctor
+    says "no    io_uring" "is refused here"
+done
+refused io_uring_enter 1 0 doctor
+says "no    io_uring" "io_uring_enter: Operation not permitted"
