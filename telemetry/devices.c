@@ -9,6 +9,7 @@
 #include "base/folder.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,21 @@ enum { DEPTH_MAX = 16, VISITS_MAX = 1024, FOLDER_BYTES = 768 };
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
                            struct device_list *list);
 
+/* The first is told; what comes with it does not matter. */
+static void note_elsewhere(struct device_list *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note_elsewhere(struct device_list *list, const char *format, ...)
+{
+    va_list arguments;
+
+    if (list->elsewhere[0])
+        return;
+    va_start(arguments, format);
+    vsnprintf(list->elsewhere, sizeof list->elsewhere, format, arguments);
+    va_end(arguments);
+}
+
 static void add(struct device_list *list, unsigned device_major, unsigned device_minor,
                 const char *name)
 {
@@ -31,6 +47,7 @@ static void add(struct device_list *list, unsigned device_major, unsigned device
             return;
     if (list->count == DEVICES_MAX) {
         list->cut_off = true;
+        note_elsewhere(list, "more than %d devices", DEVICES_MAX);
         return;
     }
     struct device *device = &list->devices[list->count++];
@@ -46,6 +63,7 @@ static bool may_visit(struct device_list *list, unsigned depth)
         return true;
     }
     list->cut_off = true;
+    note_elsewhere(list, "too many layers to look through");
     return false;
 }
 
@@ -104,6 +122,36 @@ static void leaves_of_bcache(const struct telemetry_roots *roots, const char *fo
     }
 }
 
+static bool is_fabric(const char *folder, const char *controller)
+{
+    char transport[16];
+
+    return procfile_peek(transport, sizeof transport, "%s/%s/transport", folder, controller) &&
+           strncmp(transport, "pcie", 4) != 0;
+}
+
+/* A disk that another machine serves: nbd, rbd, iSCSI, NVMe over fabrics, by one path or, where its
+ * device is a subsystem, by several. */
+static bool is_on_network(const struct telemetry_roots *roots, unsigned device_major,
+                          unsigned device_minor, const char *target, const char *name)
+{
+    char folder[FOLDER_BYTES];
+    struct folder_names names;
+
+    if (strncmp(name, "nbd", 3) == 0 || strncmp(name, "rbd", 3) == 0 || strstr(target, "/session"))
+        return true;
+    if (strncmp(name, "nvme", 4) != 0)
+        return false;
+    snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u/device", roots->sys, device_major,
+             device_minor);
+    bool found = is_fabric(folder, ".");
+    folder_names_of(&names, folder);
+    for (size_t i = 0; i < names.count && !found; i++)
+        found = strncmp(names.list[i], "nvme", 4) == 0 && is_fabric(folder, names.list[i]);
+    folder_names_release(&names);
+    return found;
+}
+
 static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
                      unsigned device_minor, struct device_list *list)
 {
@@ -115,7 +163,10 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
     const char *slash = strrchr(target, '/');
     if (!slash)
         snprintf(target, sizeof target, "%u:%u", device_major, device_minor);
-    add(list, device_major, device_minor, slash ? slash + 1 : target);
+    const char *name = slash ? slash + 1 : target;
+    if (is_on_network(roots, device_major, device_minor, target, name))
+        note_elsewhere(list, "%.40s, a disk on the network", name);
+    add(list, device_major, device_minor, name);
 }
 
 static void add_backing(struct device_list *list, const char *file)
@@ -183,13 +234,15 @@ static void leaves_of_overlay(const struct telemetry_roots *roots, const struct 
     }
 }
 
-/* Every device of the btrfs that has the mount's source among its devices. */
-static void leaves_of_btrfs(const struct telemetry_roots *roots, const struct mount *mount,
+/* Every device of the btrfs that has the mount's source among its devices. Returns whether there
+ * was one. */
+static bool leaves_of_btrfs(const struct telemetry_roots *roots, const struct mount *mount,
                             unsigned depth, struct device_list *list)
 {
     char root[FOLDER_BYTES], folder[FOLDER_BYTES + 300];
     const char *source = strrchr(mount->source, '/');
     struct folder_names names;
+    bool any = false;
 
     snprintf(root, sizeof root, "%.700s/fs/btrfs", roots->sys);
     folder_names_of(&names, root);
@@ -198,9 +251,10 @@ static void leaves_of_btrfs(const struct telemetry_roots *roots, const struct mo
             continue;
         snprintf(folder, sizeof folder, "%s/%s/devices", root, names.list[i]);
         if (exists(folder, source + 1))
-            leaves_of_folder(roots, folder, depth, list);
+            any |= leaves_of_folder(roots, folder, depth, list);
     }
     folder_names_release(&names);
+    return any;
 }
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
@@ -210,8 +264,12 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     struct mount mount;
     char folder[FOLDER_BYTES];
 
-    if (!may_visit(list, depth) || stat(path, &status))
+    if (!may_visit(list, depth))
         return;
+    if (stat(path, &status)) {
+        note_elsewhere(list, "%.120s, which is out of sight", path);
+        return;
+    }
     dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
     snprintf(folder, sizeof folder, "%.600s/dev/block/%u:%u", roots->sys, major(number),
              minor(number));
@@ -219,12 +277,15 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
         leaves(roots, major(number), minor(number), depth + 1, list);
         return;
     }
-    if (mount_of_path(roots, path, &mount))
+    if (mount_of_path(roots, path, &mount)) {
+        note_elsewhere(list, "%.120s, whose mount is not known", path);
         return;
+    }
     if (strcmp(mount.type, "overlay") == 0)
-        leaves_of_overlay(roots, &mount, depth, list);
-    else if (strcmp(mount.type, "btrfs") == 0)
-        leaves_of_btrfs(roots, &mount, depth, list);
+        leaves_of_overlay(roots, &mount, depth, list); /* each folder tells of itself */
+    else if (strcmp(mount.type, "btrfs") != 0 || !leaves_of_btrfs(roots, &mount, depth, list))
+        if (!mount_is_memory(&mount))
+            note_elsewhere(list, "%s at %.100s", mount.type, mount.point);
 }
 
 int devices_of_path(const struct telemetry_roots *roots, const char *path, struct device_list *list)

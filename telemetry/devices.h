@@ -16,7 +16,7 @@ struct device {
     char name[40]; /* "nvme0n1" */
 };
 
-enum { BACKING_FILES_MAX = 8, BACKING_FILE_BYTES = 512 };
+enum { BACKING_FILES_MAX = 8, BACKING_FILE_BYTES = 512, ELSEWHERE_BYTES = 160 };
 
 struct device_list {
     uint32_t count;
@@ -26,6 +26,9 @@ struct device_list {
     /* Files of loop devices between the path and the leaves: their pages are a second cache. */
     uint32_t backing_count;
     char backing[BACKING_FILES_MAX][BACKING_FILE_BYTES];
+    /* What lies beneath and is neither this machine's memory nor a disk of its own, so that
+     * somebody else may cache it: "nfs4 at /mnt", "nbd0, a disk on the network". "": nothing. */
+    char elsewhere[ELSEWHERE_BYTES];
 };
 
 /* Add the devices beneath a path to the list, each once. None is not an error: NFS and tmpfs have

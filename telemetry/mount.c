@@ -92,6 +92,16 @@ bool mount_find(struct text mountinfo, const char *path, struct mount *mount)
     return found;
 }
 
+bool mount_is_memory(const struct mount *mount)
+{
+    static const char *const types[] = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(mount->type, types[i]) == 0)
+            return true;
+    return false;
+}
+
 int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount)
 {
     char *real = realpath(path, NULL), *mountinfo = NULL, *name = NULL;

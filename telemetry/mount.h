@@ -23,6 +23,9 @@ bool mount_parse(struct text line, struct mount *mount);
  * mount point that is a part of it, the last one where several are the same. */
 bool mount_find(struct text mountinfo, const char *path, struct mount *mount);
 
+/* tmpfs and its like: nothing is read from anywhere. */
+bool mount_is_memory(const struct mount *mount);
+
 /* The same for any path, on this machine. 0, or a negative errno with a reason. */
 int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount);
 

@@ -51,12 +51,11 @@ static bool is_one_of(const char *word, const char *const *words)
 
 static enum place_kind kind_of(const struct mount *mount, uint32_t devices)
 {
-    static const char *const memory[] = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", NULL};
     static const char *const nfs[] = {"nfs", "nfs4", NULL};
     /* Layers of a container whose folders cannot be seen from inside. */
     static const char *const layered[] = {"overlay", "btrfs", NULL};
 
-    if (is_one_of(mount->type, memory))
+    if (mount_is_memory(mount))
         return PLACE_MEMORY;
     if (is_one_of(mount->type, nfs))
         return PLACE_NFS;

@@ -198,6 +198,82 @@ static void leaves_are_found(void **unused)
     assert_int_equal(list.count, 0);
 }
 
+static const char *elsewhere_beneath(unsigned device_major, unsigned device_minor)
+{
+    static struct device_list list;
+    char sys[128];
+    const struct telemetry_roots roots = {.proc = "/proc", .sys = sys};
+
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    list = (struct device_list){0};
+    devices_of_device(&roots, device_major, device_minor, &list);
+    assert_int_equal(list.count, 1);
+    return list.elsewhere;
+}
+
+static void make_attribute(const char *path, const char *text)
+{
+    assert_int_equal(file_make_parent(folder_path(path)), 0);
+    folder_write(path, text, strlen(text));
+}
+
+/* A disk that another machine serves may be cached there; it is seen through what lies above. */
+static void disks_on_the_network_are_told_apart(void **unused)
+{
+    (void)unused;
+    make_device("pci/sdc", "8:32");
+    assert_string_equal(elsewhere_beneath(8, 32), "");
+    make_device("platform/host3/session1/target3/sdd", "8:48");
+    assert_string_equal(elsewhere_beneath(8, 48), "sdd, a disk on the network");
+    make_device("virtual/nbd0", "43:0");
+    make_device("virtual/dm-2", "253:2");
+    make_slave("virtual/dm-2", "virtual/nbd0");
+    assert_string_equal(elsewhere_beneath(253, 2), "nbd0, a disk on the network");
+    make_device("virtual/rbd1", "252:16");
+    assert_string_equal(elsewhere_beneath(252, 16), "rbd1, a disk on the network");
+    make_device("pci/nvme0n1", "259:0");
+    make_attribute("sys/devices/pci/nvme0n1/device/transport", "pcie\n");
+    assert_string_equal(elsewhere_beneath(259, 0), "");
+    make_device("fabrics/nvme1n1", "259:1");
+    make_attribute("sys/devices/fabrics/nvme1n1/device/transport", "tcp\n");
+    assert_string_equal(elsewhere_beneath(259, 1), "nvme1n1, a disk on the network");
+    /* Of a subsystem: by each of its paths. */
+    make_device("subsystem/nvme2n1", "259:2");
+    make_attribute("sys/devices/subsystem/nvme2n1/device/nvme2/transport", "pcie\n");
+    assert_string_equal(elsewhere_beneath(259, 2), "");
+    make_attribute("sys/devices/subsystem/nvme2n1/device/nvme3/transport", "rdma\n");
+    assert_string_equal(elsewhere_beneath(259, 2), "nvme2n1, a disk on the network");
+}
+
+/* Whatever has no disk of this machine beneath it, and is no memory, may be cached elsewhere. */
+static void file_systems_without_a_disk_are_told_apart(void **unused)
+{
+    static const struct {
+        const char *type, *wanted;
+    } types[] = {{"nfs4", "nfs4 at /"},      {"cifs", "cifs at /"},
+                 {"lustre", "lustre at /"},  {"fuse.sshfs", "fuse.sshfs at /"},
+                 {"btrfs", "btrfs at /"},    {"tmpfs", ""},
+                 {"made-up", "made-up at /"}};
+    char proc[128], sys[128], text[128];
+    const struct telemetry_roots roots = {.proc = proc, .sys = sys};
+
+    (void)unused;
+    snprintf(proc, sizeof proc, "%s/proc", test_folder);
+    snprintf(sys, sizeof sys, "%s/nothing", test_folder); /* no disk is seen */
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct device_list list = {0};
+        snprintf(text, sizeof text, "22 1 0:99 / / rw - %s somewhere rw\n", types[i].type);
+        make_attribute("proc/self/mountinfo", text);
+        assert_int_equal(devices_of_path(&roots, test_folder, &list), 0);
+        assert_string_equal(list.elsewhere, types[i].wanted);
+    }
+    struct device_list list = {0};
+    make_attribute("proc/self/mountinfo",
+                   "22 1 0:99 / / rw - overlay overlay rw,lowerdir=/no/such\n");
+    assert_int_equal(devices_of_path(&roots, test_folder, &list), 0);
+    assert_string_equal(list.elsewhere, "/no/such, which is out of sight");
+}
+
 /* ---- counters ---- */
 
 static void disk_stat_of_old_and_new_kernels(void **unused)
@@ -293,6 +369,8 @@ int main(void)
         cmocka_unit_test(words_and_numbers),
         cmocka_unit_test(longest_and_latest_mount),
         cmocka_unit_test(leaves_are_found),
+        cmocka_unit_test(disks_on_the_network_are_told_apart),
+        cmocka_unit_test(file_systems_without_a_disk_are_told_apart),
         cmocka_unit_test(disk_stat_of_old_and_new_kernels),
         cmocka_unit_test(process_io),
         cmocka_unit_test(nfs_mountstats),
