@@ -26,31 +26,7 @@ static void append(char *text, size_t bytes, const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- 1: the server ---- */
-
-static int ask_server(const struct cold_request *request, struct cold_result *result)
-{
-    const uint64_t start_ns = clock_now_ns();
-    struct child_result child;
-
-    if (!request->server_command || !request->drop)
-        return 0;
-    result->server_asked = true;
-    struct cache_step step = {request->observer, "dropping the server's cache", start_ns};
-    const struct child_task task = {
-        .timeout_ns = request->timeout_ns, .stop = cache_tell_step, .context = &step};
-    int code = outside_run(request->server_command, &task, &child);
-    result->server_status = code ? code : child.status;
-    result->server_ns = clock_now_ns() - start_ns;
-    if (code == 0)
-        memcpy(result->server_output, child.output, sizeof child.output);
-    if (code == 0 && child.status)
-        code = fail(EREMOTEIO, "the server drop command ended with status %d: %.180s", child.status,
-                    child.output);
-    return code;
-}
-
-/* ---- 2: drop ---- */
+/* ---- 1: drop ---- */
 
 static bool not_permitted(int code)
 {
@@ -77,7 +53,7 @@ static int drop_or_evict(const struct cold_request *request, struct cold_result 
 
     result->system_wide = code == 0;
     if (not_permitted(code)) {
-        how = "eviction file by file";
+        how = "eviction file by file, dentries and inodes stay";
         code = evict_files(request->paths, request->count, false, request->timeout_ns,
                            request->observer, &figures);
     }
@@ -88,7 +64,7 @@ static int drop_or_evict(const struct cold_request *request, struct cold_result 
     return 0;
 }
 
-/* ---- 3: look ---- */
+/* ---- 2: look ---- */
 
 static void name_holders(const struct residency_total *total, struct cold_result *result)
 {
@@ -144,7 +120,6 @@ static int look(const struct cold_request *request, struct residency_probe *prob
     if (code)
         return code;
     result->label = total->state;
-    result->remote = total->remote;
     result->residue_percent = total->percent;
     result->resident_bytes = total->resident_bytes;
     result->total_bytes = total->total_bytes;
@@ -177,56 +152,7 @@ static int look_hard(const struct cold_request *request, struct cold_result *res
     return 0;
 }
 
-/* Nothing of the files is ever in this machine's cache. The server's is empty when its command says
- * so, and else nobody here can know. */
-static void note_bypassed(const struct cold_request *request, int server_code,
-                          struct cold_result *result)
-{
-    bool emptied = result->server_asked && server_code == 0;
-
-    result->remote = true;
-    result->file_count = request->count;
-    result->unverified_count = emptied ? 0 : request->count;
-    result->dropped = emptied;
-    result->label = emptied ? RESIDENCY_COLD : RESIDENCY_UNVERIFIED;
-    append(result->method, sizeof result->method, "no page cache on this side");
-    if (!emptied)
-        append(result->reason, sizeof result->reason,
-               "this machine's page cache is not used, but what the server holds in memory is not "
-               "known%s",
-               request->server_command ? "" : "; --server-drop-cmd can empty it");
-}
-
 /* ---- */
-
-static void mark_server(const struct cold_request *request, struct cold_result *result)
-{
-    if (!result->remote || !request->drop)
-        return;
-    append(result->method, sizeof result->method, "; %s",
-           result->server_asked ? "server by command"
-           : request->bypassed  ? "server not asked"
-                                : "client only");
-}
-
-/* A step that failed leaves the files not proven cold; strict makes it the caller's failure. */
-static int settle(const struct cold_request *request, struct cold_result *result, int code)
-{
-    if (code == -ENOMEM)
-        return code;
-    if (code) {
-        if (result->label != RESIDENCY_WARM)
-            result->label = RESIDENCY_UNVERIFIED;
-        snprintf(result->reason, sizeof result->reason, "%.399s", fail_reason());
-        return request->strict ? code : 0;
-    }
-    if (!request->strict || result->label == RESIDENCY_COLD)
-        return 0;
-    if (result->label == RESIDENCY_WARM)
-        return fail(EBUSY, "the files are not cold, %.2f%% of them is resident: %s",
-                    result->residue_percent, result->reason);
-    return fail(EPERM, "it cannot be proven that the files are cold: %s", result->reason);
-}
 
 int cold_make(const struct cold_request *request, struct cold_result *result)
 {
@@ -234,22 +160,17 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     const char *how;
 
     *result = (struct cold_result){.label = RESIDENCY_UNVERIFIED};
-    int server_code = ask_server(request, result);
-    char server_reason[FAIL_REASON_BYTES];
-    snprintf(server_reason, sizeof server_reason, "%s", server_code ? fail_reason() : "");
-    int code = request->drop && !request->bypassed ? drop_or_evict(request, result) : 0;
+    int code = request->drop ? drop_or_evict(request, result) : 0;
     result->drop_ns = clock_now_ns() - start_ns;
-    if (request->bypassed)
-        note_bypassed(request, server_code, result);
-    else if (code == 0)
+    if (code == 0)
         code = look_hard(request, result);
     result->verify_ns = clock_now_ns() - start_ns - result->drop_ns;
     if (code == 0 && result->system_wide)
         code = drop_system(request, &how);
-    mark_server(request, result);
-    if (code == 0 && server_code)
-        code = fail(-server_code, "%s", server_reason);
-    code = settle(request, result, code);
+    if (code && result->label != RESIDENCY_WARM)
+        result->label = RESIDENCY_UNVERIFIED;
+    if (code)
+        snprintf(result->reason, sizeof result->reason, "%.399s", fail_reason());
     result->total_ns = clock_now_ns() - start_ns;
-    return code;
+    return code == -ENOMEM ? code : 0;
 }

@@ -11,9 +11,11 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/option.h"
 #include "base/startup.h"
 #include "cachectl/cold.h"
+#include "cachectl/disks.h"
 #include "cachectl/evict.h"
 #include "cachectl/listing.h"
 
@@ -56,6 +58,7 @@ struct call {
     char **operands;
     struct cache_observer observer;
     struct residency_probe *probe;
+    struct disks *disks; /* beneath the rows so far */
     json_t *rows;
     struct residency_total sum;
 };
@@ -104,19 +107,23 @@ static int complain(void)
 
 /* ---- rows ---- */
 
-static void add_json(struct call *call, const char *path, const struct residency_total *total)
+static void add_json(struct call *call, const char *path, const char *const *paths, size_t count,
+                     const struct residency_total *total)
 {
     const bool known = total->unverified_count == 0;
+    uint64_t read_bytes;
+    const bool read_known = disks_read_bytes(call->disks, paths, count, &read_bytes);
 
     json_array_append_new(
-        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:s, s:o*}", "path",
+        call->rows, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:s, s:o*}", "path",
                               json_text(path), "state", residency_state_text(total->state), "files",
                               (json_int_t)total->file_count, "total_bytes",
                               (json_int_t)total->total_bytes, "resident_bytes",
                               known ? json_integer((json_int_t)total->resident_bytes) : json_null(),
                               "resident_percent", known ? json_real(total->percent) : json_null(),
-                              "dirty_bytes", (json_int_t)total->dirty_bytes, "unverified_files",
-                              (json_int_t)total->unverified_count, "method",
+                              "dirty_bytes", (json_int_t)total->dirty_bytes, "disk_read_bytes",
+                              read_known ? json_integer((json_int_t)read_bytes) : json_null(),
+                              "unverified_files", (json_int_t)total->unverified_count, "method",
                               residency_method_text(total->methods), "reason",
                               total->reason[0] ? json_text(total->reason) : NULL));
 }
@@ -137,11 +144,12 @@ static void print_row(const char *path, const struct residency_total *total, boo
         printf("%50s%s\n", "", escape_shown(total->reason));
 }
 
-static void show(struct call *call, const char *path, const struct residency_total *total)
+static void show(struct call *call, const char *path, const char *const *paths, size_t count,
+                 const struct residency_total *total)
 {
     clear_progress();
     if (call->settings.json)
-        add_json(call, path, total);
+        add_json(call, path, paths, count, total);
     else
         print_row(path, total, total->file_count != 1);
 }
@@ -170,7 +178,7 @@ static int look(struct call *call, const char *path, const char *const *paths, s
 
     if (code)
         return code;
-    show(call, path, &total);
+    show(call, path, paths, count, &total);
     add_to_sum(&call->sum, &total);
     return 0;
 }
@@ -291,7 +299,8 @@ static int carry_out(struct call *call, const struct command *command)
 
     call->rows = json_array();
     call->probe = residency_probe_create();
-    if (!call->rows || !call->probe)
+    call->disks = memory_zeroed(sizeof *call->disks);
+    if (!call->rows || !call->probe || !call->disks)
         return complain();
     if (!call->settings.json)
         printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
@@ -309,6 +318,7 @@ static int carry_out(struct call *call, const struct command *command)
     }
     int status = conclude(call, command, failed);
     json_decref(call->rows);
+    free(call->disks);
     residency_probe_destroy(call->probe);
     return status;
 }

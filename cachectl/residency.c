@@ -27,13 +27,6 @@
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif
-#ifndef V9FS_MAGIC
-#define V9FS_MAGIC 0x01021997
-#endif
-#define LUSTRE_MAGIC 0x0bd00bd0
-#define SMB2_MAGIC 0xfe534d42
-#define CIFS_MAGIC 0xff534d42
-#define CEPH_MAGIC 0x00c36400
 #define HUGETLB_MAGIC 0x958458f6
 
 enum { WINDOW_PAGES = 1 << 18 }; /* mincore in pieces: one byte of answer a page */
@@ -112,7 +105,7 @@ struct subject {
     int fd;
     uint64_t bytes;
     struct stat status;
-    bool in_memory, remote;
+    bool in_memory;
 };
 
 static int size_of(int fd, const struct stat *status, const char *path, uint64_t *bytes)
@@ -168,14 +161,6 @@ static void place_subject(struct subject *subject)
     case RAMFS_MAGIC:
     case HUGETLB_MAGIC:
         subject->in_memory = true;
-        break;
-    case NFS_SUPER_MAGIC:
-    case V9FS_MAGIC:
-    case LUSTRE_MAGIC:
-    case SMB2_MAGIC:
-    case CIFS_MAGIC:
-    case CEPH_MAGIC:
-        subject->remote = true;
         break;
     }
 }
@@ -433,7 +418,6 @@ static void count_file(struct residency_total *total, const char *path,
     total->file_count++;
     total->methods |= residency->method;
     total->in_memory |= subject->in_memory;
-    total->remote |= subject->remote;
     total->total_bytes += residency->total_bytes;
     if (residency->state == RESIDENCY_UNVERIFIED) {
         total->unverified_count++;
@@ -480,7 +464,6 @@ static void merge(struct residency_total *total, const struct residency_total *p
     total->unverified_bytes += part->unverified_bytes;
     total->methods |= part->methods;
     total->in_memory |= part->in_memory;
-    total->remote |= part->remote;
     for (size_t i = 0; i < RESIDENCY_WORST; i++)
         offer_worst(total, &part->worst[i]);
     if (!total->reason[0])

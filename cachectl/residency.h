@@ -57,7 +57,6 @@ struct residency_total {
     double percent;   /* resident of the bytes that could be verified */
     unsigned methods; /* enum residency_method, or-ed */
     bool in_memory;   /* some lie on tmpfs or the like */
-    bool remote;      /* some lie on a network file system */
     struct residency_named worst[RESIDENCY_WORST]; /* the most resident ones, largest first */
     char reason[RESIDENCY_REASON_BYTES];           /* of the first that was unverified, or so */
 };

@@ -49,11 +49,6 @@ static const struct {
     {"ramfs", "this is memory, not storage: it can never be cold"},
     {"overlay", "a container's layers: put the data on a volume of its own"},
     {"zfs", "ZFS caches outside the page cache (ARC): cold runs cannot be proven"},
-    {"nfs", "the server caches too: empty it with --server-drop-cmd"},
-    {"nfs4", "the server caches too: empty it with --server-drop-cmd"},
-    {"lustre", "the servers cache too: empty them with --server-drop-cmd"},
-    {"beegfs", "the servers cache too: empty them with --server-drop-cmd"},
-    {"cifs", "the server caches too: empty it with --server-drop-cmd"},
 };
 
 static void look_file_system(const char *path, struct finding *finding)
@@ -84,6 +79,13 @@ static void look_devices(const char *path, struct finding *finding)
         finding_say(finding, DOCTOR_OK, "none: a network file system or memory");
     else
         finding_say(finding, DOCTOR_OK, "%s", devices_text(list, names, sizeof names));
+    if (list->elsewhere[0]) {
+        finding->state = DOCTOR_WARN;
+        finding_advise(finding,
+                       "%s: it may cache, too; empty it with --server-drop-cmd, prove it with "
+                       "--server-check-cmd",
+                       list->elsewhere);
+    }
     free(list);
 }
 

@@ -27,7 +27,7 @@ const struct option_spec common_options[] = {
      .choices = sandbox_choices,
      .summary = "open nothing but data, outputs and caches (Landlock); auto does so as root"},
     {"allow-commands", 0, OPTION_FLAG, offsetof(struct common_settings, allow_commands),
-     .summary = "let job files start programs (server-drop-cmd)"},
+     .summary = "let job files start programs (server-drop-cmd, server-check-cmd)"},
     {0},
 };
 

@@ -292,7 +292,8 @@ const struct command command_run = {
         "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
         "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
         "were really empty. A job file holds several jobs, which are carried out one after the "
-        "other; it may start programs (server-drop-cmd) only with --allow-commands. Started by "
+        "other; it may start programs (server-drop-cmd, server-check-cmd) only with "
+        "--allow-commands. Started by "
         "mpirun or srun, all processes share the job and rank 0 prints.",
     .examples =
         "iobench\tmake a synthetic set where there is room, read it, print the table\n"

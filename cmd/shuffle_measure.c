@@ -45,7 +45,7 @@ static void take(struct shuffle_speed *speed, const struct result_run *run)
     speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
     speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
     speed->runs++;
-    if (run->cold.state == RESULT_CACHE_COLD)
+    if (result_cache_is_past(run->cold.state))
         speed->cold_runs++;
     else
         snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", run->cold.reason);

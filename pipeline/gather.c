@@ -71,10 +71,26 @@ static void add_cold(struct result_cold *sum, const struct result_node *node)
         sum->residue_percent = before.residue_percent;
     else
         sum->residue_percent = cold->residue_percent;
-    sum->server_asked = before.server_asked;
-    sum->server_status = before.server_status;
-    sum->server_ns = before.server_ns;
-    memcpy(sum->server_output, before.server_output, sizeof sum->server_output);
+    sum->metadata_dropped = before.metadata_dropped && cold->metadata_dropped;
+    result_cold_settle(sum);
+}
+
+static bool sound_look(const struct server_look *look)
+{
+    return is_bool(&look->resident_known) && is_bool(&look->disk_known) &&
+           memchr(look->reason, 0, sizeof look->reason);
+}
+
+static bool sound_server(const struct server_result *server)
+{
+    return server->state >= SERVER_NONE && server->state <= SERVER_WARM &&
+           is_bool(&server->drop.made) && is_bool(&server->check.made) &&
+           is_bool(&server->looked) && is_bool(&server->looked_before) &&
+           is_bool(&server->disk_known) && sound_look(&server->before) &&
+           sound_look(&server->start) &&
+           memchr(server->drop.output, 0, sizeof server->drop.output) &&
+           memchr(server->check.output, 0, sizeof server->check.output) &&
+           memchr(server->reason, 0, sizeof server->reason);
 }
 
 static int check_cold(const struct ranks *ranks, const struct cold_report *report)
@@ -82,15 +98,15 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
     const struct result_cold *cold = &report->cold;
 
     return check_rank(ranks, &report->rank,
-                      is_bool(&cold->dropped) && is_bool(&cold->server_asked) &&
-                          cold->state >= RESULT_CACHE_COLD &&
-                          cold->state <= RESULT_CACHE_UNVERIFIED &&
+                      is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) &&
+                          is_bool(&cold->bypassed) && cold->state >= RESULT_CACHE_COLD &&
+                          cold->state <= RESULT_CACHE_WARM && cold->pages >= RESIDENCY_COLD &&
+                          cold->pages <= RESIDENCY_UNVERIFIED && sound_server(&cold->server) &&
                           memchr(cold->method, 0, sizeof cold->method) &&
-                          memchr(cold->reason, 0, sizeof cold->reason) &&
-                          memchr(cold->server_output, 0, sizeof cold->server_output));
+                          memchr(cold->reason, 0, sizeof cold->reason));
 }
 
-/* Node 0's is rank 0's, which asked the server. */
+/* Node 0's is rank 0's, which asked the server: that is the same for all. */
 static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
 {
     for (uint32_t i = 0; i < ranks; i++) {
@@ -100,6 +116,8 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
             continue;
         memcpy(node->host, reports[i].rank.host, sizeof node->host);
         node->cold = reports[i].cold;
+        node->cold.server = reports[0].cold.server;
+        result_cold_settle(&node->cold);
         if (i == 0)
             run->cold = node->cold;
         else

@@ -54,7 +54,7 @@ struct job {
     /* cold */
     uint64_t memory_limit_bytes; /* of memory and page cache, see memory_limit.h; 0: none */
     int drop_caches;             /* enum job_drop */
-    char *server_drop_command;
+    char *server_drop_command, *server_check_command;
     uint64_t drop_timeout_ns;
     /* what comes out */
     uint64_t sample_interval_ns; /* of the time series; 0: none */

@@ -111,6 +111,10 @@
     {"server-drop-cmd", 0, OPTION_TEXT, JOB_FIELD(at, server_drop_command), \
      .metavar = "COMMAND", .reach = OPTION_RUNS, \
      .summary = "also run this before each run, to empty the caches of a storage server"}, \
+    {"server-check-cmd", 0, OPTION_TEXT, JOB_FIELD(at, server_check_command), \
+     .metavar = "COMMAND", .reach = OPTION_RUNS, \
+     .summary = "run this before and after that, and after the run: it prints what 'cachectl " \
+                "status --json' prints on the server, which proves its cache cold"}, \
     {"drop-timeout", 0, OPTION_DURATION, JOB_FIELD(at, drop_timeout_ns), .fallback = "10m", \
      .zero = "none", .summary = "give up dropping after so long"}
 

@@ -8,16 +8,20 @@
 
 #include "pipeline/witness.h"
 
-/* Drop caches when the job says so, and look at them: once on each node, by its first rank; the
- * server's command once, by rank 0. Into run->cold and run->nodes. All ranks call, and all fail
- * alike: 0 or a negative errno. */
-int proof_make_cold(struct witness *witness, const struct job *job, struct ranks *ranks,
+/* Drop caches when the job says so, and look at them: once on each node, by its first rank; then
+ * the server's by its commands, once, by rank 0. Into run->cold and run->nodes. All ranks call, and
+ * all fail alike: 0 or a negative errno, with strict also when the run could prove nothing. */
+int proof_make_cold(struct witness *witness, const struct job *job,
+                    const struct job_plugins *plugins, struct ranks *ranks,
                     void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                     struct result_run *run);
 
-/* After a run that was carried out and gathered: it is not valid where the cache was to be cold and
- * was not, and notices say what else is to be doubted. */
-void proof_check(const struct job *job, const struct plugin *reader, struct result_run *run,
+/* After a run, before another begins: what the server's disks read in it. */
+void proof_ask_server(struct witness *witness, const struct ranks *ranks, struct result_run *run);
+
+/* After that, when the run was gathered: what it proves about the caches before it is added; it is
+ * not valid where they were to be cold and were not, and notices say what else is to be doubted. */
+void proof_check(const struct job *job, const struct job_plugins *plugins, struct result_run *run,
                  struct result *result);
 
 #endif

@@ -242,6 +242,51 @@ double result_run_device_percent(const struct result_run *run)
            (double)run->epochs[0].record_bytes;
 }
 
+double result_run_request_percent(const struct result_run *run)
+{
+    const double percent = result_run_device_percent(run);
+
+    return percent < 0 || !run->epochs[0].request_bytes
+               ? -1
+               : percent * (double)run->epochs[0].record_bytes /
+                     (double)run->epochs[0].request_bytes;
+}
+
+double result_run_server_percent(const struct result_run *run)
+{
+    if (run->epoch_count == 0 || !run->cold.server.disk_known || !run->epochs[0].record_bytes)
+        return -1;
+    const uint64_t delivered = run->epochs[0].record_bytes, set = run->cold.total_bytes;
+
+    return 100.0 * (double)run->cold.server.disk_read_bytes /
+           (double)(set && set < delivered ? set : delivered);
+}
+
+static enum result_cache cache_of(const struct result_cold *cold)
+{
+    const bool here = cold->pages == RESIDENCY_COLD || cold->bypassed;
+
+    if ((cold->pages == RESIDENCY_WARM && !here) || cold->server.state == SERVER_WARM)
+        return RESULT_CACHE_WARM;
+    if (!here)
+        return RESULT_CACHE_UNVERIFIED;
+    if (cold->server.state == SERVER_UNVERIFIED)
+        return RESULT_CACHE_CLIENT_COLD;
+    if (cold->pages != RESIDENCY_COLD)
+        return RESULT_CACHE_BYPASSED;
+    return cold->metadata_dropped ? RESULT_CACHE_COLD : RESULT_CACHE_DATA_COLD;
+}
+
+void result_cold_settle(struct result_cold *cold)
+{
+    cold->state = cache_of(cold);
+}
+
+bool result_cache_is_past(enum result_cache state)
+{
+    return state <= RESULT_CACHE_CLIENT_COLD;
+}
+
 void result_describe(struct result *result, const char *data, const char *format,
                      const struct catalog *catalog)
 {

@@ -8,6 +8,8 @@
 #define IOBENCH_PIPELINE_RESULT_H
 
 #include "base/histogram.h"
+#include "cachectl/residency.h"
+#include "cachectl/server.h"
 #include "decode/decoder.h"
 #include "pipeline/findings.h"
 #include "pipeline/job.h"
@@ -32,22 +34,28 @@ struct result_bytes {
     char reason[160]; /* why it is not known; "" when it is */
 };
 
-/* Page cache before a run. */
-enum result_cache { RESULT_CACHE_COLD, RESULT_CACHE_WARM, RESULT_CACHE_UNVERIFIED };
+/* What was cached before a run, from the best to the worst. */
+enum result_cache {
+    RESULT_CACHE_COLD,        /* nothing: no data, no dentries and inodes, nothing on a server */
+    RESULT_CACHE_BYPASSED,    /* direct reads past the page cache, whose bytes all left storage */
+    RESULT_CACHE_DATA_COLD,   /* no data; dentries and inodes were not dropped */
+    RESULT_CACHE_CLIENT_COLD, /* nothing here; what a server holds is not known */
+    RESULT_CACHE_UNVERIFIED,
+    RESULT_CACHE_WARM,
+};
 
 struct result_cold {
-    enum result_cache state;
-    bool dropped; /* a drop was asked for and done */
+    enum result_cache state;     /* what the next four come to: result_cold_settle() */
+    enum residency_state pages;  /* of the files in this machine's page cache, and beneath it */
+    bool metadata_dropped;       /* dentries and inodes too, or this machine has none of them */
+    bool bypassed;               /* direct reads, and all bytes left storage */
+    struct server_result server; /* which rank 0 alone asks */
+    bool dropped;                /* a drop was asked for and done */
     uint64_t resident_bytes, total_bytes;
-    double residue_percent; /* of total_bytes; meaningless when unverified */
+    double residue_percent; /* of total_bytes; meaningless when pages are unverified */
     uint64_t drop_ns;       /* outside the clock */
     char method[160];       /* how it was dropped and measured */
     char reason[400];       /* what is still resident and who holds it, or why unverified */
-    /* --server-drop-cmd, which rank 0 alone runs */
-    bool server_asked;
-    int server_status; /* exit status; negative errno when it did not end */
-    uint64_t server_ns;
-    char server_output[256];
 };
 
 /* Where the time of the threads went: the answer to who waited for whom. All are sums over the
@@ -229,6 +237,10 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
                                      bool reads);
 /* Rows that a run of so many epochs takes. */
 uint64_t result_rows(uint64_t epochs);
+/* Sets the state, from pages, metadata_dropped, bypassed and server. */
+void result_cold_settle(struct result_cold *cold);
+/* Did no byte of the data come from a cache of this machine's? */
+bool result_cache_is_past(enum result_cache state);
 /* One more epoch has ended; run->epochs has result_rows() of them all. */
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Adds up all that can be: counts, bytes and times. */
@@ -249,6 +261,11 @@ double result_run_au_percent(const struct result_run *run);
 /* Bytes that left storage over delivered bytes of the run's first epoch, percent, by the witness
  * that saw least; negative: not known. */
 double result_run_device_percent(const struct result_run *run);
+/* The same over the bytes that were requested. */
+double result_run_request_percent(const struct result_run *run);
+/* Bytes that the server's disks read in the whole run over those delivered in its first epoch, but
+ * no more than the set has, which a server need not read twice; percent. Negative: not known. */
+double result_run_server_percent(const struct result_run *run);
 
 struct catalog;
 /* What the data set is. format: its name. */

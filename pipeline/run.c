@@ -162,8 +162,8 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
         return -ENOMEM;
     recorder_begin_run(execution->recorder, run->number);
     enter(execution, RUN_DROP);
-    int code =
-        proof_make_cold(execution->witness, job, execution->ranks, tell_drop, execution, run);
+    int code = proof_make_cold(execution->witness, job, &execution->plugins, execution->ranks,
+                               tell_drop, execution, run);
     recorder_mark(execution->recorder, "drop", 0, execution->phase_start_ns);
     if (code == 0)
         code = measure(execution, engine, run);
@@ -172,7 +172,8 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());
         return code;
     }
-    proof_check(job, execution->plugins.reader.plugin, run, execution->result);
+    proof_ask_server(execution->witness, execution->ranks, run);
+    proof_check(job, &execution->plugins, run, execution->result);
     return 0;
 }
 

@@ -474,7 +474,8 @@ static int learn(struct course *course)
     const uint64_t start_ns = clock_now_ns();
 
     run->valid = true;
-    int code = proof_make_cold(course->witness, job, course->job->ranks, tell_cold, course, run);
+    int code = proof_make_cold(course->witness, job, &course->learn.plugins, course->job->ranks,
+                               tell_cold, course, run);
     recorder_mark(course->recorder, "drop", 0, start_ns);
     return code ? code
                 : engine_run(course->learn.engine, job->epochs - course->result->first_epoch,
@@ -494,7 +495,8 @@ static int conclude(struct course *course)
     if (code)
         return code;
     result->job.epochs = run->epochs_run;
-    proof_check(&result->job, course->learn.plugins.reader.plugin, run, &result->result);
+    proof_ask_server(course->witness, course->job->ranks, run);
+    proof_check(&result->job, &course->learn.plugins, run, &result->result);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);
     result->result.runs[0] = *run;

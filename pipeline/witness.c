@@ -97,7 +97,7 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
     struct residency_probe *probe = NULL;
     char size[32];
 
-    for (uint32_t i = 0; i < devices->backing_count && cold->state == RESULT_CACHE_COLD; i++) {
+    for (uint32_t i = 0; i < devices->backing_count && cold->pages == RESIDENCY_COLD; i++) {
         const char *path = devices->backing[i];
         struct residency found = {.state = RESIDENCY_UNVERIFIED};
         if (!probe)
@@ -105,11 +105,11 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
         if (probe)
             residency_file(probe, path, &found);
         if (found.state == RESIDENCY_UNVERIFIED) {
-            cold->state = RESULT_CACHE_UNVERIFIED;
+            cold->pages = RESIDENCY_UNVERIFIED;
             snprintf(cold->reason, sizeof cold->reason, "loop device on %.200s: %.150s", path,
                      found.reason[0] ? found.reason : "no memory to look at it");
         } else if (found.resident_bytes > cold->total_bytes / 100) {
-            cold->state = RESULT_CACHE_WARM;
+            cold->pages = RESIDENCY_WARM;
             cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->total_bytes;
             if (cold->residue_percent > 100)
                 cold->residue_percent = 100;
@@ -122,50 +122,91 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
     residency_probe_destroy(probe);
 }
 
-int witness_make_cold(struct witness *witness, bool ask_server,
-                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                      struct result_cold *cold)
+/* libnfs: nothing of the files is ever in this machine's cache. */
+static void note_no_cache(const struct witness *witness, struct result_cold *cold)
+{
+    *cold = (struct result_cold){.pages = RESIDENCY_COLD,
+                                 .metadata_dropped = true,
+                                 .total_bytes = catalog_data_bytes(witness->catalog)};
+    snprintf(cold->method, sizeof cold->method, "no page cache on this side");
+    result_cold_settle(cold);
+}
+
+int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
+                      void *context, struct result_cold *cold)
 {
     struct told told = {.progress = progress, .context = context};
     const struct cache_observer observer = {.progress = pass_on, .context = &told};
     const struct job *job = witness->job;
     struct cold_result found = {0};
-    struct cold_request request = {
+    const struct cold_request request = {
         .paths = witness->paths,
         .count = witness->catalog->shard_count,
         .drop = job->drop_caches != JOB_DROP_NO,
-        .bypassed = !store_is_local(witness->catalog->root),
-        .strict = job->drop_caches == JOB_DROP_STRICT,
-        .server_command = ask_server ? job->server_drop_command : NULL,
         .timeout_ns = job->drop_timeout_ns,
         .observer = &observer,
     };
-    static const enum result_cache states[] = {[RESIDENCY_COLD] = RESULT_CACHE_COLD,
-                                               [RESIDENCY_WARM] = RESULT_CACHE_WARM,
-                                               [RESIDENCY_UNVERIFIED] = RESULT_CACHE_UNVERIFIED};
 
+    if (!store_is_local(witness->catalog->root)) {
+        note_no_cache(witness, cold);
+        return 0;
+    }
     int code = cold_make(&request, &found);
     *cold = (struct result_cold){
-        .state = states[found.label],
+        .pages = found.label,
+        .metadata_dropped = found.system_wide,
         .dropped = found.dropped,
         .resident_bytes = found.resident_bytes,
         .total_bytes = found.total_bytes,
         .residue_percent = found.residue_percent,
         .drop_ns = found.total_ns,
-        .server_asked = found.server_asked,
-        .server_status = found.server_status,
-        .server_ns = found.server_ns,
     };
-    if (request.bypassed)
-        cold->total_bytes = catalog_data_bytes(witness->catalog);
-    memcpy(cold->server_output, found.server_output, sizeof cold->server_output);
     snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
              in_virtual_machine() ? "; the hypervisor's cache is out of sight" : "");
     snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
     look_beneath(witness, cold);
-    if (code == 0 && request.strict && cold->state != RESULT_CACHE_COLD)
-        code = fail(EBUSY, "the files are not proven cold: %s", cold->reason);
+    result_cold_settle(cold);
     return code;
+}
+
+static void call_server(struct witness *witness, struct told *told,
+                        void (*call)(const struct server_request *, struct server_result *),
+                        struct server_result *server)
+{
+    const struct cache_observer observer = {.progress = pass_on, .context = told};
+    const struct job *job = witness->job;
+    const char *elsewhere = storage_devices(witness->storage)->elsewhere;
+    const struct server_request request = {
+        .where = !store_is_local(witness->catalog->root) ? "libnfs"
+                 : elsewhere[0]                          ? elsewhere
+                                                         : NULL,
+        .drop_command = job->drop_caches == JOB_DROP_NO ? NULL : job->server_drop_command,
+        .check_command = job->server_check_command,
+        .set_bytes = catalog_data_bytes(witness->catalog),
+        .timeout_ns = job->drop_timeout_ns,
+        .observer = told->progress ? &observer : NULL,
+    };
+
+    call(&request, server);
+}
+
+void witness_make_server_cold(struct witness *witness,
+                              void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                              struct result_cold *cold)
+{
+    struct told told = {.progress = progress, .context = context};
+
+    call_server(witness, &told, server_make_cold, &cold->server);
+    cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
+    result_cold_settle(cold);
+}
+
+void witness_ask_server(struct witness *witness, struct result_cold *cold)
+{
+    struct told told = {0};
+
+    call_server(witness, &told, server_look_after, &cold->server);
+    result_cold_settle(cold);
 }
 
 int witness_evict(struct witness *witness)

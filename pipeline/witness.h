@@ -15,11 +15,17 @@ struct witness;
 struct witness *witness_open(const struct job *job, const struct catalog *catalog);
 void witness_close(struct witness *witness);
 
-/* Drop the caches when the job says so, then look at them; with ask_server its command is run
- * before. Fails only when strict. */
-int witness_make_cold(struct witness *witness, bool ask_server,
-                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                      struct result_cold *cold);
+/* Drop this machine's caches when the job says so, then look at them. What was found goes into
+ * *cold, all but its server. 0 or -ENOMEM. */
+int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
+                      void *context, struct result_cold *cold);
+
+/* The same of a server that the files are on, by the job's commands: when all machines are done
+ * with theirs, and again after the run, when none reads. One rank of the job. */
+void witness_make_server_cold(struct witness *witness,
+                              void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                              struct result_cold *cold);
+void witness_ask_server(struct witness *witness, struct result_cold *cold);
 
 /* Take the files out of the page cache, whoever brought them in: what stays is free to a process
  * whose memory is limited. 0 or a negative errno with a reason. */

@@ -4,6 +4,7 @@
 #include "base/escape.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* A cell as RFC 4180 wants it, in one line. */
 static void print_quoted(FILE *stream, const char *text)
@@ -21,9 +22,14 @@ static void print_row(FILE *stream, const struct result *result, const struct re
                       const struct result_epoch *epoch)
 {
     print_quoted(stream, result->job->label ? result->job->label : "");
-    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",%s,", run->valid, run->number, epoch->epoch,
-            summary_cache_name(run->cold.state));
-    if (run->cold.state != RESULT_CACHE_UNVERIFIED)
+    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch);
+    const char *cache = summary_cache_name(run->cold.state);
+    if (strchr(cache, ','))
+        print_quoted(stream, cache);
+    else
+        fputs(cache, stream);
+    fputc(',', stream);
+    if (run->cold.pages != RESIDENCY_UNVERIFIED)
         fprintf(stream, "%.4f", run->cold.residue_percent);
     fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, epoch->samples, epoch->skipped,
             epoch->batches);

@@ -225,32 +225,73 @@ static json_t *latency_of(const struct histogram *latency)
     return object;
 }
 
-static json_t *server_of(const struct result_cold *cold)
+static json_t *call_of(const struct server_call *call)
 {
     json_t *object = json_object();
 
-    put_real_if(object, "exit_status", cold->server_status >= 0, cold->server_status,
-                "it did not end");
-    put_seconds(object, "took_s", cold->server_ns);
-    put_text(object, "output", cold->server_output);
+    put_real_if(object, "exit_status", call->status >= 0, call->status, "it did not end");
+    put_seconds(object, "took_s", call->took_ns);
+    put_text(object, "output", call->output);
     return object;
 }
 
-static json_t *cold_of(const struct result_cold *cold)
+static void put_call(json_t *object, const char *key, const struct server_call *call,
+                     const char *option)
+{
+    char reason[64];
+
+    snprintf(reason, sizeof reason, "%s was not run", option);
+    if (call->made)
+        json_object_set_new(object, key, call_of(call));
+    else
+        put_null(object, key, reason);
+}
+
+static void put_resident(json_t *object, const char *key, bool looked,
+                         const struct server_look *look)
+{
+    put_real_if(object, key, looked && look->resident_known, (double)look->resident_bytes,
+                !looked ? "--server-check-cmd did not tell" : look->reason);
+}
+
+static json_t *server_of(const struct server_result *server, double delivered_percent)
+{
+    static const char *const names[] = {
+        [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "unverified", [SERVER_WARM] = "warm"};
+    static const char no_disks[] = "--server-check-cmd did not tell what the disks read";
+    json_t *object = json_object();
+
+    put_text(object, "cache_before", names[server->state]);
+    put_text_if(object, "remark", server->reason, "nothing to remark");
+    put_resident(object, "resident_bytes", server->looked, &server->start);
+    put_resident(
+        object, "total_bytes", server->looked,
+        &(struct server_look){.resident_known = true, .resident_bytes = server->start.total_bytes});
+    put_resident(object, "resident_before_drop_bytes", server->looked_before, &server->before);
+    put_real_if(object, "disk_read_bytes", server->disk_known, (double)server->disk_read_bytes,
+                no_disks);
+    put_real_if(object, "disk_percent", delivered_percent >= 0, delivered_percent, no_disks);
+    put_call(object, "check", &server->check, "--server-check-cmd");
+    return object;
+}
+
+static json_t *cold_of(const struct result_cold *cold, double server_percent)
 {
     json_t *object = json_object();
-    bool verified = cold->state != RESULT_CACHE_UNVERIFIED;
+    bool verified = cold->pages != RESIDENCY_UNVERIFIED;
 
     put_text(object, "cache_before", summary_cache_name(cold->state));
     json_object_set_new(object, "dropped", json_boolean(cold->dropped));
+    json_object_set_new(object, "metadata_dropped", json_boolean(cold->metadata_dropped));
     put_real_if(object, "cold_residue_percent", verified, cold->residue_percent, cold->reason);
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
     put_count(object, "total_bytes", cold->total_bytes);
     put_seconds(object, "drop_s", cold->drop_ns);
-    if (cold->server_asked)
-        json_object_set_new(object, "server_drop", server_of(cold));
+    put_call(object, "server_drop", &cold->server.drop, "--server-drop-cmd");
+    if (cold->server.state != SERVER_NONE)
+        json_object_set_new(object, "server", server_of(&cold->server, server_percent));
     else
-        put_null(object, "server_drop", "--server-drop-cmd was not run");
+        put_null(object, "server", "the files are on this machine's own disks or in its memory");
     put_text_if(object, "method", cold->method, "nothing was dropped or measured");
     put_text_if(object, "remark", cold->reason, "nothing to remark");
     return object;
@@ -380,7 +421,8 @@ static json_t *nodes_of(const struct result_run *run)
         json_t *object = json_object();
         put_text(object, "host", run->nodes[i].host);
         put_count(object, "ranks", run->nodes[i].ranks);
-        json_object_set_new(object, "cold", cold_of(&run->nodes[i].cold));
+        json_object_set_new(object, "cold",
+                            cold_of(&run->nodes[i].cold, result_run_server_percent(run)));
         json_array_append_new(nodes, object);
     }
     return nodes;
@@ -411,7 +453,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
     double device = result_run_device_percent(run);
     put_real_if(object, "first_epoch_device_percent", device >= 0, device,
                 "the bytes that left storage are not known");
-    json_object_set_new(object, "cold", cold_of(&run->cold));
+    json_object_set_new(object, "cold", cold_of(&run->cold, result_run_server_percent(run)));
     json_object_set_new(object, "read_latency", latency_of(&run->read_latency_ns));
     put_count(object, "read_errors", run->read_errors);
     put_count(object, "short_reads", run->short_reads);
@@ -502,10 +544,9 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     put_count(object, "first_epoch_record_bytes", summary->first_record_bytes);
     put_real_if(object, "first_epoch_device_read_bytes", summary->device_known,
                 (double)summary->device_bytes, "not known for every run; see runs");
-    bool verified = summary->runs && summary->cache != RESULT_CACHE_UNVERIFIED;
     put_text_if(object, "cache_before", summary->runs ? summary_cache_name(summary->cache) : NULL,
                 "no run was complete");
-    put_real_if(object, "cold_residue_percent", verified, summary->residue_percent,
+    put_real_if(object, "cold_residue_percent", summary->residue_known, summary->residue_percent,
                 "not verified; see runs");
     json_object_set_new(object, "read_latency", latency_of(&summary->read_latency_ns));
     put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,

@@ -30,8 +30,11 @@ const char *summary_cache_name(enum result_cache cache)
 {
     static const char *const names[] = {
         [RESULT_CACHE_COLD] = "cold",
-        [RESULT_CACHE_WARM] = "warm",
+        [RESULT_CACHE_BYPASSED] = "page cache bypassed",
+        [RESULT_CACHE_DATA_COLD] = "data cold, metadata warm",
+        [RESULT_CACHE_CLIENT_COLD] = "client cold, server unverified",
         [RESULT_CACHE_UNVERIFIED] = "unverified",
+        [RESULT_CACHE_WARM] = "warm",
     };
 
     return names[cache];
@@ -125,8 +128,9 @@ static void collect_run(const struct result_run *run, struct summary *summary,
     summary->short_reads += run->short_reads;
     if (run->cold.state > summary->cache)
         summary->cache = run->cold.state;
-    if (run->cold.state != RESULT_CACHE_UNVERIFIED)
-        summary->residue_percent = fmax(summary->residue_percent, run->cold.residue_percent);
+    if (run->cold.pages == RESIDENCY_UNVERIFIED)
+        summary->residue_known = false;
+    summary->residue_percent = fmax(summary->residue_percent, run->cold.residue_percent);
 }
 
 /* ---- sentences ---- */
@@ -232,6 +236,15 @@ static void make_advice(const struct result *result, struct summary *summary)
         advise(summary,
                "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
                "and --server-drop-cmd for a server, for storage alone");
+    else if (summary->cache == RESULT_CACHE_CLIENT_COLD)
+        advise(summary,
+               "this may be the speed of the server's memory: empty it with --server-drop-cmd, and "
+               "prove it with --server-check-cmd 'ssh SERVER cachectl status --json PATH'");
+    else if (job->drop_caches != JOB_DROP_NO && summary->cache == RESULT_CACHE_DATA_COLD)
+        advise(
+            summary,
+            "opening files needed no storage: to drop dentries and inodes as well run as root, or "
+            "permit 'sudo -n cachectl drop' (cachectl(1))");
     if (summary->runs >= 2 && median > 0 &&
         (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median > SPREAD_MAX)
         advise(summary,
@@ -312,7 +325,7 @@ int summary_make(const struct result *result, struct summary *summary)
     struct collection collection;
     size_t capacity = 0;
 
-    *summary = (struct summary){.device_known = true};
+    *summary = (struct summary){.device_known = true, .residue_known = true};
     for (uint32_t i = 0; i < result->run_count; i++)
         capacity += result->runs[i].epoch_count + 1;
     int code = collection_open(&collection, capacity);
@@ -323,6 +336,7 @@ int summary_make(const struct result *result, struct summary *summary)
             collect_run(&result->runs[i], summary, &totals, &collection);
     summary->all.skipped += result->index_faults;
     summary->device_known = summary->device_known && summary->runs;
+    summary->residue_known = summary->residue_known && summary->runs;
     summary->samples_per_s = summarise(&collection.run_samples);
     summary->bytes_per_s = summarise(&collection.run_bytes);
     summary->au_percent = summarise(&collection.run_au);

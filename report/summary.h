@@ -43,7 +43,8 @@ struct summary {
     bool device_known;
     struct result_comparison ranks; /* over all complete runs; ranks 0: one alone */
     enum result_cache cache;        /* the worst of all runs before they began */
-    double residue_percent;         /* the largest; meaningless when unverified */
+    bool residue_known;             /* of every run */
+    double residue_percent;         /* the largest */
     enum result_limit limit;        /* of most of the time */
     struct summary_shares shares;
     char limit_sentence[320];
@@ -56,7 +57,7 @@ int summary_make(const struct result *result, struct summary *summary);
 
 /* "storage", "decode", ... */
 const char *summary_limit_name(enum result_limit limit);
-/* "cold", "warm", "unverified" */
+/* "cold", "client cold, server unverified", ... */
 const char *summary_cache_name(enum result_cache cache);
 
 #endif

@@ -257,24 +257,57 @@ static void print_bytes(const struct page *page)
                 percent, why, device->method);
 }
 
+/* Of all runs the first whose cache was the summary's, the worst. */
+static const struct result_run *worst_cold(const struct page *page)
+{
+    for (uint32_t i = 0; i < page->result->run_count; i++)
+        if (page->result->runs[i].cold.state == page->summary->cache)
+            return &page->result->runs[i];
+    return &page->result->runs[0];
+}
+
+static void print_server(const struct page *page, const struct result_run *run)
+{
+    static const char *const names[] = {
+        [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "UNVERIFIED", [SERVER_WARM] = "WARM"};
+    const struct server_result *server = &run->cold.server;
+    const double percent = result_run_server_percent(run);
+    char resident[WORDS_BYTES], total[WORDS_BYTES], read[WORDS_BYTES], memory[96] = "",
+                                                                       disks[160] = "";
+
+    if (server->state == SERVER_NONE)
+        return;
+    if (server->state == SERVER_COLD && server->looked && server->start.resident_known)
+        snprintf(memory, sizeof memory, "%s of %s was in its memory before a run",
+                 bytes_text(server->start.resident_bytes, resident, sizeof resident),
+                 bytes_text(server->start.total_bytes, total, sizeof total));
+    if (percent >= 0)
+        snprintf(disks, sizeof disks,
+                 "%sits disks read %s in a run, to whomever, %.1f%% of what was delivered",
+                 memory[0] || server->reason[0] ? "; " : "",
+                 bytes_text(server->disk_read_bytes, read, sizeof read), percent);
+    print_entry(page, "Server", "%s: %s%s%s", names[server->state], server->reason, memory, disks);
+}
+
 static void print_cold(const struct page *page)
 {
     const struct summary *summary = page->summary;
-    const struct result_cold *cold = &page->result->runs[0].cold;
+    const struct result_run *run = worst_cold(page);
+    const struct result_cold *cold = &run->cold;
+    const bool why = cold->pages == RESIDENCY_WARM && cold->reason[0];
     char total[WORDS_BYTES];
 
-    for (uint32_t i = 0; i < page->result->run_count; i++)
-        if (page->result->runs[i].cold.state == summary->cache)
-            cold = &page->result->runs[i].cold;
     bytes_text(cold->total_bytes, total, sizeof total);
     if (summary->cache == RESULT_CACHE_UNVERIFIED)
         print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
+    else if (cold->pages == RESIDENCY_UNVERIFIED)
+        print_entry(page, "Cache", "%s: what was in memory is not known, %s",
+                    summary_cache_name(summary->cache), cold->reason);
     else
         print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
                     summary_cache_name(summary->cache), summary->residue_percent, total,
-                    cold->method,
-                    summary->cache == RESULT_CACHE_WARM && cold->reason[0] ? "; " : "",
-                    summary->cache == RESULT_CACHE_WARM ? cold->reason : "");
+                    cold->method, why ? "; " : "", why ? cold->reason : "");
+    print_server(page, run);
 }
 
 static void print_floor(const struct page *page)
@@ -334,6 +367,23 @@ static void print_findings(const struct page *page)
 
 /* ---- run by run ---- */
 
+/* In a column of 13 letters; the rest is said above the table. */
+static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
+{
+    static const char *const names[] = {[RESULT_CACHE_COLD] = "cold",
+                                        [RESULT_CACHE_BYPASSED] = "bypassed",
+                                        [RESULT_CACHE_DATA_COLD] = "data cold",
+                                        [RESULT_CACHE_CLIENT_COLD] = "client cold",
+                                        [RESULT_CACHE_UNVERIFIED] = "unverified",
+                                        [RESULT_CACHE_WARM] = "warm"};
+
+    if (cold->state == RESULT_CACHE_COLD ||
+        (cold->state == RESULT_CACHE_WARM && cold->pages == RESIDENCY_WARM))
+        snprintf(text, bytes, "%s %.2f%%", names[cold->state], cold->residue_percent);
+    else
+        snprintf(text, bytes, "%s", names[cold->state]);
+}
+
 static void print_epoch(const struct page *page, const struct result_run *run, uint32_t i)
 {
     const struct result_epoch *epoch = &run->epochs[i];
@@ -343,11 +393,8 @@ static void print_epoch(const struct page *page, const struct result_run *run, u
     if (epoch->device.known && epoch->record_bytes)
         snprintf(device, sizeof device, "%.1f%%",
                  100 * (double)epoch->device.bytes / (double)epoch->record_bytes);
-    if (i == 0 && run->cold.state == RESULT_CACHE_UNVERIFIED)
-        snprintf(cache, sizeof cache, "unverified");
-    else if (i == 0)
-        snprintf(cache, sizeof cache, "%s %.2f%%", summary_cache_name(run->cold.state),
-                 run->cold.residue_percent);
+    if (i == 0)
+        cache_text(&run->cold, cache, sizeof cache);
     if (page->summary->trains)
         snprintf(au, sizeof au, "%7.1f%%", result_epoch_au_percent(epoch));
     fprintf(page->stream, "  %3" PRIu64 "%7" PRIu64 "%12s%10s%11s%13s%s%11s  %-13s %s\n",

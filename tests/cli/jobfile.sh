@@ -82,6 +82,10 @@ err "--allow-commands"
 try 2 "$tmp/starts.ini" --dry-run
 try 2 "$tmp/starts.ini" --no-allow-commands
 [ ! -e "$tmp/started" ] || fault "the program was started"
+sed 's/server_drop_cmd/server_check_cmd/' "$tmp/starts.ini" >"$tmp/checks.ini"
+try 2 "$tmp/checks.ini"
+err "checks.ini:8: server-check-cmd starts a program: 'touch $tmp/started'"
+[ ! -e "$tmp/started" ] || fault "the program was started"
 bad "bad.ini:2: there is no option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
 "$IOBENCH" run "$tmp/starts.ini" --allow-commands >"$tmp/out" 2>"$tmp/err" || : # 1: something keeps caches warm
 [ -e "$tmp/started" ] || fault "the program was not started"

@@ -26,6 +26,7 @@ CLI_TESTS = \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
 	tests/cli/soak.sh \
+	tests/cli/server.sh \
 	tests/cli/shuffle.sh \
 	tests/cli/strange_files.sh \
 	tests/cli/train.sh \

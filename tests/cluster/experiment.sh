@@ -55,7 +55,8 @@ run_case() {
     mpirun_in "$nodes" $RANKS "$IOBENCH run --memory 20m --decode none --threads 1 --no-calibrate \
         --runs 1 --epochs $EPOCHS --limit-samples $((SAMPLES / ranks)) --sample-interval 200ms \
         --trainer replay:rate=$RATE --batch-size 5 --drop-caches=strict \
-        --server-drop-cmd \"$(forget_command server)\" $* --json /run/run.json"
+        --server-drop-cmd \"$(forget_command server)\" \
+        --server-check-cmd \"$(check_command server /mnt/disk)\" $* --json /run/run.json"
     on node1 "cat /run/run.json" >run.json || die "$name: no result"
     end_case "$name" run.json
 }

@@ -43,8 +43,11 @@ epoch() { value "$1" "jobs.0.runs.0.epochs.$2.device_read_bytes"; }
 must node1 "$IOBENCH run --data /mnt/nfs/set --dry-run" # looks for the records, once
 
 echo "== the server drops too"
-run node1 cold.json "--drop-caches=strict --server-drop-cmd \"$(forget_command server)\""
+run node1 cold.json "--drop-caches=strict --server-drop-cmd \"$(forget_command server)\" \
+    --server-check-cmd \"$(check_command server /mnt/disk/set)\""
 [ "$(value cold.json jobs.0.summary.cache_before)" = cold ] || die "the run was not cold"
+[ "$(value cold.json jobs.0.runs.0.cold.server.cache_before)" = cold ] || die "the server was not cold"
+near "the server's disk, as it tells itself" "$(value cold.json jobs.0.runs.0.cold.server.disk_read_bytes)" "$file_bytes" 3
 near "resident pages, percent" "$(value cold.json jobs.0.summary.cold_residue_percent)" 0 0
 near "epoch 1, bytes from the server" "$(epoch cold.json 0)" "$file_bytes" 1
 near "epoch 2, bytes from the server" "$(epoch cold.json 1)" 0 0
@@ -55,7 +58,10 @@ near "the wire, outside of the guests" "$wire" "$file_bytes" 2
 near "the server's disk" "$disk" "$file_bytes" 2
 
 echo "== the client alone drops"
-run node1 client.json --drop-caches=strict
+must node1 "! $IOBENCH run --data /mnt/nfs/set --runs 1 --no-calibrate --drop-caches=strict >/run/out 2>&1 &&
+    grep -q 'not proven cold: nfs4\\{0,1\\} at /mnt/nfs' /run/out"
+run node1 client.json --drop-caches
+[ "$(value client.json jobs.0.summary.cache_before)" = "client cold, server unverified" ] || die "called cold"
 near "epoch 1, bytes from the server" "$(epoch client.json 0)" "$file_bytes" 1
 at_most "the server's disk" "$disk" $((file_bytes / 100))
 
@@ -64,7 +70,7 @@ run node1 warm.json
 near "epoch 1, bytes from the server" "$(epoch warm.json 0)" 0 0
 
 echo "== a node that cannot hold the set"
-run node2 small.json --drop-caches=strict
+run node2 small.json --drop-caches
 near "epoch 1, bytes from the server" "$(epoch small.json 0)" "$file_bytes" 5
 again=$(epoch small.json 1)
 at_most "a quarter of the set" $((file_bytes / 4)) "$again"

@@ -52,14 +52,28 @@ must "shuffle" ./iobench shuffle --data "$url/rec" epoch
 wanted=$(digest "$here/rec")
 same "$(digest "$url/rec")" "$wanted" "epoch"
 grep -q '^ *Reader *libnfs, NFS 3' "$tmp/out" || fault "not read by libnfs"
-grep -q 'UNVERIFIED: this machine.s page cache is not used' "$tmp/out" || fault "silent on the cache"
+grep -q 'valid, client cold, server unverified, ' "$tmp/out" || fault "silent on the server's cache"
 same "$(digest "$url/rec" --shuffle tfdata)" "$wanted" "tfdata"
 same "$(digest "nfs://$address/export/rec")" "$wanted" "NFS 4"
 grep -q '^ *Reader *libnfs, NFS 4' "$tmp/out" || fault "not NFS 4"
 [ -f "$there/rec/.iobench-index" ] || fault "the index was not kept"
-same "$(digest "$url/rec" --drop-caches=strict --server-drop-cmd true)" "$wanted" "server emptied"
-refuses 'cannot be proven that the files are cold' \
-    ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 --calibrate=no
+# Cold is what the server proves: not that a command was run there, nor what it says of other files.
+check="./cachectl/cachectl status --json $there/rec"
+for proves_nothing in "--server-drop-cmd true" "--server-check-cmd true" \
+    "--server-check-cmd ${check% *}\ $tmp/conf"; do
+    eval "set -- $proves_nothing"
+    refuses 'not proven cold: ' \
+        ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 --calibrate=no "$@"
+done
+if ./cachectl/cachectl drop; then
+    same "$(digest "$url/rec" --drop-caches=strict --server-drop-cmd "./cachectl/cachectl drop" \
+        --server-check-cmd "$check")" "$wanted" "server emptied"
+    grep -q 'valid, cold, ' "$tmp/out" || fault "an empty server is not cold"
+    grep -q 'Server *cold: 0 B of .* its disks read' "$tmp/out" || fault "silent on the server's disks"
+    ./cachectl/cachectl warm "$there/rec" >/dev/null
+    refuses 'is in the server.s memory' ./iobench run --data "$url/rec" --drop-caches \
+        --server-check-cmd "$check" --runs 1 --calibrate=no
+fi
 
 # From format to format, over the wire in both directions.
 for format in shards tar files; do

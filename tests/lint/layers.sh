@@ -6,7 +6,8 @@
 allowed() {
     case $1 in
     base) echo ;;
-    dataset | kernels | telemetry | cachectl | ranks) echo base ;;
+    dataset | kernels | telemetry | ranks) echo base ;;
+    cachectl) echo base telemetry ;;
     readers | formats | shuffle) echo base dataset ;;
     decode) echo base kernels ;;
     trainer) echo base kernels ranks ;;

@@ -2,7 +2,6 @@
  * Real files on a real file system: what is cold is called cold, and what is not is caught. */
 #include "tests/unit/folder.h"
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
@@ -329,28 +328,13 @@ static bool evicts_and_proves(const char *path)
         .paths = &path,
         .count = 1,
         .drop = true,
-        .strict = true,
         .helpers = &(struct drop_helpers){.sudo = "/bin/false", .cachectl = "/bin/false"}};
     struct cold_result result;
     int code = cold_make(&request, &result);
 
     return code == 0 && result.label == RESIDENCY_COLD && result.dropped && !result.system_wide &&
-           strstr(result.method, "eviction") && result.residue_percent == 0;
-}
-
-static bool strict_refuses(const char *path)
-{
-    const struct cold_request request = {
-        .paths = &path,
-        .count = 1,
-        .drop = true,
-        .strict = true,
-        .helpers = &(struct drop_helpers){.sudo = "/bin/false", .cachectl = "/bin/false"}};
-    struct cold_result result;
-    int code = cold_make(&request, &result);
-
-    return result.label == RESIDENCY_UNVERIFIED ? code == -EPERM
-                                                : code == 0 && result.label == RESIDENCY_COLD;
+           strstr(result.method, "eviction file by file, dentries and inodes stay") &&
+           result.residue_percent == 0;
 }
 
 static void without_privilege(void **unused)
@@ -364,7 +348,6 @@ static void without_privilege(void **unused)
     assert_int_equal(chmod(test_folder, 0755), 0);
     evict(path);
     assert_true(in_child(true, stranger_is_not_told, path));
-    assert_true(in_child(true, strict_refuses, path));
     assert_int_equal(chown(path, NOBODY, NOBODY), 0);
     assert_true(in_child(true, owner_is_told, path));
     read_page(path, 3);
@@ -438,12 +421,9 @@ static void mapped_by_another_is_caught(void **unused)
     assert_int_equal(result.warm_count, 1);
     assert_int_equal(result.files[0].holder_pid, pid);
     assert_non_null(strstr(result.reason, "mapped by process"));
-    struct cold_request strict = request;
-    strict.strict = true;
-    assert_int_equal(cold_make(&strict, &result), -EBUSY);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_int_equal(cold_make(&strict, &result), 0);
+    assert_int_equal(cold_make(&request, &result), 0);
     assert_true(result.label == RESIDENCY_COLD && result.resident_bytes == 0);
     assert_true(result.total_ns >= result.drop_ns);
     close(ready[0]);
@@ -457,14 +437,14 @@ static void memory_is_never_cold(void **unused)
     int fd = mkstemp(path);
     struct statfs place;
     struct cold_result result;
-    const struct cold_request request = {.paths = paths, .count = 1, .strict = true};
+    const struct cold_request request = {.paths = paths, .count = 1};
 
     (void)unused;
     if (fd < 0 || fstatfs(fd, &place) || place.f_type != TMPFS_MAGIC)
         skip();
     assert_int_equal(write(fd, path, sizeof path), sizeof path);
     assert_true(look(path).state == RESIDENCY_WARM);
-    assert_int_equal(cold_make(&request, &result), -EBUSY);
+    assert_int_equal(cold_make(&request, &result), 0);
     assert_true(result.label == RESIDENCY_WARM);
     assert_non_null(strstr(result.reason, "tmpfs"));
     close(fd);
@@ -482,53 +462,6 @@ static void vanished_is_not_cold(void **unused)
     assert_int_equal(cold_make(&request, &result), 0);
     assert_true(result.label == RESIDENCY_UNVERIFIED && result.unverified_count == 1);
     assert_non_null(strstr(result.reason, "went"));
-}
-
-/* ---- the server's command ---- */
-
-static struct cold_result ask(const char *command, uint64_t timeout_ns, bool strict, int expected)
-{
-    const char *path = make_file("served", 8);
-    struct cold_result result;
-    const struct cold_request request = {.paths = &path,
-                                         .count = 1,
-                                         .drop = true,
-                                         .strict = strict,
-                                         .server_command = command,
-                                         .timeout_ns = timeout_ns};
-
-    assert_int_equal(cold_make(&request, &result), expected);
-    return result;
-}
-
-static void server_command_is_recorded(void **unused)
-{
-    (void)unused;
-    struct cold_result fine = ask("echo one; echo two", 0, true, 0);
-    assert_true(fine.server_asked && fine.server_status == 0);
-    assert_string_equal(fine.server_output, "two");
-    assert_true(fine.label == RESIDENCY_COLD);
-    struct cold_result failed = ask("echo no right >&2; exit 7", 0, false, 0);
-    assert_int_equal(failed.server_status, 7);
-    assert_true(failed.label == RESIDENCY_UNVERIFIED);
-    assert_non_null(strstr(failed.reason, "no right"));
-    ask("exit 7", 0, true, -EREMOTEIO);
-}
-
-static void server_command_is_not_waited_for(void **unused)
-{
-    uint64_t start_ns = clock_now_ns();
-
-    (void)unused;
-    /* The shell's child must go too, and hold nobody up by keeping the pipe. Whoever waits for one
-     * takes a minute; what is between is the dropping itself on a busy machine. */
-    struct cold_result late = ask("sleep 60 & sleep 60", 200000000, false, 0);
-    assert_int_equal(late.server_status, -ETIMEDOUT);
-    assert_true(late.label == RESIDENCY_UNVERIFIED);
-    assert_non_null(strstr(late.reason, "not done"));
-    struct cold_result left = ask("sleep 60 & exit 0", 0, false, 0);
-    assert_int_equal(left.server_status, 0);
-    assert_true(clock_now_ns() - start_ns < UINT64_C(60000000000));
 }
 
 static void maps_lines(void **unused)
@@ -599,8 +532,6 @@ int main(void)
         cmocka_unit_test(mapped_by_another_is_caught),
         cmocka_unit_test(memory_is_never_cold),
         cmocka_unit_test(vanished_is_not_cold),
-        cmocka_unit_test(server_command_is_recorded),
-        cmocka_unit_test(server_command_is_not_waited_for),
         cmocka_unit_test(maps_lines),
     };
 

@@ -196,6 +196,7 @@ static void broken_runs_do_not_count(void **unused)
     made.runs[2].epochs_run = 1;
     made.runs[1].epochs[0].device.known = false;
     made.runs[1].cold.state = RESULT_CACHE_UNVERIFIED;
+    made.runs[1].cold.pages = RESIDENCY_UNVERIFIED;
     assert_int_equal(summary_make(&made.result, &made.summary), 0);
     assert_int_equal(made.summary.runs, 2);
     assert_near(made.summary.samples_per_s.maximum, 4000.0 / 3);

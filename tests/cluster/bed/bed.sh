@@ -76,6 +76,10 @@ forget_command() { # NAME: for --server-drop-cmd, in other guests as well
     echo "python3 $AGENT $(address_of "$1") 'sync; echo 3 >/proc/sys/vm/drop_caches'"
 }
 
+check_command() { # NAME FOLDER: for --server-check-cmd
+    echo "python3 $AGENT $(address_of "$1") '${IOBENCH%/*}/cachectl/cachectl status --json $2'"
+}
+
 # Ranks in guests as one job; mpirun is started in the first of them and must succeed.
 BED_TCP="--mca pml ob1 --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none \
     --mca btl_tcp_if_include $BED_NET.0/24"
