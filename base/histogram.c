@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/histogram.h"
 
+#include <math.h>
+
 /* Values below 2^SUB_BITS have a bucket each; above, an octave is cut into 2^SUB_BITS buckets. */
 static uint32_t bucket_of(uint64_t value)
 {
@@ -56,10 +58,11 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
         return 0;
     if (fraction >= 1)
         return histogram->maximum;
-    uint64_t rank = (uint64_t)(fraction * (double)histogram->count), seen = 0;
+    /* The nearest rank, from 1; less what 0.999 x 1000 is above 999. */
+    uint64_t rank = (uint64_t)ceil(fraction * (double)histogram->count * (1 - 1e-12)), seen = 0;
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];
-        if (seen > rank) {
+        if (seen >= rank && seen > 0) {
             uint64_t value = bucket_middle(i);
             if (value < histogram->minimum)
                 return histogram->minimum;

@@ -21,7 +21,8 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* The value below which fraction (0..1) of the entries lie; 0 when empty; 1 gives the maximum. */
+/* Nearest rank: the smallest entry that at least fraction (0..1) of all do not exceed; 0 when
+ * empty; 1 gives the maximum. */
 uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
 
 #endif

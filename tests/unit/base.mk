@@ -54,3 +54,7 @@ tests_unit_test_headroom_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_stale_draft
 tests_unit_test_stale_draft_SOURCES = tests/unit/test_stale_draft.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_stale_draft_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_histogram
+tests_unit_test_histogram_SOURCES = tests/unit/test_histogram.c tests/unit/unit.h
+tests_unit_test_histogram_LDADD = $(UNIT_LIBS)
