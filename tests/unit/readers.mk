@@ -51,3 +51,10 @@ tests_unit_test_image_faults_LDADD = $(UNIT_LIBS) -lz
 UNIT_TESTS += tests/unit/test_rate
 tests_unit_test_rate_SOURCES = tests/unit/test_rate.c tests/unit/unit.h
 tests_unit_test_rate_LDADD = $(UNIT_LIBS)
+
+if HAVE_URING
+UNIT_TESTS += tests/unit/test_ring_faults
+tests_unit_test_ring_faults_SOURCES = tests/unit/test_ring_faults.c $(READER_SET)
+tests_unit_test_ring_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uring_enter
+tests_unit_test_ring_faults_LDADD = $(UNIT_LIBS)
+endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The io_uring reader on a ring whose completions say what a failing device would: the program is
+ * linked with --wrap=uring_enter, so what the kernel answered is changed before the reader looks.
+ */
+#include "tests/unit/unit.h"
+
+#include "base/fail.h"
+#include "readers/uring.h"
+#include "tests/unit/reader_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOR_READS = 0, KIND_SHIFT = 32 }; /* of user_data, as readers/uring.c tags it */
+
+/* What becomes of the reads from now on. */
+static struct {
+    int error;                          /* instead of the result of every read; 0: none */
+    uint32_t most;                      /* bytes that a read brings; 0: all */
+    int after;                          /* reads that are left alone first */
+    uint32_t changed;                   /* so many were */
+    const struct read_request *request; /* with most: whose rest was not read */
+} plan;
+
+int __real_uring_enter(struct io_uring *ring, uint64_t wait_ns);
+int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns);
+
+static void change(struct io_uring_cqe *cqe)
+{
+    static uint32_t brought; /* of plan.request, so far */
+
+    if (cqe->user_data >> KIND_SHIFT != FOR_READS || cqe->res <= 0 || plan.after-- > 0)
+        return;
+    if (plan.error) {
+        cqe->res = plan.error;
+        plan.changed++;
+    } else if (plan.most && (uint32_t)cqe->res > plan.most) {
+        brought = plan.changed++ ? brought + plan.most : plan.most;
+        cqe->res = (int)plan.most;
+        memset((uint8_t *)plan.request->buffer + brought, 0xee, plan.request->bytes - brought);
+    }
+}
+
+int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
+{
+    const int code = __real_uring_enter(ring, wait_ns);
+    struct io_uring_cqe *cqe;
+    unsigned head;
+
+    io_uring_for_each_cqe(ring, head, cqe)
+    {
+        change(cqe);
+    }
+    return code;
+}
+
+static const char *const readers[] = {"uring", "uring:direct=yes", "uring:registered=no"};
+enum { READERS = sizeof readers / sizeof *readers };
+
+/* False where there is no ring. */
+static bool open_ring(struct run *run, const char *reader)
+{
+    memset(&plan, 0, sizeof plan);
+    assert_int_equal(run_open(run, reader, 8, PATIENCE_NS), 0);
+    if (strstr(run->reader.traits.engine, "io_uring,"))
+        return true;
+    print_message("skipped: %s\n", run->reader.traits.notice);
+    run_close(run);
+    return false;
+}
+
+static void an_error_is_an_error(void **unused)
+{
+    static const int errors[] = {-EIO, -ENODATA, -EREMOTEIO, -ENOSPC};
+    char *path = set_path(0), text[64];
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS * 4; i++) {
+        if (!open_ring(&run, readers[i / 4]))
+            continue;
+        assert_true(run_read(&run, run_request(&run, 0, 0, 0, 5000)) >= 5000);
+        plan.error = errors[i % 4];
+        assert_int_equal(run_read(&run, run_request(&run, 0, 0, 8192, 5000)), errors[i % 4]);
+        assert_int_equal(plan.changed, 1);
+        assert_int_equal(run.reader.figures.errors, 1);
+        assert_int_equal(run.reader.figures.latency_ns.count, 1); /* a failure is no read */
+        assert_non_null(strstr(fail_reason(), path));
+        snprintf(text, sizeof text, "offset %d", 8192);
+        assert_non_null(strstr(fail_reason(), text));
+        run_close(&run);
+    }
+    free(path);
+}
+
+/* All bytes arrive, and in their places, however few a read brings. */
+static void short_reads_are_resumed_where_they_ended(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_ring(&run, readers[i]))
+            continue;
+        struct read_request *request = run_request(&run, 0, 0, 4096, 60000);
+        plan.most = 16384;
+        plan.request = request;
+        assert_true(run_read(&run, request) >= (int)request->needed);
+        assert_true(plan.changed >= 3);
+        assert_int_equal(run.reader.figures.short_reads, plan.changed);
+        assert_memory_equal(request->data, set.content[0] + request->offset, request->needed);
+        run_close(&run);
+    }
+}
+
+/* Half of it is there, the rest cannot be read. */
+static void an_error_after_a_short_read_is_an_error(void **unused)
+{
+    struct run run;
+
+    (void)unused;
+    for (size_t i = 0; i < READERS; i++) {
+        if (!open_ring(&run, readers[i]))
+            continue;
+        struct read_request *request = run_request(&run, 0, 0, 0, 60000);
+        plan.most = 32768;
+        plan.request = request;
+        assert_int_equal(reader_submit(&run.reader, request), 0);
+        struct read_request *done;
+        while (plan.changed == 0)
+            assert_int_equal(reader_reap(&run.reader, &done, 1, 1), 0);
+        plan.error = -EIO;
+        assert_int_equal(reader_reap(&run.reader, &done, 1, PATIENCE_NS), 1);
+        assert_int_equal(done->result, -EIO);
+        run_close(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_is_an_error),
+        cmocka_unit_test(short_reads_are_resumed_where_they_ended),
+        cmocka_unit_test(an_error_after_a_short_read_is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
