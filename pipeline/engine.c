@@ -10,6 +10,7 @@
 #include "base/headroom.h"
 #include "pipeline/batcher.h"
 #include "pipeline/budget.h"
+#include "pipeline/invariants.h"
 #include "pipeline/loader.h"
 #include "pipeline/stage.h"
 #include "trainer/trainer.h"
@@ -379,31 +380,6 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
         loader_begin(engine->loader, next);
 }
 
-/* What cannot be is a bug of this program, and said; a figure is never bent into its bounds. */
-static int check_account(const struct engine *engine, const struct result_epoch *epoch,
-                         uint64_t draws)
-{
-    const struct result_waits *waits = &epoch->waits;
-    const uint64_t workers_ns = engine->workers * epoch->wall_ns;
-
-    if (epoch->samples + epoch->skipped != draws)
-        return fail(EPROTO,
-                    "epoch %llu: %llu samples delivered and %llu skipped of %llu draws: a bug of "
-                    "iobench, please report it",
-                    (unsigned long long)epoch->epoch + 1, (unsigned long long)epoch->samples,
-                    (unsigned long long)epoch->skipped, (unsigned long long)draws);
-    if (waits->decode_input_ns + waits->decode_slot_ns > workers_ns ||
-        waits->loader_storage_ns + waits->loader_memory_ns > epoch->wall_ns)
-        return fail(EPROTO,
-                    "epoch %llu: decoders waited %.6f s and the loader %.6f s, %u threads for "
-                    "%.6f s: a bug of iobench, please report it",
-                    (unsigned long long)epoch->epoch + 1,
-                    (double)(waits->decode_input_ns + waits->decode_slot_ns) * 1e-9,
-                    (double)(waits->loader_storage_ns + waits->loader_memory_ns) * 1e-9,
-                    engine->workers, (double)epoch->wall_ns * 1e-9);
-    return 0;
-}
-
 /* A clock that steps, or a machine that sleeps, makes every rate false. */
 static int check_clock(const struct result_epoch *epoch, const struct clock_moment *start)
 {
@@ -465,7 +441,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (code == 0)
         code = check_clock(epoch, &start);
     if (code == 0)
-        code = check_account(engine, epoch, draws);
+        code = invariants_epoch(epoch, draws, engine->site.job->batch_size, engine->workers);
     if (code)
         cancel(engine);
     account_epoch(engine, epoch, &before);

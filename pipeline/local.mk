@@ -7,6 +7,7 @@ libiobench_a_SOURCES += \
 	pipeline/find.c pipeline/find.h pipeline/proof.c pipeline/proof.h \
 	pipeline/findings.c pipeline/findings.h \
 	pipeline/gather.c pipeline/gather.h \
+	pipeline/invariants.c pipeline/invariants.h \
 	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
 	pipeline/job_options.h \
 	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/room.c \

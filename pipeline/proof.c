@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "pipeline/gather.h"
+#include "pipeline/invariants.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -221,4 +222,12 @@ void proof_check(const struct job *job, const struct job_plugins *plugins, struc
     check_cold(job, run);
     snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
     findings_tell(&run->findings, where, result);
+}
+
+void proof_account(const struct result *result, struct result_run *run)
+{
+    if (invariants_run(result, run) == 0)
+        return;
+    run->valid = false;
+    snprintf(run->invalid_reason, sizeof run->invalid_reason, "%.255s", fail_reason());
 }

@@ -24,4 +24,7 @@ void proof_ask_server(struct witness *witness, const struct ranks *ranks, struct
 void proof_check(const struct job *job, const struct job_plugins *plugins, struct result_run *run,
                  struct result *result);
 
+/* Likewise: a run whose figures contradict each other is not valid, and both are told. */
+void proof_account(const struct result *result, struct result_run *run);
+
 #endif

@@ -174,6 +174,7 @@ static int carry_out_run(struct execution *execution, struct engine *engine, str
     }
     proof_ask_server(execution->witness, execution->ranks, run);
     proof_check(job, &execution->plugins, run, execution->result);
+    proof_account(execution->result, run);
     return 0;
 }
 

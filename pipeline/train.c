@@ -497,6 +497,7 @@ static int conclude(struct course *course)
     result->job.epochs = run->epochs_run;
     proof_ask_server(course->witness, course->job->ranks, run);
     proof_check(&result->job, &course->learn.plugins, run, &result->result);
+    proof_account(&result->result, run);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);
     result->result.runs[0] = *run;

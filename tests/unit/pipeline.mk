@@ -52,3 +52,11 @@ tests_unit_test_proof_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_rows
 tests_unit_test_rows_SOURCES = tests/unit/test_rows.c tests/unit/unit.h
 tests_unit_test_rows_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_invariants
+tests_unit_test_invariants_SOURCES = tests/unit/test_invariants.c tests/unit/unit.h
+tests_unit_test_invariants_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_gather
+tests_unit_test_gather_SOURCES = tests/unit/test_gather.c tests/unit/unit.h
+tests_unit_test_gather_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What several ranks measured, brought together: every figure of all against sums made by hand.
+ * The ranks are taken in turn: first each one's report is kept, then all get all of them. */
+#include "tests/unit/unit.h"
+
+#include "pipeline/gather.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 3, EPOCHS = 2, REPORT_MOST = 1 << 20 };
+#define S(seconds) ((uint64_t)((double)(seconds)*1e9))
+
+/* Ranks 0 and 1 on node 0, rank 2 on node 1. */
+static struct wire {
+    uint8_t report[RANKS][REPORT_MOST];
+    bool is_kept; /* of all ranks */
+    uint32_t rank;
+} wire;
+
+static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
+{
+    (void)state;
+    assert_true(bytes <= REPORT_MOST);
+    memcpy(wire.report[wire.rank], mine, bytes);
+    for (uint32_t i = 0; i < RANKS; i++)
+        memcpy((uint8_t *)all + i * bytes, wire.is_kept ? wire.report[i] : (const uint8_t *)mine,
+               bytes);
+    return 0;
+}
+
+static int fake_test(void *state, bool *done)
+{
+    (void)state;
+    *done = true;
+    return 0;
+}
+
+static int fake_call(void *state, uint32_t to, uint64_t word)
+{
+    (void)state, (void)to, (void)word;
+    return 0;
+}
+
+static const struct ranks_ops fake = {
+    .plugin = {.name = "fake"}, .gather = fake_gather, .test = fake_test, .call = fake_call};
+
+static struct ranks as_rank(uint32_t rank)
+{
+    wire.rank = rank;
+    return (struct ranks){.ops = &fake,
+                          .place = {.rank = rank,
+                                    .ranks = RANKS,
+                                    .local_rank = rank == 1,
+                                    .local_ranks = rank == 2 ? 1 : 2,
+                                    .node = rank == 2,
+                                    .nodes = 2,
+                                    .host = {rank == 2 ? 'b' : 'a'}}};
+}
+
+static void fill(struct result_run *run, uint32_t rank)
+{
+    const uint64_t r = rank + 1;
+
+    *run = (struct result_run){.epochs_run = EPOCHS,
+                               .epoch_count = EPOCHS,
+                               .read_errors = r,
+                               .short_reads = 10 * r,
+                               .memory_peak_bytes = 100 * r,
+                               .decode = {.images = 7 * r, .failed = r}};
+    run->epochs = calloc(EPOCHS, sizeof *run->epochs);
+    for (uint64_t k = 0; k < EPOCHS; k++)
+        run->epochs[k] = (struct result_epoch){
+            .epoch = k,
+            .samples = 100 * r + k,
+            .skipped = r,
+            .batches = 10 * r,
+            .record_bytes = 1000 * r,
+            .request_bytes = 1100 * r,
+            .requests = 5 * r,
+            .wall_ns = S(r), /* rank 2 is the slowest */
+            .wait_ns = S(0.1) * r,
+            .compute_ns = S(0.3) * r,
+            .first_batch_ns = 10 * r,
+            .start_barrier_ns = 30 * r,
+            .waits = {.loader_storage_ns = 60 * r},
+            .limit = rank == 2 ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE,
+            /* ranks 0 and 2 lead: the devices of their nodes are counted once a node */
+            .device = {.known = true,
+                       .of_node = true,
+                       .bytes = 400 * r,
+                       .beneath_known = true,
+                       .beneath_bytes = 300 * r},
+            .digest_sum = r,
+            .digest_xor = 1 << rank};
+    histogram_add(&run->read_latency_ns, 1000 * r);
+}
+
+static void clear(struct result_run *run)
+{
+    free(run->epochs);
+    free(run->ranks);
+    free(run->nodes);
+}
+
+/* The run as rank 0 sees it. */
+static void gather_all(struct result_run *run,
+                       void (*change)(struct result_run *run, uint32_t rank))
+{
+    wire.is_kept = false;
+    for (uint32_t rank = RANKS; rank-- > 0;) {
+        struct ranks ranks = as_rank(rank);
+        fill(run, rank);
+        if (change)
+            change(run, rank);
+        wire.is_kept = rank == 0;
+        assert_int_equal(gather_run(&ranks, EPOCHS, run), 0);
+        if (rank)
+            clear(run);
+    }
+}
+
+static void counts_and_bytes_are_sums(void **unused)
+{
+    struct result_run run;
+
+    (void)unused;
+    gather_all(&run, NULL);
+    assert_int_equal(run.rank_count, RANKS);
+    assert_int_equal(run.epoch_count, EPOCHS);
+    for (uint64_t k = 0; k < EPOCHS; k++) {
+        const struct result_epoch *epoch = &run.epochs[k];
+        assert_int_equal(epoch->samples, 600 + 3 * k);
+        assert_int_equal(epoch->skipped, 6);
+        assert_int_equal(epoch->batches, 60);
+        assert_int_equal(epoch->record_bytes, 6000);
+        assert_int_equal(epoch->request_bytes, 6600);
+        assert_int_equal(epoch->requests, 30);
+        assert_int_equal(epoch->digest_sum, 6);
+        assert_int_equal(epoch->digest_xor, 7);
+        assert_int_equal(epoch->device.bytes, 400 + 1200); /* of the two nodes */
+        assert_int_equal(epoch->device.beneath_bytes, 300 + 900);
+    }
+    assert_int_equal(run.read_errors, 6);
+    assert_int_equal(run.short_reads, 60);
+    assert_int_equal(run.memory_peak_bytes, 600);
+    assert_int_equal(run.decode.images, 42);
+    assert_int_equal(run.decode.failed, 6);
+    assert_int_equal(run.read_latency_ns.count, 3);
+    assert_int_equal(run.read_latency_ns.maximum, 3000);
+    clear(&run);
+}
+
+static void times_are_means_and_the_slowest_rank(void **unused)
+{
+    struct result_run run;
+
+    (void)unused;
+    gather_all(&run, NULL);
+    assert_int_equal(run.epochs[0].wall_ns, S(3));
+    assert_int_equal(run.epochs[0].limit, RESULT_LIMIT_DECODE);
+    assert_int_equal(run.epochs[0].first_batch_ns, 30);
+    assert_int_equal(run.epochs[0].wait_ns, S(0.2));
+    assert_int_equal(run.epochs[0].compute_ns, S(0.6));
+    assert_int_equal(run.epochs[0].start_barrier_ns, 60);
+    assert_int_equal(run.epochs[0].waits.loader_storage_ns, 120);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_int_equal(run.ranks[i].rank, i);
+        assert_int_equal(run.ranks[i].node, i == 2);
+        assert_int_equal(run.ranks[i].total.samples, 200 * (i + 1) + 1);
+        assert_int_equal(run.ranks[i].total.wall_ns, 2 * S(i + 1));
+        assert_int_equal(run.ranks[i].read_max_ns, 1000 * (i + 1));
+    }
+    clear(&run);
+}
+
+static void count_for_itself(struct result_run *run, uint32_t rank)
+{
+    (void)rank;
+    for (uint64_t k = 0; k < EPOCHS; k++)
+        run->epochs[k].device.of_node = false;
+}
+
+static void count_nothing(struct result_run *run, uint32_t rank)
+{
+    if (rank == 1)
+        run->epochs[0].device = (struct result_bytes){.reason = "not here"};
+    run->epochs[1].device.beneath_known = rank != 2;
+}
+
+static void end_early(struct result_run *run, uint32_t rank)
+{
+    if (rank == 1)
+        run->epochs_run = run->epoch_count = 1;
+}
+
+static void bytes_of_processes_and_of_nobody(void **unused)
+{
+    struct result_run run;
+
+    (void)unused;
+    gather_all(&run, count_for_itself);
+    assert_int_equal(run.epochs[0].device.bytes, 400 + 800 + 1200);
+    clear(&run);
+    gather_all(&run, count_nothing);
+    assert_false(run.epochs[0].device.known);
+    assert_string_equal(run.epochs[0].device.reason, "not here");
+    assert_true(run.epochs[1].device.known);
+    assert_false(run.epochs[1].device.beneath_known);
+    clear(&run);
+    gather_all(&run, end_early);
+    assert_int_equal(run.epochs_run, 1);
+    assert_int_equal(run.epoch_count, 1);
+    clear(&run);
+}
+
+/* ---- caches ---- */
+
+static void gather_states(const enum result_cache *states, struct result_run *run)
+{
+    wire.is_kept = false;
+    for (uint32_t rank = RANKS; rank-- > 0;) {
+        struct ranks ranks = as_rank(rank);
+        struct result_cold mine = {.state = states[rank],
+                                   .dropped = rank != 2,
+                                   .resident_bytes = 10 * (rank + 1),
+                                   .total_bytes = 1000,
+                                   .residue_percent = rank + 1.0};
+        snprintf(mine.reason, sizeof mine.reason, "reason %u", rank);
+        *run = (struct result_run){0};
+        wire.is_kept = rank == 0;
+        assert_int_equal(gather_cold(&ranks, &mine, run), 0);
+        if (rank)
+            clear(run);
+    }
+}
+
+/* One node of several was not dropped: all of it is as warm as that one. */
+static void the_worst_node_counts(void **unused)
+{
+    const enum result_cache cold = RESULT_CACHE_COLD, warm = RESULT_CACHE_WARM,
+                            unverified = RESULT_CACHE_UNVERIFIED;
+    struct result_run run;
+
+    (void)unused;
+    gather_states((const enum result_cache[]){cold, cold, cold}, &run);
+    assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
+    assert_int_equal(run.node_count, 2);
+    assert_int_equal(run.nodes[0].ranks, 2);
+    assert_int_equal(run.nodes[1].ranks, 1);
+    assert_int_equal(run.cold.resident_bytes, 10 + 30); /* rank 1 does not lead */
+    assert_true(run.cold.residue_percent == 3);
+    assert_false(run.cold.dropped);
+    clear(&run);
+    gather_states((const enum result_cache[]){cold, cold, warm}, &run);
+    assert_int_equal(run.cold.state, RESULT_CACHE_WARM);
+    assert_string_equal(run.cold.reason, "b: reason 2");
+    clear(&run);
+    gather_states((const enum result_cache[]){unverified, cold, cold}, &run);
+    assert_int_equal(run.cold.state, RESULT_CACHE_UNVERIFIED);
+    clear(&run);
+    gather_states((const enum result_cache[]){cold, warm, cold}, &run);
+    assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
+    clear(&run);
+}
+
+/* ---- comparing ---- */
+
+static void the_straggler_is_the_longest_at_work(void **unused)
+{
+    struct result_rank ranks[4] = {{.rank = 0, .leads = true, .host = "a"},
+                                   {.rank = 1, .host = "a"},
+                                   {.rank = 2, .leads = true, .host = "b"},
+                                   {.rank = 3, .host = "b"}};
+    struct result_comparison found;
+
+    (void)unused;
+    /* Rank 3 takes as long as all, but waits in the exchange; rank 2 works for longest. */
+    for (uint64_t i = 0; i < 4; i++)
+        ranks[i].total = (struct result_epoch){.samples = 10 * (i + 1),
+                                               .wall_ns = S(10),
+                                               .exchange_ns = i == 2 ? S(1) : S(4 + i),
+                                               .wait_ns = i == 2 ? S(5) : S(1),
+                                               .compute_ns = S(2),
+                                               .start_barrier_ns = S(i),
+                                               .stop_barrier_ns = S(1),
+                                               .limit = RESULT_LIMIT_DECODE};
+    assert_int_equal(result_compare(ranks, 4, &found), 0);
+    assert_int_equal(found.nodes, 2);
+    assert_int_equal(found.straggler, 2);
+    assert_string_equal(found.straggler_host, "b");
+    assert_true(found.behind_percent > 79.9 && found.behind_percent < 80.1); /* 9 s of 5 s */
+    assert_int_equal(found.behind_phase, RESULT_PHASE_WAIT);
+    assert_int_equal(found.straggler_limit, RESULT_LIMIT_DECODE);
+    assert_true(found.samples_per_s.minimum == 1 && found.samples_per_s.median == 2 &&
+                found.samples_per_s.maximum == 4);
+    assert_true(found.barrier_s.minimum == 1 && found.barrier_s.maximum == 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_and_bytes_are_sums),
+        cmocka_unit_test(times_are_means_and_the_slowest_rank),
+        cmocka_unit_test(bytes_of_processes_and_of_nobody),
+        cmocka_unit_test(the_worst_node_counts),
+        cmocka_unit_test(the_straggler_is_the_longest_at_work),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
