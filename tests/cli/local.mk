@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Real runs of the program that was built. UPDATE=1 saves the texts of tests/cli/saved anew.
 CLI_TESTS = \
+	tests/cli/accounts.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/compare.sh \
 	tests/cli/cut_loans.sh \

@@ -11,3 +11,7 @@ tests_unit_test_arguments_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_timeline_files
 tests_unit_test_timeline_files_SOURCES = tests/unit/test_timeline_files.c tests/unit/unit.h
 tests_unit_test_timeline_files_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_figures
+tests_unit_test_figures_SOURCES = tests/unit/test_figures.c tests/unit/unit.h
+tests_unit_test_figures_LDADD = $(UNIT_LIBS)

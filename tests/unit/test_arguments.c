@@ -114,6 +114,50 @@ static void every_way_of_writing(void **unused)
     release(&parsed);
 }
 
+/* Every unit by what a person would reckon. */
+static void units_are_what_they_say(void **unused)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } sizes[] = {{"3", 3},
+                 {"3b", 3},
+                 {"3k", 3 * 1024},
+                 {"3kib", 3 * 1024},
+                 {"3kb", 3000},
+                 {"3m", 3 * UINT64_C(1048576)},
+                 {"3MiB", 3 * UINT64_C(1048576)},
+                 {"3MB", 3000000},
+                 {"3g", UINT64_C(3221225472)},
+                 {"3GiB", UINT64_C(3221225472)},
+                 {"3GB", UINT64_C(3000000000)},
+                 {"3t", UINT64_C(3298534883328)},
+                 {"3TiB", UINT64_C(3298534883328)},
+                 {"3TB", UINT64_C(3000000000000)},
+                 {"3p", UINT64_C(3377699720527872)},
+                 {"3PiB", UINT64_C(3377699720527872)},
+                 {"3PB", UINT64_C(3000000000000000)}},
+      durations[] = {{"3", UINT64_C(3000000000)},
+                     {"3ns", 3},
+                     {"3us", 3000},
+                     {"3ms", 3000000},
+                     {"3s", UINT64_C(3000000000)},
+                     {"3m", UINT64_C(180000000000)},
+                     {"3h", UINT64_C(10800000000000)},
+                     {"3d", UINT64_C(259200000000000)}};
+    uint64_t value;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(option_parse_size(sizes[i].text, &value), 0);
+        assert_int_equal(value, sizes[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
+        assert_int_equal(option_parse_duration(durations[i].text, &value), 0);
+        assert_int_equal(value, durations[i].bytes);
+    }
+}
+
 static void refused(const char *line, const char *reason)
 {
     struct parsed parsed = parse(line);
@@ -188,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_writing),
+        cmocka_unit_test(units_are_what_they_say),
         cmocka_unit_test(wrong_ones_are_refused),
         cmocka_unit_test(nearest_names),
         cmocka_unit_test(sections_inherit_what_stands_before),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "base/queue.h"
+#include "base/stall.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -115,10 +117,12 @@ static void a_pop_waits_no_longer_than_asked(void **unused)
 {
     struct queue *queue = queue_create(1);
     void *got = NULL, *entry = &got;
+    const uint64_t start_ns = clock_now_ns();
 
     (void)unused;
     assert_int_equal(queue_pop_within(queue, &got, 1, 1000000), 0);
     assert_true(queue_waits(queue).pop_wait_ns >= 1000000);
+    assert_true(queue_waits(queue).pop_wait_ns <= clock_now_ns() - start_ns);
     assert_int_equal(queue_push(queue, entry), 0);
     assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_C(3600000000000)), 1);
     assert_ptr_equal(got, entry);
@@ -144,9 +148,26 @@ static void a_wake_ends_one_pop(void **unused)
     queue_destroy(queue);
 }
 
+/* Two readings of the clock: what went on before the first one is not of the time between. */
+static void waits_count_while_they_last(void **unused)
+{
+    struct stall stall = {0};
+
+    (void)unused;
+    stall_begin(&stall, 100);
+    assert_int_equal(stall_ns(&stall, 130), 30);
+    stall_begin(&stall, 140);
+    assert_int_equal(stall_ns(&stall, 150), 60);
+    stall_end(&stall, 160);
+    assert_int_equal(stall_ns(&stall, 170), 60 + 30);
+    stall_end(&stall, 180);
+    assert_int_equal(stall_ns(&stall, 1000), 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_count_while_they_last),
         cmocka_unit_test(every_entry_arrives_once),
         cmocka_unit_test(order_is_kept_with_one_producer),
         cmocka_unit_test(cancel_wakes_everybody),

@@ -2,6 +2,7 @@
  * Every reader gives the bytes of the file, whatever the extent, depth and options. */
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/random.h"
 #include "tests/unit/reader_set.h"
@@ -41,6 +42,8 @@ static void read_many(struct run *run, uint32_t total)
     struct random random = random_start(run->depth);
     struct read_request *done[16], **idle = calloc(run->depth, sizeof *idle);
     uint32_t idle_count = run->depth, submitted = 0, finished = 0;
+    const uint64_t start_ns = clock_now_ns();
+    uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < run->depth; i++)
         idle[i] = &run->requests[i];
@@ -59,6 +62,7 @@ static void read_many(struct run *run, uint32_t total)
         assert_true(count > 0);
         for (int i = 0; i < count; i++) {
             check_request(done[i]);
+            bytes += (uint64_t)done[i]->result;
             reader_release(&run->reader, done[i]);
             idle[idle_count++] = done[i];
         }
@@ -66,6 +70,12 @@ static void read_many(struct run *run, uint32_t total)
     }
     assert_int_equal(run->reader.in_flight, 0);
     assert_int_equal(run->reader.figures.requests, total);
+    assert_int_equal(run->reader.figures.bytes, bytes);
+    assert_int_equal(run->reader.figures.latency_ns.count, total);
+    /* As many at a time as the depth, each within the time that all took. */
+    assert_true(run->reader.figures.latency_ns.minimum > 0);
+    assert_true(run->reader.figures.latency_ns.maximum <= clock_now_ns() - start_ns);
+    assert_true(run->reader.figures.latency_ns.sum <= run->depth * (clock_now_ns() - start_ns));
     free(idle);
 }
 

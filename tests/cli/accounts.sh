@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Figures of real runs against witnesses that do not come from the program, or that bound them.
+. "$(dirname "$0")/cli.sh"
+
+# Beside the build, on a real disk: /tmp may be memory.
+W=$(mktemp -d "$OLDPWD/test_accounts.XXXXXX") || exit 1
+# shellcheck disable=SC2034 # cli.sh runs it
+CLEANUP="rm -rf $W"
+
+number() { # KEY: in the last result
+    sed -n "s/.*\"$1\": *\([0-9.e+-]*\),*$/\1/p" result.json | head -n 1
+}
+
+of_epoch() { # KEY
+    sed -n "/\"epochs\": \[/,\$ s/.*\"$1\": *\([0-9.e-]*\),*\$/\1/p" result.json | head -n 1
+}
+
+holds() { # EXPRESSION WHAT
+    awk "BEGIN { exit !($1) }" || die "$2: $1"
+}
+
+run() {
+    "$IOBENCH" run --data "$W/set" --runs 1 --decode none --no-calibrate --json result.json "$@" \
+        >table 2>&1 || [ $? -eq 1 ] || die "exit status: $(cat table)"
+    ! grep "a bug of iobench" table || die "figures contradict each other"
+}
+
+expect 0 "$IOBENCH" pack synthetic:count=200,mean=6k "$W/set" -f recordio
+bytes=$(find "$W/set" -name '*.rec' -exec cat {} + | wc -c)
+
+# All bytes of the files are delivered, and of the records as many as were packed.
+run
+holds "$(number samples) == 200" "samples"
+run --limit-samples 50
+run --shuffle none
+epoch_bytes=$(of_epoch record_bytes)
+holds "$epoch_bytes <= $bytes && $epoch_bytes > 0.99 * $bytes" "bytes delivered of $bytes"
+
+# Past the page cache the kernel counts for this process what was requested, which is whole sectors of
+# records that lie apart; and what it read of the program itself, now and then.
+for try in 1 2 3 4 5; do
+    run --direct --bs 4k --memory 64k --reader pread
+    left=$(of_epoch device_read_bytes) requested=$(of_epoch request_bytes)
+    [ "${left:-0}" -gt 0 ] || break
+    holds "$requested > 1.3 * $bytes" "whole sectors were requested"
+    holds "$left > 0.98 * $requested" "left storage, of $requested"
+    [ "$((left * 10))" -gt "$((requested * 11))" ] || break
+done
+[ "$try" != 5 ] || die "$left bytes left storage for $requested requested, five times"
+
+# A limit holds from above, whatever the machine does; and who waits for it is the trainer.
+run --limit-rate 400KB/s --bs 16k
+wall=$(of_epoch wall_s) waited=$(of_epoch wait_s)
+holds "$wall > 0.85 * $bytes / 400000" "$bytes bytes at 400 KB/s take that long"
+holds "$waited > 0.7 * $wall && $waited <= $wall" "the trainer's wait"
