@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Small bugs put in by hand, each with the tests that must notice it. Not part of `make check`.
+MUTANTS_LISTS = tests/mutants/base.list tests/mutants/cachectl.list tests/mutants/cmd.list \
+	tests/mutants/dataset.list tests/mutants/decode.list tests/mutants/formats.list \
+	tests/mutants/pack.list tests/mutants/pipeline.list tests/mutants/readers.list \
+	tests/mutants/report.list tests/mutants/shuffle.list tests/mutants/telemetry.list \
+	tests/mutants/trainer.list
+EXTRA_DIST += tests/mutants/run.sh $(MUTANTS_LISTS)
+.PHONY: mutants
+mutants: all
+	srcdir=$(srcdir) sh $(srcdir)/tests/mutants/run.sh
+clean-local: clean-mutants
+.PHONY: clean-mutants
+clean-mutants:
+	rm -rf mutants.work
