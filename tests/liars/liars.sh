@@ -9,7 +9,7 @@
 #
 # A case that cannot be tried here ends with: cannot "reason".
 # shellcheck source=tests/cli/cli.sh
-. "$(dirname "$0")/../cli/cli.sh"
+[ -n "${T-}" ] || . "$(dirname "$0")/../cli/cli.sh"
 SHIM=$(dirname "$IOBENCH")/tests/liars/liar.so
 lies=0 truths=0 skipped=0 falsehood=
 

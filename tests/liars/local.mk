@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Falsehoods that are put into real runs: tests/liars/liars.sh. tests/liars/all.sh prints all.
-LIAR_TESTS = tests/liars/cold.sh tests/liars/counters.sh
+LIAR_TESTS = tests/liars/cold.sh tests/liars/counters.sh tests/liars/data.sh \
+	tests/liars/plugins.sh
 TESTS += $(LIAR_TESTS)
 EXTRA_DIST += $(LIAR_TESTS) tests/liars/liars.sh tests/liars/all.sh
 check_PROGRAMS += tests/liars/liar.so
 tests_liars_liar_so_SOURCES = tests/liars/liar.c
 tests_liars_liar_so_CFLAGS = $(WARNINGS) -pthread -fPIC
 tests_liars_liar_so_LDFLAGS = -shared
+if HAVE_URING
+check_PROGRAMS += tests/liars/ring.so
+tests_liars_ring_so_SOURCES = tests/liars/ring.c
+tests_liars_ring_so_CFLAGS = $(WARNINGS) $(URING_CFLAGS) -fPIC
+tests_liars_ring_so_LDFLAGS = -shared
+endif
+# The program with registries of its own: those of the library are then not linked.
+check_PROGRAMS += tests/liars/liar
+tests_liars_liar_SOURCES = $(iobench_SOURCES) tests/liars/plugins.c
+tests_liars_liar_LDADD = $(LIBIOBENCH_LIBS)
