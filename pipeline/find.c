@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/find.h"
 
+#include "base/crc32c.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "dataset/store.h"
 #include "readers/reader.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct search {
@@ -49,6 +52,46 @@ static int search(void *context)
     return format_catalog(format, job->data, false, &skipping, search->catalog);
 }
 
+/* Ranks may keep the set elsewhere, and may have to make do with less than others. All else is told
+ * once, for all of them. */
+static bool may_differ(const char *option)
+{
+    static const char *const names[] = {"data",   "json",       "csv",     "series",  "label",
+                                        "ranks",  "rank",       "threads", "memory",  "limit-rate",
+                                        "reader", "io-timeout", "loaders", "iodepth", NULL};
+    const char *const *name = names;
+
+    while (*name && strcmp(*name, option) != 0)
+        name++;
+    return *name != NULL;
+}
+
+enum { OPTIONS_MAX = 128 };
+
+/* Another seed on one rank, and samples come twice while others never do. */
+static int check_options(const struct job *job, struct ranks *ranks)
+{
+    uint32_t mine[OPTIONS_MAX] = {0}, count = 0;
+    uint32_t *all = memory_array(ranks->place.ranks, sizeof mine);
+    char text[4096];
+
+    for (const struct option_spec *row = job_options; row->name && count < OPTIONS_MAX; row++) {
+        option_text(row, job, text, sizeof text);
+        mine[count++] = may_differ(row->name) ? 0 : crc32c(0, text, strlen(text));
+    }
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, mine, sizeof mine, all);
+    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks * OPTIONS_MAX; i++)
+        if (all[i] != all[i % OPTIONS_MAX])
+            code = fail(EINVAL,
+                        "--%s of rank %u is not that of rank 0: all ranks of a job take the same "
+                        "options",
+                        job_options[i % OPTIONS_MAX].name, i / OPTIONS_MAX);
+    free(all);
+    return code;
+}
+
 /* What every rank takes for the data set must be the same. */
 static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
 {
@@ -59,9 +102,9 @@ static int check_same(const struct job *job, struct ranks *ranks, const struct c
 
     if (code == 0 && (sums[0] != records * count || sums[1] != bytes * count))
         code = fail(EINVAL,
-                    "%s: it is not the same data set on all nodes: %.0f samples here, %.1f "
-                    "in the mean",
-                    job->data, records, sums[0] / count);
+                    "%s: it is not the same data set on all nodes: %.0f samples of %.0f bytes "
+                    "here, %.1f of %.1f bytes in the mean",
+                    job->data, records, bytes, sums[0] / count, sums[1] / count);
     return code;
 }
 
@@ -88,7 +131,9 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         .job = job, .scan = scan, .plugins = plugins, .catalog = catalog, .result = result};
 
     store_set_timeout(job->io_timeout_ns);
-    int code = ranks_in_turn(ranks, search, &mine);
+    int code = ranks->place.ranks > 1 ? check_options(job, ranks) : 0;
+    if (code == 0)
+        code = ranks_in_turn(ranks, search, &mine);
     if (code == 0)
         code = check_same(job, ranks, *catalog);
     return code ? code : check_compressed(*catalog, plugins, result);
