@@ -4,6 +4,7 @@
  * KEY_reason beside it. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
  */
 #include "report/report.h"
+#include "report/seal.h"
 
 #include "base/fail.h"
 #include "base/json.h"
@@ -610,7 +611,9 @@ json_t *report_json_document(json_t *jobs)
     put_count(document, "schema_version", SCHEMA_VERSION);
     put_text(document, "iobench_version", PACKAGE_VERSION);
     json_object_set(document, "jobs", jobs);
-    if (!document)
-        fail(ENOMEM, "out of memory");
-    return document;
+    if (document && seal_add(document) == 0)
+        return document;
+    json_decref(document);
+    fail(ENOMEM, "out of memory");
+    return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "report/seal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,6 +28,9 @@ static int check(const char *name, const json_t *document)
     for (size_t i = 0; i < json_array_size(jobs); i++)
         if (!json_is_object(json_array_get(jobs, i)))
             return fail(EINVAL, "%s: job %zu is no object", name, i);
+    if (seal_is_broken(document))
+        return fail(EBADMSG,
+                    "%s: it was changed after iobench wrote it: its checksum is another one", name);
     return 0;
 }
 
