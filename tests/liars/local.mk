@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Falsehoods that are put into real runs: tests/liars/liars.sh. tests/liars/all.sh prints all.
 LIAR_TESTS = tests/liars/cold.sh tests/liars/counters.sh tests/liars/data.sh \
-	tests/liars/plugins.sh tests/liars/compare.sh tests/liars/ranks.sh
+	tests/liars/plugins.sh tests/liars/compare.sh tests/liars/ranks.sh tests/liars/epochs.sh
 TESTS += $(LIAR_TESTS)
 EXTRA_DIST += $(LIAR_TESTS) tests/liars/liars.sh tests/liars/all.sh
 check_PROGRAMS += tests/liars/liar.so
