@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "pipeline/proof.h"
+#include "shuffle/plan.h"
 
 #include <string.h>
 
@@ -65,6 +66,36 @@ static void bytes_that_no_storage_gave(void **unused)
     assert_non_null(strstr(verdict.run.invalid_reason, "only 50.0%"));
     judge(&verdict, JOB_DROP_STRICT, &null_reader, 0);
     assert_true(verdict.run.valid);
+}
+
+/* Ranks of a node that read the same files bring them in once, by themselves. */
+static void ranks_that_share_a_cache_read_less(void **unused)
+{
+    static const struct {
+        enum plan_partition partition;
+        uint32_t ranks, nodes;
+        uint64_t least;
+    } cases[] = {{PLAN_REPLICATED, 2, 1, 490},
+                 {PLAN_REPLICATED, 8, 2, 245},
+                 {PLAN_REPLICATED, 2, 2, 980},
+                 {PLAN_DISJOINT, 2, 1, 980}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint64_t lack = 0; lack < 2; lack++) {
+            struct result_epoch epoch = {.record_bytes = 1000,
+                                         .device = {.known = true, .bytes = cases[i].least - lack}};
+            struct result_run run = {.valid = true,
+                                     .epoch_count = 1,
+                                     .epochs = &epoch,
+                                     .cold = {.dropped = true, .metadata_dropped = true}};
+            struct result result = {
+                .valid = true, .ranks = cases[i].ranks, .nodes = cases[i].nodes};
+            const struct job job = {.drop_caches = JOB_DROP_STRICT,
+                                    .partition = (int)cases[i].partition};
+            proof_check(&job, &uring, &run, &result);
+            assert_int_equal(run.valid, !lack);
+        }
 }
 
 /* More than the disks gave cannot have been read from them. */
@@ -202,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_that_no_storage_gave),
+        cmocka_unit_test(ranks_that_share_a_cache_read_less),
         cmocka_unit_test(bytes_counted_twice),
         cmocka_unit_test(nothing_unproven_is_called_cold),
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
