@@ -11,10 +11,9 @@ finds the depth at which the device stops growing. At that depth iobench reads, 
 fio (io_uring) replays reads of the same pattern and sizes: what the device gives. iobench also reads
 at depth 64, where a knee that was found too low would show.
 
-The patterns: windows of records drawn at random, sorted by place, as large as the loader's are (a
-quarter of its memory, which is 1 GiB at each depth here: what `auto` takes); and as many shards as
-tf.data interleaves, each read from front to back in blocks as large as the loader's were. fio reads
-the same files. --make makes the sets and ends; --keep does not remove them.
+The patterns: windows of records drawn at random, sorted by place, as large as the loader's are
+(--window, at each depth); and as many shards as tf.data interleaves, each read from front to back in
+blocks as large as the loader's were. fio reads the same files. --make makes the sets and ends; --keep does not remove them.
 """
 import argparse
 import functools
@@ -30,8 +29,8 @@ SIZES = {32: 10, 64: 22, 96: 25, 128: 20, 160: 11, 224: 8, 384: 4}  # KiB: perce
 MEAN = 1024 * sum(size * percent for size, percent in SIZES.items()) // 100
 SHARDS = 1024
 INTERLEAVED = 10  # shards, by --shuffle tfdata
-MEMORY = 1 << 30
-SORTED = MEMORY // 4 // MEAN
+SORTED = (1 << 28) // MEAN  # records a window
+MEMORY = 3 << 29  # for such windows
 DEEP = 64
 FOR_KNEE = 60 * 10**9  # bytes
 
@@ -88,8 +87,9 @@ def make_sets(folder, case, bytes_):
     os.sync()
 
 
-CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata"],
-         "recordio-epoch": ["--format", "recordio", "--shuffle", "epoch", "--memory", str(MEMORY)]}
+CASES = {"tfdata-1024": ["--format", "shards", "--shuffle", "tfdata", "--window", str(SORTED)],
+         "recordio-epoch": ["--format", "recordio", "--shuffle", "epoch", "--window", str(SORTED),
+                            "--memory", str(MEMORY)]}
 
 
 def run_iobench(options, folder, case, depth):
