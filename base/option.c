@@ -148,13 +148,28 @@ static int check_range(const struct option_spec *row, double value)
     return 0;
 }
 
-static int parse_real(const char *text, double *value)
+static int parse_real(const char *text, bool percent, double *value)
 {
     char *end;
 
     *value = strtod(text, &end);
+    end += percent && end != text && *end == '%';
     if (end == text || *end || !isfinite(*value))
         return fail(EINVAL, "'%s' is not a number", text);
+    return 0;
+}
+
+static int set_text(const struct option_spec *row, char **field, const char *text)
+{
+    const bool adds = row->repeats && *field;
+    const size_t bytes = (adds ? strlen(*field) + 1 : 0) + strlen(text) + 1;
+    char *copy = malloc(bytes);
+
+    if (!copy)
+        return fail(ENOMEM, "out of memory");
+    snprintf(copy, bytes, "%s%s%s", adds ? *field : "", adds ? "\n" : "", text);
+    free(*field);
+    *field = copy;
     return 0;
 }
 
@@ -178,18 +193,12 @@ static int set_row(const struct option_spec *row, void *settings, const char *te
         code = option_parse_duration(text, field);
         return code ? code : check_range(row, (double)*(uint64_t *)field * 1e-9);
     case OPTION_REAL:
-        code = parse_real(text, field);
+        code = parse_real(text, row->percent, field);
         return code ? code : check_range(row, *(double *)field);
     case OPTION_CHOICE:
         return parse_choice(row, text, field);
-    case OPTION_TEXT: {
-        char *copy = strdup(text);
-        if (!copy)
-            return fail(ENOMEM, "out of memory");
-        free(*(char **)field);
-        *(char **)field = copy;
-        return 0;
-    }
+    case OPTION_TEXT:
+        return set_text(row, field, text);
     }
     return fail(EINVAL, "unknown option type");
 }

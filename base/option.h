@@ -54,6 +54,8 @@ struct option_spec {
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
     enum option_reach reach;
     bool per_second; /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
+    bool percent;    /* for real numbers: 2 or 2% */
+    bool repeats;    /* for texts: each time it is given it adds a line */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench compare: two result files, run by run; with an exit code for gates.
+ * iobench compare: result files, sitting by sitting or pair by pair; with an exit code for gates.
  */
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/compare.h"
 #include "report/load.h"
-#include "report/words.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,9 +25,9 @@ struct compare_settings {
 
 static const struct option_spec compare_options[] = {
     {"fail-if-slower", 0, OPTION_REAL, offsetof(struct compare_settings, fail_if_slower),
-     .fallback = "-1", .metavar = "PERCENT",
+     .percent = true, .fallback = "-1", .metavar = "PERCENT",
      .summary = "exit with 1 when B delivers fewer samples/s by more than this, and that is "
-                "significant or too few runs were made to tell; -1: never"},
+                "significant or cannot be told (one sitting each, too few runs); -1: never"},
     {"alpha", 0, OPTION_REAL, offsetof(struct compare_settings, alpha), .fallback = "0.05",
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
      .summary = "a difference is significant when chance gives it less often than this"},
@@ -44,6 +44,29 @@ static const char *label_of(const json_t *job)
     return label ? label : "";
 }
 
+/* ---- groups ---- */
+
+enum { GROUPS_MAX = 26 };
+
+/* Files of one thing: its results at several times. */
+struct group {
+    json_t **documents;
+    const json_t **chosen; /* of each, the job that is compared now */
+    size_t count;
+};
+
+struct groups {
+    struct group list[GROUPS_MAX];
+    size_t count;
+    json_t **documents; /* of all */
+    const json_t **chosen;
+};
+
+static const json_t *jobs_of(const json_t *document)
+{
+    return json_object_get(document, "jobs");
+}
+
 /* The job of jobs that goes with job: the only one, else the one of the same label. */
 static const json_t *find_partner(const json_t *job, size_t jobs_of_a, const json_t *jobs)
 {
@@ -55,46 +78,81 @@ static const json_t *find_partner(const json_t *job, size_t jobs_of_a, const jso
     return NULL;
 }
 
+static bool is_separator(const char *operand)
+{
+    return strcmp(operand, ":") == 0;
+}
+
+/* Without a ":" each file is a group. */
+static int begin_group(struct groups *groups, size_t file)
+{
+    if (groups->count == GROUPS_MAX)
+        return fail(EINVAL, "more than %d groups", GROUPS_MAX);
+    groups->list[groups->count++] =
+        (struct group){.documents = groups->documents + file, .chosen = groups->chosen + file};
+    return 0;
+}
+
+static int load_groups(const struct invocation *invocation, struct groups *groups)
+{
+    bool is_grouped = false, begins = true;
+    size_t file = 0;
+    int code = 0;
+
+    *groups = (struct groups){0};
+    groups->documents = memory_array((size_t)invocation->count, sizeof *groups->documents);
+    groups->chosen = memory_array((size_t)invocation->count, sizeof *groups->chosen);
+    if (!groups->documents || !groups->chosen)
+        return -ENOMEM;
+    for (int i = 0; i < invocation->count; i++)
+        is_grouped = is_grouped || is_separator(invocation->operands[i]);
+    for (int i = 0; i < invocation->count && code == 0; i++) {
+        if (is_separator(invocation->operands[i])) {
+            begins = true;
+            continue;
+        }
+        if (begins || !is_grouped)
+            code = begin_group(groups, file);
+        begins = false;
+        if (code)
+            break;
+        groups->documents[file] = load_document(invocation->operands[i]);
+        code = groups->documents[file] ? 0 : -EINVAL;
+        groups->list[groups->count - 1].count++;
+        file++;
+    }
+    return code;
+}
+
+static void release_groups(struct groups *groups, size_t files)
+{
+    for (size_t i = 0; groups->documents && i < files; i++)
+        json_decref(groups->documents[i]);
+    free(groups->documents);
+    free(groups->chosen);
+}
+
+/* Of each document the job that goes with that one of the first; false where there is none. */
+static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        group->chosen[i] = find_partner(job, jobs_of_a, jobs_of(group->documents[i]));
+        if (!group->chosen[i])
+            return false;
+    }
+    return group->count > 0;
+}
+
 /* ---- the table ---- */
 
-static const char *value_text(const struct compare_figure *figure, double value, char *text)
+static bool is_told_elsewhere(const char *key)
 {
-    if (strcmp(figure->unit, "s") == 0)
-        return words_duration((uint64_t)(value * 1e9), text);
-    if (strcmp(figure->unit, "B/s") == 0) {
-        char number[WORDS_BYTES];
-        snprintf(text, WORDS_BYTES, "%s MiB/s", words_rate(value / 1048576, number));
-        return text;
-    }
-    if (strcmp(figure->unit, "%") == 0) {
-        snprintf(text, WORDS_BYTES, "%.1f%%", value);
-        return text;
-    }
-    return words_rate(value, text);
-}
+    static const char *const keys[] = {"json", "csv", "label", "against", "paired", "order_seed"};
 
-static const char *verdict_of(const struct compare_figure *figure, double alpha)
-{
-    bool better = (figure->change_percent > 0) == figure->more_is_better;
-
-    if (compare_significant(figure, alpha))
-        return better ? "better" : "worse";
-    return figure->least_p >= alpha ? "too few runs" : "no difference";
-}
-
-static void print_figure(const struct compare_figure *figure, double alpha)
-{
-    char a[WORDS_BYTES], b[WORDS_BYTES], name[WORDS_BYTES], p[WORDS_BYTES];
-
-    if (figure->a.count == 0 || figure->b.count == 0)
-        return;
-    snprintf(name, sizeof name, "%s%s%s", figure->name,
-             strchr(figure->unit, '/') && figure->unit[0] == 's' ? ", " : "",
-             strchr(figure->unit, '/') && figure->unit[0] == 's' ? figure->unit : "");
-    snprintf(p, sizeof p, figure->p < 0.001 ? "%.0e" : "%.3f", figure->p);
-    printf("  %-24s%14s%14s%+9.1f%%%10s  %s\n", name, value_text(figure, figure->a.median, a),
-           value_text(figure, figure->b.median, b), figure->change_percent, p,
-           verdict_of(figure, alpha));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(keys[i], key) == 0)
+            return true;
+    return strstr(key, "_reason") != NULL;
 }
 
 /* Settings and places that are not the same: is like compared with like? */
@@ -106,8 +164,7 @@ static void print_differences(const json_t *a, const json_t *b, const char *part
     json_object_foreach(json_object_get(a, part), key, value)
     {
         const json_t *other = load_member(load_member(b, part), key);
-        if (strcmp(key, "json") == 0 || strcmp(key, "csv") == 0 || strcmp(key, "label") == 0 ||
-            strstr(key, "_reason") || (other && json_equal(value, other)))
+        if (is_told_elsewhere(key) || (other && json_equal(value, other)))
             continue;
         char *left = json_dumps(value, JSON_ENCODE_ANY);
         char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
@@ -126,59 +183,29 @@ static void print_validity(const char *name, const json_t *job)
         printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason is given"));
 }
 
-static void print_comparison(const json_t *a, const json_t *b, const struct comparison *comparison,
-                             double alpha)
+/* The jobs that are compared: the first of each group. */
+static void print_details(const struct group *a, const struct group *b)
 {
-    const struct compare_figure *first = &comparison->figures[0];
+    const json_t *one = a->chosen[0], *other = b->chosen[0];
 
-    printf("%s%s  %-24s%14s%14s%10s%10s\n", escape_shown(label_of(a)), *label_of(a) ? "\n" : "",
-           "median of runs", "A", "B", "change", "p");
-    printf("  %-24s%14zu%14zu\n", "runs", first->a.count, first->b.count);
-    for (int i = 0; i < COMPARE_FIGURES; i++)
-        print_figure(&comparison->figures[i], alpha);
-    print_validity("A", a);
-    print_validity("B", b);
-    if (first->least_p >= alpha)
-        printf("  With %zu and %zu runs not even the clearest difference is significant (p >= "
-               "%.2g): use --runs 5.\n",
-               first->a.count, first->b.count, first->least_p);
-    print_differences(a, b, "settings");
-    print_differences(a, b, "dataset");
-    print_differences(a, b, "engine");
-    print_differences(a, b, "place");
-}
-
-/* ---- JSON ---- */
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *json_of(const json_t *a, const struct comparison *comparison, double alpha)
-{
-    json_t *object = json_object(), *figures = json_object();
-
-    json_object_set_new(object, "label", json_text(label_of(a)));
-    json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
-    json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
-    for (int i = 0; i < COMPARE_FIGURES; i++) {
-        const struct compare_figure *figure = &comparison->figures[i];
-        json_t *entry = json_object();
-        json_object_set_new(entry, "a_median", number(figure->a.count ? figure->a.median : NAN));
-        json_object_set_new(entry, "b_median", number(figure->b.count ? figure->b.median : NAN));
-        json_object_set_new(entry, "a_runs", json_integer((json_int_t)figure->a.count));
-        json_object_set_new(entry, "b_runs", json_integer((json_int_t)figure->b.count));
-        json_object_set_new(entry, "change_percent", number(figure->change_percent));
-        json_object_set_new(entry, "p", number(figure->p));
-        json_object_set_new(entry, "significant", json_boolean(compare_significant(figure, alpha)));
-        json_object_set_new(figures, figure->key, entry);
-    }
-    json_object_set_new(object, "figures", figures);
-    return object;
+    for (size_t i = 0; i < a->count; i++)
+        print_validity("A", a->chosen[i]);
+    for (size_t i = 0; i < b->count; i++)
+        print_validity("B", b->chosen[i]);
+    print_differences(one, other, "settings");
+    print_differences(one, other, "dataset");
+    print_differences(one, other, "engine");
+    print_differences(one, other, "place");
 }
 
 /* ---- the command ---- */
+
+struct report {
+    const struct compare_settings *settings;
+    json_t *all; /* of --json */
+    int status;
+    size_t compared;
+};
 
 /* Does B fall through the gate? */
 static bool is_slower(const struct comparison *comparison, const struct compare_settings *settings)
@@ -186,72 +213,152 @@ static bool is_slower(const struct comparison *comparison, const struct compare_
     const struct compare_figure *figure = &comparison->figures[0];
 
     return settings->fail_if_slower >= 0 && figure->change_percent < -settings->fail_if_slower &&
-           (compare_significant(figure, settings->alpha) || figure->least_p >= settings->alpha);
+           (compare_significant(figure, settings->alpha) ||
+            compare_untold(figure, settings->alpha));
 }
 
-static int compare_all(const struct invocation *invocation, const json_t *a, const json_t *b)
+/* b: compared with a, the p of all rivals of a corrected. */
+static void tell(struct report *report, const struct group *a, const struct group *b,
+                 const struct comparison *comparison, const char *name)
 {
-    const struct compare_settings *settings = invocation->settings;
-    const json_t *jobs_a = json_object_get(a, "jobs"), *jobs_b = json_object_get(b, "jobs");
-    json_t *all = json_array();
-    int status = COMMAND_OK, compared = 0;
+    const struct compare_settings *settings = report->settings;
 
-    for (size_t i = 0; i < json_array_size(jobs_a); i++) {
-        const json_t *job = json_array_get(jobs_a, i);
-        const json_t *partner = find_partner(job, json_array_size(jobs_a), jobs_b);
-        struct comparison comparison;
-        if (!partner) {
-            fprintf(stderr, "iobench compare: '%s' is only in %s\n", label_of(job),
-                    invocation->operands[0]);
-            continue;
-        }
-        if (compare_jobs(job, partner, &comparison)) {
-            json_decref(all);
-            return command_failed(invocation);
-        }
-        if (settings->json)
-            json_array_append_new(all, json_of(job, &comparison, settings->alpha));
-        else
-            print_comparison(job, partner, &comparison, settings->alpha);
-        if (!comparison.a_valid || !comparison.b_valid || is_slower(&comparison, settings))
-            status = COMMAND_FAILED;
-        if (is_slower(&comparison, settings))
-            fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",
-                    settings->fail_if_slower);
-        compared++;
+    if (settings->json) {
+        json_array_append_new(report->all, compare_json(name, comparison, settings->alpha));
+    } else {
+        compare_text(stdout, name, comparison, settings->alpha);
+        print_details(a, b);
     }
-    if (!settings->json)
-        json_decref(all);
-    else if (json_file_write(settings->json, all))
-        return command_failed(invocation);
-    if (compared == 0) {
+    if (!comparison->a_valid || !comparison->b_valid || is_slower(comparison, settings))
+        report->status = COMMAND_FAILED;
+    if (is_slower(comparison, settings))
+        fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",
+                settings->fail_if_slower);
+    report->compared++;
+}
+
+static int compare_rivals(struct report *report, const struct group *a,
+                          const struct group *const *b, const char *const *names, size_t count)
+{
+    struct comparison comparisons[GROUPS_MAX];
+
+    for (size_t i = 0; i < count; i++) {
+        const struct compare_group one = {a->chosen, a->count}, other = {b[i]->chosen, b[i]->count};
+        int code = compare_groups(&one, &other, &comparisons[i]);
+        if (code)
+            return code;
+    }
+    compare_correct(comparisons, count);
+    for (size_t i = 0; i < count; i++)
+        tell(report, a, b[i], &comparisons[i], names[i]);
+    return 0;
+}
+
+/* Each job of the first group with its partners in the others. */
+static int compare_groups_of_files(struct report *report, struct groups *groups)
+{
+    struct group *a = &groups->list[0];
+    const json_t *jobs = jobs_of(a->documents[0]);
+    int code = 0;
+
+    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
+        const json_t *job = json_array_get(jobs, i);
+        const struct group *rivals[GROUPS_MAX];
+        const char *names[GROUPS_MAX];
+        char texts[GROUPS_MAX][256];
+        size_t count = 0;
+        const bool is_known = choose(a, job, json_array_size(jobs));
+        for (size_t k = 1; k < groups->count && is_known; k++) {
+            if (!choose(&groups->list[k], job, json_array_size(jobs)))
+                continue;
+            snprintf(texts[count], sizeof texts[count], "%s%s", label_of(job),
+                     groups->count > 2 ? (char[]){' ', '(', (char)('A' + k), ')', 0} : "");
+            names[count] = texts[count];
+            rivals[count++] = &groups->list[k];
+        }
+        if (count == 0)
+            fprintf(stderr, "iobench compare: '%s' is only in the first\n",
+                    escape_shown(label_of(job)));
+        else
+            code = compare_rivals(report, a, rivals, names, count);
+    }
+    return code;
+}
+
+/* One document: its other jobs with the first. */
+static int compare_jobs_of_file(struct report *report, const json_t *document)
+{
+    const json_t *jobs = jobs_of(document), *chosen[GROUPS_MAX];
+    const struct group *rivals[GROUPS_MAX];
+    struct group groups[GROUPS_MAX];
+    const char *names[GROUPS_MAX];
+    const size_t count = json_array_size(jobs);
+
+    if (count < 2 || count > GROUPS_MAX)
+        return fail(EINVAL, "there are %zu jobs in one file; 2 to %d can be compared", count,
+                    GROUPS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        chosen[i] = json_array_get(jobs, i);
+        groups[i] = (struct group){.chosen = &chosen[i], .count = 1};
+        rivals[i] = &groups[i];
+        names[i] = label_of(chosen[i]);
+    }
+    return compare_rivals(report, &groups[0], rivals + 1, names + 1, count - 1);
+}
+
+static int finish(const struct invocation *invocation, struct report *report)
+{
+    const struct compare_settings *settings = report->settings;
+
+    if (report->compared == 0) {
+        json_decref(report->all);
         fail(EINVAL, "no job of one has its label in the other");
         return command_failed(invocation);
     }
-    return status;
+    if (!settings->json)
+        json_decref(report->all);
+    else if (json_file_write(settings->json, report->all))
+        return command_failed(invocation);
+    return report->status;
 }
 
 static int compare_run(const struct invocation *invocation)
 {
-    json_t *a = load_document(invocation->operands[0]);
-    json_t *b = a ? load_document(invocation->operands[1]) : NULL;
-    int status = b ? compare_all(invocation, a, b) : command_failed(invocation);
+    struct report report = {.settings = invocation->settings, .all = json_array()};
+    struct groups groups;
+    int code = load_groups(invocation, &groups);
 
-    json_decref(a);
-    json_decref(b);
+    if (code == 0 && groups.count == 1 && groups.list[0].count == 1)
+        code = compare_jobs_of_file(&report, groups.documents[0]);
+    else if (code == 0 && groups.count == 1)
+        code = fail(EINVAL, "one group alone: put ':' before the files of the next");
+    else if (code == 0)
+        code = compare_groups_of_files(&report, &groups);
+    if (code)
+        json_decref(report.all);
+    int status = code ? command_failed(invocation) : finish(invocation, &report);
+    release_groups(&groups, (size_t)invocation->count);
     return status;
 }
 
 const struct command command_compare = {
     .name = "compare",
     .summary = "tell whether one result is really faster than another",
-    .operands = "A.json B.json",
-    .operands_minimum = 2,
-    .operands_maximum = 2,
-    .description = "Compares two results written with --json, run by run, with the Mann-Whitney "
-                   "test, and lists the settings that differ. Jobs of several are matched by "
-                   "label. Exits with 1 when a result is invalid or B falls through the gate.",
-    .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n",
+    .operands = "A.json [B.json...]",
+    .operands_minimum = 1,
+    .operands_maximum = -1,
+    .description =
+        "Compares results written with --json with the first of them, and lists the settings that "
+        "differ. Jobs of several are matched by label; of one file alone the jobs are compared. "
+        "Files between ':' are one thing measured at several times: A1 A2 A3 : B1 B2 B3.\n"
+        "What took turns in one sitting (iobench run --against) is compared pair by pair, with a "
+        "paired t test. Else a sitting is one value, however many runs it has, and the test is "
+        "Mann-Whitney's; with one sitting on a side there is no p, since the machine may have "
+        "changed in between. p is corrected for the number of comparisons (Holm). Exits with 1 "
+        "when a result is invalid or B falls through the gate.",
+    .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n"
+                "iobench compare a1.json a2.json a3.json a4.json : b1.json b2.json b3.json "
+                "b4.json\ttwo versions, each at four times\n",
     .options = compare_options,
     .settings_size = sizeof(struct compare_settings),
     .operands_reach = {OPTION_READS, OPTION_READS},

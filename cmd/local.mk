@@ -24,7 +24,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
-	cmd/run.c \
+	cmd/rivals.c cmd/rivals.h cmd/run.c \
 	cmd/sandbox.c cmd/sandbox.h \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \
 	cmd/synthetic.c cmd/synthetic.h

@@ -55,9 +55,9 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
     return file;
 }
 
-static int write_json(const struct output *file, bool to_stdout)
+static int write_json(const struct outputs *outputs, const struct output *file, bool to_stdout)
 {
-    json_t *document = report_json_document(file->jobs);
+    json_t *document = report_json_document(file->jobs, outputs->comparisons);
     char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
     int code = 0;
 
@@ -90,7 +90,7 @@ static int add_json(struct outputs *outputs, const struct result *result,
 
     if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
         return fail(ENOMEM, "%s: out of memory", file->path);
-    return is_stdout(file->path) ? 0 : write_json(file, false);
+    return is_stdout(file->path) ? 0 : write_json(outputs, file, false);
 }
 
 static int add_csv(struct outputs *outputs, const struct result *result)
@@ -133,13 +133,24 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
     return code;
 }
 
+int outputs_compare(struct outputs *outputs, json_t *comparisons)
+{
+    int code = 0;
+
+    outputs->comparisons = comparisons;
+    for (size_t i = 0; i < outputs->count && code == 0; i++)
+        if (outputs->files[i].jobs && !is_stdout(outputs->files[i].path))
+            code = write_json(outputs, &outputs->files[i], false);
+    return code;
+}
+
 int outputs_finish(struct outputs *outputs)
 {
     int code = 0;
 
     for (size_t i = 0; i < outputs->count && code == 0; i++)
         if (is_stdout(outputs->files[i].path))
-            code = outputs->files[i].jobs ? write_json(&outputs->files[i], true)
+            code = outputs->files[i].jobs ? write_json(outputs, &outputs->files[i], true)
                                           : write_csv(&outputs->files[i], true);
     return code;
 }
@@ -150,5 +161,6 @@ void outputs_close(struct outputs *outputs)
         json_decref(outputs->files[i].jobs);
         text_stream_close(&outputs->files[i].csv);
     }
+    json_decref(outputs->comparisons);
     free(outputs->files);
 }

@@ -22,6 +22,7 @@ struct output {
 struct outputs {
     struct output *files;
     size_t count, capacity;
+    json_t *comparisons; /* that each JSON file gets as well; NULL: none */
 };
 
 /* Can these files be made? So that hours are not lost at the end. 0 or a negative errno. */
@@ -31,6 +32,8 @@ int outputs_open(struct outputs *outputs, size_t jobs);
 /* Add a result to the files its job names and write them. 0 or a negative errno. */
 int outputs_add(struct outputs *outputs, const struct result *result,
                 const struct summary *summary);
+/* Add what was compared, once, to the JSON files that there are. comparisons: taken over. */
+int outputs_compare(struct outputs *outputs, json_t *comparisons);
 /* Write what goes to the standard output. */
 int outputs_finish(struct outputs *outputs);
 void outputs_close(struct outputs *outputs);

@@ -6,27 +6,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-struct progress progress_start(const struct job *job)
+struct progress progress_start(void)
 {
-    return (struct progress){.line = line_start(),
-                             .runs = job->runs,
-                             .epochs = job->epochs,
-                             .drops = job->drop_caches != JOB_DROP_NO};
+    return (struct progress){.line = line_start()};
 }
 
 /* What every terminal has room for: what is left before how fast. */
-static void write_epoch(char *line, size_t bytes, const struct progress *progress,
-                        const struct run_progress *now)
+static void write_epoch(char *line, size_t bytes, const struct run_progress *now)
 {
+    const struct job *job = now->job;
     double seconds = (double)now->elapsed_ns * 1e-9;
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], epoch[64] = "", rate[WORDS_BYTES];
-    char mib[WORDS_BYTES];
+    char mib[WORDS_BYTES], of[32] = "";
 
-    if (progress->epochs > 1)
-        snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1,
-                 progress->epochs);
-    int length = snprintf(line, bytes, "run %" PRIu64 "/%" PRIu64 "%s  %s%s", now->run + 1,
-                          progress->runs, epoch, line_bar(bar, now->done, now->total),
+    if (job->epochs > 1)
+        snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1, job->epochs);
+    if (job->runs)
+        snprintf(of, sizeof of, "/%" PRIu64, job->runs);
+    int length = snprintf(line, bytes, "run %" PRIu64 "%s%s  %s%s", now->run + 1, of, epoch,
+                          line_bar(bar, now->done, now->total),
                           line_left(left, now->done, now->total, now->elapsed_ns));
     if (now->done && seconds > 0 && (size_t)length < bytes)
         snprintf(line + length, bytes - (size_t)length, "  %s samples/s  %s MiB/s",
@@ -34,12 +32,12 @@ static void write_epoch(char *line, size_t bytes, const struct progress *progres
                  words_rate((double)now->bytes / seconds / 1048576, mib));
 }
 
-static void write_phase(char *line, size_t bytes, const struct progress *progress,
-                        const struct run_progress *now)
+static void write_phase(char *line, size_t bytes, const struct run_progress *now)
 {
+    const bool drops = now->job->drop_caches != JOB_DROP_NO;
     const char *const phases[] = {
         [RUN_INDEX] = "indexing",
-        [RUN_DROP] = progress->drops ? "dropping caches" : "looking at the caches",
+        [RUN_DROP] = drops ? "dropping caches" : "looking at the caches",
         [RUN_CALIBRATE] = "calibrating",
     };
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
@@ -60,9 +58,9 @@ void progress_show(void *context, const struct run_progress *now)
         progress_clear(progress);
     } else if (progress->line.shown) {
         if (now->phase == RUN_EPOCH)
-            write_epoch(line, sizeof line, progress, now);
+            write_epoch(line, sizeof line, now);
         else
-            write_phase(line, sizeof line, progress, now);
+            write_phase(line, sizeof line, now);
         line_show(&progress->line, line);
     }
 }

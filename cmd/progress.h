@@ -11,11 +11,9 @@
 
 struct progress {
     struct line line;
-    uint64_t runs, epochs;
-    bool drops; /* caches are to be emptied */
 };
 
-struct progress progress_start(const struct job *job);
+struct progress progress_start(void);
 /* For struct run_observer; context is a struct progress. */
 void progress_show(void *context, const struct run_progress *progress);
 /* Clear the line, before something else is printed. */

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
@@ -14,10 +15,12 @@
 #include "cmd/layers.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
+#include "cmd/rivals.h"
 #include "cmd/sandbox.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pack/pack.h"
+#include "report/compare.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -30,6 +33,7 @@
 struct jobs {
     struct job *jobs;
     size_t count;
+    bool take_turns;    /* in one sitting, and are compared */
     struct ranks ranks; /* that carry them out; rank 0 alone speaks */
 };
 
@@ -65,14 +69,62 @@ static int fill_with_preset(const struct invocation *invocation, const struct jo
     return code;
 }
 
+/* One more at the end; NULL with a reason. */
+static struct job *add_job(struct jobs *jobs)
+{
+    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
+        return NULL;
+    struct job *job = &jobs->jobs[jobs->count++];
+    *job = (struct job){0};
+    return job;
+}
+
+/* As the first, with one line of its --against over it; a preset that this names lies below both.
+ */
+static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
+                      struct job *rival)
+{
+    int code = fill_with_preset(invocation, NULL, 0, rival);
+    if (code == 0)
+        code = rivals_apply(first->against, line, rival);
+    if (code || !rival->as || (first->as && strcmp(first->as, rival->as) == 0))
+        return code;
+    char *preset = strdup(rival->as);
+    code = preset ? fill(invocation, NULL, 0, preset, rival) : fail(ENOMEM, "out of memory");
+    if (code == 0)
+        code = rivals_apply(first->against, line, rival);
+    free(preset);
+    return code;
+}
+
+/* Rivals of --against come after it. */
+static int add_command_line(const struct invocation *invocation, struct jobs *jobs)
+{
+    struct job *first = add_job(jobs);
+    int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
+    const size_t rivals = code ? 0 : rivals_count(first->against);
+
+    if (rivals && !first->label)
+        code = option_set(job_options, first, "label", "as given", "label");
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        struct job *rival = add_job(jobs);
+        code = rival ? fill_rival(invocation, &jobs->jobs[0], i, rival) : -ENOMEM;
+    }
+    jobs->take_turns = rivals > 0;
+    return code;
+}
+
 static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
                        size_t section, struct jobs *jobs)
 {
-    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
-        return -ENOMEM;
-    struct job *job = &jobs->jobs[jobs->count++];
-    *job = (struct job){0};
-    int code = fill_with_preset(invocation, jobfile, section, job);
+    struct job *job = add_job(jobs);
+    int code = job ? fill_with_preset(invocation, jobfile, section, job) : -ENOMEM;
+
+    if (code == 0 && job->against)
+        return fail(EINVAL, "--against is for a command line; --paired compares the sections of a "
+                            "job file");
+    if (code == 0)
+        jobs->take_turns |= job->paired;
     if (code == 0 && !job->label)
         code = option_set(job_options, job, "label", jobfile->sections[section].name, "label");
     return code;
@@ -125,6 +177,8 @@ static int check_jobs(struct jobs *jobs)
         if (code == 0 && speaks(jobs))
             code = outputs_check(job);
     }
+    if (code == 0 && jobs->take_turns)
+        code = rivals_check(jobs->jobs, jobs->count);
     return ranks_meet(&jobs->ranks, code, NULL);
 }
 
@@ -161,9 +215,10 @@ static void print_result(const struct result *result, const struct summary *summ
     fflush(stdout);
 }
 
-/* A job that broke before its first run has no table, but its files say that it is invalid.
- * Returns an enum command_exit. */
-static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs)
+/* A job that broke before its first run has no table, but its files say that it is invalid. all:
+ * its JSON is added there; NULL: not. Returns an enum command_exit. */
+static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
+                json_t *all)
 {
     struct summary *summary = memory_zeroed(sizeof *summary);
     int status = result->valid ? COMMAND_OK : COMMAND_FAILED;
@@ -176,6 +231,8 @@ static int show(const struct invocation *invocation, struct result *result, stru
         print_result(result, summary);
     if (code == 0 && !result->job->dry_run)
         code = outputs_add(outputs, result, summary);
+    if (code == 0 && all && json_array_append_new(all, report_json(result, summary)))
+        code = fail(ENOMEM, "out of memory");
     if (summary->all.skipped || *result->degraded_reason)
         status = COMMAND_FAILED;
     free(summary);
@@ -193,55 +250,160 @@ static int prepare_data(void *context)
     return synthetic_prepare(context);
 }
 
+/* Made where there is none; COMMAND_OK, else the job ends with this status. */
+static int find_data_of(const struct invocation *invocation, struct jobs *jobs, struct job *job,
+                        bool *is_missing)
+{
+    *is_missing = false;
+    store_set_timeout(job->io_timeout_ns);
+    int code = job->data ? 0 : ranks_in_turn(&jobs->ranks, prepare_data, job);
+    *is_missing = code == -ENOENT && job->dry_run;
+    if (*is_missing && speaks(jobs))
+        puts(fail_reason());
+    return code && !*is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
+}
+
 /* Returns an enum command_exit. */
 static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
                      struct outputs *outputs)
 {
-    bool synthetic = !job->data;
-    struct progress progress = progress_start(job);
+    const bool synthetic = !job->data;
+    struct progress progress = progress_start();
     const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
                                           .context = &progress};
     struct result result;
+    bool is_missing;
 
-    store_set_timeout(job->io_timeout_ns);
-    if (synthetic) {
-        int code = ranks_in_turn(&jobs->ranks, prepare_data, job);
-        if (code == -ENOENT && job->dry_run) {
-            if (speaks(jobs))
-                puts(fail_reason());
-            return COMMAND_OK;
-        }
-        if (code)
-            return tell_failure(invocation, jobs);
-    }
+    int status = find_data_of(invocation, jobs, job, &is_missing);
+    if (status || is_missing)
+        return status;
     int code = (job->dry_run ? run_plan : run_job)(job, &jobs->ranks, &observer, &result);
     progress_clear(&progress);
-    int status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
+    status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = synthetic;
     if (speaks(jobs))
-        status = show(invocation, &result, outputs);
+        status = show(invocation, &result, outputs, NULL);
     else if (!result.valid)
         status = COMMAND_FAILED;
     result_destroy(&result);
     return status;
 }
 
-/* One that fails does not keep the others from running; a signal does. */
-static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
+/* Each with the first, as `iobench compare` does it from their JSON. 0 or a negative errno. */
+static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
 {
-    struct outputs outputs;
+    static const double alpha = 0.05;
+    struct comparison comparisons[RUN_JOBS_MAX];
+    const json_t *first = json_array_get(all, 0);
+    const size_t rivals = json_array_size(all) - 1;
+    json_t *told = json_array();
+    int code = 0;
+
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        const json_t *rival = json_array_get(all, i + 1);
+        code = compare_groups(&(struct compare_group){&first, 1},
+                              &(struct compare_group){&rival, 1}, &comparisons[i]);
+    }
+    if (code == 0)
+        compare_correct(comparisons, rivals);
+    for (size_t i = 0; i < rivals && code == 0; i++) {
+        char name[512];
+        snprintf(name, sizeof name, "B: %s; A: %s", jobs->jobs[i + 1].label, jobs->jobs[0].label);
+        if (!takes_stdout(&jobs->jobs[0])) {
+            putchar('\n');
+            compare_text(stdout, name, &comparisons[i], alpha);
+        }
+        json_array_append_new(told, compare_json(jobs->jobs[i + 1].label, &comparisons[i], alpha));
+    }
+    if (code == 0 && json_check())
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0)
+        return outputs_compare(outputs, told);
+    json_decref(told);
+    return code;
+}
+
+/* All results of a sitting, one after the other, and how they compare. Returns an enum
+ * command_exit. */
+static int show_all(const struct invocation *invocation, struct jobs *jobs, struct result *results,
+                    struct outputs *outputs)
+{
+    json_t *all = json_array();
+    bool is_whole = true;
     int status = COMMAND_OK;
 
-    if (outputs_open(&outputs, jobs->count))
-        return command_failed(invocation);
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (i && !takes_stdout(&jobs->jobs[i]))
+            putchar('\n');
+        int job_status = show(invocation, &results[i], outputs, all);
+        status = job_status ? job_status : status;
+        is_whole = is_whole && results[i].valid;
+    }
+    if (is_whole && json_array_size(all) == jobs->count && compare(jobs, all, outputs))
+        status = command_failed(invocation);
+    json_decref(all);
+    return status;
+}
+
+/* Returns an enum command_exit. */
+static int carry_out_sitting(const struct invocation *invocation, struct jobs *jobs,
+                             struct outputs *outputs)
+{
+    struct result *results = memory_array(jobs->count, sizeof *results);
+    struct progress progress = progress_start();
+    const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
+                                          .context = &progress};
+    bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing;
+    int status = results && synthetic ? COMMAND_OK : command_failed(invocation);
+
+    for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
+        synthetic[i] = !jobs->jobs[i].data;
+        status = find_data_of(invocation, jobs, &jobs->jobs[i], &is_missing);
+    }
+    if (status == COMMAND_OK) {
+        int code = run_sitting(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
+        progress_clear(&progress);
+        status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
+        for (size_t i = 0; i < jobs->count; i++) {
+            results[i].data_was_made = synthetic[i];
+            status = results[i].valid ? status : COMMAND_FAILED;
+        }
+        int shown = speaks(jobs) ? show_all(invocation, jobs, results, outputs) : COMMAND_OK;
+        status = shown ? shown : status;
+        for (size_t i = 0; i < jobs->count; i++)
+            result_destroy(&results[i]);
+    }
+    free(results);
+    free(synthetic);
+    return status;
+}
+
+/* One that fails does not keep the others from running; a signal does. */
+static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
+                          struct outputs *outputs)
+{
+    int status = COMMAND_OK;
+
     for (size_t i = 0; i < jobs->count; i++) {
         if (i && ranks_meet(&jobs->ranks, stopped ? -EINTR : 0, NULL))
             break;
         if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
             putchar('\n');
-        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], &outputs);
+        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], outputs);
         status = job_status ? job_status : status;
     }
+    return status;
+}
+
+static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
+{
+    struct outputs outputs;
+
+    if (outputs_open(&outputs, jobs->count))
+        return command_failed(invocation);
+    int status = jobs->take_turns && !jobs->jobs[0].dry_run
+                     ? carry_out_sitting(invocation, jobs, &outputs)
+                     : carry_out_each(invocation, jobs, &outputs);
     if (outputs_finish(&outputs))
         status = command_failed(invocation);
     outputs_close(&outputs);
@@ -267,19 +429,12 @@ static int join_and_carry_out(const struct invocation *invocation, struct jobs *
 
 static int run_run(const struct invocation *invocation)
 {
-    struct jobs jobs = {.jobs = invocation->settings, .count = 1};
-    bool from_files = invocation->count > 0;
-    int status, code = 0;
+    struct jobs jobs = {0};
+    int code =
+        invocation->count ? load_jobfiles(invocation, &jobs) : add_command_line(invocation, &jobs);
+    int status = code ? command_misused(invocation) : join_and_carry_out(invocation, &jobs);
 
-    if (from_files) {
-        jobs = (struct jobs){0};
-        code = load_jobfiles(invocation, &jobs);
-    } else {
-        code = fill_with_preset(invocation, NULL, 0, jobs.jobs);
-    }
-    status = code ? command_misused(invocation) : join_and_carry_out(invocation, &jobs);
-    if (from_files)
-        release_jobs(&jobs);
+    release_jobs(&jobs);
     return status;
 }
 
@@ -292,13 +447,20 @@ const struct command command_run = {
         "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
         "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
         "were really empty. A job file holds several jobs, which are carried out one after the "
-        "other; it may start programs (server-drop-cmd, server-check-cmd) only with "
-        "--allow-commands. Started by "
-        "mpirun or srun, all processes share the job and rank 0 prints.",
+        "other, or with --paired in turns and compared; it may start programs "
+        "(server-drop-cmd, server-check-cmd) only with --allow-commands. Started by mpirun or "
+        "srun, "
+        "all processes share the job and rank 0 prints.\n"
+        "With --against the program answers whether other options are faster: both are measured "
+        "run by run in one sitting, and the ratios of the pairs are tested (paired t test of "
+        "logarithms, p corrected for the number of comparisons). Five pairs find a difference of "
+        "5% where runs spread by 1.5%.",
     .examples =
         "iobench\tmake a synthetic set where there is room, read it, print the table\n"
         "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"
         "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
+        "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "
+        "slower?\n"
         "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tfour nodes with "
         "four ranks each, as one job\n",
     .options = job_options,

@@ -46,12 +46,32 @@ const struct option_spec job_options[] = {
      .maximum = 1 << 20, .summary = "samples in a batch"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .summary = "passes over the data set in each run"},
-    {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1, .maximum = 10000,
-     .summary = "repetitions of the whole; the median and its 95% interval are reported"},
+    {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .zero = "auto", .minimum = 1,
+     .maximum = 10000,
+     .summary = "repetitions of the whole; the median and its 95% interval are reported; auto goes "
+                "on until that is narrow enough"},
+    {"until", 0, OPTION_REAL, FIELD(until_percent), .fallback = "none", .zero = "none",
+     .minimum = 0.1, .maximum = 100, .percent = true, .metavar = "PERCENT",
+     .summary = "--runs auto ends when the interval is so far from the median at most; 2% if not "
+                "said; after 5 runs at the earliest"},
+    {"until-runs", 0, OPTION_COUNT, FIELD(until_runs), .fallback = "50", .minimum = 5,
+     .maximum = 10000, .summary = "--runs auto gives up after so many, and says so"},
+    {"until-time", 0, OPTION_DURATION, FIELD(until_time_ns), .fallback = "30m", .zero = "none",
+     .summary = "--runs auto gives up after so long, and says so"},
     {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
      .summary = "make the next order and begin to read it before this epoch is used up"},
 
     JOB_COLD_ROWS(0),
+
+    {"against", 0, OPTION_TEXT, FIELD(against), .metavar = "'OPTIONS'", .repeats = true,
+     .section = "Is it really faster?",
+     .summary = "also measure with these options over the others, run by run in turns, in one "
+                "sitting and random order, and compare; may be given more than once"},
+    {"paired", 0, OPTION_FLAG, FIELD(paired), .fallback = "no",
+     .summary = "so are the sections of a job file measured, and compared with the first"},
+    {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
+     .maximum = 4294967295,
+     .summary = "of the turns that are taken, to repeat one sitting's"},
 
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
      .section = "What comes out",
@@ -111,6 +131,16 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader, boo
     return code;
 }
 
+double job_until_percent(const struct job *job)
+{
+    return job->until_percent > 0 ? job->until_percent : 2;
+}
+
+uint64_t job_runs_most(const struct job *job)
+{
+    return job->runs ? job->runs : job->until_runs;
+}
+
 uint32_t job_loaders(const struct job *job)
 {
     return job->loaders ? (uint32_t)job->loaders : 1;
@@ -163,6 +193,9 @@ static int check(const struct job *job)
     struct plugin_choice format;
     struct job_place place;
 
+    if (job->runs && job->until_percent > 0)
+        return fail(EINVAL, "--until is for --runs auto, not --runs %llu",
+                    (unsigned long long)job->runs);
     if (job->rank >= job->ranks)
         return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
                     (unsigned long long)job->rank, (unsigned long long)job->ranks,

@@ -49,7 +49,14 @@ struct job {
     char *trainer;
     uint64_t batch_size;
     uint64_t prefetch_batches;
-    uint64_t epochs, runs;
+    uint64_t epochs;
+    uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
+    double until_percent; /* 0: not said */
+    uint64_t until_runs, until_time_ns;
+    char
+        *against; /* options of rivals, one a line; NULL: none. Whoever parses makes jobs of them */
+    bool paired;  /* the sections of a job file are rivals */
+    uint64_t order_seed; /* of the turns that jobs of a sitting take; 0: drawn */
     bool overlap_epochs;
     /* cold */
     uint64_t memory_limit_bytes; /* of memory and page cache, see memory_limit.h; 0: none */
@@ -73,6 +80,11 @@ struct job_place {
     uint64_t epoch, sample;
 };
 int job_resume(const struct job *job, struct job_place *place);
+
+/* With --runs auto: half of the interval's width at which it ends. */
+double job_until_percent(const struct job *job);
+/* As many runs as it may make. */
+uint64_t job_runs_most(const struct job *job);
 
 /* Threads that read. auto is one: nothing measured so far was faster with more. */
 uint32_t job_loaders(const struct job *job);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double per_second(uint64_t amount, uint64_t duration_ns)
 {
@@ -300,13 +301,18 @@ void result_describe(struct result *result, const char *data, const char *format
 
 void result_notice(struct result *result, const char *format, ...)
 {
+    char *text = result->notices[result->notice_count];
     va_list arguments;
 
     if (result->notice_count == RESULT_NOTICES)
         return;
     va_start(arguments, format);
-    vsnprintf(result->notices[result->notice_count++], RESULT_NOTICE_BYTES, format, arguments);
+    vsnprintf(text, RESULT_NOTICE_BYTES, format, arguments);
     va_end(arguments);
+    for (uint32_t i = 0; i < result->notice_count; i++)
+        if (strcmp(result->notices[i], text) == 0) /* once is enough */
+            return;
+    result->notice_count++;
 }
 
 void result_invalid(struct result *result, const char *format, ...)

@@ -125,6 +125,7 @@ struct result_node {
 
 struct result_run {
     uint64_t number;         /* from 0 */
+    uint64_t turn;           /* among the runs of all jobs of the sitting, from 0 */
     struct result_cold cold; /* the worst of all nodes */
     uint64_t epochs_run;     /* whole ones */
     /* Rows of them, RESULT_ROWS at most: the first epoch has a row of its own, later ones share one
@@ -144,6 +145,19 @@ struct result_run {
     struct result_node *nodes;
 };
 
+/* What was measured at one time by one process, run by run in turns if of several jobs. The numbers
+ * of runs are those of rounds, in each of which every job has one run. */
+struct result_sitting {
+    char id[24];
+    char boot_id[40];    /* "": the kernel did not say */
+    uint32_t jobs, job;  /* how many take turns, and which one this is */
+    uint64_t order_seed; /* 0: one alone */
+    bool is_until;       /* --runs auto */
+    bool is_reached;
+    double half_percent; /* half of the interval's width, the widest of all comparisons; NAN:
+                            unknown */
+};
+
 enum { RESULT_NOTICES = 16, RESULT_NOTICE_BYTES = 320 };
 
 /* The machine and the settings, recorded with every result. */
@@ -161,6 +175,7 @@ struct result_place {
 struct result {
     const struct job *job;
     struct result_place place;
+    struct result_sitting sitting;
     /* the data set */
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct compare_source {
     struct compare_figure figure;
@@ -52,17 +53,254 @@ static double run_value(const json_t *run, const struct compare_source *source)
     return count > 1 ? sum / (double)(count - 1) : NAN;
 }
 
+/* The runs' values of a job, by their place; those that are not known are NAN. Returns how many. */
 static size_t collect(const json_t *job, const struct compare_source *source, double *values)
 {
     const json_t *runs = json_object_get(job, "runs");
+    size_t count = json_array_size(runs);
+
+    if (count > COMPARE_RUNS_MAX)
+        count = COMPARE_RUNS_MAX;
+    for (size_t i = 0; i < count; i++)
+        values[i] = run_value(json_array_get(runs, i), source);
+    return count;
+}
+
+static size_t keep_known(double *values, size_t count)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i]))
+            values[known++] = values[i];
+    return known;
+}
+
+/* ---- sittings ---- */
+
+/* A result without an id, of an earlier version, is a sitting of its own. */
+static bool same_sitting(const json_t *a, const json_t *b)
+{
+    const char *one = load_text(a, "sitting.id"), *other = load_text(b, "sitting.id");
+
+    return a == b || (one && other && *one && strcmp(one, other) == 0);
+}
+
+static bool took_turns(const json_t *a, const json_t *b)
+{
+    return a != b && same_sitting(a, b) && load_number(a, "sitting.jobs") > 1;
+}
+
+static const json_t *partner_of(const json_t *job, const struct compare_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (took_turns(job, group->jobs[i]))
+            return group->jobs[i];
+    return NULL;
+}
+
+static bool is_first_of_sitting(const struct compare_group *group, size_t job)
+{
+    for (size_t i = 0; i < job; i++)
+        if (same_sitting(group->jobs[i], group->jobs[job]))
+            return false;
+    return true;
+}
+
+static size_t count_sittings(const struct compare_group *group)
+{
     size_t count = 0;
 
-    for (size_t i = 0; i < json_array_size(runs) && count < COMPARE_RUNS_MAX; i++) {
-        double value = run_value(json_array_get(runs, i), source);
-        if (isfinite(value))
-            values[count++] = value;
-    }
+    for (size_t i = 0; i < group->count; i++)
+        count += is_first_of_sitting(group, i);
     return count;
+}
+
+/* The median of all runs of each sitting. work: COMPARE_RUNS_MAX. */
+static size_t sitting_values(const struct compare_group *group, const struct compare_source *source,
+                             double *values, double *work)
+{
+    size_t sittings = 0;
+
+    for (size_t i = 0; i < group->count && sittings < COMPARE_RUNS_MAX; i++) {
+        if (!is_first_of_sitting(group, i))
+            continue;
+        size_t count = 0;
+        for (size_t k = i; k < group->count && count == 0; k++)
+            if (same_sitting(group->jobs[i], group->jobs[k]))
+                count = keep_known(work, collect(group->jobs[k], source, work));
+        if (count)
+            values[sittings++] = stats_summarise(work, count).median;
+    }
+    return sittings;
+}
+
+/* Runs of the same round, of all sittings in which both took turns. */
+static size_t pair_values(const struct compare_group *a, const struct compare_group *b,
+                          const struct compare_source *source, double *a_values, double *b_values,
+                          double *work)
+{
+    size_t pairs = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const json_t *partner = partner_of(a->jobs[i], b);
+        if (!partner)
+            continue;
+        size_t mine = collect(a->jobs[i], source, work);
+        size_t its = collect(partner, source, work + COMPARE_RUNS_MAX);
+        for (size_t k = 0; k < mine && k < its && pairs < COMPARE_RUNS_MAX; k++) {
+            const double x = work[k], y = work[COMPARE_RUNS_MAX + k];
+            if (!isfinite(x) || !isfinite(y))
+                continue;
+            a_values[pairs] = x;
+            b_values[pairs++] = y;
+        }
+    }
+    return pairs;
+}
+
+/* ---- figures ---- */
+
+static double percent(double ratio)
+{
+    return 100 * (ratio - 1);
+}
+
+static void compare_pairs(const double *a, const double *b, size_t pairs, bool is_until,
+                          struct compare_figure *figure)
+{
+    const struct paired paired = paired_test(a, b, pairs, is_until);
+
+    figure->a = stats_summarise(a, pairs).median;
+    figure->b = stats_summarise(b, pairs).median;
+    figure->change_percent = percent(paired.ratio);
+    figure->low_percent = percent(paired.low);
+    figure->high_percent = percent(paired.high);
+    figure->p = paired.p;
+    figure->sign_flip_p = paired.sign_flip_p;
+    figure->least_p = 0;
+}
+
+static void compare_sittings(const double *a, size_t a_count, const double *b, size_t b_count,
+                             struct compare_figure *figure)
+{
+    figure->a = stats_summarise(a, a_count).median;
+    figure->b = stats_summarise(b, b_count).median;
+    if (figure->a > 0)
+        figure->change_percent = percent(figure->b / figure->a);
+    if (a_count < 2 || b_count < 2)
+        return;
+    figure->p = stats_mann_whitney_p(a, a_count, b, b_count);
+    figure->least_p = compare_least_p(a_count, b_count);
+}
+
+static void compare_one(const struct compare_group *a, const struct compare_group *b,
+                        const struct compare_source *source, double *values,
+                        const struct comparison *comparison, struct compare_figure *figure)
+{
+    double *a_values = values, *b_values = values + COMPARE_RUNS_MAX;
+    double *work = values + 2 * (size_t)COMPARE_RUNS_MAX;
+
+    *figure = source->figure;
+    figure->a = figure->b = figure->change_percent = figure->p = figure->least_p = NAN;
+    figure->low_percent = figure->high_percent = figure->sign_flip_p = NAN;
+    if (comparison->basis == COMPARE_PAIRS) {
+        size_t pairs = pair_values(a, b, source, a_values, b_values, work);
+        if (pairs)
+            compare_pairs(a_values, b_values, pairs, comparison->is_until, figure);
+    } else {
+        size_t a_count = sitting_values(a, source, a_values, work);
+        size_t b_count = sitting_values(b, source, b_values, work);
+        if (a_count && b_count)
+            compare_sittings(a_values, a_count, b_values, b_count, figure);
+    }
+    figure->p_corrected = figure->p;
+}
+
+/* ---- what it rests on ---- */
+
+static bool all_valid(const struct compare_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (!load_true(group->jobs[i], "valid"))
+            return false;
+    return true;
+}
+
+/* Times are written so that they sort as texts. */
+static bool all_before(const struct compare_group *one, const struct compare_group *other)
+{
+    for (size_t i = 0; i < one->count; i++)
+        for (size_t k = 0; k < other->count; k++) {
+            const char *early = load_text(one->jobs[i], "started");
+            const char *late = load_text(other->jobs[k], "started");
+            if (!early || !late || strcmp(early, late) >= 0)
+                return false;
+        }
+    return true;
+}
+
+static size_t count_runs(const struct compare_group *group)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < group->count; i++)
+        count += json_array_size(json_object_get(group->jobs[i], "runs"));
+    return count;
+}
+
+int compare_groups(const struct compare_group *a, const struct compare_group *b,
+                   struct comparison *comparison)
+{
+    double *values = memory_array(4 * (size_t)COMPARE_RUNS_MAX, sizeof *values);
+
+    *comparison = (struct comparison){
+        .basis = COMPARE_NOTHING,
+        .a_valid = all_valid(a),
+        .b_valid = all_valid(b),
+        .a_runs = count_runs(a),
+        .b_runs = count_runs(b),
+        .a_sittings = count_sittings(a),
+        .b_sittings = count_sittings(b),
+        .one_then_other = all_before(a, b) || all_before(b, a),
+        .together = 1,
+    };
+    if (!values)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->count; i++) {
+        if (!partner_of(a->jobs[i], b))
+            continue;
+        comparison->basis = COMPARE_PAIRS;
+        comparison->is_until |= load_true(a->jobs[i], "sitting.runs_auto");
+    }
+    if (comparison->basis == COMPARE_PAIRS)
+        comparison->pairs = pair_values(a, b, &sources[0], values, values + COMPARE_RUNS_MAX,
+                                        values + 2 * (size_t)COMPARE_RUNS_MAX);
+    else if (comparison->a_sittings > 1 && comparison->b_sittings > 1)
+        comparison->basis = COMPARE_SITTINGS;
+    for (int i = 0; i < COMPARE_FIGURES; i++)
+        compare_one(a, b, &sources[i], values, comparison, &comparison->figures[i]);
+    free(values);
+    return 0;
+}
+
+void compare_correct(struct comparison *comparisons, size_t count)
+{
+    double p[PAIRED_HOLM_MAX];
+
+    for (int i = 0; i < COMPARE_FIGURES; i++) {
+        size_t known = 0;
+        for (size_t k = 0; k < count && known < PAIRED_HOLM_MAX; k++)
+            if (isfinite(comparisons[k].figures[i].p))
+                p[known++] = comparisons[k].figures[i].p;
+        paired_holm(p, known);
+        known = 0;
+        for (size_t k = 0; k < count && known < PAIRED_HOLM_MAX; k++)
+            if (isfinite(comparisons[k].figures[i].p))
+                comparisons[k].figures[i].p_corrected = p[known++];
+    }
+    for (size_t k = 0; k < count; k++)
+        comparisons[k].together = count;
 }
 
 double compare_least_p(size_t a_count, size_t b_count)
@@ -76,32 +314,10 @@ double compare_least_p(size_t a_count, size_t b_count)
 
 bool compare_significant(const struct compare_figure *figure, double alpha)
 {
-    return isfinite(figure->p) && figure->p < alpha;
+    return isfinite(figure->p_corrected) && figure->p_corrected < alpha;
 }
 
-int compare_jobs(const json_t *a, const json_t *b, struct comparison *comparison)
+bool compare_untold(const struct compare_figure *figure, double alpha)
 {
-    double *values = memory_array(2 * COMPARE_RUNS_MAX, sizeof *values);
-
-    if (!values)
-        return -ENOMEM;
-    comparison->a_valid = load_true(a, "valid");
-    comparison->b_valid = load_true(b, "valid");
-    for (int i = 0; i < COMPARE_FIGURES; i++) {
-        struct compare_figure *figure = &comparison->figures[i];
-        *figure = sources[i].figure;
-        size_t a_count = collect(a, &sources[i], values);
-        size_t b_count = collect(b, &sources[i], values + COMPARE_RUNS_MAX);
-        figure->a = stats_summarise(values, a_count);
-        figure->b = stats_summarise(values + COMPARE_RUNS_MAX, b_count);
-        figure->change_percent = figure->p = figure->least_p = NAN;
-        if (a_count == 0 || b_count == 0)
-            continue;
-        if (figure->a.median > 0)
-            figure->change_percent = 100 * (figure->b.median / figure->a.median - 1);
-        figure->p = stats_mann_whitney_p(values, a_count, values + COMPARE_RUNS_MAX, b_count);
-        figure->least_p = compare_least_p(a_count, b_count);
-    }
-    free(values);
-    return 0;
+    return !isfinite(figure->p) || figure->least_p >= alpha;
 }

@@ -162,6 +162,30 @@ static json_t *place_of(const struct result_place *place)
     return object;
 }
 
+static const char not_auto[] = "--runs auto was not given";
+
+static json_t *sitting_of(const struct result_sitting *sitting)
+{
+    json_t *object = json_object();
+
+    put_text_if(object, "id", sitting->id, "it did not begin");
+    put_text_if(object, "boot_id", sitting->boot_id, "the kernel did not say");
+    put_count(object, "jobs", sitting->jobs);
+    put_count(object, "job", sitting->job);
+    if (sitting->jobs > 1)
+        put_count(object, "order_seed", sitting->order_seed);
+    else
+        put_null(object, "order_seed", "one job alone");
+    json_object_set_new(object, "runs_auto", json_boolean(sitting->is_until));
+    if (sitting->is_until)
+        json_object_set_new(object, "until_reached", json_boolean(sitting->is_reached));
+    else
+        put_null(object, "until_reached", not_auto);
+    put_real_if(object, "until_half_width_percent", sitting->is_until && sitting->half_percent > 0,
+                sitting->half_percent, sitting->is_until ? "too few runs" : not_auto);
+    return object;
+}
+
 static json_t *dataset_of(const struct result *result)
 {
     json_t *object = json_object();
@@ -444,6 +468,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
     bool trains = result_run_au_percent(run) > 0;
 
     put_count(object, "run", run->number);
+    put_count(object, "turn", run->turn);
     json_object_set_new(object, "valid", json_boolean(run->valid));
     put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "it is valid");
     put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run),
@@ -584,6 +609,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     put_text_if(object, "command", result->place.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));
     json_object_set_new(object, "place", place_of(&result->place));
+    json_object_set_new(object, "sitting", sitting_of(&result->sitting));
     json_object_set_new(object, "dataset", dataset_of(result));
     json_object_set_new(object, "engine", engine_of(result));
     json_object_set_new(object, "summary", summary_of(result, summary));
@@ -603,7 +629,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     return object;
 }
 
-json_t *report_json_document(json_t *jobs)
+json_t *report_json_document(json_t *jobs, json_t *comparisons)
 {
     json_t *document = json_object();
 
@@ -611,6 +637,8 @@ json_t *report_json_document(json_t *jobs)
     put_count(document, "schema_version", SCHEMA_VERSION);
     put_text(document, "iobench_version", PACKAGE_VERSION);
     json_object_set(document, "jobs", jobs);
+    if (comparisons)
+        json_object_set(document, "comparisons", comparisons);
     if (document && seal_add(document) == 0)
         return document;
     json_decref(document);

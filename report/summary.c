@@ -77,15 +77,17 @@ static void collection_close(struct collection *collection)
     free(collection->run_samples.values); /* all of them lie in one allocation */
 }
 
-static struct stats_summary summarise(const struct figures *figures)
+/* until: --runs auto ended the runs. */
+static struct stats_summary summarise(const struct figures *figures, bool until)
 {
-    return stats_summarise(figures->values, figures->count);
+    return (until ? stats_summarise_until : stats_summarise)(figures->values, figures->count);
 }
 
 static struct summary_part part_of(const struct figures *samples, const struct figures *bytes,
-                                   const struct figures *au)
+                                   const struct figures *au, bool until)
 {
-    return (struct summary_part){summarise(samples), summarise(bytes), summarise(au)};
+    return (struct summary_part){summarise(samples, until), summarise(bytes, until),
+                                 summarise(au, until)};
 }
 
 /* How long each part was the limit. */
@@ -325,6 +327,7 @@ int summary_make(const struct result *result, struct summary *summary)
     struct collection collection;
     size_t capacity = 0;
 
+    const bool until = result->sitting.is_until;
     *summary = (struct summary){.device_known = true, .residue_known = true};
     for (uint32_t i = 0; i < result->run_count; i++)
         capacity += result->runs[i].epoch_count + 1;
@@ -337,14 +340,14 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->all.skipped += result->index_faults;
     summary->device_known = summary->device_known && summary->runs;
     summary->residue_known = summary->residue_known && summary->runs;
-    summary->samples_per_s = summarise(&collection.run_samples);
-    summary->bytes_per_s = summarise(&collection.run_bytes);
-    summary->au_percent = summarise(&collection.run_au);
-    summary->mlperf_au_percent = summarise(&collection.run_mlperf);
+    summary->samples_per_s = summarise(&collection.run_samples, until);
+    summary->bytes_per_s = summarise(&collection.run_bytes, until);
+    summary->au_percent = summarise(&collection.run_au, until);
+    summary->mlperf_au_percent = summarise(&collection.run_mlperf, until);
     summary->first =
-        part_of(&collection.first_samples, &collection.first_bytes, &collection.first_au);
+        part_of(&collection.first_samples, &collection.first_bytes, &collection.first_au, until);
     summary->later =
-        part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au);
+        part_of(&collection.later_samples, &collection.later_bytes, &collection.later_au, until);
     summary->drift = trend_test(collection.run_samples.values, collection.run_samples.count);
     summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     summary->trains = summary->all.compute_ns > 0;

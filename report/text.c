@@ -559,8 +559,9 @@ void report_plan(FILE *stream, const struct result *result)
                 "%s for records; the order holds %s of them at once; %s in all, of %s that may be "
                 "used",
                 memory, words_count(result->slots, slots), needed, available);
-    print_entry(&page, "Would do", "%" PRIu64 " run%s of %" PRIu64 " epoch%s", result->job->runs,
-                result->job->runs == 1 ? "" : "s", result->job->epochs,
+    print_entry(&page, "Would do", "%s%" PRIu64 " run%s of %" PRIu64 " epoch%s",
+                result->job->runs ? "" : "up to ", job_runs_most(result->job),
+                job_runs_most(result->job) == 1 ? "" : "s", result->job->epochs,
                 result->job->epochs == 1 ? "" : "s");
     for (uint32_t i = 0; i < result->notice_count; i++)
         print_entry(&page, "Note", "%s", result->notices[i]);

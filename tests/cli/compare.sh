@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# result FILE VALID RATES...: runs of those rates.
+# result FILE VALID RATES...: runs of those rates; SITTING: the id of one that two jobs took turns in.
 result() {
     file=$1 valid=$2 runs=
     shift 2
@@ -14,6 +14,7 @@ result() {
     done
     cat >"$tmp/$file" <<EOF
 {"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "set", "valid": $valid,
+ "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1}, "started": "2026-01-02T00:00:0${AT:-0}Z",
  "invalid_reason": "it was interrupted", "settings": {"reader": "$file", "runs": 5},
  "dataset": {"mean_record_bytes": 100000}, "summary": {"samples_per_s": $1, "limit": "storage",
  "cache_before": "cold", "record_bytes": 1000, "request_bytes": 1500}, "runs": [$runs]}]}
@@ -24,21 +25,52 @@ result fast true 1100 1110 1120 1130 1140
 result few true 1100 1110
 result broken false 1100 1110 1120 1130 1140
 
+# One sitting each, however many runs: no p, and a gate that errs to the safe side.
 try 0 compare slow fast
 saved compare.txt
 try 0 compare slow fast --fail-if-slower 5
 try 1 compare fast slow --fail-if-slower 5
 err "slower"
-try 0 compare fast slow --fail-if-slower 50
+try 0 compare fast slow --fail-if-slower 50%
 try 0 compare fast slow
 try 1 compare few slow --fail-if-slower 5
-out "too few runs"
+out "not told"
 try 1 compare slow broken
 out "B is INVALID: it was interrupted"
 try 0 compare slow fast --json
-out '"significant": true'
+out '"significant": false'
+out '"basis": "nothing"'
+out '"p": null'
 try 0 compare slow fast --json="$tmp/c.json"
 empty out
+
+# Runs of one sitting, in turns: pairs.
+SITTING=same
+result before true 1000 1010 990 1005 1020
+result after true 950 965 930 960 962
+result equal true 1001 1008 992 1004 1021
+SITTING=
+try 0 compare before after equal
+saved compare-pairs.txt
+try 1 compare before after --fail-if-slower 4
+try 0 compare before equal --fail-if-slower 0
+
+# Several sittings each: one value each.
+for i in 1 2 3 4; do
+    AT=$i result "a$i" true "100$i" "100$i" "101$i"
+    AT=$i result "b$i" true "110$i" "110$i" "111$i"
+done
+try 0 compare a1 a2 a3 a4 : b1 b2 b3 b4
+out "A: 12 runs in 4 sittings, B: 12 runs in 4 sittings"
+out "0.029  better"
+no_out "All sittings of one were before"
+try 0 compare a1 a2 : b3 b4
+out "All sittings of one were before"
+out "With 2 and 2 sittings not even"
+try 1 compare a1 a2 :
+err "one group alone"
+try 1 compare a1
+err "1 jobs in one file"
 try 0 size --gpus 64 --gpu h200
 saved size.txt
 try 0 size slow --gpus 8

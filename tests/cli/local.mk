@@ -2,6 +2,7 @@
 # Real runs of the program that was built. UPDATE=1 saves the texts of tests/cli/saved anew.
 CLI_TESTS = \
 	tests/cli/accounts.sh \
+	tests/cli/against.sh \
 	tests/cli/cachectl.sh \
 	tests/cli/compare.sh \
 	tests/cli/cut_loans.sh \
@@ -41,6 +42,6 @@ check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/streams.sh \
-	tests/cli/saved/compare.txt tests/cli/saved/help-compare.txt \
+	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt

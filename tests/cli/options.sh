@@ -85,9 +85,9 @@ try 2 --data "$tmp/nowhere"
 err "does not exist"
 try 2 nowhere.ini
 err "nowhere.ini"
-try 2 compare one.json
+try 2 compare
 err "missing"
-try 2 compare a b c
+try 2 size a b
 err "one operand too many"
 try 1 compare "$tmp/nowhere.json" "$tmp/nowhere.json"
 err "nowhere.json"

@@ -34,8 +34,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     FUZZ_CHECK(document || *fail_reason());
     if (document) {
         const json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
-        FUZZ_CHECK(compare_jobs(job, job, &comparison) == 0);
-        FUZZ_CHECK(comparison.figures[0].a.count == comparison.figures[0].b.count);
+        const json_t *other = json_array_get(json_object_get(document, "jobs"), 1);
+        const struct compare_group one = {&job, 1}, two = {other ? &other : &job, 1};
+        FUZZ_CHECK(compare_groups(&one, &two, &comparison) == 0);
+        compare_correct(&comparison, 1);
+        json_t *written = compare_json("x", &comparison, 0.05);
+        FUZZ_CHECK(written);
+        json_decref(written);
+        FUZZ_CHECK(compare_groups(&one, &one, &comparison) == 0);
+        FUZZ_CHECK(comparison.a_runs == comparison.b_runs);
         try_series(json_object_get(job, "series"));
     }
     json_decref(document);

@@ -314,7 +314,7 @@ static void json_is_as_documented(void **unused)
     make(&made);
     json_t *jobs = json_array();
     json_array_append_new(jobs, report_json(&made.result, &made.summary));
-    json_t *document = report_json_document(jobs);
+    json_t *document = report_json_document(jobs, NULL);
     check_nulls(document);
     const json_t *job = json_array_get(jobs, 0);
     assert_near(load_number(job, "summary.samples_per_s"), 4000.0 / 3);
@@ -374,7 +374,7 @@ static char *document_of(const struct made *made)
     char *text = NULL;
 
     if (jobs && json_array_append_new(jobs, report_json(&made->result, &made->summary)) == 0)
-        document = report_json_document(jobs);
+        document = report_json_document(jobs, NULL);
     if (document)
         text = report_json_text(document, 17);
     json_decref(document);
@@ -468,36 +468,98 @@ static void csv_has_one_row_an_epoch(void **unused)
 }
 
 /* Results of runs with these rates. */
-static json_t *job_with(const double *rates, size_t count)
+/* A result of so many runs; sitting: NULL, or one that two jobs took turns in. */
+static json_t *job_with(const char *sitting, const double *rates, size_t count)
 {
     json_t *job = json_object(), *runs = json_array();
 
     json_object_set_new(job, "valid", json_true());
+    if (sitting)
+        json_object_set_new(job, "sitting", json_pack("{sssi}", "id", sitting, "jobs", 2));
     for (size_t i = 0; i < count; i++)
         json_array_append_new(runs, json_pack("{sf}", "samples_per_s", rates[i]));
     json_object_set_new(job, "runs", runs);
     return job;
 }
 
-static void comparison_needs_enough_runs(void **unused)
+static struct comparison compared(const json_t **a, size_t a_count, const json_t **b,
+                                  size_t b_count)
 {
-    const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
-    json_t *a = job_with(slow, 5), *b = job_with(fast, 5), *few = job_with(fast, 3);
+    const struct compare_group one = {a, a_count}, other = {b, b_count};
     struct comparison comparison;
 
+    assert_int_equal(compare_groups(&one, &other, &comparison), 0);
+    return comparison;
+}
+
+/* Equal back-to-back runs of another moment: the machine changed, not the program. */
+static void one_sitting_each_tells_nothing(void **unused)
+{
+    const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
+    const json_t *a = job_with(NULL, slow, 5), *b = job_with(NULL, fast, 5);
+    struct comparison comparison = compared(&a, 1, &b, 1);
+
     (void)unused;
-    assert_int_equal(compare_jobs(a, b, &comparison), 0);
+    assert_int_equal(comparison.basis, COMPARE_NOTHING);
     assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
-    assert_near(comparison.figures[0].p, 2.0 / 252);
+    assert_true(isnan(comparison.figures[0].p));
+    assert_false(compare_significant(&comparison.figures[0], 0.05));
+    assert_true(compare_untold(&comparison.figures[0], 0.05));
+    assert_true(isnan(comparison.figures[4].a)); /* AU is not there */
+    json_decref((json_t *)a);
+    json_decref((json_t *)b);
+}
+
+/* Each sitting is one value, the median of its runs. */
+static void sittings_are_the_repetitions(void **unused)
+{
+    const json_t *a[4], *b[4];
+
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        const double low = 100 + i, high = 110 + i;
+        a[i] = job_with(NULL, (const double[]){low - 1, low, low + 50}, 3);
+        b[i] = job_with(NULL, (const double[]){high - 1, high, high + 50}, 3);
+    }
+    struct comparison comparison = compared(a, 4, b, 4);
+    assert_int_equal(comparison.basis, COMPARE_SITTINGS);
+    assert_near(comparison.figures[0].a, 101.5);
+    assert_near(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
     assert_true(compare_significant(&comparison.figures[0], 0.05));
-    assert_int_equal(comparison.figures[4].a.count, 0); /* AU is not there */
-    assert_true(isnan(comparison.figures[4].p));
-    assert_int_equal(compare_jobs(few, few, &comparison), 0);
+    comparison = compared(a, 3, b, 3);
     assert_near(compare_least_p(3, 3), 0.1);
-    assert_true(comparison.figures[0].least_p > 0.05);
-    json_decref(a);
-    json_decref(b);
-    json_decref(few);
+    assert_true(compare_untold(&comparison.figures[0], 0.05));
+    for (int i = 0; i < 4; i++) {
+        json_decref((json_t *)a[i]);
+        json_decref((json_t *)b[i]);
+    }
+}
+
+static void runs_that_took_turns_are_pairs(void **unused)
+{
+    const double as[] = {1000, 1010, 990, 1005, 1020}, bs[] = {950, 965, 930, 960, 962};
+    const json_t *a = job_with("one", as, 5), *b = job_with("one", bs, 5);
+    const json_t *others[] = {job_with("two", as, 5), job_with("two", bs, 5)};
+    struct comparison comparisons[2] = {compared(&a, 1, &b, 1), compared(&a, 1, &b, 1)};
+    const struct compare_figure *first = &comparisons[0].figures[0];
+
+    (void)unused;
+    assert_int_equal(comparisons[0].basis, COMPARE_PAIRS);
+    assert_int_equal(comparisons[0].pairs, 5);
+    assert_near(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
+    assert_true(fabs(first->p - 0.00010038107799265667) < 1e-12);
+    compare_correct(comparisons, 2);
+    assert_near(first->p_corrected, 2 * first->p);
+    assert_int_equal(comparisons[0].together, 2);
+    /* Of another sitting it is no pair; two such sittings are put together. */
+    assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
+    assert_int_equal(
+        compared((const json_t *[]){a, others[0]}, 2, (const json_t *[]){b, others[1]}, 2).pairs,
+        10);
+    json_decref((json_t *)a);
+    json_decref((json_t *)b);
+    json_decref((json_t *)others[0]);
+    json_decref((json_t *)others[1]);
 }
 
 static void foreign_files_are_refused(void **unused)
@@ -591,7 +653,9 @@ int main(void)
         cmocka_unit_test(json_is_whole_or_an_error),
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
-        cmocka_unit_test(comparison_needs_enough_runs),
+        cmocka_unit_test(one_sitting_each_tells_nothing),
+        cmocka_unit_test(sittings_are_the_repetitions),
+        cmocka_unit_test(runs_that_took_turns_are_pairs),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/rivals.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "cmd/arguments.h"
+#include "pipeline/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t rivals_count(const char *against)
+{
+    size_t count = against ? 1 : 0;
+
+    for (; against && *against; against++)
+        count += *against == '\n';
+    return count;
+}
+
+/* That line, to be freed. */
+static char *line_of(const char *against, size_t line)
+{
+    for (; line; line--)
+        against = strchr(against, '\n') + 1;
+    char *copy = strndup(against, strcspn(against, "\n"));
+    if (!copy)
+        fail(ENOMEM, "out of memory");
+    return copy;
+}
+
+/* The words of text, unquoted, put into it; words: as many as it has bytes. */
+static int split(char *text, char **words)
+{
+    char *to = text, quote = 0;
+    bool inside = false;
+    int count = 0;
+
+    for (char *from = text; *from; from++) {
+        const char now = *from;
+        if (!quote && (now == ' ' || now == '\t')) {
+            if (inside)
+                *to++ = '\0';
+            inside = false;
+            continue;
+        }
+        if (!inside)
+            words[count++] = to;
+        inside = true;
+        if (quote ? now == quote : now == '"' || now == '\'')
+            quote = quote ? 0 : now;
+        else if (now == '\\' && quote != '\'' && from[1])
+            *to++ = *++from;
+        else
+            *to++ = now;
+    }
+    *to = '\0';
+    return quote ? fail(EINVAL, "a quote is not closed") : count;
+}
+
+static int parse(char *text, struct job *job)
+{
+    struct arguments arguments = {0};
+    const struct arguments_scope scopes[] = {{job_options, job}, {0}};
+    char **words = memory_array(strlen(text) + 1, sizeof *words);
+
+    if (!words)
+        return -ENOMEM;
+    int code = split(text, words);
+    if (code >= 0)
+        code = arguments_parse(scopes, code, words, &arguments);
+    if (code == 0 && arguments.count)
+        code = fail(EINVAL, "'%s' is no option", arguments.operands[0]);
+    if (code == 0 && job->against)
+        code = fail(EINVAL, "--against within --against");
+    free(arguments.operands);
+    free(words);
+    return code;
+}
+
+int rivals_apply(const char *against, size_t line, struct job *job)
+{
+    char *options = line_of(against, line), *copy = options ? strdup(options) : NULL;
+    char reason[FAIL_REASON_BYTES];
+
+    free(job->label);
+    free(job->against);
+    job->label = job->against = NULL;
+    int code = copy ? parse(copy, job) : fail(ENOMEM, "out of memory");
+    if (code) {
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        code = fail(-code, "--against '%s': %s", options ? options : "", reason);
+    } else if (!job->label) {
+        code = option_set(job_options, job, "label", options, "--against");
+    }
+    free(copy);
+    free(options);
+    return code;
+}
+
+int rivals_check(const struct job *jobs, size_t count)
+{
+    const struct job *first = &jobs[0];
+
+    if (count > RUN_JOBS_MAX)
+        return fail(EINVAL, "%zu jobs cannot take turns, %d at most", count, RUN_JOBS_MAX);
+    for (size_t i = 1; i < count; i++) {
+        const struct job *rival = &jobs[i];
+        if (rival->runs != first->runs || rival->until_percent != first->until_percent ||
+            rival->until_runs != first->until_runs || rival->until_time_ns != first->until_time_ns)
+            return fail(EINVAL,
+                        "'%s': jobs that take turns make the same number of runs "
+                        "(--runs, --until)",
+                        rival->label);
+        if (rival->dry_run != first->dry_run)
+            return fail(EINVAL, "'%s': --dry-run is of all jobs that take turns", rival->label);
+    }
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparisons as people and programs read them. */
+#include "base/escape.h"
+#include "base/json.h"
+#include "report/compare.h"
+#include "report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *value_text(const struct compare_figure *figure, double value, char *text)
+{
+    if (strcmp(figure->unit, "s") == 0)
+        return words_duration((uint64_t)(value * 1e9), text);
+    if (strcmp(figure->unit, "B/s") == 0) {
+        char number[WORDS_BYTES];
+        snprintf(text, WORDS_BYTES, "%s MiB/s", words_rate(value / 1048576, number));
+        return text;
+    }
+    if (strcmp(figure->unit, "%") == 0) {
+        snprintf(text, WORDS_BYTES, "%.1f%%", value);
+        return text;
+    }
+    return words_rate(value, text);
+}
+
+static const char *verdict_of(const struct compare_figure *figure, double alpha)
+{
+    if (compare_significant(figure, alpha))
+        return (figure->change_percent > 0) == figure->more_is_better ? "better" : "worse";
+    return compare_untold(figure, alpha) ? "not told" : "no difference";
+}
+
+static void print_figure(FILE *stream, const struct compare_figure *figure, double alpha)
+{
+    char a[WORDS_BYTES], b[WORDS_BYTES], name[WORDS_BYTES], p[WORDS_BYTES] = "-";
+    char interval[WORDS_BYTES] = "-";
+    const bool names_unit = strchr(figure->unit, '/') && figure->unit[0] == 's';
+
+    if (!isfinite(figure->a) || !isfinite(figure->b))
+        return;
+    snprintf(name, sizeof name, "%s%s%s", figure->name, names_unit ? ", " : "",
+             names_unit ? figure->unit : "");
+    if (isfinite(figure->low_percent))
+        snprintf(interval, sizeof interval, "%+.1f%% .. %+.1f%%", figure->low_percent,
+                 figure->high_percent);
+    if (isfinite(figure->p_corrected))
+        snprintf(p, sizeof p, figure->p_corrected < 0.001 ? "%.0e" : "%.3f", figure->p_corrected);
+    fprintf(stream, "  %-23s%12s%12s%+8.1f%%%19s%7s  %s\n", name, value_text(figure, figure->a, a),
+            value_text(figure, figure->b, b), figure->change_percent, interval, p,
+            verdict_of(figure, alpha));
+}
+
+static void print_basis(FILE *stream, const struct comparison *comparison, double alpha)
+{
+    const struct compare_figure *first = &comparison->figures[0];
+
+    if (comparison->basis == COMPARE_PAIRS)
+        fprintf(
+            stream,
+            "  %zu pairs of runs, in turns and random order; change is the mean of their ratios,\n"
+            "  tested by the paired t test of logarithms\n",
+            comparison->pairs);
+    else
+        fprintf(stream, "  A: %zu runs in %zu %s, B: %zu runs in %zu %s%s\n", comparison->a_runs,
+                comparison->a_sittings, comparison->a_sittings == 1 ? "sitting" : "sittings",
+                comparison->b_runs, comparison->b_sittings,
+                comparison->b_sittings == 1 ? "sitting" : "sittings",
+                comparison->basis == COMPARE_SITTINGS
+                    ? "; a sitting is one value, Mann-Whitney test"
+                    : "");
+    if (comparison->together > 1)
+        fprintf(stream, "  p is corrected for %zu comparisons (Holm)\n", comparison->together);
+    if (comparison->basis == COMPARE_NOTHING)
+        fprintf(
+            stream,
+            "  One sitting on a side: what differs cannot be told from what changed on the\n"
+            "  machine in between, however many runs a sitting has. Let them take turns in one\n"
+            "  (iobench run --against 'OPTIONS'), or measure each in 4 sittings or more.\n");
+    else if (comparison->basis == COMPARE_PAIRS && comparison->pairs < 2)
+        fprintf(stream, "  One pair tells nothing: use --runs 5.\n");
+    else if (first->least_p >= alpha)
+        fprintf(stream,
+                "  With %zu and %zu sittings not even the clearest difference is significant (p >= "
+                "%.2g).\n",
+                comparison->a_sittings, comparison->b_sittings, first->least_p);
+    if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
+        fprintf(
+            stream,
+            "  All sittings of one were before those of the other: what else changed meanwhile\n"
+            "  looks like a difference.\n");
+}
+
+void compare_text(FILE *stream, const char *name, const struct comparison *comparison, double alpha)
+{
+    fprintf(stream, "%s%s  %-23s%12s%12s%9s%19s%7s\n", escape_shown(name), *name ? "\n" : "",
+            comparison->basis == COMPARE_PAIRS ? "median of runs" : "median of sittings", "A", "B",
+            "change", "95% interval", "p");
+    for (int i = 0; i < COMPARE_FIGURES; i++)
+        print_figure(stream, &comparison->figures[i], alpha);
+    print_basis(stream, comparison, alpha);
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+json_t *compare_json(const char *label, const struct comparison *comparison, double alpha)
+{
+    static const char *const bases[] = {"pairs", "sittings", "nothing"};
+    json_t *object = json_object(), *figures = json_object();
+
+    json_object_set_new(object, "label", json_text(label));
+    json_object_set_new(object, "basis", json_text(bases[comparison->basis]));
+    json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
+    json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a_sittings));
+    json_object_set_new(object, "b_sittings", json_integer((json_int_t)comparison->b_sittings));
+    json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a_runs));
+    json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b_runs));
+    json_object_set_new(object, "a_valid", json_boolean(comparison->a_valid));
+    json_object_set_new(object, "b_valid", json_boolean(comparison->b_valid));
+    json_object_set_new(object, "comparisons_together",
+                        json_integer((json_int_t)comparison->together));
+    for (int i = 0; i < COMPARE_FIGURES; i++) {
+        const struct compare_figure *figure = &comparison->figures[i];
+        json_t *entry = json_object();
+        put(entry, "a_median", figure->a);
+        put(entry, "b_median", figure->b);
+        put(entry, "change_percent", figure->change_percent);
+        put(entry, "change_low95_percent", figure->low_percent);
+        put(entry, "change_high95_percent", figure->high_percent);
+        put(entry, "p", figure->p);
+        put(entry, "p_corrected", figure->p_corrected);
+        put(entry, "sign_flip_p", figure->sign_flip_p);
+        json_object_set_new(entry, "significant", json_boolean(compare_significant(figure, alpha)));
+        json_object_set_new(figures, figure->key, entry);
+    }
+    json_object_set_new(object, "figures", figures);
+    return object;
+}

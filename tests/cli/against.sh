@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Jobs that take turns in one sitting: their runs, their order, how they compare, what is refused.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+make_set recordio 60
+set -- run --data "$tmp/recordio" --no-calibrate --decode none -B 16
+
+# field FILE KEY: all its values, in the order of the file.
+field() { sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1"; }
+
+# A tenth of the rate is found: a ratio, an interval, p corrected for two comparisons.
+try 0 "$@" --runs 5 --limit-rate 4MiB/s --against "--limit-rate '0.4 MiB/s'" --against '--seed 2' \
+    --json "$tmp/a.json" --order-seed 7
+out "as given: valid"
+out "B: --limit-rate '0.4 MiB/s'; A: as given"
+out "5 pairs of runs"
+out "corrected for 2 comparisons (Holm)"
+grep -q "^  Throughput, .* worse" "$tmp/out" || fault "a tenth of the rate is not found"
+[ "$(grep -c '"sitting"' "$tmp/a.json")" = 3 ] || fault "not three jobs"
+[ "$(field "$tmp/a.json" id | sort -u | wc -l)" = 1 ] || fault "not one sitting"
+[ "$(field "$tmp/a.json" basis | sort -u)" = pairs ] || fault "no pairs"
+[ "$(field "$tmp/a.json" turn | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 " ] ||
+    fault "not each turn once"
+# Each round has one run of each job, and rounds differ in their order.
+field "$tmp/a.json" turn | awk '{ round = (NR - 1) % 5; if (int($1 / 3) != round) exit 1;
+    order[round] = order[round] $1 % 3 } END { for (i in order) seen[order[i]] = 1
+    for (i in seen) n++; exit n < 2 }' || fault "rounds are not drawn: $(field "$tmp/a.json" turn)"
+turns=$(field "$tmp/a.json" turn)
+# compare says of the file what the run said of itself.
+sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
+try 0 compare "$tmp/a.json"
+grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
+# The same seed gives the same turns, none another one each time.
+try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.json" --order-seed 7
+[ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"
+[ "$(field "$tmp/b.json" order_seed | sort -u)" = 7 ] || fault "the order seed is not told"
+
+# Each run has its own caches, and a limit of memory is that job's alone.
+try 0 "$@" --runs 1 --against "--label 'two words' --batch-size 8"
+out "two words: valid"
+out "batches of 8"
+out "One pair tells nothing"
+
+# Sections of a job file.
+printf '[global]\ndata=%s\nruns=2\ncalibrate=no\ndecode=none\npaired\n[one]\n[two]\nseed=4\n' \
+    "$tmp/recordio" >"$tmp/jobs.ini"
+try 0 run "$tmp/jobs.ini" --json -
+out '"basis": "pairs"'
+out '"label": "two"'
+try 0 run "$tmp/jobs.ini" --no-paired --json -
+no_out '"basis"'
+
+# On until the interval is narrow enough, or given up: either is said.
+try 0 "$@" --runs auto --until 100% --json "$tmp/a.json"
+out "the interval is within"
+[ "$(field "$tmp/a.json" turn | wc -l)" = 5 ] || fault "not the least number of runs"
+grep -q '"until_reached": true' "$tmp/a.json" || fault "it is not said to be reached"
+try 0 "$@" --runs auto --until 0.1% --until-runs 6 --until-time none --json "$tmp/a.json"
+[ "$(field "$tmp/a.json" turn | wc -l)" -le 6 ] || fault "more runs than asked for"
+grep -q '"until_reached": true' "$tmp/a.json" || out "--until 0.1% was NOT reached"
+try 0 "$@" --runs auto --until 0.1% --until-time 1ms
+out "after 1 runs"
+try 0 "$@" --runs auto --until 100% --against '--seed 2'
+out "the interval of the ratio is within"
+
+bad() {
+    text=$1
+    shift
+    try 2 run --data "$tmp/recordio" "$@"
+    err "$text"
+    empty out
+}
+bad "--against '--sed 2': there is no option" --against '--sed 2'
+bad "'word' is no option" --against 'word'
+bad "a quote is not closed" --against "--label 'x"
+bad "--against within --against" --against "--against '--seed 2'"
+bad "make the same number of runs" --against '--runs 7'
+bad "--until is for --runs auto" --until 2%
+bad "within" --runs auto --until 0.01%
+printf '[a]\nagainst=--server-drop-cmd true\n' >"$tmp/bad.ini"
+try 2 run "$tmp/bad.ini" --data "$tmp/recordio"
+err "--paired compares the sections"
+# A broken rival ends all, and nothing is compared.
+try 1 "$@" --runs 2 --against '--data /dev/null'
+no_out "5 pairs"
+finish
