@@ -102,7 +102,9 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     if (nodes_of(job) < 2)
         printf("One node was measured: what many get at once a job on many nodes tells (mpirun, "
                "srun).\n");
-    if (limit && strcmp(limit, "storage") != 0)
+    if (limit && strcmp(limit, "page_cache") == 0)
+        printf("Most of it came out of memory: storage may give less than this.\n");
+    else if (limit && strcmp(limit, "storage") != 0)
         printf("Storage was not the limit: it may give more than this.\n");
     if (cache && strcmp(cache, "cold") != 0)
         printf("The cache was not proven cold: this may be the speed of memory.\n");

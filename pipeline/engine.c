@@ -461,6 +461,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
         struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
         code = run_epoch(engine, hooks, &epoch, last);
+        result_epoch_name_source(&epoch, i == 0, &run->cold, engine->site.job->rate_limit_bytes);
         if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
             run->epochs[run->epoch_count] = epoch;
         if (code == 0) {

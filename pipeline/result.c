@@ -81,6 +81,36 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
     return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
 }
 
+/* A layer between, as a loop device's file, may have it in memory. */
+static uint64_t left_storage(const struct result_bytes *device)
+{
+    return device->beneath_known && device->beneath_bytes < device->bytes ? device->beneath_bytes
+                                                                          : device->bytes;
+}
+
+bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first,
+                                 const struct result_cold *cold)
+{
+    if (is_first && cold->state == RESULT_CACHE_COLD) /* less may leave a storage that compresses */
+        return false;
+    if (epoch->device.known)
+        return left_storage(&epoch->device) < epoch->record_bytes / 2;
+    return cold->state == RESULT_CACHE_WARM && cold->residue_percent > 50;
+}
+
+void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
+                              const struct result_cold *cold, uint64_t rate)
+{
+    const double share_of_rate = 0.9;
+
+    if (epoch->limit != RESULT_LIMIT_STORAGE)
+        return;
+    if (rate && per_second(epoch->request_bytes, epoch->wall_ns) >= share_of_rate * (double)rate)
+        epoch->limit = RESULT_LIMIT_RATE;
+    else if (result_epoch_is_from_memory(epoch, is_first, cold))
+        epoch->limit = RESULT_LIMIT_PAGE_CACHE;
+}
+
 static void add_waits(struct result_waits *sum, const struct result_waits *waits)
 {
     sum->loader_storage_ns += waits->loader_storage_ns;
@@ -236,10 +266,7 @@ double result_run_device_percent(const struct result_run *run)
 {
     if (run->epoch_count == 0 || !run->epochs[0].device.known || run->epochs[0].record_bytes == 0)
         return -1;
-    const struct result_bytes *device = &run->epochs[0].device;
-    const bool beneath = device->beneath_known && device->beneath_bytes < device->bytes;
-
-    return 100.0 * (double)(beneath ? device->beneath_bytes : device->bytes) /
+    return 100.0 * (double)left_storage(&run->epochs[0].device) /
            (double)run->epochs[0].record_bytes;
 }
 

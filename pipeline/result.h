@@ -71,6 +71,8 @@ struct result_waits {
 
 enum result_limit {
     RESULT_LIMIT_STORAGE,
+    RESULT_LIMIT_PAGE_CACHE, /* records were waited for, and most of them came out of memory */
+    RESULT_LIMIT_RATE,       /* records were waited for, and --limit-rate allows no more */
     RESULT_LIMIT_DECODE,
     RESULT_LIMIT_UPLOAD,  /* of batches to a device */
     RESULT_LIMIT_TRAINER, /* compute: a CPU's, a GPU's */
@@ -250,6 +252,13 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record byt
  * nothing is read, for the program itself. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
+/* Where that is storage: is it storage itself? To be asked when the epoch's device bytes are known.
+ * cold: before its run. rate: --limit-rate in bytes a second, 0: none. */
+void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
+                              const struct result_cold *cold, uint64_t rate);
+/* Less than half of the bytes left storage; false when nobody can tell. */
+bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first,
+                                 const struct result_cold *cold);
 /* Rows that a run of so many epochs takes. */
 uint64_t result_rows(uint64_t epochs);
 /* Sets the state, from pages, metadata_dropped, bypassed and server. */

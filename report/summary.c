@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/summary.h"
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/trend.h"
@@ -18,9 +19,10 @@ static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
 const char *summary_limit_name(enum result_limit limit)
 {
     static const char *const names[] = {
-        [RESULT_LIMIT_STORAGE] = "storage",   [RESULT_LIMIT_DECODE] = "decode",
-        [RESULT_LIMIT_UPLOAD] = "upload",     [RESULT_LIMIT_TRAINER] = "trainer",
-        [RESULT_LIMIT_EXCHANGE] = "exchange", [RESULT_LIMIT_HARNESS] = "harness",
+        [RESULT_LIMIT_STORAGE] = "storage",       [RESULT_LIMIT_DECODE] = "decode",
+        [RESULT_LIMIT_UPLOAD] = "upload",         [RESULT_LIMIT_TRAINER] = "trainer",
+        [RESULT_LIMIT_EXCHANGE] = "exchange",     [RESULT_LIMIT_HARNESS] = "harness",
+        [RESULT_LIMIT_PAGE_CACHE] = "page_cache", [RESULT_LIMIT_RATE] = "rate",
     };
 
     return names[limit];
@@ -95,9 +97,11 @@ struct totals {
     uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1];
 };
 
-static void collect_epoch(const struct result_epoch *epoch, bool first, struct summary *summary,
-                          struct totals *totals, struct collection *collection)
+static void collect_epoch(const struct result_run *run, const struct result_epoch *epoch,
+                          struct summary *summary, struct totals *totals,
+                          struct collection *collection)
 {
+    const bool first = epoch == run->epochs;
     struct figures *samples = first ? &collection->first_samples : &collection->later_samples;
     struct figures *bytes = first ? &collection->first_bytes : &collection->later_bytes;
     struct figures *au = first ? &collection->first_au : &collection->later_au;
@@ -110,6 +114,8 @@ static void collect_epoch(const struct result_epoch *epoch, bool first, struct s
         summary->device_bytes += epoch->device.bytes;
         summary->device_known = summary->device_known && epoch->device.known;
     }
+    if (result_epoch_is_from_memory(epoch, first, &run->cold))
+        summary->memory_record_bytes += epoch->record_bytes;
     result_epoch_add(&summary->all, epoch);
     totals->limited_ns[epoch->limit] += epoch->wall_ns;
 }
@@ -118,7 +124,7 @@ static void collect_run(const struct result_run *run, struct summary *summary,
                         struct totals *totals, struct collection *collection)
 {
     for (uint32_t i = 0; i < run->epoch_count; i++)
-        collect_epoch(&run->epochs[i], i == 0, summary, totals, collection);
+        collect_epoch(run, &run->epochs[i], summary, totals, collection);
     summary->runs++;
     add(&collection->run_samples, result_run_samples_per_s(run));
     add(&collection->run_bytes, result_run_bytes_per_s(run));
@@ -161,7 +167,33 @@ static void make_shares(const struct result *result, const struct result_epoch *
     };
 }
 
-static void make_limit(const struct totals *totals, struct summary *summary)
+/* What limits is where the records come from. */
+static void word_source_limit(const struct result *result, struct summary *summary)
+{
+    const struct summary_shares *shares = &summary->shares;
+    const struct result_epoch *all = &summary->all;
+    char *text = summary->limit_sentence, allowed[32], asked[32];
+    const size_t size = sizeof summary->limit_sentence;
+
+    if (summary->limit == RESULT_LIMIT_RATE)
+        snprintf(text, size, "--limit-rate: %s/s are allowed, %s/s were read",
+                 bytes_text(result->job->rate_limit_bytes, allowed, sizeof allowed),
+                 bytes_text(all->wall_ns ? (uint64_t)((double)all->request_bytes * 1e9 /
+                                                      (double)all->wall_ns)
+                                         : 0,
+                            asked, sizeof asked));
+    else
+        snprintf(text, size,
+                 "%s: the decode workers waited for records %.0f%% of the time, the loader for "
+                 "reads %.0f%%",
+                 summary->limit == RESULT_LIMIT_STORAGE
+                     ? "storage"
+                     : "the page cache, not storage: most bytes came out of memory",
+                 shares->decode_input, shares->loader_storage);
+}
+
+static void make_limit(const struct result *result, const struct totals *totals,
+                       struct summary *summary)
 {
     const struct summary_shares *shares = &summary->shares;
     char *text = summary->limit_sentence;
@@ -172,11 +204,9 @@ static void make_limit(const struct totals *totals, struct summary *summary)
             summary->limit = (enum result_limit)i;
     switch (summary->limit) {
     case RESULT_LIMIT_STORAGE:
-        snprintf(
-            text, size,
-            "storage: the decode workers waited for records %.0f%% of the time, the loader for "
-            "reads %.0f%%",
-            shares->decode_input, shares->loader_storage);
+    case RESULT_LIMIT_PAGE_CACHE:
+    case RESULT_LIMIT_RATE:
+        word_source_limit(result, summary);
         break;
     case RESULT_LIMIT_DECODE:
         snprintf(text, size,
@@ -221,6 +251,27 @@ static void advise(struct summary *summary, const char *format, ...)
     va_end(arguments);
 }
 
+static void advise_source(const struct result *result, struct summary *summary)
+{
+    const struct job *job = result->job;
+
+    if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
+        advise(summary,
+               "to find the limit of storage: --iodepth auto (now %llu), a larger --bs, or more "
+               "clients (mpirun, srun, --ranks)",
+               (unsigned long long)job->iodepth);
+    else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
+        advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
+                        "--ranks) show whether the "
+                        "storage or this machine is at its limit");
+    if (summary->limit == RESULT_LIMIT_RATE)
+        advise(summary, "this is the rate that was allowed; leave --limit-rate out to see what "
+                        "storage gives");
+    if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->drop_caches != JOB_DROP_NO)
+        advise(summary, "later epochs were read out of memory: --memory-limit below the size of "
+                        "the set, or --direct, has storage give them");
+}
+
 /* Where there is doubt about the figure, or something to try for a better one. */
 static void make_advice(const struct result *result, struct summary *summary)
 {
@@ -263,15 +314,7 @@ static void make_advice(const struct result *result, struct summary *summary)
                "this is more than half of what the program itself can do here (%.0f "
                "samples/s): storage may be faster than shown",
                result->floor_samples_per_s);
-    if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
-        advise(summary,
-               "to find the limit of storage: --iodepth auto (now %llu), a larger --bs, or more "
-               "clients (mpirun, srun, --ranks)",
-               (unsigned long long)job->iodepth);
-    else if (summary->limit == RESULT_LIMIT_STORAGE)
-        advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
-                        "--ranks) show whether the "
-                        "storage or this machine is at its limit");
+    advise_source(result, summary);
     if (summary->limit == RESULT_LIMIT_DECODE)
         advise(summary,
                "storage has more to give: measure it by 'iobench run --decode none', or add CPUs "
@@ -354,7 +397,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->decodes = gives_pixels(result->job->decode);
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
     make_shares(result, &summary->all, &summary->shares);
-    make_limit(&totals, summary);
+    make_limit(result, &totals, summary);
     if (summary->runs)
         make_advice(result, summary);
     collection_close(&collection);

@@ -41,6 +41,7 @@ struct summary {
     /* Over the first epochs of all runs; device_known when every one is. */
     uint64_t first_record_bytes, device_bytes;
     bool device_known;
+    uint64_t memory_record_bytes;   /* of the epochs that were read out of memory */
     struct result_comparison ranks; /* over all complete runs; ranks 0: one alone */
     enum result_cache cache;        /* the worst of all runs before they began */
     bool residue_known;             /* of every run */

@@ -75,8 +75,13 @@ static void print_settings(const struct page *page)
     bytes_text(result->memory_bytes, memory, sizeof memory);
     if (job->iodepth || result->iodepth)
         words_count(job->iodepth ? job->iodepth : result->iodepth, depth);
-    print_entry(page, "Reader", "%s; depth %s, %s of memory",
-                result->reader_engine[0] ? result->reader_engine : job->reader, depth, memory);
+    if (job->rate_limit_bytes)
+        snprintf(limit, sizeof limit, ", at most %s/s (--limit-rate)",
+                 bytes_text(job->rate_limit_bytes, group, sizeof group));
+    print_entry(page, "Reader", "%s; depth %s, %s of memory%s",
+                result->reader_engine[0] ? result->reader_engine : job->reader, depth, memory,
+                limit);
+    limit[0] = group[0] = '\0';
     if (result->ranks > 1)
         snprintf(ranks, sizeof ranks, ", %u ranks", result->ranks);
     else if (job->ranks > 1)
@@ -151,9 +156,13 @@ static void print_feeds(const struct page *page)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
                                  words_rate(feeds_count(gpu, summary->samples_per_s.median), count),
                                  gpu->title);
-    print_entry(page, "Feeds", "%s%s training ResNet-50%s%s [1]",
+    const char *source = summary->limit == RESULT_LIMIT_RATE ? ", at --limit-rate"
+                         : summary->memory_record_bytes > summary->all.record_bytes / 2
+                             ? ", out of the page cache"
+                             : "";
+    print_entry(page, "Feeds", "%s%s training ResNet-50%s%s%s [1]",
                 summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
-                summary->decodes ? "" : ", if something else decodes",
+                summary->decodes ? "" : ", if something else decodes", source,
                 page->result->job->ranks > page->result->ranks ? ", this rank alone" : "");
 }
 

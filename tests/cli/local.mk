@@ -37,7 +37,7 @@ CLI_TESTS = \
 	tests/cli/window.sh
 CLI_TESTS += tests/cli/inherited.sh
 CLI_TESTS += tests/cli/escapes.sh
-CLI_TESTS += tests/cli/uring.sh
+CLI_TESTS += tests/cli/uring.sh tests/cli/sources.sh
 check_PROGRAMS += tests/cli/refuse
 tests_cli_refuse_SOURCES = tests/cli/refuse.c
 TESTS += $(CLI_TESTS)

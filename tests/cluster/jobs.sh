@@ -36,7 +36,7 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     # shellcheck disable=SC2016 # the shell of each rank expands it
     slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 20k; exec "$@"'
     expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30
-    says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: storage)"
+    says "Straggler rank 1 on $(uname -n)" "wait for batches (limit: rate)"
     expect 0 mpi 3 sh -c "$slow" sh "$IOBENCH" $RUN --runs 1 --limit-samples 30 --decode jpeg:size=32 --json slow.json \
         --trainer network:lenet,classes=3,threads=1,rate=0.0001
     says "Straggler rank 1 on $(uname -n)" "wait for batches"

@@ -62,11 +62,124 @@ static void no_upload_is_no_limit(void **unused)
     assert_int_equal(result_epoch_limit(&empty, WORKERS, false), RESULT_LIMIT_HARNESS);
 }
 
+/* ---- where records come from ---- */
+
+enum { MIB = 1048576 };
+
+struct source {
+    const char *what;
+    enum result_limit before;
+    bool first;
+    struct result_cold cold;
+    struct result_bytes device;
+    uint64_t rate_mib;
+    enum result_limit limit;
+};
+
+/* An epoch of 100 MiB in one second. */
+static const struct source sources[] = {
+    {"all left storage",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {0},
+     {.known = true, .bytes = 100 * MIB},
+     0,
+     RESULT_LIMIT_STORAGE},
+    {"half left storage",
+     RESULT_LIMIT_STORAGE,
+     false,
+     {0},
+     {.known = true, .bytes = 50 * MIB},
+     0,
+     RESULT_LIMIT_STORAGE},
+    {"nothing left storage",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {.state = RESULT_CACHE_WARM},
+     {.known = true},
+     0,
+     RESULT_LIMIT_PAGE_CACHE},
+    {"nothing left it in a later epoch",
+     RESULT_LIMIT_STORAGE,
+     false,
+     {0},
+     {.known = true},
+     0,
+     RESULT_LIMIT_PAGE_CACHE},
+    {"the disk beneath gave nothing",
+     RESULT_LIMIT_STORAGE,
+     false,
+     {0},
+     {.known = true, .bytes = 100 * MIB, .beneath_known = true},
+     0,
+     RESULT_LIMIT_PAGE_CACHE},
+    {"a cold storage that compresses",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {0},
+     {.known = true, .bytes = 10 * MIB},
+     0,
+     RESULT_LIMIT_STORAGE},
+    {"nobody counts",
+     RESULT_LIMIT_STORAGE,
+     false,
+     {.state = RESULT_CACHE_UNVERIFIED},
+     {0},
+     0,
+     RESULT_LIMIT_STORAGE},
+    {"nobody counts, all in memory",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {.state = RESULT_CACHE_WARM, .residue_percent = 100},
+     {0},
+     0,
+     RESULT_LIMIT_PAGE_CACHE},
+    {"as fast as allowed",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {0},
+     {.known = true, .bytes = 100 * MIB},
+     105,
+     RESULT_LIMIT_RATE},
+    {"as fast as allowed, out of memory",
+     RESULT_LIMIT_STORAGE,
+     false,
+     {0},
+     {.known = true},
+     100,
+     RESULT_LIMIT_RATE},
+    {"slower than allowed",
+     RESULT_LIMIT_STORAGE,
+     true,
+     {0},
+     {.known = true, .bytes = 100 * MIB},
+     120,
+     RESULT_LIMIT_STORAGE},
+    {"decoding", RESULT_LIMIT_DECODE, false, {0}, {.known = true}, 100, RESULT_LIMIT_DECODE},
+};
+
+static void storage_is_not_blamed_for_others(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        const struct source *row = &sources[i];
+        struct result_epoch epoch = {.limit = row->before,
+                                     .wall_ns = UINT64_C(1000) * MS,
+                                     .record_bytes = 100 * MIB,
+                                     .request_bytes = 100 * MIB,
+                                     .device = row->device};
+        result_epoch_name_source(&epoch, row->first, &row->cold, row->rate_mib * MIB);
+        if (epoch.limit != row->limit)
+            fail_msg("%s: the limit is %d, not %d", row->what, (int)epoch.limit, (int)row->limit);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_wait_is_the_limit),
         cmocka_unit_test(no_upload_is_no_limit),
+        cmocka_unit_test(storage_is_not_blamed_for_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

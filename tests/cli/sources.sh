@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Storage is not called the limit where records come out of memory, or where --limit-rate holds them
+# back: table, JSON, advice and `size` say which.
+. "$(dirname "$0")/cli.sh"
+
+# Not on $T's file system: in memory, where nothing can leave storage.
+memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null) || skip "no /dev/shm"
+# shellcheck disable=SC2034 # for cli.sh
+CLEANUP="rm -rf $memory"
+[ "$(stat -f -c %T "$memory")" = tmpfs ] || skip "/dev/shm is no tmpfs"
+expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k "$memory/set" -f recordio
+
+# shellcheck disable=SC2154 # out is set by expect
+says_not() {
+    case $out in
+    *"$1"*) die "says '$1'" ;;
+    esac
+}
+run() {
+    expect 0 "$IOBENCH" run -d "$memory/set" --decode none --no-calibrate --json out.json "$@"
+}
+run --runs 2
+says "Limit    the page cache, not storage" ", out of the page cache [1]" " page_cache"
+says_not "more reads in flight"
+says_not "to find the limit of storage"
+grep -q '"limit": "page_cache"' out.json || die "the JSON names another limit"
+expect 0 "$IOBENCH" size out.json
+says "limit: page_cache" "storage may give less"
+
+run --runs 1 --limit-rate 4m
+says "at most 4.00 MiB/s (--limit-rate)" "Limit    --limit-rate: 4.00 MiB/s are allowed, " \
+    "at --limit-rate [1]" " rate" "leave --limit-rate out"
+says_not "more reads in flight"
+says_not "--iodepth auto (now"
+says_not "Limit    storage"
+grep -q '"limit": "rate"' out.json || die "the JSON names another limit"
