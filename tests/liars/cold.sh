@@ -5,6 +5,7 @@
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
 expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k set -f shards --shards 2
+DIRECT="--data set --decode none --direct --memory 64m"
 READ="--data set --decode none --reader pread --bs 32k"
 
 warm_run() {
@@ -67,6 +68,49 @@ held_map() {
     caught "python3"
 }
 
+direct_past_pages() {
+    lie "pages that stay in memory make a direct run warm, though all its bytes came from the device"
+    is_root && hold set/train-* || return 0
+    run 0 $DIRECT --drop-caches
+    stop $holder
+    caught "valid, page cache bypassed"
+}
+
+# A server's command, and one that looks into its memory.
+server() { # STATUS FALSEHOOD OPTION WORDS
+    lie "$2"
+    is_root || return 0
+    run $1 $READ --drop-caches$STRICT ${3%% *} "${3#* }"
+    caught "$4"
+}
+said() { # RESIDENT DISK
+    echo "--server-check-cmd echo '{\"resident_bytes\": $1, \"total_bytes\": $files, \"disk_read_bytes\": $2}'"
+}
+servers() {
+    files=$(cat set/train-* | wc -c) STRICT=
+    server 0 "a server's caches are dropped by: true" "--server-drop-cmd true" \
+        "valid, client cold, server unverified"
+    server 1 "a server was told to drop its caches, and did not" "$(said $files null)" \
+        "is in the server's memory"
+    server 1 "a server says that it is cold, and its disks read nothing in the run" "$(said 0 1000)" \
+        "the server's disks read only"
+    STRICT='=strict'
+    server 1 "a server looks at other files" "--server-check-cmd '${IOBENCH%/*}/cachectl/cachectl' status --json '$IOBENCH.none'" \
+        "not proven cold"
+}
+
+without_root() {
+    lie "an eviction without root is like a full drop"
+    is_root || return 0
+    command -v setpriv >/dev/null || { cannot "setpriv is not installed" && return 0; }
+    chmod 755 "$T"
+    chown -R 65534 set
+    out=$(env HOME="$T" XDG_CACHE_HOME="$T" setpriv --reuid 65534 --clear-groups \
+        "$IOBENCH" run --runs 1 --no-calibrate --memory 16m $READ --drop-caches 2>&1)
+    status=$?
+    caught "valid, data cold, metadata warm"
+}
+
 in_memory() {
     lie "the set lies in memory (tmpfs)"
     mkdir memory
@@ -111,4 +155,7 @@ held_map
 in_memory
 loop_device
 holes
+direct_past_pages
+servers
+without_root
 finish

@@ -5,6 +5,7 @@
 # shellcheck source=tests/liars/liars.sh
 . "$(dirname "$0")/liars.sh"
 expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k set -f shards --shards 2
+FAULTS=$(dirname "$IOBENCH")/tests/fault/faults.so
 READ="--data set --decode none --reader pread --bs 32k --limit-rate 32MiB"
 
 # clock WORD FALSEHOOD
@@ -59,6 +60,17 @@ slow_reads() {
         holds "$(number p50_s slow.json) >= 0.02"
 }
 
+refused_ring() {
+    lie "threads read where io_uring was asked for"
+    can_lie || return 0
+    if ! built_with URING || [ ! -e "$FAULTS" ]; then cannot "built without io_uring" && return 0; fi
+    out=$(LD_PRELOAD=$FAULTS FAULT_CLASS=uring FAULT_AT=1 FAULT_ERRNO=1 "$IOBENCH" run --runs 1 \
+        --no-calibrate --memory 16m --data set --decode none --reader uring 2>&1)
+    status=$?
+    [ $status != 0 ] || missed="exit status 0"
+    caught "io_uring is refused" "refused"
+}
+
 clock clock-ahead "the clock steps 3 s forward in an epoch"
 clock clock-back "the clock steps 3 s back in an epoch"
 clock clock-slow "the clock passes at half its speed"
@@ -71,4 +83,5 @@ counter 0 io-none "the process' counter is not there" "sectors read from the dev
 counter 1 disk-stuck "the disk's counter sticks" "only 0.0% of the bytes left storage"
 counter 1 io-stuck,disk-stuck "both counters stick" "only 0.0% of the bytes left storage"
 disk_twice
+refused_ring
 finish

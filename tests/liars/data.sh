@@ -61,6 +61,34 @@ moving_files() {
 }
 
 # One bit behind the index' own checksums, and the index made as new as the data.
+cut_sets() {
+    lie "a shard is cut between two records"
+    expect 0 "$IOBENCH" pack synthetic:count=60,mean=20k cut -f recordio
+    tried="truncate cut/train.rec; iobench run"
+    truncate -s "$(tail -n 1 cut/train.idx | cut -f 2)" cut/train.rec
+    rm -f cut/.iobench-index
+    run 1 --data cut --decode checksum
+    caught "the file ends here, its .idx lists 1 more record: it is cut"
+    lie "a tar that ends without its end"
+    expect 0 "$IOBENCH" pack synthetic:count=60,mean=20k tar -f tar --shards 1
+    truncate -s -10240 tar/*.tar
+    rm -f tar/.iobench-index
+    run 1 --data tar --decode checksum
+    caught "an entry goes past the end of the archive: it is truncated"
+}
+
+images() {
+    lie "an image is cut short"
+    expect 0 "$IOBENCH" pack synthetic:count=20,mean=20k images -f files
+    image=$(find images -name '*.jpg' | head -n 1)
+    truncate -s 5000 "$image"
+    run 1 --data images
+    caught "INVALID: run 1: "
+    lie "an image is cut short, and decoded as far as it goes"
+    run 1 --data images --decode jpeg:damaged=decode
+    caught "DEGRADED"
+}
+
 index_that_lies() {
     lie "an index beside the data that lists other places than the data have"
     cp -rp set indexed
@@ -115,6 +143,8 @@ bytes 1 read-flip "a read brings one wrong bit" "INVALID: run 1: "
 bytes 1 read-long "a read says that it brought all and brought half" "INVALID: run 1: "
 damaged_file
 moving_files
+cut_sets
+images
 index_that_lies
 manifest_that_lies
 ring_that_skips

@@ -36,7 +36,11 @@ plug_in 1 "a reader says that all is read, and reads nothing" "--reader early" "
 plug_in 1 "a reader never gives back what it read" "--reader mute --io-timeout 1s" "INVALID: run 1: "
 plug_in 134 "a reader calls a read done that brought too few bytes" "--reader brief" \
     "request->needed"
-other "a record is delivered twice, and another one never" "--shuffle twice"
+plug_in 1 "a record is delivered twice, and another one never" "--shuffle twice" \
+    "bytes of all records"
+plug_in 1 "a last batch is left out" "--shuffle brief" "290 samples delivered or skipped by all ranks"
+plug_in 1 "a GPU that says it computed for longer than it did" \
+    "--trainer boast:rate=3000 --batch-size 32" "the trainer's parts add up to"
 other "a sample gets the label of another class" "--format mislabel"
 other "each image lacks its last byte" "--format clip"
 finish
