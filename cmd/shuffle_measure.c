@@ -45,10 +45,11 @@ static void take(struct shuffle_speed *speed, const struct result_run *run)
     speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
     speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
     speed->runs++;
-    if (result_cache_is_past(run->cold.state))
-        speed->cold_runs++;
+    const char *why = result_cold_unproven(&run->cold);
+    if (why)
+        snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
     else
-        snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", run->cold.reason);
+        speed->cold_runs++;
 }
 
 /* One cold run of rank 0. */

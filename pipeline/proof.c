@@ -11,20 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char metadata_kept[] =
-    "dentries and inodes stay in memory; dropping them needs root or 'sudo -n cachectl drop', see "
-    "cachectl(1)";
-
-/* Why it is not proven that nothing was cached; NULL when it is. */
-static const char *unproven(const struct result_cold *cold)
-{
-    if (cold->pages != RESIDENCY_COLD && !cold->bypassed)
-        return cold->reason;
-    if (cold->server.state > SERVER_COLD)
-        return cold->server.reason;
-    return cold->metadata_dropped ? NULL : metadata_kept;
-}
-
 /* With strict no run begins that cannot be proven, unless what its devices give can still do so. */
 static int refuse(const struct job *job, const struct job_plugins *plugins,
                   const struct result_cold *cold)
@@ -35,7 +21,7 @@ static int refuse(const struct job *job, const struct job_plugins *plugins,
     if (cold->server.state == SERVER_UNVERIFIED && cold->server.looked &&
         cold->server.start.disk_known && !cold->server.start.resident_known)
         at_best.server.state = SERVER_COLD;
-    const char *why = unproven(&at_best);
+    const char *why = result_cold_unproven(&at_best);
     return job->drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why) : 0;
 }
 
@@ -199,7 +185,7 @@ static void check_overrun(const struct result_run *run, struct result *result)
 static void check_cold(const struct job *job, struct result_run *run)
 {
     const struct result_cold *cold = &run->cold;
-    const char *why = unproven(cold);
+    const char *why = result_cold_unproven(cold);
 
     if (job->drop_caches == JOB_DROP_NO || !run->valid)
         return;

@@ -310,9 +310,16 @@ void result_cold_settle(struct result_cold *cold)
     cold->state = cache_of(cold);
 }
 
-bool result_cache_is_past(enum result_cache state)
+const char *result_cold_unproven(const struct result_cold *cold)
 {
-    return state <= RESULT_CACHE_CLIENT_COLD;
+    if (cold->pages != RESIDENCY_COLD && !cold->bypassed)
+        return cold->reason;
+    if (cold->server.state > SERVER_COLD)
+        return cold->server.reason;
+    return cold->metadata_dropped
+               ? NULL
+               : "dentries and inodes stay in memory; dropping them needs root or "
+                 "'sudo -n cachectl drop', see cachectl(1)";
 }
 
 void result_describe(struct result *result, const char *data, const char *format,

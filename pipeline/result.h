@@ -263,8 +263,9 @@ bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first
 uint64_t result_rows(uint64_t epochs);
 /* Sets the state, from pages, metadata_dropped, bypassed and server. */
 void result_cold_settle(struct result_cold *cold);
-/* Did no byte of the data come from a cache of this machine's? */
-bool result_cache_is_past(enum result_cache state);
+/* Why it is not proven that nothing was cached, here or on a server; NULL when it is, or when
+ * direct reads passed the data's cache by. */
+const char *result_cold_unproven(const struct result_cold *cold);
 /* One more epoch has ended; run->epochs has result_rows() of them all. */
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Adds up all that can be: counts, bytes and times. */

@@ -59,11 +59,9 @@ grep -q '^ *Reader *libnfs, NFS 4' "$tmp/out" || fault "not NFS 4"
 [ -f "$there/rec/.iobench-index" ] || fault "the index was not kept"
 # Cold is what the server proves: not that a command was run there, nor what it says of other files.
 check="./cachectl/cachectl status --json $there/rec"
-for proves_nothing in "--server-drop-cmd true" "--server-check-cmd true" \
-    "--server-check-cmd ${check% *}\ $tmp/conf"; do
-    eval "set -- $proves_nothing"
-    refuses 'not proven cold: ' \
-        ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 --calibrate=no "$@"
+for proves_nothing in "drop-cmd true" "check-cmd true" "check-cmd ./cachectl/cachectl status --json $tmp/conf"; do
+    refuses 'not proven cold: ' ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 \
+        --calibrate=no "--server-${proves_nothing%% *}" "${proves_nothing#* }"
 done
 if ./cachectl/cachectl drop; then
     same "$(digest "$url/rec" --drop-caches=strict --server-drop-cmd "./cachectl/cachectl drop" \
@@ -101,19 +99,19 @@ refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
 # A shard that is cut, or replaced by another, while it is read.
 bytes=$(du -sb "$here/rec" | cut -f1)
 for fault_kind in cut replaced; do
-    rm -rf "$there/hurt"
-    cp -rp "$there/rec" "$there/hurt"
+    hurt=hurt-$fault_kind # a server may remember for long what a name was
+    cp -rp "$there/rec" "$there/$hurt"
     (
         sent 1000000
         if [ $fault_kind = cut ]; then
-            truncate -s 100000 "$there/hurt/train-00002-of-00003.rec"
+            truncate -s 100000 "$there/$hurt/train-00002-of-00003.rec"
         else
-            cp "$there/rec/train-00001-of-00003.rec" "$there/hurt/new"
-            mv "$there/hurt/new" "$there/hurt/train-00002-of-00003.rec"
+            cp "$there/rec/train-00001-of-00003.rec" "$there/$hurt/new"
+            mv "$there/$hurt/new" "$there/$hurt/train-00002-of-00003.rec"
         fi
     ) &
     refuses 'train-00002-of-00003.rec: offset [0-9]*: the file' ./iobench run \
-        --data "$url/hurt" --shuffle none --limit-rate $((bytes / 2))B --bs 64k --iodepth 2 \
+        --data "$url/$hurt" --shuffle none --limit-rate $((bytes / 2))B --bs 64k --iodepth 2 \
         --memory 8m --runs 1 --calibrate=no
 done
 

@@ -64,7 +64,7 @@ cat >"$tmp/conf" <<CONF
 NFS_CORE_PARAM { Protocols = 3,4; Enable_NLM = false; Enable_RQUOTA = false; MNT_Port = 12048; }
 NFSV4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = $tmp/recovery; Only_Numeric_Owners = true; }
 EXPORT_DEFAULTS { Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 3,4; Transports = TCP; }
-EXPORT { Export_Id = 7; Path = $tmp/export; Pseudo = /export; FSAL { Name = VFS; } }
+EXPORT { Export_Id = 7; Attr_Expiration_Time = 0; Path = $tmp/export; Pseudo = /export; FSAL { Name = VFS; } }
 CONF
 # Its /run is private: rpcbind wants a socket there.
 ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind

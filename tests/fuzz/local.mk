@@ -274,6 +274,17 @@ tests_fuzz_fuzz_nfs_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
 tests_fuzz_fuzz_nfs_LDADD = $(LIBIOBENCH_LIBS)
 endif
 
+check_PROGRAMS += tests/fuzz/replay_server
+TESTS += tests/fuzz/replay_server
+tests_fuzz_replay_server_SOURCES = tests/fuzz/fuzz_server.c tests/fuzz/replay.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_text.h
+tests_fuzz_replay_server_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/server"'
+tests_fuzz_replay_server_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_server
+tests_fuzz_fuzz_server_SOURCES = tests/fuzz/fuzz_server.c
+tests_fuzz_fuzz_server_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_server_LDADD = $(LIBIOBENCH_LIBS)
+
 if HAVE_ARCHIVE
 check_PROGRAMS += tests/fuzz/replay_archive
 TESTS += tests/fuzz/replay_archive

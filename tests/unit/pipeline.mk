@@ -60,3 +60,7 @@ tests_unit_test_invariants_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_gather
 tests_unit_test_gather_SOURCES = tests/unit/test_gather.c tests/unit/unit.h
 tests_unit_test_gather_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_node_caches
+tests_unit_test_node_caches_SOURCES = tests/unit/test_node_caches.c tests/unit/unit.h
+tests_unit_test_node_caches_LDADD = $(UNIT_LIBS)
