@@ -63,6 +63,17 @@ nothing_read() {
     caught "the program itself: nothing was read, decoded or trained, this is its floor"
 }
 
+limits() {
+    lie "storage is the limit, though all comes from the page cache"
+    cat set/* >/dev/null
+    run 0 --data set --decode none --reader pread --bs 32k
+    # On a busy machine the limit of such a run may be the program or the decoders.
+    caught "the page cache, not storage" "out of the page cache"
+    lie "storage is the limit, though --limit-rate is"
+    run 0 --data set --decode none --reader pread --bs 32k --limit-rate 20MB
+    caught "Limit --limit-rate: 19.07 MiB/s are allowed"
+}
+
 interrupted() {
     lie "a run that was interrupted"
     "$IOBENCH" run --runs 1 --no-calibrate --data set --decode none --reader pread --epochs 1000 --limit-rate 16MiB \
@@ -96,6 +107,7 @@ next_epoch
 first_step
 other_bytes
 nothing_read
+limits
 interrupted
 too_short
 first_cold
