@@ -17,6 +17,7 @@ CLI_TESTS = \
 	tests/cli/loop.sh \
 	tests/cli/memory_group.sh \
 	tests/cli/memory_limit.sh \
+	tests/cli/metrics.sh \
 	tests/cli/monitor.sh \
 	tests/cli/options.sh \
 	tests/cli/pack.sh \
@@ -45,3 +46,7 @@ EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/sandbox_probe.c tests/cli/
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt
+
+check_PROGRAMS += tests/cli/metrics_check
+tests_cli_metrics_check_SOURCES = tests/cli/metrics_check.c
+tests_cli_metrics_check_LDADD = $(JANSSON_LIBS)

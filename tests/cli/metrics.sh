@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# docs/metrics.md defines each figure of real results, and no other.
+. "$(dirname "$0")/cli.sh"
+CHECK=$OLDPWD/tests/cli/metrics_check CACHECTL=$OLDPWD/cachectl/cachectl
+PAGE=$SRCDIR/docs/metrics.md
+LENET="--network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1 --compute-threads 1"
+
+# Exit status 1: a machine without a free processor lets steps end late.
+result() { # FILE COMMAND...
+    file=$1
+    shift
+    out=$("$@" --json="$file" 2>&1) || [ $? -eq 1 ] || die "$*"
+    [ -s "$file" ] || die "no result: $*"
+}
+
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set -f recordio
+result run.json "$IOBENCH" run --data set --runs 6 --epochs 2 --batch-size 16 --trainer replay:rate=50000
+result jpeg.json "$IOBENCH" run --data set --drop-caches --server-drop-cmd true \
+    --server-check-cmd "'$CACHECTL' status --json '$T/set'" --digest --decode jpeg
+# shellcheck disable=SC2086 # words without blanks
+{
+    result train.json "$IOBENCH" train $LENET --eval-data set --epochs 1 --target 0.001
+    result infer.json "$IOBENCH" infer $LENET --precision fp32,int8 --calibrate 20
+}
+result shuffle.json "$IOBENCH" shuffle epoch --data set --measure --runs 1 --batch-size 4
+set -- run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
+
+# What several ranks alone have is not asked for where there is no launcher, or one that leaks.
+MPIRUN=${MPIRUN:-mpirun}
+if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
+    ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
+    export OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+    result ranks.json "$MPIRUN" -n 2 "$IOBENCH" run --data set --runs 1 --no-calibrate
+    expect 0 "$CHECK" "$PAGE" "$SRCDIR" "$@" run=ranks.json
+else
+    "$CHECK" "$PAGE" "$SRCDIR" "$@" >differences
+    out=$(grep -v 'defines \(ranks\|ranks_compared\|straggler\|nodes\)\.' differences)
+    [ -z "$out" ] || die "docs/metrics.md is not what the program writes"
+fi
+
+# It sees a figure that is missing, one that is stale, and one defined twice.
+grep -v 'samples. / .wall_s. | mono | .pipeline/result.c' "$PAGE" >page
+expect 1 "$CHECK" page "$SRCDIR" "$@"
+says "does not define samples_per_s of epochs"
+tr "'" '\140' <<'END' >page.more
+## 'epochs'
+| 'never' | x | - | 'NEWS' | 'NEWS' |
+| 'wall_s' | x | - | 'NEWS' | 'none' |
+END
+cat "$PAGE" page.more >page
+expect 1 "$CHECK" page "$SRCDIR" "$@"
+says "defines epochs.never, which no result has" "epochs.wall_s has two definitions" "there is no file"
