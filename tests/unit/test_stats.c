@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "base/stats.h"
+#include "base/student.h"
 
 #include <math.h>
 
@@ -57,6 +58,23 @@ static void intervals_as_scipy(void **unused)
     check_interval(rising, 8, 1, 8, 0.9921875);
     check_interval(rising, 9, 2, 8, 0.9609375);
     check_interval(rising, 20, 6, 15, 0.958610534667969);
+}
+
+/* scipy.stats.t.ppf(0.975, freedom) and t.sf. */
+static void student_as_scipy(void **unused)
+{
+    static const struct {
+        size_t freedom;
+        double quantile;
+    } rows[] = {{1, 12.7062047362}, {2, 4.30265272975},  {3, 3.18244630528},
+                {4, 2.7764451052},  {5, 2.57058183564},  {6, 2.44691185114},
+                {9, 2.2621571628},  {10, 2.22813885199}, {30, 2.0422724563}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_near(student_quantile(0.05, rows[i].freedom), rows[i].quantile, 1e-9);
+        assert_near(student_p(rows[i].quantile, rows[i].freedom), 0.05, 1e-11);
+    }
 }
 
 static double draw_normal(struct random *random)
@@ -169,6 +187,7 @@ static void mann_whitney_as_scipy(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(student_as_scipy),
         cmocka_unit_test(summary_of_known_values),
         cmocka_unit_test(intervals_as_scipy),
         cmocka_unit_test(intervals_cover_the_median),
