@@ -79,7 +79,7 @@ try 0 size slow --rate 500 --busy 90 --json
 out '"needs_samples_per_s": 3600'
 # A node of 1,000 a second feeds four GPUs of 500 that are busy for half of the time.
 try 0 size slow --rate 500 --busy 50
-out "2.0           4.00"
+out "2.00           4.00"
 # Of four nodes each got a quarter, so it takes four times as many.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100

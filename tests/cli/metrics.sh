@@ -24,7 +24,8 @@ result jpeg.json "$IOBENCH" run --data set --drop-caches --server-drop-cmd true 
     result infer.json "$IOBENCH" infer $LENET --precision fp32,int8 --calibrate 20
 }
 result shuffle.json "$IOBENCH" shuffle epoch --data set --measure --runs 1 --batch-size 4
-set -- run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
+result against.json "$IOBENCH" run --data set --runs 3 --epochs 2 --against "--decode none" --no-calibrate
+set -- run=against.json run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
 
 # What several ranks alone have is not asked for where there is no launcher, or one that leaks.
 MPIRUN=${MPIRUN:-mpirun}
