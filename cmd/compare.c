@@ -181,6 +181,8 @@ static void print_validity(const char *name, const json_t *job)
 
     if (!load_true(job, "valid"))
         printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason is given"));
+    if (load_true(job, "dataset.synthetic"))
+        printf("  %s read synthetic data\n", name);
 }
 
 /* The jobs that are compared: the first of each group. */

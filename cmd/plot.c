@@ -47,12 +47,14 @@ struct page {
     char names[PICTURE_NODES][NAME_BYTES]; /* of files */
     struct timeline *timelines[PICTURE_NODES];
     uint32_t files;
+    bool is_synthetic; /* one of them is of generated images */
 };
 
 /* A result made with --json: a training, or one of its jobs, whose host names the node. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
-                                    char *name)
+                                    struct page *page)
 {
+    char *name = page->names[page->files];
     json_t *document = load_any(path, text, bytes);
     const json_t *chosen = document, *jobs = json_object_get(document, "jobs");
     struct timeline *timeline = NULL;
@@ -66,6 +68,7 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
         const char *host = load_text(chosen, "place.host");
         if (host)
             snprintf(name, NAME_BYTES, "%s", host);
+        page->is_synthetic |= load_true(chosen, "dataset.synthetic");
         timeline = report_timeline_load(path, json_object_get(chosen, "series"));
     }
     json_decref(document);
@@ -73,14 +76,14 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
 }
 
 /* What a file is shows how it begins. */
-static struct timeline *load(const char *path, uint64_t job, char *name)
+static struct timeline *load(const char *path, uint64_t job, struct page *page)
 {
     const char *slash = strrchr(path, '/');
     struct timeline *timeline;
     char *text;
     size_t bytes;
 
-    snprintf(name, NAME_BYTES, "%s", slash ? slash + 1 : path);
+    snprintf(page->names[page->files], NAME_BYTES, "%s", slash ? slash + 1 : path);
     if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
         return NULL;
     if (strncmp(text, "time_s,", 7) == 0)
@@ -88,7 +91,7 @@ static struct timeline *load(const char *path, uint64_t job, char *name)
     else if (strncmp(text, "{\"unix_time_s\"", 14) == 0)
         timeline = report_lines_load(path, text);
     else
-        timeline = load_result(path, text, bytes, job, name);
+        timeline = load_result(path, text, bytes, job, page);
     free(text);
     return timeline;
 }
@@ -116,8 +119,7 @@ static int load_all(const struct invocation *invocation, struct page *page)
     if (files > PICTURE_NODES)
         return fail(EINVAL, "at most %d series are drawn together", PICTURE_NODES);
     for (int i = 0; i < files; i++) {
-        struct timeline *timeline =
-            load(invocation->operands[i], settings->job, page->names[page->files]);
+        struct timeline *timeline = load(invocation->operands[i], settings->job, page);
         if (!timeline)
             return -EINVAL;
         const uint32_t room = PICTURE_NODES - page->count - (uint32_t)(files - i - 1);
@@ -137,7 +139,9 @@ static int draw(const struct plot_settings *settings, const struct page *page, c
 
     if (text_stream_open(&stream))
         return -ENOMEM;
-    int code = picture_write(stream.stream, settings->title, page->nodes, page->count);
+    const char *title =
+        !*settings->title && page->is_synthetic ? "synthetic data" : settings->title;
+    int code = picture_write(stream.stream, title, page->nodes, page->count);
     int taken = text_stream_take(&stream, &script, &bytes);
     if (code == 0)
         code = taken;

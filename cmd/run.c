@@ -280,7 +280,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     int code = (job->dry_run ? run_plan : run_job)(job, &jobs->ranks, &observer, &result);
     progress_clear(&progress);
     status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
-    result.data_was_made = synthetic;
+    result.data_was_made = result.data_was_made || synthetic;
     if (speaks(jobs))
         status = show(invocation, &result, outputs, NULL);
     else if (!result.valid)

@@ -408,7 +408,7 @@ char *manifest_block_end(struct manifest_block *block)
     return text;
 }
 
-char *manifest_start(const char *command)
+char *manifest_start(const char *command, bool is_synthetic)
 {
     char host[65] = "this host", *text = NULL;
     struct text_stream line;
@@ -424,7 +424,7 @@ char *manifest_start(const char *command)
         fputs("\ncommand ", stream);
         put_escaped(stream, command);
     }
-    putc('\n', stream);
+    fputs(is_synthetic ? "\n" MANIFEST_SYNTHETIC "\n" : "\n", stream);
     text_stream_take(&line, &text, &bytes);
     return text;
 }

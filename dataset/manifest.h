@@ -13,6 +13,7 @@
  *     iobench set 2, plan PLAN, draft SUFFIX, shards COUNT
  *     by PROCESS                    in escapes, as the command and the path
  *     command TEXT
+ *     source synthetic              its images were generated, as far as its maker knew
  *     shard NUMBER                  a block: it replaces an earlier one of the same shard
  *     file BYTES MTIME_NS PATH      below the folder
  *     folder PATH
@@ -28,6 +29,8 @@
 #define MANIFEST_UNFINISHED ".iobench-unfinished"
 #define MANIFEST_SET ".iobench-set"
 #define MANIFEST_DRAFT ".iobench-draft-" /* then a suffix: the folder that shards are made in */
+
+#define MANIFEST_SYNTHETIC "source synthetic" /* a line */
 
 enum { MANIFEST_SUFFIX_BYTES = 9, MANIFEST_SHARDS_MAX = 1000000 };
 
@@ -63,7 +66,7 @@ bool manifest_has_folder(const struct manifest *manifest, const char *path);
 /* Text to be written; free() it; NULL with a reason. A block: start it with no text, add its files,
  * end it. */
 char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards);
-char *manifest_start(const char *command); /* of each process that works on it */
+char *manifest_start(const char *command, bool is_synthetic); /* of each process that works on it */
 struct manifest_block;
 struct manifest_block *manifest_block_begin(uint32_t shard);
 int manifest_block_add(struct manifest_block *block, const char *path, uint64_t bytes,
@@ -74,5 +77,8 @@ char *manifest_block_end(struct manifest_block *block); /* and free it */
 /* Does root (a folder or a file) belong to a data set that is not complete? 0: no. -EINPROGRESS:
  * the reason says how far it is and how to complete it. */
 int manifest_check_complete(const char *root);
+
+/* Does the manifest of root (a folder or a file in it) say that the images were generated? */
+bool manifest_is_synthetic(const char *root);
 
 #endif

@@ -18,6 +18,7 @@ enum {
     /* An image of plain files that is not in its place yet: SET/DRAFT/SHARD/CLASS/IMAGE */
     LEVELS = 5,
     LOOKED_AT_BYTES = 256 << 20,
+    LOOKED_AT_START = 16 << 10,
 };
 
 /* Anybody may put a mark above a data set, into /tmp for one: only one that the owner of the
@@ -106,4 +107,31 @@ int manifest_check_complete(const char *root)
     if (code == 0)
         fail_clear();
     return code;
+}
+
+/* Whoever begins a set writes the line, so it is near the start. */
+static bool says_synthetic(const char *path)
+{
+    char text[LOOKED_AT_START + 1];
+    struct store_file *file;
+
+    if (store_open(path, STORE_READ, &file))
+        return false;
+    ssize_t bytes = store_read_at(file, text, LOOKED_AT_START, 0);
+    store_close(file, false);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    return strstr(text, "\n" MANIFEST_SYNTHETIC "\n");
+}
+
+bool manifest_is_synthetic(const char *root)
+{
+    char *folder = place_of(root);
+    bool is_there = folder && (store_is_folder(folder) || go_up(folder));
+    char *path = is_there ? file_join(folder, MANIFEST_SET) : NULL;
+    const bool is_synthetic = path && store_exists(path) && says_synthetic(path);
+
+    free(path);
+    free(folder);
+    fail_clear();
+    return is_synthetic;
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "pack/lane.h"
 #include "pack/target.h"
@@ -219,6 +220,13 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
+/* Also a copy of generated images. */
+static bool is_synthetic(const struct pack *pack)
+{
+    return strcmp(pack->origin.ops->plugin.name, "synthetic") == 0 ||
+           manifest_is_synthetic(pack->job->source);
+}
+
 static int prepare(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -243,7 +251,8 @@ static int prepare(struct pack *pack)
                                            .plan = pack->plan,
                                            .force = job->force,
                                            .start_over = job->force || job->start_over,
-                                           .command = job->command};
+                                           .command = job->command,
+                                           .is_synthetic = is_synthetic(pack)};
     code = target_open(&pack->target, &request);
     return code ? code : plan_work(pack);
 }

@@ -358,7 +358,8 @@ int target_begin(struct target *target)
         code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
                                   : write_head(target);
     if (code == 0)
-        code = append(target, manifest_start(target->request.command));
+        code =
+            append(target, manifest_start(target->request.command, target->request.is_synthetic));
     if (code == 0)
         code = open_draft(target);
     return code || !target->is_resumed ? code : remove_stale(target);

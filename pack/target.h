@@ -26,6 +26,7 @@ struct target_request {
     uint64_t plan;
     bool force, start_over; /* replace a whole set; an unfinished one */
     const char *command;    /* to be repeated after an interruption; may be NULL */
+    bool is_synthetic;      /* the images are generated */
 };
 
 struct target {

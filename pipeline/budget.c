@@ -96,6 +96,30 @@ static void note_window(const struct budget_site *site, const struct budget *bud
                              needed, sizeof needed));
 }
 
+/* A limit that holds the whole set makes no page leave memory. */
+static void note_limit(const struct budget_site *site, const struct budget *budget,
+                       struct result *result)
+{
+    const uint64_t limit_bytes = site->job->memory_limit_bytes;
+    const uint64_t set_bytes = catalog_data_bytes(site->catalog);
+    char limit[32], set[32];
+
+    if (!limit_bytes)
+        return;
+    bytes_text(limit_bytes, limit, sizeof limit);
+    if (site->direct)
+        result_notice(result,
+                      "--memory-limit %s has no effect on direct reads: they do not use the page "
+                      "cache",
+                      limit);
+    else if (limit_bytes >= set_bytes &&
+             limit_bytes - set_bytes >= budget_total_bytes(budget) + site->held_bytes)
+        result_notice(result,
+                      "--memory-limit %s has no effect: the data set of %s fits into it, and later "
+                      "epochs can be read out of memory; give less than the set",
+                      limit, bytes_text(set_bytes, set, sizeof set));
+}
+
 /* Beyond its limit the kernel would end the process without a word. */
 static int check_limit(const struct budget_site *site, uint64_t records_bytes)
 {
@@ -168,6 +192,7 @@ int budget_make(const struct budget_site *site, struct budget *budget, struct re
     budget->tables_bytes =
         loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,
                             site->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
+    note_limit(site, budget, result);
     code = check_limit(site, budget->records_bytes);
     return code ? code : check_total(budget, headroom.cause);
 }

@@ -2,6 +2,7 @@
 #include "pipeline/result.h"
 
 #include "dataset/catalog.h"
+#include "dataset/manifest.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -331,6 +332,7 @@ void result_describe(struct result *result, const char *data, const char *format
     result->records = catalog->record_count;
     result->data_bytes = catalog_data_bytes(catalog);
     result->record_bytes_total = catalog->record_bytes_total;
+    result->data_was_made = manifest_is_synthetic(data);
 }
 
 void result_notice(struct result *result, const char *format, ...)

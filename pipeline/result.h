@@ -181,7 +181,7 @@ struct result {
     /* the data set */
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;
-    bool data_was_made; /* a synthetic set, made by this command or an earlier one */
+    bool data_was_made; /* a synthetic set: its manifest says so, or nobody named a set */
     /* what really ran */
     char reader_engine[160];
     uint32_t iodepth; /* reads in flight at most; with auto the knee, 0 when none was found */

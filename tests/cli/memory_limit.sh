@@ -66,6 +66,9 @@ kill -9 $killed
 wait $killed 2>/dev/null
 group_of "$killed" || die "no control group of a run"
 run 0 "$IOBENCH" --memory-limit 64m
+case $out in
+*"--memory-limit 64.00 MiB has no effect"*) die "a limit below the set is said to have no effect" ;;
+esac
 ! group_of "$killed" || die "a killed run's control group was left behind"
 bytes=$(second_epoch)
 [ "$bytes" -ge 230 ] || die "only $bytes of 256 MiB left the device in the second epoch"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Storage is not called the limit where records come out of memory, or where --limit-rate holds them
-# back: table, JSON, advice and `size` say which.
+# back: table, JSON, advice and `size` say which. So they do where the images were generated, and where
+# --memory-limit holds the whole set.
 . "$(dirname "$0")/cli.sh"
 
 # Not on $T's file system: in memory, where nothing can leave storage.
@@ -35,3 +36,24 @@ says_not "more reads in flight"
 says_not "--iodepth auto (now"
 says_not "Limit    storage"
 grep -q '"limit": "rate"' out.json || die "the JSON names another limit"
+
+# Generated images are so wherever they are read: by folder, by file, packed once more.
+expect 0 "$IOBENCH" pack "$memory/set" copied -f files
+for set in "$memory/set" "$memory/set/train.rec" copied; do
+    expect 0 "$IOBENCH" run -d "$set" --decode none --no-calibrate --runs 2 --json out.json
+    says ", synthetic"
+    grep -q '"synthetic": true' out.json || die "$set is not synthetic in the JSON"
+done
+"$IOBENCH" compare out.json out.json | grep -q "A read synthetic data" || die "compare drops it"
+"$IOBENCH" plot --script -o - out.json | grep -q "synthetic data" || die "plot drops it"
+rm copied/.iobench-set
+run -d copied --runs 1
+says_not ", synthetic"
+grep -q '"synthetic": false' out.json || die "photographs are called synthetic"
+
+# Whoever may not make a control group gets an error, and no figure.
+out=$("$IOBENCH" run -d copied --decode none --no-calibrate --runs 1 --memory-limit 4g 2>&1) || {
+    says "--memory-limit"
+    skip "no control group can be made here"
+}
+says "--memory-limit 4.00 GiB has no effect: the data set of"

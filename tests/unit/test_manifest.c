@@ -42,7 +42,8 @@ static void lists(const char *text, const char *wanted, uint32_t finished)
 
 static void what_is_written_is_read(void **unused)
 {
-    char *head = manifest_head(0xff, "0123abcd", 4), *start = manifest_start("iobench pack a b");
+    char *head = manifest_head(0xff, "0123abcd", 4),
+         *start = manifest_start("iobench pack a b", true);
     struct manifest_block *block = manifest_block_begin(3);
     struct manifest manifest;
     char text[2048], by[64];
