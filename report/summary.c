@@ -257,9 +257,9 @@ static void advise_source(const struct result *result, struct summary *summary)
 
     if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
         advise(summary,
-               "to find the limit of storage: --iodepth auto (now %llu), a larger --bs, or more "
+               "to find the limit of storage: --iodepth auto (now %llu), a larger --%s, or more "
                "clients (mpirun, srun, --ranks)",
-               (unsigned long long)job->iodepth);
+               (unsigned long long)job->iodepth, result->reads.window == 1 ? "window" : "bs");
     else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
         advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
                         "--ranks) show whether the "

@@ -18,7 +18,7 @@ case $(ldd "$IOBENCH") in *libasan* | *libclang_rt* | *libtsan*) traced=no ;; es
 nm "$IOBENCH" 2>/dev/null | grep -qE "__[at]san_init" && traced=no
 witness() { # OPTION...: $seen reads, $back of them before the end of the last one in that shard
     [ $traced = yes ] || return 0
-    expect 0 strace -f -y -qq -e trace=preadv2 -o trace "$IOBENCH" run "$@" --json run.json
+    expect 0 strace -f -y -qq -s 0 -e trace=preadv2 -o trace "$IOBENCH" run "$@" --json run.json
     # PID preadv2(FD<...>, [{...}], 1, OFFSET, FLAGS) = RESULT
     sed -n 's/.*<\(.*\)>, .*\], 1, \([0-9]*\), .*) = [0-9]*$/\1 \2/p' trace >reads
     seen=$(wc -l <reads)
@@ -50,6 +50,11 @@ for order in epoch mxnet tfdata:50,interleave=2 buffer:50; do
             die "window 1 sorts: only $back reads go back"
     done
 done
+
+# Further threads that read change nothing of it.
+expect 0 "$IOBENCH" shuffle epoch --data set --labels sorted --epochs 1 --window 100 --json=model.json
+expect 0 "$IOBENCH" run --data set --loaders 2 --window 100 --runs 1 --decode none --no-calibrate --json run.json
+[ "$(number requests run.json)" = "$(number reads_per_epoch model.json)" ] || die "2 loaders: other reads"
 
 # ---- samples are the same ----
 first=

@@ -22,7 +22,7 @@ RATE=100 # samples a second that a rank's GPU would take
 RANKS=2  # of a node
 # What a framework does at its real sizes, at ours: fewer files in flight, a smaller shuffle buffer.
 MXNET="--as mxnet --data /mnt/nfs/recordio"
-TENSORFLOW="--as horovod-tensorflow --data /mnt/nfs/shards --shuffle tfdata:60,interleave=4 --overlap-epochs"
+TENSORFLOW="--as horovod-tensorflow --data /mnt/nfs/shards --shuffle tfdata:60,interleave=4"
 CAFFE2="--as caffe2 --data /mnt/nfs/lmdb"
 
 boot() { # MEMORY COUNT: nodes that know where the samples lie
