@@ -77,7 +77,7 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
 
     if (epoch->exchange_ns > compute_ns && (keeps_up || epoch->exchange_ns > late_ns))
         return RESULT_LIMIT_EXCHANGE;
-    if (keeps_up)
+    if (keeps_up && compute_ns)
         return RESULT_LIMIT_TRAINER;
     return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
 }

@@ -247,9 +247,9 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record byt
 /* What held the epoch up: the longest of the trainer's wait for batches, of uploads that it waited
  * for, and of the exchange. Of the first two only what is 5% of the time at least counts: a stage
  * ahead of the trainer that keeps up costs it nothing. The exchange stands behind compute, so it
- * must be longer than that. If none is, compute is the limit. Who waits for batches waits for
- * decoding where the workers were busy for more than half of the time, else for storage; where
- * nothing is read, for the program itself. */
+ * must be longer than that. If none is, compute is the limit where there is any. Who waits for
+ * batches waits for decoding where the workers were busy for more than half of the time, else for
+ * storage; where nothing is read, for the program itself. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
 /* Where that is storage: is it storage itself? To be asked when the epoch's device bytes are known.

@@ -16,6 +16,8 @@ struct row {
 
 static const struct row rows[] = {
     {"all keep up", 0, 0, 900, 50, 50, 3900, true, RESULT_LIMIT_TRAINER},
+    {"no trainer is a limit", 10, 0, 0, 0, 0, 1000, true, RESULT_LIMIT_STORAGE},
+    {"nothing is read nor computed", 10, 0, 0, 0, 0, 0, false, RESULT_LIMIT_HARNESS},
     {"a wait below a twentieth", 49, 49, 800, 50, 52, 0, true, RESULT_LIMIT_TRAINER},
     {"records come late", 300, 0, 700, 0, 0, 500, true, RESULT_LIMIT_STORAGE},
     {"a wait of a twentieth", 50, 0, 950, 0, 0, 2000, true, RESULT_LIMIT_STORAGE},
