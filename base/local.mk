@@ -23,6 +23,7 @@ libiobench_a_SOURCES += \
 	base/names.c base/names.h \
 	base/numa.c base/numa.h \
 	base/option.c base/option.h \
+	base/pace.c base/pace.h \
 	base/paired.c base/paired.h \
 	base/plugin.c base/plugin.h \
 	base/pool.c base/pool.h base/pool_jpeg.c \

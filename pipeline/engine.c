@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/pace.h"
 #include "base/pool.h"
 #include "base/thread.h"
 #include "base/headroom.h"
@@ -32,6 +33,7 @@ struct engine {
     size_t rows_bytes;
     uint32_t workers;
     struct job_place resume;
+    struct pace taken;   /* samples of the epoch, by the trainer */
     uint64_t waited_ns;  /* for the batch that is waited for */
     uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
 };
@@ -272,6 +274,28 @@ static void account_waits(const struct engine *engine, struct result_epoch *epoc
         engine->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
 }
 
+/* A steady state is one in which as many samples are taken as are read: what lies between, in
+ * memory, neither grows nor shrinks. Without the first quarter of the reads, in which memory is
+ * filled and a device may spend its credit, that is the rate that goes on. */
+static void account_reads(const struct engine *engine, const struct loader_figures *loader,
+                          struct result_epoch *epoch)
+{
+    enum { BATCHES_LEAST = 20 };
+
+    if (loader->read_end_ns <= loader->quarter_ns || loader->quarter_ns == 0)
+        return;
+    epoch->read_head_ns = loader->head_ns;
+    epoch->read_rest_ns = loader->read_end_ns - loader->quarter_ns;
+    const uint64_t read = epoch->samples - epoch->samples / 4;
+    const uint64_t taken = pace_amount(&engine->taken, loader->read_end_ns) -
+                           pace_amount(&engine->taken, loader->quarter_ns);
+    const uint64_t apart = read > taken ? read - taken : taken - read;
+    if (epoch->batches < BATCHES_LEAST || apart > read / 10)
+        return;
+    epoch->steady_samples = read;
+    epoch->steady_ns = epoch->read_rest_ns;
+}
+
 static void account_epoch(struct engine *engine, struct result_epoch *epoch,
                           const struct rusage *before)
 {
@@ -286,6 +310,7 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         epoch->request_bytes = loader.request_bytes;
         epoch->shuffle_ns = loader.plan_ns;
         epoch->storage_idle_ns = loader.idle_ns;
+        account_reads(engine, &loader, epoch);
         if (loader.read_end_ns)
             recorder_mark(engine->site.recorder, "drain", epoch->epoch, loader.read_end_ns);
     }
@@ -344,6 +369,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
         epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
     epoch->samples += batch.account.samples;
     epoch->skipped += batch.account.skipped;
+    pace_add(&engine->taken, taken_ns, epoch->samples);
     epoch->record_bytes += batch.account.record_bytes;
     epoch->digest_sum += batch.account.digest_sum;
     epoch->digest_xor ^= batch.account.digest_xor;
@@ -432,6 +458,8 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     engine->waited_ns = 0;
     clock_moment(&start);
     epoch->start_ns = clock_now_ns();
+    engine->taken = (struct pace){0};
+    pace_add(&engine->taken, epoch->start_ns, 0);
     const struct result_waits waits = waits_now(engine);
     begin_reads(engine, epoch, last);
     code = batcher_wait_epoch(engine->batcher, epoch->epoch - engine->resume.epoch, &draws);

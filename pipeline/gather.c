@@ -185,6 +185,9 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
 {
     uint64_t *const times[] = {
         &merged->storage_idle_ns,
+        &merged->read_head_ns,
+        &merged->read_rest_ns,
+        &merged->steady_ns,
         &merged->shuffle_ns,
         &merged->wait_ns,
         &merged->compute_ns,
@@ -219,6 +222,9 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
     }
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         *times[i] /= count;
+    for (uint32_t i = 0; i < count; i++)
+        if (each[i]->steady_ns == 0)
+            merged->steady_samples = merged->steady_ns = 0;
     merged->wall_ns = slowest->wall_ns;
     merged->limit = slowest->limit;
     merged->first_batch_ns = 0;

@@ -184,6 +184,7 @@ static int reap(struct loader *loader, uint64_t wait_ns)
         depth_feed(&loader->depth, (uint32_t)count, bytes, loader->depth_is_used,
                    done[0]->complete_ns);
         loader->reads_end_ns = loader->heard_ns = done[count - 1]->complete_ns;
+        pace_add(&loader->brought, loader->reads_end_ns, loader->brought.last.amount + bytes);
         meter_add(loader->site.meter, METER_READ_BYTES, bytes);
         meter_add(loader->site.meter, METER_READ_COUNT, (uint64_t)count);
     }
@@ -271,6 +272,21 @@ static void ask_ahead(struct loader *loader)
     orders_ask(loader->orders, loader->next_epoch - 1);
 }
 
+/* Of the epoch's bytes the first quarter and the rest, by time. What the first read's end brought
+ * has no time of its own. */
+static void split_reads(struct loader *loader)
+{
+    const struct pace *reads = &loader->brought;
+    const uint64_t quarter = reads->last.amount / 4, first = reads->points[0].amount;
+
+    if (reads->count < 8 || first >= quarter)
+        return;
+    loader->figures.quarter_ns = pace_when(reads, quarter);
+    loader->figures.head_ns =
+        (uint64_t)((double)(loader->figures.quarter_ns - reads->points[0].ns) * (double)quarter /
+                   (double)(quarter - first));
+}
+
 static int run_epoch(struct loader *loader, uint64_t epoch)
 {
     int code = window_begin(loader, epoch);
@@ -297,6 +313,7 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
     if (code >= 0 && !may_go_on(loader)) {
         window_drop_slots(loader);
         loader->figures.read_end_ns = loader->reads_end_ns;
+        split_reads(loader);
     }
     return code < 0 ? code : 0;
 }
@@ -309,6 +326,7 @@ static void publish_figures(struct loader *loader)
 
     *figures = loader->figures;
     loader->figures = (struct loader_figures){0};
+    loader->brought = (struct pace){0};
     queue_push(loader->ended, figures);
 }
 
@@ -514,6 +532,7 @@ static void reset(struct loader *loader)
     flag_clear(&loader->wants_returned);
     loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
+    loader->brought = (struct pace){0};
     loader->for_storage = loader->for_memory = (struct stall){0};
     queue_reset(loader->ready);
     queue_reset(loader->returned);

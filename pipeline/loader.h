@@ -79,6 +79,8 @@ struct loader_figures {
     uint64_t plan_ns;     /* making the epoch's order */
     uint64_t idle_ns;     /* storage had nothing to do since the epoch before */
     uint64_t read_end_ns; /* when its last read ended, on the monotonic clock; 0: reads went on */
+    uint64_t quarter_ns;  /* when a quarter of its bytes had come, on the same; 0: not known */
+    uint64_t head_ns;     /* that the first quarter took, from the first read's end on */
 };
 
 /* Memory a plan, a depth and so many loaders need at least, and what is comfortable. */

@@ -4,6 +4,7 @@
 #ifndef IOBENCH_PIPELINE_LOADER_PRIVATE_H
 #define IOBENCH_PIPELINE_LOADER_PRIVATE_H
 
+#include "base/pace.h"
 #include "base/atomic.h"
 #include "base/memory.h"
 #include "base/queue.h"
@@ -63,6 +64,7 @@ struct loader {
     struct depth depth;                   /* finds the knee; else stays at depth_most */
     bool depth_is_used;                   /* as many reads are in flight as depth says */
     struct loader_figures figures;        /* of the epoch that runs */
+    struct pace brought;                  /* bytes that came in it */
     uint64_t reads_end_ns;                /* when a read ended last, in this run */
     struct loader_figures *epoch_figures; /* of the ended ones, epochs_ahead: a ring */
     uint64_t epochs_run;

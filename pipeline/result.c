@@ -25,6 +25,31 @@ double result_epoch_bytes_per_s(const struct result_epoch *epoch)
     return per_second(epoch->record_bytes, epoch->wall_ns);
 }
 
+double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
+}
+
+double result_epoch_head_ratio(const struct result_epoch *epoch)
+{
+    return epoch->read_head_ns && epoch->read_rest_ns
+               ? (double)epoch->read_rest_ns / 3 / (double)epoch->read_head_ns
+               : NAN;
+}
+
+double result_run_steady_samples_per_s(const struct result_run *run)
+{
+    uint64_t samples = 0, duration_ns = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        if (run->epochs[i].steady_ns == 0)
+            return NAN;
+        samples += run->epochs[i].steady_samples;
+        duration_ns += run->epochs[i].steady_ns;
+    }
+    return duration_ns ? per_second(samples, duration_ns) : NAN;
+}
+
 static double au_percent(uint64_t compute_ns, uint64_t wait_ns)
 {
     return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + wait_ns) : 0;
@@ -133,6 +158,10 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch
     sum->wall_ns += epoch->wall_ns;
     sum->shuffle_ns += epoch->shuffle_ns;
     sum->first_batch_ns += epoch->first_batch_ns;
+    sum->read_head_ns += epoch->read_head_ns;
+    sum->read_rest_ns += epoch->read_rest_ns;
+    sum->steady_samples += epoch->steady_samples;
+    sum->steady_ns += epoch->steady_ns;
     sum->storage_idle_ns += epoch->storage_idle_ns;
     sum->wait_ns += epoch->wait_ns;
     sum->compute_ns += epoch->compute_ns;

@@ -91,7 +91,10 @@ struct result_epoch {
     uint64_t start_ns, wall_ns; /* start on the monotonic clock */
     uint64_t shuffle_ns;        /* making the order */
     uint64_t storage_idle_ns;   /* storage had nothing to do since the epoch before */
-    uint64_t first_batch_ns;    /* from the epoch's start to its first full batch */
+    uint64_t read_head_ns;      /* the reads of the first quarter of the bytes; 0: not known */
+    uint64_t read_rest_ns;      /* and of the other three */
+    uint64_t steady_samples, steady_ns; /* after that quarter, in a steady state; 0: in none */
+    uint64_t first_batch_ns;            /* from the epoch's start to its first full batch */
     /* Of the trainer's loop; on a device what it does not hide, so that they add up to its time. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
     uint64_t nominal_ns;                        /* that replayed steps should have taken, else 0 */
@@ -244,6 +247,12 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
 /* ---- derived figures, in one place so that every report agrees ---- */
 double result_epoch_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
+/* NAN: in no steady state, of a run when one of its epochs was in none. */
+double result_epoch_steady_samples_per_s(const struct result_epoch *epoch);
+double result_run_steady_samples_per_s(const struct result_run *run);
+/* How much faster the first quarter of the bytes was read than the rest: 1 is as fast; NAN: not
+ * known. */
+double result_epoch_head_ratio(const struct result_epoch *epoch);
 /* What held the epoch up: the longest of the trainer's wait for batches, of uploads that it waited
  * for, and of the exchange. Of the first two only what is 5% of the time at least counts: a stage
  * ahead of the trainer that keeps up costs it nothing. The exchange stands behind compute, so it

@@ -347,6 +347,9 @@ static json_t *waits_of(const struct result_waits *waits)
 
 static const char no_work[] = "the trainer does no work";
 
+static const char not_steady[] = "what is read ahead grew or shrank, or fewer than 20 batches";
+static const char few_reads[] = "too few reads to part, or reads went on into the next epoch";
+
 static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
 {
     json_t *object = json_object();
@@ -367,6 +370,11 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
     put_seconds(object, "shuffle_s", epoch->shuffle_ns);
     put_seconds(object, "storage_idle_s", epoch->storage_idle_ns);
     put_seconds(object, "first_batch_s", epoch->first_batch_ns);
+    put_real_if(object, "steady_samples_per_s", epoch->steady_ns > 0,
+                result_epoch_steady_samples_per_s(epoch), not_steady);
+    const bool has_head = isfinite(result_epoch_head_ratio(epoch));
+    put_real_if(object, "read_head_s", has_head, (double)epoch->read_head_ns / 1e9, few_reads);
+    put_real_if(object, "read_rest_s", has_head, (double)epoch->read_rest_ns / 1e9, few_reads);
     put_seconds(object, "start_barrier_s", epoch->start_barrier_ns);
     put_seconds(object, "stop_barrier_s", epoch->stop_barrier_ns);
     put_seconds(object, "wait_s", epoch->wait_ns);
@@ -546,6 +554,11 @@ static void put_rates(json_t *object, const struct summary *summary)
               no_au                                   ? no_au
               : summary->mlperf_au_percent.count == 0 ? "no epoch has a second step"
                                                       : NULL);
+    put_stats(object, "steady_samples_per_s", &summary->steady_samples_per_s,
+              summary->steady_samples_per_s.count ? NULL : not_steady);
+    put_stats(object, "read_head_ratio", &summary->head_ratio,
+              summary->head_ratio.count ? NULL : few_reads);
+    json_object_set_new(object, "bursts", json_boolean(summary->bursts));
     const bool can_drift = summary->runs >= TREND_LEAST;
     put_real_if(object, "drift_percent", can_drift, 100 * summary->drift.drift, too_few_to_drift);
     put_real_if(object, "drift_p", can_drift, summary->drift.p, too_few_to_drift);

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/paired.h"
 #include "base/trend.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT_RUN_NS = 1000000000 };
+enum { SHORT_RUN_NS = 1000000000, HEADS_MOST = 1000 };
 static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5;
 
 const char *summary_limit_name(enum result_limit limit)
@@ -51,7 +52,8 @@ struct figures {
 };
 
 struct collection {
-    struct figures run_samples, run_bytes, run_au, run_mlperf;
+    struct figures run_samples, run_bytes, run_au, run_mlperf, run_steady;
+    struct figures first_head;
     struct figures first_samples, first_bytes, first_au;
     struct figures later_samples, later_bytes, later_au;
 };
@@ -131,6 +133,10 @@ static void collect_run(const struct result_run *run, struct summary *summary,
     add(&collection->run_au, result_run_au_percent(run));
     if (isfinite(result_run_mlperf_au_percent(run)))
         add(&collection->run_mlperf, result_run_mlperf_au_percent(run));
+    if (isfinite(result_run_steady_samples_per_s(run)))
+        add(&collection->run_steady, result_run_steady_samples_per_s(run));
+    if (run->epoch_count && isfinite(result_epoch_head_ratio(&run->epochs[0])))
+        add(&collection->first_head, result_epoch_head_ratio(&run->epochs[0]));
     histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
     summary->read_errors += run->read_errors;
     summary->short_reads += run->short_reads;
@@ -283,6 +289,12 @@ static void make_advice(const struct result *result, struct summary *summary)
     if (summary->mean_run_ns < SHORT_RUN_NS)
         advise(summary, "a run took only %.0f ms, too short to trust: use more data or --epochs",
                (double)summary->mean_run_ns * 1e-6);
+    if (summary->bursts)
+        advise(summary,
+               "the first quarter of each run was read %.0f%% faster than the rest, as a throttled "
+               "device with burst credit does, or a cache behind it: short runs read high; let a "
+               "run last longer (more data, --epochs), or take the steady rate",
+               100 * (summary->head_ratio.median - 1));
     bool from_storage = summary->device_known &&
                         (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
     if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD && !from_storage)
@@ -364,6 +376,27 @@ static int compare_ranks(const struct result *result, struct summary *summary)
     return code;
 }
 
+/* All runs must have been in one, else the others are not like those. A burst is one when it is
+ * large, or when all runs agree on it: by the one-sided t test of logarithms. */
+static void make_steady(const struct collection *collection, struct summary *summary, bool until)
+{
+    static const double large = 1.15, small = 1.04;
+    const struct figures *head = &collection->first_head;
+
+    if (collection->run_steady.count == summary->runs)
+        summary->steady_samples_per_s = summarise(&collection->run_steady, until);
+    summary->head_ratio = summarise(head, false);
+    if (summary->limit != RESULT_LIMIT_STORAGE || head->count == 0)
+        return;
+    double ones[HEADS_MOST];
+    const size_t count = head->count < HEADS_MOST ? head->count : HEADS_MOST;
+    for (size_t i = 0; i < count; i++)
+        ones[i] = 1;
+    const struct paired paired = paired_test(ones, head->values, count, false);
+    summary->bursts =
+        count < 3 ? paired.ratio > large : paired.ratio > small && paired.p / 2 < 0.05;
+}
+
 int summary_make(const struct result *result, struct summary *summary)
 {
     struct totals totals = {0};
@@ -398,6 +431,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
     make_shares(result, &summary->all, &summary->shares);
     make_limit(result, &totals, summary);
+    make_steady(&collection, summary, until);
     if (summary->runs)
         make_advice(result, summary);
     collection_close(&collection);

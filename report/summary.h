@@ -30,6 +30,9 @@ struct summary {
     uint32_t runs; /* complete ones: only they are counted */
     struct stats_summary samples_per_s, bytes_per_s, au_percent, mlperf_au_percent;
     struct summary_part first, later;
+    struct stats_summary steady_samples_per_s; /* count 0: in no steady state */
+    struct stats_summary head_ratio; /* of the first epochs, see result_epoch_head_ratio() */
+    bool bursts; /* storage limits, and gave the first quarter faster, by more than chance */
     uint64_t mean_run_ns; /* wall time of all epochs of a run */
     struct trend drift;   /* of samples_per_s over the runs */
     bool drifts;          /* it is more than chance (p below 0.05), and more than 2% */

@@ -144,6 +144,25 @@ static void print_figures(const struct page *page)
     fputc('\n', page->stream);
 }
 
+/* The rate that would go on, apart from how it began. */
+static void print_steady(const struct page *page)
+{
+    const struct stats_summary *steady = &page->summary->steady_samples_per_s;
+    char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
+
+    if (page->summary->limit == RESULT_LIMIT_HARNESS)
+        return;
+    if (steady->count)
+        print_entry(page, "Steady",
+                    "%s samples/s (%s .. %s) without the first quarter of the reads of each epoch",
+                    words_rate(steady->median, rate), words_rate(steady->low, low),
+                    words_rate(steady->high, high));
+    else
+        print_entry(page, "Steady",
+                    "no steady state: as much is read ahead as is used, or an "
+                    "epoch has fewer than 20 batches");
+}
+
 static void print_feeds(const struct page *page)
 {
     const struct summary *summary = page->summary;
@@ -521,6 +540,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
     print_settings(&page);
     if (summary->runs) {
         print_figures(&page);
+        print_steady(&page);
         print_feeds(&page);
         print_waits(&page);
         print_steps(&page);

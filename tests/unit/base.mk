@@ -27,6 +27,10 @@ UNIT_TESTS += tests/unit/test_paired
 tests_unit_test_paired_SOURCES = tests/unit/test_paired.c tests/unit/unit.h
 tests_unit_test_paired_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_pace
+tests_unit_test_pace_SOURCES = tests/unit/test_pace.c tests/unit/unit.h
+tests_unit_test_pace_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_trend
 tests_unit_test_trend_SOURCES = tests/unit/test_trend.c tests/unit/unit.h
 tests_unit_test_trend_LDADD = $(UNIT_LIBS)

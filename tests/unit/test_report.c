@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
-#include "report/compare.h"
 #include "report/load.h"
 #include "report/report.h"
 #include "report/sizing.h"
@@ -468,98 +467,61 @@ static void csv_has_one_row_an_epoch(void **unused)
 }
 
 /* Results of runs with these rates. */
-/* A result of so many runs; sitting: NULL, or one that two jobs took turns in. */
-static json_t *job_with(const char *sitting, const double *rates, size_t count)
+static bool advises(const struct summary *summary, const char *text)
 {
-    json_t *job = json_object(), *runs = json_array();
-
-    json_object_set_new(job, "valid", json_true());
-    if (sitting)
-        json_object_set_new(job, "sitting", json_pack("{sssi}", "id", sitting, "jobs", 2));
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(runs, json_pack("{sf}", "samples_per_s", rates[i]));
-    json_object_set_new(job, "runs", runs);
-    return job;
+    for (uint32_t i = 0; i < summary->advice_count; i++)
+        if (strstr(summary->advice[i], text))
+            return true;
+    return false;
 }
 
-static struct comparison compared(const json_t **a, size_t a_count, const json_t **b,
-                                  size_t b_count)
+/* Six runs of these rates, whose first quarters were read so many times faster than the rest. */
+static struct summary summary_of_runs(const double *rates, const double *heads, bool steady)
 {
-    const struct compare_group one = {a, a_count}, other = {b, b_count};
-    struct comparison comparison;
+    struct job job = {0};
+    struct result_epoch epochs[6];
+    struct result_run runs[6];
+    struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 6, .runs = runs};
+    struct summary summary;
 
-    assert_int_equal(compare_groups(&one, &other, &comparison), 0);
-    return comparison;
-}
-
-/* Equal back-to-back runs of another moment: the machine changed, not the program. */
-static void one_sitting_each_tells_nothing(void **unused)
-{
-    const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
-    const json_t *a = job_with(NULL, slow, 5), *b = job_with(NULL, fast, 5);
-    struct comparison comparison = compared(&a, 1, &b, 1);
-
-    (void)unused;
-    assert_int_equal(comparison.basis, COMPARE_NOTHING);
-    assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
-    assert_true(isnan(comparison.figures[0].p));
-    assert_false(compare_significant(&comparison.figures[0], 0.05));
-    assert_true(compare_untold(&comparison.figures[0], 0.05));
-    assert_true(isnan(comparison.figures[4].a)); /* AU is not there */
-    json_decref((json_t *)a);
-    json_decref((json_t *)b);
-}
-
-/* Each sitting is one value, the median of its runs. */
-static void sittings_are_the_repetitions(void **unused)
-{
-    const json_t *a[4], *b[4];
-
-    (void)unused;
-    for (int i = 0; i < 4; i++) {
-        const double low = 100 + i, high = 110 + i;
-        a[i] = job_with(NULL, (const double[]){low - 1, low, low + 50}, 3);
-        b[i] = job_with(NULL, (const double[]){high - 1, high, high + 50}, 3);
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    for (uint64_t i = 0; i < 6; i++) {
+        const uint64_t wall_ns = (uint64_t)(1000 / rates[i] * 10 * SECOND);
+        epochs[i] = (struct result_epoch){.samples = 10000,
+                                          .batches = 40,
+                                          .wall_ns = wall_ns,
+                                          .read_head_ns = (uint64_t)(SECOND / heads[i]),
+                                          .read_rest_ns = 3 * (uint64_t)SECOND,
+                                          .steady_samples = steady || i ? 7500 : 0,
+                                          .steady_ns = steady || i ? 8 * (uint64_t)SECOND : 0};
+        runs[i] = (struct result_run){
+            .number = i, .epoch_count = 1, .epochs_run = 1, .epochs = &epochs[i], .valid = true};
     }
-    struct comparison comparison = compared(a, 4, b, 4);
-    assert_int_equal(comparison.basis, COMPARE_SITTINGS);
-    assert_near(comparison.figures[0].a, 101.5);
-    assert_near(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
-    assert_true(compare_significant(&comparison.figures[0], 0.05));
-    comparison = compared(a, 3, b, 3);
-    assert_near(compare_least_p(3, 3), 0.1);
-    assert_true(compare_untold(&comparison.figures[0], 0.05));
-    for (int i = 0; i < 4; i++) {
-        json_decref((json_t *)a[i]);
-        json_decref((json_t *)b[i]);
-    }
+    assert_int_equal(summary_make(&result, &summary), 0);
+    option_release(job_options, &job);
+    return summary;
 }
 
-static void runs_that_took_turns_are_pairs(void **unused)
+/* Bursts and drifts are told by name, and neither where there is but noise. */
+static void bursts_and_drifts_are_told(void **unused)
 {
-    const double as[] = {1000, 1010, 990, 1005, 1020}, bs[] = {950, 965, 930, 960, 962};
-    const json_t *a = job_with("one", as, 5), *b = job_with("one", bs, 5);
-    const json_t *others[] = {job_with("two", as, 5), job_with("two", bs, 5)};
-    struct comparison comparisons[2] = {compared(&a, 1, &b, 1), compared(&a, 1, &b, 1)};
-    const struct compare_figure *first = &comparisons[0].figures[0];
+    const double even[] = {1000, 1010, 985, 1005, 990, 1002};
+    const double falling[] = {1000, 980, 965, 940, 921, 900};
+    const double level[] = {1.05, 0.97, 1.01, 1.08, 0.95, 1.0};
+    const double faster[] = {1.12, 1.2, 1.09, 1.15, 1.22, 1.11};
+    struct summary summary = summary_of_runs(even, level, true);
 
     (void)unused;
-    assert_int_equal(comparisons[0].basis, COMPARE_PAIRS);
-    assert_int_equal(comparisons[0].pairs, 5);
-    assert_near(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
-    assert_true(fabs(first->p - 0.00010038107799265667) < 1e-12);
-    compare_correct(comparisons, 2);
-    assert_near(first->p_corrected, 2 * first->p);
-    assert_int_equal(comparisons[0].together, 2);
-    /* Of another sitting it is no pair; two such sittings are put together. */
-    assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
-    assert_int_equal(
-        compared((const json_t *[]){a, others[0]}, 2, (const json_t *[]){b, others[1]}, 2).pairs,
-        10);
-    json_decref((json_t *)a);
-    json_decref((json_t *)b);
-    json_decref((json_t *)others[0]);
-    json_decref((json_t *)others[1]);
+    assert_false(summary.drifts || summary.bursts);
+    assert_false(advises(&summary, "burst credit") || advises(&summary, "drift"));
+    assert_near(summary.steady_samples_per_s.median, 7500 / 8.0);
+    summary = summary_of_runs(falling, faster, true);
+    assert_true(summary.drifts && summary.bursts);
+    assert_true(advises(&summary, "throttled device with burst credit"));
+    assert_true(advises(&summary, "the runs drift by -10%"));
+    assert_near(summary.head_ratio.median, 1.135);
+    /* One run in no steady state: the others are not like it. */
+    assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
 
 static void foreign_files_are_refused(void **unused)
@@ -653,9 +615,7 @@ int main(void)
         cmocka_unit_test(json_is_whole_or_an_error),
         cmocka_unit_test(a_series_is_a_table),
         cmocka_unit_test(csv_has_one_row_an_epoch),
-        cmocka_unit_test(one_sitting_each_tells_nothing),
-        cmocka_unit_test(sittings_are_the_repetitions),
-        cmocka_unit_test(runs_that_took_turns_are_pairs),
+        cmocka_unit_test(bursts_and_drifts_are_told),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
         cmocka_unit_test(numbers_as_people_read_them),

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a comparison rests on: pairs, sittings, or nothing. */
+#include "tests/unit/unit.h"
+
+#include "report/compare.h"
+
+#include <math.h>
+
+#define assert_near(value, wanted) \
+    assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
+
+/* A result of so many runs; sitting: NULL, or one that two jobs took turns in. */
+static json_t *job_with(const char *sitting, const double *rates, size_t count)
+{
+    json_t *job = json_object(), *runs = json_array();
+
+    json_object_set_new(job, "valid", json_true());
+    if (sitting)
+        json_object_set_new(job, "sitting", json_pack("{sssi}", "id", sitting, "jobs", 2));
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(runs, json_pack("{sf}", "samples_per_s", rates[i]));
+    json_object_set_new(job, "runs", runs);
+    return job;
+}
+
+static struct comparison compared(const json_t **a, size_t a_count, const json_t **b,
+                                  size_t b_count)
+{
+    const struct compare_group one = {a, a_count}, other = {b, b_count};
+    struct comparison comparison;
+
+    assert_int_equal(compare_groups(&one, &other, &comparison), 0);
+    return comparison;
+}
+
+/* Equal back-to-back runs of another moment: the machine changed, not the program. */
+static void one_sitting_each_tells_nothing(void **unused)
+{
+    const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
+    const json_t *a = job_with(NULL, slow, 5), *b = job_with(NULL, fast, 5);
+    struct comparison comparison = compared(&a, 1, &b, 1);
+
+    (void)unused;
+    assert_int_equal(comparison.basis, COMPARE_NOTHING);
+    assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
+    assert_true(isnan(comparison.figures[0].p));
+    assert_false(compare_significant(&comparison.figures[0], 0.05));
+    assert_true(compare_untold(&comparison.figures[0], 0.05));
+    assert_true(isnan(comparison.figures[4].a)); /* AU is not there */
+    json_decref((json_t *)a);
+    json_decref((json_t *)b);
+}
+
+/* Each sitting is one value, the median of its runs. */
+static void sittings_are_the_repetitions(void **unused)
+{
+    const json_t *a[4], *b[4];
+
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        const double low = 100 + i, high = 110 + i;
+        a[i] = job_with(NULL, (const double[]){low - 1, low, low + 50}, 3);
+        b[i] = job_with(NULL, (const double[]){high - 1, high, high + 50}, 3);
+    }
+    struct comparison comparison = compared(a, 4, b, 4);
+    assert_int_equal(comparison.basis, COMPARE_SITTINGS);
+    assert_near(comparison.figures[0].a, 101.5);
+    assert_near(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
+    assert_true(compare_significant(&comparison.figures[0], 0.05));
+    comparison = compared(a, 3, b, 3);
+    assert_near(compare_least_p(3, 3), 0.1);
+    assert_true(compare_untold(&comparison.figures[0], 0.05));
+    for (int i = 0; i < 4; i++) {
+        json_decref((json_t *)a[i]);
+        json_decref((json_t *)b[i]);
+    }
+}
+
+static void runs_that_took_turns_are_pairs(void **unused)
+{
+    const double as[] = {1000, 1010, 990, 1005, 1020}, bs[] = {950, 965, 930, 960, 962};
+    const json_t *a = job_with("one", as, 5), *b = job_with("one", bs, 5);
+    const json_t *others[] = {job_with("two", as, 5), job_with("two", bs, 5)};
+    struct comparison comparisons[2] = {compared(&a, 1, &b, 1), compared(&a, 1, &b, 1)};
+    const struct compare_figure *first = &comparisons[0].figures[0];
+
+    (void)unused;
+    assert_int_equal(comparisons[0].basis, COMPARE_PAIRS);
+    assert_int_equal(comparisons[0].pairs, 5);
+    assert_near(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
+    assert_true(fabs(first->p - 0.00010038107799265667) < 1e-12);
+    compare_correct(comparisons, 2);
+    assert_near(first->p_corrected, 2 * first->p);
+    assert_int_equal(comparisons[0].together, 2);
+    /* Of another sitting it is no pair; two such sittings are put together. */
+    assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
+    assert_int_equal(
+        compared((const json_t *[]){a, others[0]}, 2, (const json_t *[]){b, others[1]}, 2).pairs,
+        10);
+    json_decref((json_t *)a);
+    json_decref((json_t *)b);
+    json_decref((json_t *)others[0]);
+    json_decref((json_t *)others[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_sitting_each_tells_nothing),
+        cmocka_unit_test(sittings_are_the_repetitions),
+        cmocka_unit_test(runs_that_took_turns_are_pairs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
