@@ -36,7 +36,7 @@ struct result_bytes {
 
 /* What was cached before a run, from the best to the worst. */
 enum result_cache {
-    RESULT_CACHE_COLD,        /* nothing: no data, no dentries and inodes, nothing on a server */
+    RESULT_CACHE_COLD,        /* no data, here or on a server; no dentries and inodes here */
     RESULT_CACHE_BYPASSED,    /* direct reads past the page cache, whose bytes all left storage */
     RESULT_CACHE_DATA_COLD,   /* no data; dentries and inodes were not dropped */
     RESULT_CACHE_CLIENT_COLD, /* nothing here; what a server holds is not known */

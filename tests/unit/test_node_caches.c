@@ -11,6 +11,7 @@
 enum { NODES = 3 };
 
 static struct result_cold found[NODES];
+static enum result_cache labels[NODES]; /* of each, when they were gathered */
 
 /* A rank a node. */
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
@@ -54,6 +55,8 @@ static enum result_cache gather(struct result_run *run)
         result_cold_settle(&found[i]);
     assert_int_equal(gather_cold(&ranks, &found[0], run), 0);
     assert_int_equal(run->node_count, NODES);
+    for (uint32_t i = 0; i < NODES; i++)
+        labels[i] = run->nodes[i].cold.state;
     free(run->nodes);
     return run->cold.state;
 }
@@ -93,6 +96,7 @@ static void the_server_is_that_of_all(void **unused)
         found[i] = (struct result_cold){.metadata_dropped = true};
     found[0].server.state = SERVER_UNVERIFIED;
     assert_int_equal(gather(&run), RESULT_CACHE_CLIENT_COLD);
+    assert_int_equal(labels[2], RESULT_CACHE_CLIENT_COLD);
     found[2].metadata_dropped = false;
     assert_int_equal(gather(&run), RESULT_CACHE_CLIENT_COLD);
     assert_int_equal(run.cold.server.state, SERVER_UNVERIFIED);

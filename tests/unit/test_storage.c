@@ -272,6 +272,19 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
                    "22 1 0:99 / / rw - overlay overlay rw,lowerdir=/no/such\n");
     assert_int_equal(devices_of_path(&roots, test_folder, &list), 0);
     assert_string_equal(list.elsewhere, "/no/such, which is out of sight");
+
+    /* A loop device is as far away as its file. */
+    char backing[160];
+    snprintf(sys, sizeof sys, "%s/sys", test_folder);
+    make_attribute("proc/self/mountinfo", "22 1 0:99 / / rw - nfs4 nas:/ rw\n");
+    folder_write("image", "x", 1);
+    snprintf(backing, sizeof backing, "%s/image\n", test_folder);
+    make_device("virtual/loop7", "7:7");
+    make_attribute("sys/devices/virtual/loop7/loop/backing_file", backing);
+    list = (struct device_list){0};
+    devices_of_device(&roots, 7, 7, &list);
+    assert_string_equal(list.elsewhere, "nfs4 at /");
+    assert_int_equal(list.backing_count, 1);
 }
 
 /* ---- counters ---- */
