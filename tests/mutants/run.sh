@@ -59,7 +59,9 @@ prepare() { # COPY
 programs_of() { # TEST...
     for test; do
         case $test in
+        tests/liars/*.sh) echo all tests/liars/liar.so tests/liars/liar ;;
         *.sh) echo all ;;
+        tests/unit/test_probes) echo "$test" tests/unit/mock_nvml.so ;;
         *) echo "$test" ;;
         esac
     done | sort -u
