@@ -62,3 +62,7 @@ tests_unit_test_stale_draft_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_histogram
 tests_unit_test_histogram_SOURCES = tests/unit/test_histogram.c tests/unit/unit.h
 tests_unit_test_histogram_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_clock
+tests_unit_test_clock_SOURCES = tests/unit/test_clock.c tests/unit/unit.h
+tests_unit_test_clock_LDADD = $(UNIT_LIBS)

@@ -217,17 +217,19 @@ static void bytes_of_processes_and_of_nobody(void **unused)
 
 /* ---- caches ---- */
 
-static void gather_states(const enum result_cache *states, struct result_run *run)
+static void gather_states(const enum residency_state *states, struct result_run *run)
 {
     wire.is_kept = false;
     for (uint32_t rank = RANKS; rank-- > 0;) {
         struct ranks ranks = as_rank(rank);
-        struct result_cold mine = {.state = states[rank],
+        struct result_cold mine = {.pages = states[rank],
                                    .dropped = rank != 2,
+                                   .metadata_dropped = rank != 1,
                                    .resident_bytes = 10 * (rank + 1),
                                    .total_bytes = 1000,
                                    .residue_percent = rank + 1.0};
         snprintf(mine.reason, sizeof mine.reason, "reason %u", rank);
+        result_cold_settle(&mine);
         *run = (struct result_run){0};
         wire.is_kept = rank == 0;
         assert_int_equal(gather_cold(&ranks, &mine, run), 0);
@@ -239,12 +241,12 @@ static void gather_states(const enum result_cache *states, struct result_run *ru
 /* One node of several was not dropped: all of it is as warm as that one. */
 static void the_worst_node_counts(void **unused)
 {
-    const enum result_cache cold = RESULT_CACHE_COLD, warm = RESULT_CACHE_WARM,
-                            unverified = RESULT_CACHE_UNVERIFIED;
+    const enum residency_state cold = RESIDENCY_COLD, warm = RESIDENCY_WARM,
+                               unverified = RESIDENCY_UNVERIFIED;
     struct result_run run;
 
     (void)unused;
-    gather_states((const enum result_cache[]){cold, cold, cold}, &run);
+    gather_states((const enum residency_state[]){cold, cold, cold}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
     assert_int_equal(run.node_count, 2);
     assert_int_equal(run.nodes[0].ranks, 2);
@@ -253,14 +255,14 @@ static void the_worst_node_counts(void **unused)
     assert_true(run.cold.residue_percent == 3);
     assert_false(run.cold.dropped);
     clear(&run);
-    gather_states((const enum result_cache[]){cold, cold, warm}, &run);
+    gather_states((const enum residency_state[]){cold, cold, warm}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_WARM);
     assert_string_equal(run.cold.reason, "b: reason 2");
     clear(&run);
-    gather_states((const enum result_cache[]){unverified, cold, cold}, &run);
+    gather_states((const enum residency_state[]){unverified, cold, cold}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_UNVERIFIED);
     clear(&run);
-    gather_states((const enum result_cache[]){cold, warm, cold}, &run);
+    gather_states((const enum residency_state[]){cold, warm, cold}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
     clear(&run);
 }

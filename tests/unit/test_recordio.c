@@ -178,6 +178,10 @@ static void labels_behind_the_header(void **unused)
     struct sample sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     expect_image(&sample, "img");
+    bytes_put_le32(maker.bytes + 8, 1); /* one label is behind the header, too */
+    sample = parse_bytes(maker.bytes, maker.used, 0);
+    assert_int_equal(sample.label, 41);
+    assert_int_equal(sample.image_bytes, 4 + 3);
     bytes_put_le32(maker.bytes + 8, UINT32_MAX); /* more labels than bytes */
     parse_bytes(maker.bytes, maker.used, -EBADMSG);
     bytes_put_le32(maker.bytes + 8, 3);

@@ -110,6 +110,7 @@ static void a_file_is_played(void **unused)
     close(fd);
     snprintf(text, sizeof text, "replay:file=%s", path);
     assert_int_equal(play(text, 8, 8, 4).compute_ns, 40000000); /* 5 + 15 + 5 + 15 */
+    assert_int_equal(play(text, 8, 2, 4).compute_ns, 10000000); /* a quarter of a batch */
     unlink(path);
 }
 

@@ -438,6 +438,27 @@ static void an_idx_saves_the_scan(void **unused)
     catalog_destroy(catalog);
 }
 
+/* One that lists a record twice and leaves one out, or takes two for one, has the right size. */
+static void an_idx_that_is_not_of_the_file_is_not_used(void **unused)
+{
+    static const char *const lies[] = {"0 20\n0 20\n", "0 40\n", "20 20\n0 20\n"};
+    uint8_t file[40];
+    size_t used = frame(file, "abcd", 4);
+
+    (void)unused;
+    used += frame(file + used, "efgh", 4);
+    folder_write("lies.tfrecord", file, used);
+    for (int i = 0; i < 3; i++) {
+        folder_write("lies.idx", lies[i], strlen(lies[i]));
+        struct catalog *catalog = index_of("lies.tfrecord");
+        assert_non_null(catalog);
+        assert_int_equal(catalog->record_count, 2);
+        assert_int_equal(catalog_extent(catalog, 0)->offset, 0);
+        assert_int_equal(catalog_extent(catalog, 1)->offset, 20);
+        catalog_destroy(catalog);
+    }
+}
+
 static void compressed_shards(void **unused)
 {
     static const char *const choices[] = {"shards:compression=gzip", "shards:compression=zlib"};
@@ -561,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_bad_file_is_named),
         cmocka_unit_test(written_and_read_back),
         cmocka_unit_test(an_idx_saves_the_scan),
+        cmocka_unit_test(an_idx_that_is_not_of_the_file_is_not_used),
         cmocka_unit_test(compressed_shards),
         cmocka_unit_test(the_first_failing_shard_is_told),
         cmocka_unit_test(a_compressed_shard_is_no_larger_than_it_may_be),

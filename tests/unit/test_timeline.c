@@ -228,6 +228,32 @@ static void figures_over_time(void **unused)
     series_close(&series);
 }
 
+/* Of a second of two processors one computes for 600 ms: 30% of the machine; ten reads took 30 ms.
+ */
+static void shares_and_means(void **unused)
+{
+    static const struct line node[] = {{"cpu", "all", "user_ms", {600, 600, 600}},
+                                       {"cpu", "all", "idle_ms", {1400, 1400, 1400}},
+                                       {"cpu", "0", "user_ms", {600, 600, 600}},
+                                       {"cpu", "0", "idle_ms", {400, 400, 400}},
+                                       {"cpu", "1", "user_ms", {0, 0, 0}},
+                                       {"cpu", "1", "idle_ms", {1000, 1000, 1000}},
+                                       {"disk", "vda", "read_ms", {30, 0, 0}},
+                                       {"disk", "vda", "read_count", {10, 0, 0}},
+                                       {0}};
+    struct series series;
+
+    (void)unused;
+    make(node, &series);
+    struct timeline *timeline = timeline_make(&series, anchor, SECOND);
+    assert_non_null(timeline);
+    assert_true(fabs(value(timeline, 0, "cpu_user_percent") - 30) < 1e-9);
+    assert_true(value(timeline, 0, "storage_read_ms") == 3); /* of one read */
+    assert_true(isnan(value(timeline, 1, "storage_read_ms")));
+    timeline_destroy(timeline);
+    series_close(&series);
+}
+
 /* However long it is, it has few rows, and nothing is lost between them. */
 static void a_long_timeline_is_thinned(void **unused)
 {
@@ -287,6 +313,7 @@ int main(void)
         cmocka_unit_test(local_disks),
         cmocka_unit_test(neither_disk_nor_client_counts),
         cmocka_unit_test(figures_over_time),
+        cmocka_unit_test(shares_and_means),
         cmocka_unit_test(a_long_timeline_is_thinned),
         cmocka_unit_test(a_moment_is_no_bin),
     };
