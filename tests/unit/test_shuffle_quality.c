@@ -70,6 +70,10 @@ static void measures_are_those_of_a_known_order(void **unused)
     assert_true(near(q.amplification, 1, 0));
     assert_true(near(q.bytes_per_read, 4 * 4096, 0)); /* a shard each */
     assert_true(near(q.distance_bytes, 0, 0));
+    assert_true(near(q.reads, 3, 0) && near(q.seeks, 3, 0)); /* of an epoch, not of both */
+    terms.reads.read_bytes = 2 * 4096;
+    q = measure(terms, "none");
+    assert_true(near(q.reads, 6, 0) && near(q.seeks, 3, 0)); /* every other goes on */
     assert_true(q.missing == 0 && q.repeated == 0 && q.draws == 12);
     assert_true(q.buffer_bytes == 4096 && q.slots == 1);
 
