@@ -5,6 +5,7 @@
 #include "report/compare.h"
 
 #include <math.h>
+#include <string.h>
 
 #define assert_near(value, wanted) \
     assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
@@ -43,6 +44,10 @@ static void one_sitting_each_tells_nothing(void **unused)
     (void)unused;
     assert_int_equal(comparison.basis, COMPARE_NOTHING);
     assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
+    /* More samples are better, a longer wait for a read is not. */
+    for (int i = 0; i < COMPARE_FIGURES; i++)
+        assert_int_equal(comparison.figures[i].more_is_better,
+                         !strstr(comparison.figures[i].key, "latency"));
     assert_true(isnan(comparison.figures[0].p));
     assert_false(compare_significant(&comparison.figures[0], 0.05));
     assert_true(compare_untold(&comparison.figures[0], 0.05));

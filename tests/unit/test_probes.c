@@ -17,6 +17,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/sysmacros.h>
+#include <sys/stat.h>
+#include <stdlib.h>
 
 static char proc_root[128], sys_root[128];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
@@ -146,6 +151,55 @@ static void memory_and_pressure(void **unused)
     assert_int_equal(value_of(&look, "io", "some_us"), 281802792);
     assert_int_equal(value_of(&look, "memory", "full_us"), 5);
     assert_int_equal(value_of(&look, "cpu", "full_us"), 0);
+    probe_close(&look.probe);
+}
+
+/* What the page cache gave is not what the process read from storage. */
+static void a_process_by_its_io(void **unused)
+{
+    struct look look;
+
+    (void)unused;
+    put("proc/self/io", "rchar: 1000\nwchar: 2000\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
+                        "write_bytes: 8192\ncancelled_write_bytes: 0\n");
+    assert_int_equal(look_open(&look, "process"), 0);
+    assert_int_equal(value_of(&look, "", "read_bytes"), 4096);
+    assert_int_equal(value_of(&look, "", "write_bytes"), 8192);
+    probe_close(&look.probe);
+}
+
+/* Sectors have 512 bytes, whatever the disk's own are. */
+static void a_disk_by_its_sectors(void **unused)
+{
+    const char *path = test_folder;
+    const struct probe_site site = {.roots = &roots, .paths = &path, .path_count = 1};
+    struct plugin_choice choice = {0};
+    struct stat status;
+    struct look look;
+    char name[256];
+
+    (void)unused;
+    assert_int_equal(stat(test_folder, &status), 0);
+    if (major(status.st_dev) == 0)
+        skip(); /* a file system without a device of its own */
+    put("sys/devices/disk0/stat", " 11 2 1000 7 22 3 3000 9 1 15 16 0 0 0 0 0 0\n");
+    snprintf(name, sizeof name, "sys/dev/block/%u:%u", major(status.st_dev), minor(status.st_dev));
+    put("sys/dev/block/other", "");
+    char *link = file_format_path("%s/%s", test_folder, name);
+    assert_int_equal(symlink("../../devices/disk0", link), 0);
+    free(link);
+    snprintf(name, sizeof name, "%u:%u\n", major(status.st_dev), minor(status.st_dev));
+    put("sys/devices/disk0/dev", name);
+    assert_int_equal(plugin_choose("probe", probe_registry, "disk", &choice), 0);
+    assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
+    plugin_release(&choice);
+    probe_sample(&look.probe, look.values);
+    assert_int_equal(value_of(&look, "disk0", "read_count"), 11);
+    assert_int_equal(value_of(&look, "disk0", "read_bytes"), 512000);
+    assert_int_equal(value_of(&look, "disk0", "read_ms"), 7);
+    assert_int_equal(value_of(&look, "disk0", "write_count"), 22);
+    assert_int_equal(value_of(&look, "disk0", "write_bytes"), 1536000);
+    assert_int_equal(value_of(&look, "disk0", "write_ms"), 9);
     probe_close(&look.probe);
 }
 
@@ -483,6 +537,8 @@ int main(void)
         cmocka_unit_test(network_interfaces),
         cmocka_unit_test(processors),
         cmocka_unit_test(memory_and_pressure),
+        cmocka_unit_test(a_process_by_its_io),
+        cmocka_unit_test(a_disk_by_its_sectors),
         cmocka_unit_test(lustre_sums_its_servers),
         cmocka_unit_test(control_groups),
         cmocka_unit_test(mellanox_adapter),
