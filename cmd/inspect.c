@@ -102,6 +102,19 @@ static void print_first(const struct inspection *found)
     }
 }
 
+static void print_left_out(const struct inspection *found)
+{
+    char count[WORDS_BYTES];
+
+    if (found->unread_samples)
+        printf("LEFT OUT   %s sample%s of kinds that are not read, the first: %s\n",
+               words_count(found->unread_samples, count), found->unread_samples == 1 ? "" : "s",
+               escape_shown(found->first_unread));
+    if (found->other_files)
+        printf("other      %s file%s of no sample\n", words_count(found->other_files, count),
+               found->other_files == 1 ? "" : "s");
+}
+
 static void print_damage(const struct inspection *found)
 {
     char damaged[WORDS_BYTES], looked[WORDS_BYTES];
@@ -135,6 +148,7 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
     print_images(found);
     print_labels(found);
     print_first(found);
+    print_left_out(found);
     print_damage(found);
 }
 
@@ -189,14 +203,16 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
         (json_int_t)found->gray, "cmyk", (json_int_t)found->four_components, "image_bytes",
         sizes_json(&found->image_bytes), "width_pixels", sizes_json(&found->width), "height_pixels",
         sizes_json(&found->height), "labels", labels);
-    return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
-                     json_text(job->path), "format", found->format, "compression",
-                     found->compression, "index", found->sidecar, "shards",
-                     (json_int_t)found->shards, "records", (json_int_t)found->records, "data_bytes",
-                     (json_int_t)found->data_bytes, "record_bytes_total",
-                     (json_int_t)found->record_bytes, "shard_bytes",
-                     sizes_json(&found->shard_bytes), "record_bytes",
-                     sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first);
+    return json_pack(
+        "{s:o, s:I, s:o, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
+        json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "first_unread",
+        found->unread_samples ? json_text(found->first_unread) : json_null(), "other_files",
+        (json_int_t)found->other_files, "format", found->format, "compression", found->compression,
+        "index", found->sidecar, "shards", (json_int_t)found->shards, "records",
+        (json_int_t)found->records, "data_bytes", (json_int_t)found->data_bytes,
+        "record_bytes_total", (json_int_t)found->record_bytes, "shard_bytes",
+        sizes_json(&found->shard_bytes), "record_bytes", sizes_json(&found->size_bytes),
+        "looked_at", looked, "first_records", first);
 }
 
 static int inspect_command(const struct invocation *invocation)
@@ -215,7 +231,7 @@ static int inspect_command(const struct invocation *invocation)
         code = json_file_write(job->json, inspection_json(job, found));
     if (code == 0 && !(job->json && strcmp(job->json, "-") == 0))
         print_inspection(job, found);
-    const bool sound = found->damaged == 0;
+    const bool sound = found->damaged + found->unread_samples == 0;
     free(found);
     return code ? command_failed(invocation) : sound ? COMMAND_OK : COMMAND_FAILED;
 }
@@ -226,11 +242,10 @@ const struct command command_inspect = {
     .operands = "DATA",
     .operands_minimum = 1,
     .operands_maximum = 1,
-    .description =
-        "Says what DATA is: format, shards, records and their sizes, and of records "
-        "spread over it the kinds and sizes of images and the labels. It changes "
-        "nothing. The exit status is 1 when a record looked at is damaged. iobench verify "
-        "looks at every record.",
+    .description = "Says what DATA is: format, shards, records and their sizes, and of records "
+                   "spread over it the kinds and sizes of images and the labels. It changes "
+                   "nothing. The exit status is 1 when a record looked at is damaged, or samples "
+                   "are of kinds that are not read. iobench verify looks at every record.",
     .examples = "iobench inspect /mnt/imagenet/train\ta few lines\n"
                 "iobench inspect --json /mnt/set | jq .record_bytes.median\tfor scripts\n",
     .options = inspect_options,

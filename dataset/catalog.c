@@ -133,6 +133,30 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
+static void take_name(struct catalog *catalog, char *name)
+{
+    if (catalog->unread_named < CATALOG_UNREAD_NAMED)
+        catalog->unread[catalog->unread_named++] = name;
+    else
+        free(name);
+}
+
+int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset, const char *what)
+{
+    const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
+
+    if (catalog->fault)
+        return catalog->fault(catalog->fault_context, &fault);
+    catalog->unread_count++;
+    if (catalog->unread_named == CATALOG_UNREAD_NAMED)
+        return 0;
+    char *name = file_format_path("%s: offset %llu: %s", path, (unsigned long long)offset, what);
+    if (!name)
+        return -ENOMEM;
+    take_name(catalog, name);
+    return 0;
+}
+
 void catalog_set_label(struct catalog *catalog, int32_t label)
 {
     catalog->shards[catalog->shard_count - 1].label = label;
@@ -175,6 +199,10 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
         catalog->record_bytes_max = part->record_bytes_max;
     catalog->compressed |= part->compressed;
     catalog->left_out += part->left_out;
+    catalog->unread_count += part->unread_count;
+    for (uint32_t i = 0; i < part->unread_named; i++)
+        take_name(catalog, part->unread[i]);
+    part->unread_named = 0;
     part->record_count = 0;
     return 0;
 }
@@ -217,6 +245,8 @@ void catalog_destroy(struct catalog *catalog)
         free((void *)(uintptr_t)catalog->records);
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         free(catalog->shards[i].path);
+    for (uint32_t i = 0; i < catalog->unread_named; i++)
+        free(catalog->unread[i]);
     free(catalog->shards);
     free(catalog->root);
     free(catalog->format);

@@ -26,6 +26,8 @@ struct extent {
  * buffers, with room to align it. */
 #define CATALOG_RECORD_BYTES_MAX ((UINT64_C(1) << 30) - 2 * 65536)
 
+enum { CATALOG_UNREAD_NAMED = 3 };
+
 enum shard_flags {
     SHARD_ZLIB = 1, /* whole file compressed: extents are offsets of the inflated stream, */
     SHARD_GZIP = 2, /* and only reading in order is possible */
@@ -62,6 +64,11 @@ struct catalog {
     uint32_t record_bytes_max;
     bool compressed;   /* any shard is */
     uint32_t left_out; /* files among the samples that are none; for the reader of a report */
+    /* Samples of kinds that are not read, and the first of them by name. While there are any, no
+     * sidecar is kept. */
+    uint64_t unread_count;
+    uint32_t unread_named;
+    char *unread[CATALOG_UNREAD_NAMED];
 
     /* private, while it is built: who is told of a record that cannot be one; NULL: nobody */
     catalog_fault_handler fault;
@@ -87,6 +94,11 @@ void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard 
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags);
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
+/* A sample that is left out, since nothing here reads its kind: a fault for a handler, else
+ * counted.
+ */
+int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset,
+                       const char *what);
 /* Move the shards and records of part behind those of catalog; part is left empty. For shards that
  * were indexed side by side. */
 int catalog_append(struct catalog *catalog, struct catalog *part);

@@ -14,6 +14,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "dataset/store.h"
+#include "formats/image_names.h"
 #include "formats/shard_list.h"
 
 #include <errno.h>
@@ -21,25 +22,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { FOLDER_DEPTH = 32, LABEL_MAX = 99999, LOOKED_AT = 64 };
 
 static bool is_image(const char *name)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".png"};
-    const char *dot = strrchr(name, '.');
-
-    for (size_t i = 0; dot && i < sizeof ends / sizeof ends[0]; i++)
-        if (strcasecmp(dot, ends[i]) == 0)
-            return true;
-    return false;
+    return image_name_of_file(name) == IMAGE_NAME_READ;
 }
 
 /* ---- the names of one folder ---- */
 
-enum kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_OTHER = 'o' };
+enum kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_LINKED_FOLDER = 'l', KIND_OTHER = 'o' };
 
 struct name {
     enum kind kind;
@@ -85,8 +79,8 @@ static int names_add(void *context, const struct store_entry *entry)
     if (!name->text)
         return fail(ENOMEM, "out of memory for a name");
     names->count++;
-    if (entry->kind == STORE_FOLDER && (names->follow || !entry->is_link))
-        name->kind = KIND_FOLDER;
+    if (entry->kind == STORE_FOLDER)
+        name->kind = names->follow || !entry->is_link ? KIND_FOLDER : KIND_LINKED_FOLDER;
     name->status_known = entry->status != NULL;
     if (entry->status)
         name->status = *entry->status;
@@ -136,6 +130,24 @@ static int add_file(struct files_scan *files, const char *path, const struct nam
                        files->catalog->shards[files->catalog->shard_count - 1].bytes);
 }
 
+/* A file of another kind; or what others take for samples: an image that is not read, an image's
+ * name that is no regular file, a folder that is not followed. */
+static int leave_out(struct files_scan *files, const char *path, const struct name *name)
+{
+    const char *why = name->kind == KIND_LINKED_FOLDER ? "a link to a folder, not followed"
+                      : image_name_of_file(name->text) == IMAGE_NAME_NONE ? NULL
+                      : name->kind == KIND_OTHER                          ? "not a regular file"
+                                                 : "of a kind that is not read";
+    if (!why) {
+        files->catalog->left_out++;
+        return 0;
+    }
+    char *file = file_join(path, name->text);
+    int code = file ? catalog_add_unread(files->catalog, file, 0, why) : -ENOMEM;
+    free(file);
+    return code;
+}
+
 /* The images in names. */
 static int add_files(struct files_scan *files, const char *path, const struct names *names)
 {
@@ -143,8 +155,10 @@ static int add_files(struct files_scan *files, const char *path, const struct na
 
     for (size_t i = 0; code == 0 && i < names->count; i++) {
         const struct name *name = &names->list[i];
+        if (name->kind == KIND_FOLDER)
+            continue;
         if (name->kind != KIND_FILE || !is_image(name->text)) {
-            files->catalog->left_out += name->kind != KIND_FOLDER;
+            code = leave_out(files, path, name);
             continue;
         }
         char *file = file_join(path, name->text);

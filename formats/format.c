@@ -182,8 +182,9 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         catalog_destroy(made);
         return code;
     }
-    /* A scan that was told to go on past faults may have left records out. */
-    if (use_sidecar && !scan->fault)
+    /* A scan that was told to go on past faults may have left records out. Samples that are not
+     * read are told of in each run, so they are looked for in each. */
+    if (use_sidecar && !scan->fault && made->unread_count == 0)
         save_sidecar(made, key);
     *catalog = made;
     return 0;

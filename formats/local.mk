@@ -4,7 +4,9 @@ libiobench_a_SOURCES += \
 	formats/example.c formats/example.h \
 	formats/files.c \
 	formats/format.c formats/format.h \
+	formats/image_names.c formats/image_names.h \
 	formats/idx.c formats/idx.h \
+	formats/image_names.c formats/image_names.h \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \
 	formats/protobuf.c formats/protobuf.h \

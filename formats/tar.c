@@ -11,12 +11,14 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "formats/image_names.h"
 #include "formats/scan.h"
 #include "formats/tar_walk.h"
 #include "formats/tar_write.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -60,8 +62,17 @@ static const char *split_name(const char *name, size_t *key_bytes)
 
 static bool is_image(const char *extension)
 {
-    return strcasecmp(extension, "jpg") == 0 || strcasecmp(extension, "jpeg") == 0 ||
-           strcasecmp(extension, "png") == 0;
+    return image_name_of(extension) == IMAGE_NAME_READ;
+}
+
+/* Does it make a sample of its files, whose image then must be another? An image by its last part
+ * ("seg.webp"), or a class. */
+static bool tells_of_sample(const char *extension)
+{
+    const char *dot = strrchr(extension, '.');
+
+    return image_name_of(dot ? dot + 1 : extension) != IMAGE_NAME_NONE ||
+           strcasecmp(extension, "cls") == 0;
 }
 
 static bool wanted(const char *name)
@@ -95,8 +106,18 @@ struct gathering {
     size_t extensions_bytes;
     uint64_t first, end;
     uint32_t files; /* 0: none is being gathered */
-    bool has_image, damaged;
+    bool is_sample, has_image, damaged;
 };
+
+static int add_unread(const struct gathering *sample, struct catalog *catalog)
+{
+    char what[320];
+
+    snprintf(what, sizeof what, "%.*s: it has no image of a kind that is read",
+             sample->key_bytes < 256 ? (int)sample->key_bytes : 256, sample->key);
+    return catalog_add_unread(catalog, catalog->shards[catalog->shard_count - 1].path,
+                              sample->first, what);
+}
 
 static int finish_sample(struct gathering *sample, struct catalog *catalog)
 {
@@ -104,6 +125,8 @@ static int finish_sample(struct gathering *sample, struct catalog *catalog)
 
     if (sample->files > 0 && sample->has_image && !sample->damaged)
         code = catalog_add(catalog, sample->first, sample->end - sample->first);
+    else if (sample->files > 0 && sample->is_sample && !sample->damaged)
+        code = add_unread(sample, catalog);
     else
         catalog->left_out += sample->files;
     sample->files = 0;
@@ -146,10 +169,11 @@ static int gather(struct scanner *scanner, struct catalog *catalog, struct gathe
         sample->key_bytes = key_bytes;
         sample->extensions_bytes = 0;
         sample->first = entry->header;
-        sample->has_image = sample->damaged = false;
+        sample->is_sample = sample->has_image = sample->damaged = false;
     }
     sample->files++;
     sample->has_image |= is_image(extension);
+    sample->is_sample |= tells_of_sample(extension);
     sample->end = entry->offset + entry->bytes;
     const char *wrong = note_extension(sample, extension);
     if (!wrong)

@@ -42,6 +42,8 @@ struct inspection {
     const char *compression; /* "none", "gzip", "zlib" */
     uint32_t shards;
     uint64_t records, data_bytes, record_bytes;
+    uint64_t unread_samples, other_files; /* left out: samples of kinds that are not read; others */
+    char first_unread[384];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the records looked into */
     uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;

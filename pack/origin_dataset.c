@@ -70,6 +70,9 @@ static int dataset_open(void *state, const void *settings, const char *path,
     if (code)
         return code;
     const struct catalog *catalog = dataset->catalog;
+    if (catalog->unread_count)
+        return fail(ENOTSUP, "%s (%llu such samples in all); --on-error skip leaves them out",
+                    catalog->unread[0], (unsigned long long)catalog->unread_count);
     traits->count = catalog->record_count;
     traits->image_bytes = catalog->record_bytes_total;
     traits->in_order = catalog->compressed;

@@ -136,5 +136,7 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         code = ranks_in_turn(ranks, search, &mine);
     if (code == 0)
         code = check_same(job, ranks, *catalog);
+    if (code == 0)
+        result_note_unread(result, *catalog);
     return code ? code : check_compressed(*catalog, plugins, result);
 }

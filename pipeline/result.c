@@ -362,6 +362,20 @@ void result_describe(struct result *result, const char *data, const char *format
     result->data_bytes = catalog_data_bytes(catalog);
     result->record_bytes_total = catalog->record_bytes_total;
     result->data_was_made = manifest_is_synthetic(data);
+    result->other_files = catalog->left_out;
+}
+
+void result_note_unread(struct result *result, const struct catalog *catalog)
+{
+    if (catalog->unread_count == 0)
+        return;
+    result->unread_samples = catalog->unread_count;
+    result->unread_named = catalog->unread_named;
+    for (uint32_t i = 0; i < catalog->unread_named; i++)
+        snprintf(result->unread[i], FINDING_BYTES, "%s", catalog->unread[i]);
+    result_degraded(result, "%llu sample%s left out, of kinds that are not read, the first: %.160s",
+                    (unsigned long long)catalog->unread_count,
+                    catalog->unread_count == 1 ? " is" : "s are", catalog->unread[0]);
 }
 
 void result_notice(struct result *result, const char *format, ...)

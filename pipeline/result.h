@@ -10,6 +10,7 @@
 #include "base/histogram.h"
 #include "cachectl/residency.h"
 #include "cachectl/server.h"
+#include "dataset/catalog.h"
 #include "decode/decoder.h"
 #include "pipeline/findings.h"
 #include "pipeline/job.h"
@@ -184,6 +185,10 @@ struct result {
     /* the data set */
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;
+    uint64_t unread_samples, other_files; /* left out: samples of kinds that are not read; files
+                                             that are none */
+    uint32_t unread_named;
+    char unread[CATALOG_UNREAD_NAMED][FINDING_BYTES]; /* the first of them */
     bool data_was_made; /* a synthetic set: its manifest says so, or nobody named a set */
     /* what really ran */
     char reader_engine[160];
@@ -301,10 +306,11 @@ double result_run_request_percent(const struct result_run *run);
  * no more than the set has, which a server need not read twice; percent. Negative: not known. */
 double result_run_server_percent(const struct result_run *run);
 
-struct catalog;
 /* What the data set is. format: its name. */
 void result_describe(struct result *result, const char *data, const char *format,
                      const struct catalog *catalog);
+/* Samples that no reader of it will see make the result degraded. */
+void result_note_unread(struct result *result, const struct catalog *catalog);
 void result_notice(struct result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void result_invalid(struct result *result, const char *format, ...)

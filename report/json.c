@@ -97,6 +97,19 @@ static void put_stats(json_t *object, const char *key, const struct stats_summar
     }
 }
 
+static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
+{
+    json_t *array = json_array();
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *holder = json_object();
+        put_text(holder, "text", texts + i * stride);
+        json_array_append(array, json_object_get(holder, "text"));
+        json_decref(holder);
+    }
+    return array;
+}
+
 /* ---- parts of a job ---- */
 
 /* The options, keyed by name with _ for - and the unit behind. */
@@ -200,6 +213,10 @@ static json_t *dataset_of(const struct result *result)
                 result->records ? (double)result->record_bytes_total / (double)result->records : 0,
                 "there are no records");
     json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
+    put_count(object, "unread_samples", result->unread_samples);
+    json_object_set_new(object, "first_unread",
+                        texts_of(result->unread_named, FINDING_BYTES, result->unread[0]));
+    put_count(object, "other_files", result->other_files);
     return object;
 }
 
@@ -400,19 +417,6 @@ static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
         put_null(object, "digest", "--digest was not given");
     }
     return object;
-}
-
-static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
-{
-    json_t *array = json_array();
-
-    for (uint32_t i = 0; i < count; i++) {
-        json_t *holder = json_object();
-        put_text(holder, "text", texts + i * stride);
-        json_array_append(array, json_object_get(holder, "text"));
-        json_decref(holder);
-    }
-    return array;
 }
 
 static json_t *decode_of(const struct decode_figures *decode)

@@ -49,15 +49,21 @@ static void print_data(const struct page *page)
 {
     const struct result *result = page->result;
     char shards[WORDS_BYTES], records[WORDS_BYTES], size[WORDS_BYTES], each[WORDS_BYTES];
+    char others[80] = "";
 
     if (result->records == 0)
         return;
+    if (result->other_files)
+        snprintf(others, sizeof others, "; %s file%s beside the samples",
+                 words_count(result->other_files, each), result->other_files == 1 ? "" : "s");
     bytes_text(result->data_bytes, size, sizeof size);
     bytes_text(result->record_bytes_total / result->records, each, sizeof each);
-    print_entry(page, "Data", "%s: %s, %s samples in %s %s, %s (%s each)%s", result->data,
+    print_entry(page, "Data", "%s: %s, %s samples in %s %s, %s (%s each)%s%s", result->data,
                 result->format, words_count(result->records, records),
                 words_count(result->shards, shards), result->shards == 1 ? "shard" : "shards", size,
-                each, result->data_was_made ? ", synthetic" : "");
+                each, result->data_was_made ? ", synthetic" : "", others);
+    for (uint32_t i = 0; i < result->unread_named; i++)
+        print_entry(page, "", "left out: %s", result->unread[i]);
     if (result->place.file_system[0])
         print_entry(page, "Storage", "%s at %s%s%s", result->place.file_system,
                     result->place.mount_point, result->place.devices[0] ? " on " : "",

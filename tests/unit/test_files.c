@@ -79,6 +79,43 @@ static void folders_are_classes(void **unused)
     assert_ptr_equal(format_detect(folder_path("set")), files.plugin);
 }
 
+static int count_fault(void *context, const struct catalog_fault *fault)
+{
+    (void)fault;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static void unread_samples_are_told(void **unused)
+{
+    unsigned faults = 0;
+    const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
+    struct catalog *catalog;
+
+    (void)unused;
+    make("mixed/a", "1.jpg");
+    make("mixed/a", "2.WebP");
+    make("mixed/a", "notes.txt");
+    make("mixed/b", "3.bmp");
+    make("mixed/b", "4.gif");
+    make("mixed/b/deeper", "5.tiff");
+    assert_int_equal(symlink("nowhere", folder_path("mixed/b/6.png")), 0);
+    assert_int_equal(symlink("../a", folder_path("mixed/b/linked")), 0);
+    for (int round = 0; round < 2; round++) { /* no sidecar hides them */
+        assert_int_equal(format_catalog(&files, folder_path("mixed"), true, NULL, &catalog), 0);
+        assert_int_equal(catalog->record_count, 1);
+        assert_int_equal(catalog->left_out, 1);
+        assert_int_equal(catalog->unread_count, 6);
+        assert_int_equal(catalog->unread_named, 3);
+        assert_non_null(
+            strstr(catalog->unread[0], "a/2.WebP: offset 0: of a kind that is not read"));
+        catalog_destroy(catalog);
+    }
+    assert_int_equal(format_catalog(&files, folder_path("mixed"), false, &scan, &catalog), 0);
+    assert_int_equal(faults, 6);
+    catalog_destroy(catalog);
+}
+
 static void images_in_the_root_have_no_class(void **unused)
 {
     (void)unused;
@@ -127,13 +164,6 @@ static void links_are_followed_but_not_in_circles(void **unused)
     expect(catalog, 2, "b/real.jpg", 1);
     expect(catalog, 3, "b/link.jpg", 2);
     catalog_destroy(catalog);
-}
-
-static int count_fault(void *context, const struct catalog_fault *fault)
-{
-    (void)fault;
-    ++*(unsigned *)context;
-    return 0;
 }
 
 static void what_is_wrong_is_said(void **unused)
@@ -207,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_classes),
+        cmocka_unit_test(unread_samples_are_told),
         cmocka_unit_test(images_in_the_root_have_no_class),
         cmocka_unit_test(the_sidecar_keeps_labels),
         cmocka_unit_test(links_are_followed_but_not_in_circles),

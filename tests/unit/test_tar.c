@@ -144,6 +144,29 @@ static void neighbours_of_one_key_are_a_sample(void **unused)
     free(maker);
 }
 
+static void unread_samples_are_told(void **unused)
+{
+    struct maker *maker = calloc(1, sizeof *maker);
+    struct catalog *catalog;
+
+    (void)unused;
+    put(maker, "a.jpg", '0', "x");
+    put(maker, "a.seg.webp", '0', "of a sample with an image");
+    put(maker, "b.webp", '0', "x"); /* at 2048 */
+    put(maker, "b.cls", '0', "1");
+    put(maker, "c.img.JPG", '0', "x");
+    put(maker, "d.cls", '0', "2");
+    put(maker, "e.bmp", '0', "x");
+    put(maker, "f.txt", '0', "x");
+    assert_int_equal(index_made(maker, NULL, &catalog), 0);
+    assert_int_equal(catalog->record_count, 1);
+    assert_int_equal(catalog->left_out, 1);
+    assert_int_equal(catalog->unread_count, 4);
+    assert_non_null(strstr(catalog->unread[0], "made.tar: offset 2048: b: it has no image"));
+    catalog_destroy(catalog);
+    free(maker);
+}
+
 static void sparse_and_odd_entries_are_passed(void **unused)
 {
     struct maker *maker = calloc(1, sizeof *maker);
@@ -427,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_of_one_key_are_a_sample),
+        cmocka_unit_test(unread_samples_are_told),
         cmocka_unit_test(sparse_and_odd_entries_are_passed),
         cmocka_unit_test(a_name_in_front_is_for_the_next_only),
         cmocka_unit_test(damage_is_told),
