@@ -157,11 +157,21 @@ static const struct infer_row *baseline(const struct infer_result *result,
     return strcmp(first->precision, row->precision) == 0 ? NULL : first;
 }
 
+/* INT8 by name alone. */
+static bool is_nothing(const struct infer_row *row)
+{
+    return row->is_int8 && row->int8.in_int8 == 0;
+}
+
 static void print_comparison(const struct infer_result *result, const struct infer_row *row)
 {
     const struct infer_row *first = baseline(result, row);
 
-    if (!first)
+    if (row->is_int8)
+        printf("int8, batches of %u: %u of %u layers ran in INT8%s\n", row->batch_size,
+               row->int8.in_int8, row->int8.layers,
+               row->int8.in_int8 ? "" : ", all in floating point: there is nothing to compare");
+    if (!first || is_nothing(row) || is_nothing(first))
         return;
     printf("%s against %s, batches of %u: %.2f times the speed of the network", row->precision,
            first->precision, row->batch_size,
@@ -228,14 +238,21 @@ static json_t *json_share(bool known, double share)
     return known ? json_real(share) : json_null();
 }
 
+static json_t *json_layers(const struct infer_row *row, uint32_t count)
+{
+    return row->is_int8 ? json_integer((json_int_t)count) : json_null();
+}
+
 static json_t *json_row(const struct infer_result *result, const struct infer_row *row)
 {
     const bool known = has_accuracy(result, row);
 
-    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:s}",
-                     "precision", row->precision, "batch_size", (json_int_t)row->batch_size,
-                     "samples", (json_int_t)row->io.samples, "samples_per_s",
-                     infer_samples_per_s(row), "network_samples_per_s",
+    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, "
+                     "s:s}",
+                     "int8_layers", json_layers(row, row->int8.in_int8), "weight_layers",
+                     json_layers(row, row->int8.layers), "precision", row->precision, "batch_size",
+                     (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples,
+                     "samples_per_s", infer_samples_per_s(row), "network_samples_per_s",
                      infer_compute_samples_per_s(row), "latency", json_latency(&row->latency_ns),
                      "wall_s", (double)row->io.wall_ns * 1e-9, "wait_s",
                      (double)row->io.wait_ns * 1e-9, "compute_s", (double)row->io.compute_ns * 1e-9,

@@ -274,6 +274,9 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
     if (code == 0)
         snprintf(row->precision, sizeof row->precision, "%s",
                  training_precision(&inference->training));
+    row->is_int8 = is_int8(precision);
+    if (code == 0 && row->is_int8)
+        code = quantise_count(inference->training.graph, inference->ranges, &row->int8);
     if (code == 0)
         code = measure(inference, row);
     feed_shut(&inference->feed); /* its batches are the backend's memory */

@@ -34,7 +34,9 @@ struct infer_job {
 /* One batch size. */
 struct infer_row {
     uint32_t batch_size;
-    char precision[8];
+    char precision[8]; /* what was asked for */
+    bool is_int8;      /* then: of how many layers; of none, all was in floating point */
+    struct quantise_share int8;
     struct result_epoch io;
     /* From a whole batch in memory to its answers, had it the network for itself; and without its
      * upload to a device. A last batch that is not full is left out where there are others. */

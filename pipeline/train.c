@@ -291,7 +291,8 @@ static int between_epochs(void *context, struct result_epoch *epoch)
 
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
-    struct recipe recipe = recipe_choose(job->recipe, job->job.batch_size * job->ranks->place.ranks,
+    struct recipe recipe = recipe_choose(job->recipe, job->network->plain_batch,
+                                         job->job.batch_size * job->ranks->place.ranks,
                                          job->job.epochs, steps_per_epoch);
 
     if (job->rate >= 0)

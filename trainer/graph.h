@@ -159,6 +159,9 @@ struct network {
     /* As published, to check against: parameters (exact for `classes`), GMAC forward. */
     uint64_t published_parameters;
     double published_gmacs;
+    /* Without batch norm a network diverges at the rates of ResNet: the batch that its authors, or
+     * Caffe, train it with at the rate 0.01. 0: it has batch norm. */
+    uint32_t plain_batch;
 };
 
 extern const struct network *const network_registry[]; /* NULL-terminated */

@@ -190,6 +190,23 @@ void quantise_plan(const struct graph *graph, const float *ranges, struct quanti
     }
 }
 
+int quantise_count(const struct graph *graph, const float *ranges, struct quantise_share *share)
+{
+    struct quantise_node *nodes = memory_array(graph->node_count, sizeof *nodes);
+
+    *share = (struct quantise_share){0};
+    if (!nodes)
+        return -ENOMEM;
+    quantise_plan(graph, ranges, nodes);
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        share->in_int8 += nodes[i].in_int8;
+        share->layers += graph->nodes[i].kind == GRAPH_CONVOLUTION ||
+                         graph->nodes[i].kind == GRAPH_FULLY_CONNECTED;
+    }
+    free(nodes);
+    return 0;
+}
+
 int calibration_open(struct calibration *calibration, const struct graph *graph)
 {
     calibration->graph = graph;

@@ -46,6 +46,12 @@ struct quantise_node {
 /* What each node becomes. ranges: of each node's output; 0: unknown. nodes: node_count, zeroed. */
 void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes);
 
+/* Of the layers with weights, how many quantise_plan() puts into INT8. */
+struct quantise_share {
+    uint32_t in_int8, layers;
+};
+int quantise_count(const struct graph *graph, const float *ranges, struct quantise_share *share);
+
 /* What each node puts out over some batches. */
 struct calibration {
     const struct graph *graph;

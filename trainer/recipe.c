@@ -36,8 +36,8 @@ static struct lars_point lars_at(double batch_size)
     return point;
 }
 
-struct recipe recipe_choose(enum backend_recipe kind, uint64_t global_batch_size, uint64_t epochs,
-                            uint64_t steps_per_epoch)
+struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
+                            uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch)
 {
     const double batch_size = (double)global_batch_size, most = 5;
     struct recipe recipe = {
@@ -54,7 +54,8 @@ struct recipe recipe_choose(enum backend_recipe kind, uint64_t global_batch_size
         warmup_epochs = fmin(point.warmup_epochs, (double)epochs / 2);
     } else {
         recipe.decay_shape = RECIPE_COSINE;
-        recipe.rate = 0.256 * batch_size / 256;
+        recipe.rate =
+            plain_batch ? 0.01 * sqrt(fmin(1, batch_size / plain_batch)) : 0.256 * batch_size / 256;
         recipe.momentum = 0.875;
         recipe.weight_decay = 1.0 / 32768;
     }

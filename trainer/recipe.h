@@ -20,9 +20,10 @@ struct recipe {
     double momentum, weight_decay, eta, label_smoothing;
 };
 
-/* What fits this batch of all ranks together. */
-struct recipe recipe_choose(enum backend_recipe kind, uint64_t global_batch_size, uint64_t epochs,
-                            uint64_t steps_per_epoch);
+/* What fits this batch of all ranks together. plain_batch: of a network without batch norm (see
+ * struct network), else 0. Its rate for SGD is 0.01, and falls with the root of smaller batches. */
+struct recipe recipe_choose(enum backend_recipe kind, uint32_t plain_batch,
+                            uint64_t global_batch_size, uint64_t epochs, uint64_t steps_per_epoch);
 
 /* Of step 0, 1, ...; above 0 for each of the recipe's steps, and that of the last one behind them.
  */

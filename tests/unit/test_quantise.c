@@ -161,12 +161,18 @@ static void convolutions_of_sixteens_become_int8(void **unused)
     float *ranges = calloc(graph->node_count, sizeof *ranges);
 
     (void)unused;
+    struct quantise_share share;
     quantise_plan(graph, ranges, nodes); /* no range is known */
+    assert_int_equal(quantise_count(graph, ranges, &share), 0);
+    assert_int_equal(share.in_int8, 0);
     for (uint32_t i = 0; i < graph->node_count; i++)
         assert_true(!nodes[i].in_int8 && nodes[i].step == 0);
     for (uint32_t i = 0; i < graph->node_count; i++)
         ranges[i] = 127;
     quantise_plan(graph, ranges, nodes);
+    assert_int_equal(quantise_count(graph, ranges, &share), 0);
+    assert_int_equal(share.in_int8, sizeof yes / sizeof *yes);
+    assert_int_equal(share.layers, sizeof yes / sizeof *yes + sizeof no / sizeof *no);
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         assert_true(nodes[named(graph, yes[i])].in_int8);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "tests/unit/folder.h"
 #include "trainer/checkpoint.h"
+#include "trainer/graph.h"
 #include "trainer/recipe.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static void lars_takes_the_published_points(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        struct recipe recipe = recipe_choose(BACKEND_LARS, points[i].batch, 37, 100);
+        struct recipe recipe = recipe_choose(BACKEND_LARS, 0, points[i].batch, 37, 100);
         near(recipe.rate, points[i].rate);
         near(recipe.weight_decay, points[i].decay);
         near((double)recipe.warmup_steps, 100 * points[i].warmup);
@@ -43,7 +44,7 @@ static void lars_takes_the_published_points(void **unused)
 
 static void lars_falls_as_a_square(void **unused)
 {
-    const struct recipe recipe = recipe_choose(BACKEND_LARS, 408, 37, 100);
+    const struct recipe recipe = recipe_choose(BACKEND_LARS, 0, 408, 37, 100);
 
     (void)unused;
     near(recipe_rate(&recipe, 0), 3.0 / 200);
@@ -56,7 +57,7 @@ static void lars_falls_as_a_square(void **unused)
 
 static void sgd_falls_as_a_cosine(void **unused)
 {
-    const struct recipe recipe = recipe_choose(BACKEND_SGD, 512, 90, 10);
+    const struct recipe recipe = recipe_choose(BACKEND_SGD, 0, 512, 90, 10);
 
     (void)unused;
     near(recipe.rate, 0.512);
@@ -70,9 +71,36 @@ static void sgd_falls_as_a_cosine(void **unused)
         assert_true(recipe_rate(&recipe, step) < recipe_rate(&recipe, step - 1));
 }
 
+/* Networks without batch norm: the rate of Caffe's files, and far from where they diverge. */
+static void plain_networks_learn_slowly(void **unused)
+{
+    static const struct {
+        const char *network;
+        uint64_t batch;
+        double rate;
+    } points[] = {{"lenet", 64, 0.01},    {"lenet", 16, 0.005},     {"lenet", 256, 0.01},
+                  {"alexnet", 256, 0.01}, {"vgg16", 256, 0.01},     {"googlenet", 32, 0.01},
+                  {"vgg19", 1024, 0.01},  {"resnet50", 256, 0.256}, {"inception-bn", 256, 0.256}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        near(recipe_choose(BACKEND_SGD, network_find(points[i].network)->plain_batch,
+                           points[i].batch, 90, 10)
+                 .rate,
+             points[i].rate);
+    for (const struct network *const *network = network_registry; *network; network++) {
+        struct graph *graph = (*network)->build((*network)->side, (*network)->classes);
+        bool normalises = false;
+        for (uint32_t i = 0; i < graph->node_count; i++)
+            normalises |= graph->nodes[i].kind == GRAPH_BATCH_NORM;
+        assert_int_equal(normalises, (*network)->plain_batch == 0);
+        graph_destroy(graph);
+    }
+}
+
 static void short_courses_have_rates_too(void **unused)
 {
-    const struct recipe one = recipe_choose(BACKEND_LARS, 408, 1, 1);
+    const struct recipe one = recipe_choose(BACKEND_LARS, 0, 408, 1, 1);
     const struct recipe flat = {.decay_shape = RECIPE_CONSTANT, .rate = 2};
 
     (void)unused;
@@ -184,6 +212,7 @@ int main(void)
         cmocka_unit_test(lars_takes_the_published_points),
         cmocka_unit_test(lars_falls_as_a_square),
         cmocka_unit_test(sgd_falls_as_a_cosine),
+        cmocka_unit_test(plain_networks_learn_slowly),
         cmocka_unit_test(short_courses_have_rates_too),
         cmocka_unit_test(a_checkpoint_comes_back),
         cmocka_unit_test(damage_is_noticed),

@@ -43,6 +43,7 @@ const struct network network_alexnet = {
     .side = 224,
     .classes = 1000,
     .build = build,
+    .plain_batch = 256,
     .published_parameters = 60965224,
     .published_gmacs = 0.724,
 };

@@ -83,6 +83,7 @@ const struct network network_googlenet = {
     .side = 224,
     .classes = 1000,
     .build = build,
+    .plain_batch = 32,
     .published_parameters = 6998552,
     .published_gmacs = 1.58,
 };

@@ -45,6 +45,7 @@ const struct network network_vgg16 = {
     .side = 224,
     .classes = 1000,
     .build = build_16,
+    .plain_batch = 256,
     .published_parameters = 138357544, /* torchvision vgg16 */
     .published_gmacs = 15.470,
 };
@@ -56,6 +57,7 @@ const struct network network_vgg19 = {
     .side = 224,
     .classes = 1000,
     .build = build_19,
+    .plain_batch = 256,
     .published_parameters = 143667240, /* torchvision vgg19 */
     .published_gmacs = 19.632,
 };
