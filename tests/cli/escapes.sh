@@ -75,7 +75,7 @@ clean 1 "$IOBENCH" verify "$evil"
 # Classes and files.
 mkdir -p "set/$evil"
 printf 'no image' >"set/$evil/$evil.jpg"
-clean 0 "$IOBENCH" inspect set --format files
+clean 1 "$IOBENCH" inspect set --format files
 clean 1 "$IOBENCH" verify set --format files
 # A job file's section.
 printf '[a\033[2J]\ndata=set\nformat=files\nruns=1\nno-such\n' >job.ini

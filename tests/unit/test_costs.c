@@ -82,8 +82,9 @@ static struct decode_source many_scans(unsigned scans, unsigned width, unsigned 
     at += put_segment(bytes + at, 0xc4, ac_table, sizeof ac_table);
     for (unsigned i = 0; i < scans; i++) {
         at += put_segment(bytes + at, 0xda, i ? ac : dc, sizeof dc);
-        memset(bytes + at, 0, 2);
-        at += 2;
+        /* a bit for each of 64 blocks; afterwards one run of blocks that have nothing */
+        memset(bytes + at, 0, 8);
+        at += i ? 2 : 8;
     }
     memcpy(bytes + at, "\xff\xd9", 2);
     return (struct decode_source){.bytes = bytes, .length = at + 2, .layout = DECODE_ENCODED};
