@@ -14,6 +14,7 @@
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
  *   read-slow     each read of data takes 20 ms longer
+ *   read-burst    a throttle of 6 MB/s with a credit of 1.5 MB
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -270,6 +271,24 @@ static void lie_about_data(uint8_t *data, size_t bytes)
         memset(data + bytes / 2, 0xa5, bytes - bytes / 2);
 }
 
+/* A bucket of bytes that is filled at a rate and is never fuller than it is deep. */
+static void throttle(size_t bytes)
+{
+    const double depth = 1.5e6, rate = 6e6;
+    static double credit = 1.5e6;
+    static long long then_ns;
+
+    pthread_mutex_lock(&lock);
+    const long long ns = now_ns(CLOCK_MONOTONIC);
+    credit += then_ns ? (double)(ns - then_ns) * 1e-9 * rate : 0;
+    credit = credit > depth ? depth : credit;
+    credit -= (double)bytes;
+    then_ns = ns;
+    const double debt = credit < 0 ? -credit : 0;
+    pthread_mutex_unlock(&lock);
+    usleep((useconds_t)(debt / rate * 1e6));
+}
+
 ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
 {
     const long low = (long)offset, high = 0;
@@ -277,6 +296,8 @@ ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int 
 
     if (tells("read-slow"))
         usleep(20000);
+    if (bytes > 0 && tells("read-burst"))
+        throttle((size_t)bytes);
     if (bytes > 0)
         lie_about_data(parts[0].iov_base, (size_t)bytes);
     return bytes;
