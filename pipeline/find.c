@@ -42,7 +42,9 @@ static int search(void *context)
     if (code)
         return code;
     code = format_catalog(format, job->data, true, search->scan, search->catalog);
-    if (code != -EBADMSG && code != -ENODATA && code != -EFBIG)
+    /* Whatever is wrong with one file, but not what would be as wrong the second time. */
+    if (code == 0 || code == -ENOMEM || code == -EINTR || code == -ECANCELED ||
+        code == -ETIMEDOUT || code == -EINPROGRESS)
         return code;
     if (job->on_error != JOB_ERROR_SKIP)
         return code;

@@ -108,6 +108,15 @@ if command -v tar >/dev/null; then
     tells members.json "members.tar: offset [0-9]*: 2: it has no image of a kind that is read"
 fi
 
+# ---- a shard that is no shard: left out as other damage met while indexing ----
+expect 0 "$IOBENCH" pack good variant --format recordio --shards 2
+shard=$(find variant -name '*.rec' | sort | sed -n 2p)
+poke "$shard" 0 '\012\043\327\076' # RecordIO of 2015
+expect 1 run variant ""
+says "RecordIO of 2015"
+expect 1 run variant "" --on-error skip
+says "DEGRADED: " "the index leaves out what is damaged" "RecordIO of 2015"
+
 # ---- infer tells, too ----
 expect 1 "$IOBENCH" infer --network lenet --backend reference --data bad-files --batch-size 8 \
     --decode jpeg:damaged=decode
