@@ -111,6 +111,7 @@ static json_t *nodes_of(const struct timeline *timeline)
         const struct timeline_node *node = &timeline->nodes[i];
         json_t *object = report_timeline(node->timeline);
         json_object_set_new(object, "host", json_text(node->host));
+        json_object_set_new(object, "begin_s", number(node->timeline->begin_s));
         json_object_set_new(object, "clock_offset_s", number(node->clock_offset_s));
         json_object_set_new(object, "clock_uncertainty_s", number(node->clock_uncertainty_s));
         json_object_set_new(object, "clock_drift_s", number(node->clock_drift_s));
@@ -199,7 +200,7 @@ static int check_rows(const char *name, const json_t *rows, size_t width)
 static int load_rows(const char *name, const json_t *rows, struct timeline *timeline)
 {
     const size_t width = 1 + (size_t)timeline->column_count;
-    double before_s = 0;
+    double before_s = timeline->begin_s;
 
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -241,6 +242,7 @@ static void load_sampling(const json_t *series, struct timeline *timeline)
     timeline->start_unix_ns = nanoseconds_of(series, "start_unix_s");
     timeline->start_monotonic_ns = nanoseconds_of(series, "start_monotonic_s");
     timeline->interval_s = load_number(series, "interval_s");
+    timeline->begin_s = json_number_value(json_object_get(series, "begin_s")); /* none: 0 */
     timeline->samples = count_of(series, "samples");
     timeline->late = count_of(series, "late_samples");
     timeline->cpu_percent = load_number(series, "sampler_cpu_percent");

@@ -230,6 +230,25 @@ static void nodes_in_json(void **unused)
     timeline_destroy(joined);
 }
 
+/* Its first rows lie before second 0 of node 0. */
+static void a_node_that_began_earlier(void **unused)
+{
+    struct timeline *joined = make_joined();
+    struct timeline *early = joined->nodes[1].timeline;
+
+    (void)unused;
+    timeline_move(early, -2 * timeline_end_s(early), -timeline_end_s(early));
+    const double begin_s = early->begin_s, end_s = timeline_end_s(early);
+    assert_true(end_s < 0);
+    json_t *json = json_of(joined);
+    struct timeline *read = report_timeline_load("x.json", json);
+    assert_non_null(read);
+    json_decref(json);
+    assert_true(read->nodes[1].timeline->begin_s == begin_s);
+    assert_true(timeline_end_s(read->nodes[1].timeline) == end_s);
+    timeline_destroy(read);
+}
+
 /* ---- CSV ---- */
 
 static char *csv_of(const struct timeline *timeline)
@@ -424,6 +443,7 @@ int main(void)
         cmocka_unit_test(json_is_read_back),
         cmocka_unit_test(damaged_json_is_refused),
         cmocka_unit_test(nodes_in_json),
+        cmocka_unit_test(a_node_that_began_earlier),
         cmocka_unit_test(nodes_in_csv),
         cmocka_unit_test(csv_is_read_back),
         cmocka_unit_test(damaged_csv_is_refused),
