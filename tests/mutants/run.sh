@@ -33,7 +33,10 @@ wanted() { # NAME
 refresh() { # TREE
     (cd "$work/fresh" && find . -type d) | while read -r folder; do mkdir -p "$1/$folder"; done
     (cd "$work/fresh" && find . -type f) | while read -r path; do
-        cmp -s "$work/fresh/$path" "$1/$path" || cp -p "$work/fresh/$path" "$1/$path"
+        cmp -s "$work/fresh/$path" "$1/$path" && continue
+        cp -p "$work/fresh/$path" "$1/$path"
+        # It may be older than what was made of another one; what makes makefiles keeps its time.
+        case $path in *.[ch] | *.cu | *.cuh) touch "$1/$path" ;; esac
     done
     # What a run that was stopped left changed is older than what was made of it.
     [ ! -f "$1.changed" ] || (cd "$1" && touch "$(cat "$1.changed")")
