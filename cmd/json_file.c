@@ -8,17 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A time of day in seconds has ten digits before the point; with 17 digits 0.1 would not be 0.1. */
-enum { DIGITS = 15 };
-
 int json_file_write(const char *path, json_t *root)
 {
     int code = 0;
 
     if (!root)
         return fail(ENOMEM, "out of memory for JSON");
-    char *text = report_json_text(root, DIGITS);
+    char *text = report_json_text(root, REPORT_DIGITS);
     if (!text)
         code = -ENOMEM;
     else if (strcmp(path, "-") == 0)

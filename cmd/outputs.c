@@ -57,10 +57,15 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
 
 static int write_json(const struct outputs *outputs, const struct output *file, bool to_stdout)
 {
-    json_t *document = report_json_document(file->jobs, outputs->comparisons);
+    json_t *members = outputs->comparisons ? json_object() : NULL;
+
+    if (members)
+        json_object_set(members, "comparisons", outputs->comparisons);
+    json_t *document = report_json_document(file->jobs, members);
     char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
     int code = 0;
 
+    json_decref(members);
     json_decref(document);
     if (!text)
         return -ENOMEM;

@@ -165,12 +165,8 @@ static json_t *json_of(const struct train_job *job, const struct train_result *r
 {
     json_t *jobs = json_array(), *document = NULL, *course = json_course(job, result);
 
-    if (json_array_append_new(jobs, report_json(&result->result, summary)) == 0)
-        document = report_json_document(jobs, NULL);
-    if (json_object_update(document, course)) {
-        json_decref(document);
-        document = NULL;
-    }
+    if (course && json_array_append_new(jobs, report_json(&result->result, summary)) == 0)
+        document = report_json_document(jobs, course);
     json_decref(course);
     json_decref(jobs);
     return document;

@@ -646,7 +646,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     return object;
 }
 
-json_t *report_json_document(json_t *jobs, json_t *comparisons)
+json_t *report_json_document(json_t *jobs, json_t *members)
 {
     json_t *document = json_object();
 
@@ -654,8 +654,10 @@ json_t *report_json_document(json_t *jobs, json_t *comparisons)
     put_count(document, "schema_version", SCHEMA_VERSION);
     put_text(document, "iobench_version", PACKAGE_VERSION);
     json_object_set(document, "jobs", jobs);
-    if (comparisons)
-        json_object_set(document, "comparisons", comparisons);
+    if (members && json_object_update(document, members)) {
+        json_decref(document);
+        document = NULL;
+    }
     if (document && seal_add(document) == 0)
         return document;
     json_decref(document);

@@ -23,9 +23,9 @@ void report_plan(FILE *stream, const struct result *result);
 
 /* One member of "jobs" of the JSON document (docs/json.md); NULL with a reason. */
 json_t *report_json(const struct result *result, const struct summary *summary);
-/* The document around jobs and comparisons (arrays, borrowed; of comparisons NULL: none were made);
- * NULL with a reason. */
-json_t *report_json_document(json_t *jobs, json_t *comparisons);
+/* The document around jobs (an array) and further members (an object, or NULL), sealed: nothing may
+ * be added to it. Both are borrowed. NULL with a reason. */
+json_t *report_json_document(json_t *jobs, json_t *members);
 
 /* The "series" of a job: figures over time, phases, where the bytes came from (docs/json.md). */
 json_t *report_timeline(const struct timeline *timeline);
