@@ -51,6 +51,20 @@ static void a_pause_is_not_caught_up(void **unused)
     assert_in_range(burst, 250000, 252000);
 }
 
+/* Nor is a shorter one, beyond the credit. */
+static void a_short_pause_is_caught_up_by_the_credit(void **unused)
+{
+    struct rate rate = {.bytes_per_s = 1000000};
+    uint64_t now_ns = 1, burst = 0;
+
+    (void)unused;
+    assert_int_equal(rate_wait_ns(&rate, now_ns), 0);
+    now_ns += RATE_CREDIT_NS + RATE_CREDIT_NS / 2;
+    for (; rate_wait_ns(&rate, now_ns) == 0; burst += 1000)
+        rate_spend(&rate, 1000);
+    assert_in_range(burst, 250000, 252000);
+}
+
 static void no_limit_is_no_wait(void **unused)
 {
     struct rate rate = {0};
@@ -65,6 +79,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rate_holds_within_a_percent),
         cmocka_unit_test(a_pause_is_not_caught_up),
+        cmocka_unit_test(a_short_pause_is_caught_up_by_the_credit),
         cmocka_unit_test(no_limit_is_no_wait),
     };
 
