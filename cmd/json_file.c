@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
 int json_file_write(const char *path, json_t *root)
 {
     int code = 0;
