@@ -34,8 +34,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION = 2,
-    SHARD_BYTES = 44, /* without its path */
+    SIDECAR_VERSION = 3, /* 2: knew of no samples left out and no cut ends */
+    SHARD_BYTES = 44,    /* without its path */
     RECORDS_ALIGNMENT = 4096,
     CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU's cache */
 };
