@@ -37,9 +37,10 @@ expect() { # STATUS COMMAND...
     [ "$status" = "$wanted" ] || die "exit status $status, not $wanted: $*"
 }
 
-says() { # TEXT...: each is somewhere in $out
+says() { # TEXT...: each is somewhere in $out, wherever its lines are wrapped
+    wrapped=$out$(printf '%s' "$out" | tr -s ' \n' ' ')
     for text; do
-        case $out in
+        case $wrapped in
         *"$text"*) ;;
         *) die "does not say '$text':" ;;
         esac
