@@ -22,12 +22,18 @@ run() {
     expect 0 "$IOBENCH" run -d "$memory/set" --decode none --no-calibrate --json out.json "$@"
 }
 run --runs 2
-says "Limit    the page cache, not storage" ", out of the page cache [1]" " page_cache"
+says_not "Limit    storage"
 says_not "more reads in flight"
 says_not "to find the limit of storage"
-grep -q '"limit": "page_cache"' out.json || die "the JSON names another limit"
-expect 0 "$IOBENCH" size out.json
-says "limit: page_cache" "storage may give less"
+case $out in
+*"Limit    decoding"*) echo "copying is slower than the page cache here (sanitizers, a busy machine)" ;;
+*)
+    says "Limit    the page cache, not storage" ", out of the page cache [1]" " page_cache"
+    grep -q '"limit": "page_cache"' out.json || die "the JSON names another limit"
+    expect 0 "$IOBENCH" size out.json
+    says "limit: page_cache" "storage may give less"
+    ;;
+esac
 
 run --runs 1 --limit-rate 4m
 says "at most 4.00 MiB/s (--limit-rate)" "Limit    --limit-rate: 4.00 MiB/s are allowed, " \

@@ -20,7 +20,10 @@
 
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
 /* Two seconds. */
-enum { LOCK_TRIES = 200, LOCK_PAUSE_NS = 10000000 };
+enum {
+    LOCK_TRIES = 6000,
+    LOCK_PAUSE_NS = 10000000
+}; /* a minute, for whoever writes to a busy disk */
 
 struct dnn_choices {
     json_t *rows; /* by key */
