@@ -6,6 +6,7 @@
 #include "base/fail.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,11 @@ json_t *json_text_of(const char *text, size_t bytes)
 json_t *json_text(const char *text)
 {
     return text ? json_text_of(text, strlen(text)) : json_null();
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 /* jansson leaves DEL, which is a control character, as it is. It can only be in a string. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json: what jansson lacks: strings of any bytes, and documents that are whole or an error. Whoever
- * builds a document need not look at each call; what ran out of memory is noted here. Main thread.
+ * json: what jansson lacks: strings of any bytes, numbers that are none, and documents that are
+ * whole or an error. Whoever builds a document need not look at each call; what ran out of memory
+ * is noted here. Main thread.
  */
 #ifndef IOBENCH_BASE_JSON_H
 #define IOBENCH_BASE_JSON_H
@@ -12,6 +13,10 @@
 /* Text as a string; bytes that are not UTF-8 are written as \\xNN. text NULL: null. */
 json_t *json_text(const char *text);
 json_t *json_text_of(const char *text, size_t bytes);
+
+/* A number, or null where there is none (NaN, infinity): jansson would leave out the whole member.
+ */
+json_t *json_number(double value);
 
 /* 0, or -ENOMEM with a reason when jansson ran out of memory since the last call: the document
  * that was built lacks something. */

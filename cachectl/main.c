@@ -120,7 +120,7 @@ static void add_json(struct call *call, const char *path, const char *const *pat
                               (json_int_t)total->file_count, "total_bytes",
                               (json_int_t)total->total_bytes, "resident_bytes",
                               known ? json_integer((json_int_t)total->resident_bytes) : json_null(),
-                              "resident_percent", known ? json_real(total->percent) : json_null(),
+                              "resident_percent", known ? json_number(total->percent) : json_null(),
                               "dirty_bytes", (json_int_t)total->dirty_bytes, "disk_read_bytes",
                               read_known ? json_integer((json_int_t)read_bytes) : json_null(),
                               "unverified_files", (json_int_t)total->unverified_count, "method",

@@ -229,13 +229,13 @@ static json_t *json_latency(const struct histogram *latency_ns)
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
         json_object_set_new(
             object, quantiles[i].key,
-            json_real((double)histogram_quantile(latency_ns, quantiles[i].fraction) * 1e-6));
+            json_number((double)histogram_quantile(latency_ns, quantiles[i].fraction) * 1e-6));
     return object;
 }
 
 static json_t *json_share(bool known, double share)
 {
-    return known ? json_real(share) : json_null();
+    return known ? json_number(share) : json_null();
 }
 
 static json_t *json_layers(const struct infer_row *row, uint32_t count)
@@ -247,18 +247,18 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
 {
     const bool known = has_accuracy(result, row);
 
-    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:I, s:o, s:o, s:o, "
-                     "s:s}",
-                     "int8_layers", json_layers(row, row->int8.in_int8), "weight_layers",
-                     json_layers(row, row->int8.layers), "precision", row->precision, "batch_size",
-                     (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples,
-                     "samples_per_s", infer_samples_per_s(row), "network_samples_per_s",
-                     infer_compute_samples_per_s(row), "latency", json_latency(&row->latency_ns),
-                     "wall_s", (double)row->io.wall_ns * 1e-9, "wait_s",
-                     (double)row->io.wait_ns * 1e-9, "compute_s", (double)row->io.compute_ns * 1e-9,
-                     "labelled", (json_int_t)row->counted, "loss", json_share(known, row->loss),
-                     "top1", json_share(known, row->top1), "top5", json_share(known, row->top5),
-                     "accuracy_reason", accuracy_reason(result, row));
+    return json_pack(
+        "{s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:s}",
+        "int8_layers", json_layers(row, row->int8.in_int8), "weight_layers",
+        json_layers(row, row->int8.layers), "precision", row->precision, "batch_size",
+        (json_int_t)row->batch_size, "samples", (json_int_t)row->io.samples, "samples_per_s",
+        json_number(infer_samples_per_s(row)), "network_samples_per_s",
+        json_number(infer_compute_samples_per_s(row)), "latency", json_latency(&row->latency_ns),
+        "wall_s", json_number((double)row->io.wall_ns * 1e-9), "wait_s",
+        json_number((double)row->io.wait_ns * 1e-9), "compute_s",
+        json_number((double)row->io.compute_ns * 1e-9), "labelled", (json_int_t)row->counted,
+        "loss", json_share(known, row->loss), "top1", json_share(known, row->top1), "top5",
+        json_share(known, row->top5), "accuracy_reason", accuracy_reason(result, row));
 }
 
 static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
@@ -272,14 +272,15 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
     for (uint32_t i = 0; i < result->result.notice_count; i++)
         json_array_append_new(notices, json_text(result->result.notices[i]));
     return json_pack(
-        "{s:s, s:s, s:b, s:o, s:o, s:I, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o}", "network",
+        "{s:s, s:s, s:b, s:o, s:o, s:I, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "network",
         job->network->name, "backend", result->backend, "degraded", (int)is_degraded(result),
         "degraded_reason", is_degraded(result) ? json_text(degraded_reason(result)) : json_null(),
         "notices", notices, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
         quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
         (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
-        (double)result->cost.forward_macs * 1e-9, "data", json_text(job->job.data), "checkpoint",
-        result->checkpoint[0] ? json_text(result->checkpoint) : json_null(), "batch_sizes", rows);
+        json_number((double)result->cost.forward_macs * 1e-9), "data", json_text(job->job.data),
+        "checkpoint", result->checkpoint[0] ? json_text(result->checkpoint) : json_null(),
+        "batch_sizes", rows);
 }
 
 /* ---- the command ---- */

@@ -158,11 +158,12 @@ static json_t *sizes_json(const struct histogram *sizes)
 {
     if (sizes->count == 0)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "minimum", (json_int_t)sizes->minimum,
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "minimum", (json_int_t)sizes->minimum,
                      "median", (json_int_t)histogram_quantile(sizes, 0.5), "p90",
                      (json_int_t)histogram_quantile(sizes, 0.9), "p99",
                      (json_int_t)histogram_quantile(sizes, 0.99), "maximum",
-                     (json_int_t)sizes->maximum, "mean", (double)sizes->sum / (double)sizes->count);
+                     (json_int_t)sizes->maximum, "mean",
+                     json_number((double)sizes->sum / (double)sizes->count));
 }
 
 static json_t *record_json(const struct inspect_record *record)

@@ -96,8 +96,8 @@ static json_t *networks_json(void)
         if (!network_cost(network, &cost))
             continue;
         json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
-        json_object_set_new(member, "forward_gflop", json_real(gflop(cost.forward_macs)));
-        json_object_set_new(member, "training_gflop", json_real(gflop(cost.training_macs)));
+        json_object_set_new(member, "forward_gflop", json_number(gflop(cost.forward_macs)));
+        json_object_set_new(member, "training_gflop", json_number(gflop(cost.training_macs)));
         json_object_set_new(member, "activation_bytes",
                             json_integer((json_int_t)cost.activation_bytes));
     }

@@ -152,13 +152,12 @@ static int print_json(struct watch *watch)
     const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* the end of what the line is of */
     json_t *root = json_object();
 
-    json_object_set_new(root, "unix_time_s", json_real((double)(now.unix_ns - ago_ns) / 1e9));
+    json_object_set_new(root, "unix_time_s", json_number((double)(now.unix_ns - ago_ns) / 1e9));
     json_object_set_new(root, "elapsed_s",
-                        json_real((double)(watch->last_ns - watch->start_ns) / 1e9));
-    json_object_set_new(root, "interval_s", json_real(watch->interval_s));
+                        json_number((double)(watch->last_ns - watch->start_ns) / 1e9));
+    json_object_set_new(root, "interval_s", json_number(watch->interval_s));
     for (int i = 0; i < MONITOR_FIGURES; i++)
-        json_object_set_new(root, monitor_figures[i].key,
-                            isnan(watch->values[i]) ? json_null() : json_real(watch->values[i]));
+        json_object_set_new(root, monitor_figures[i].key, json_number(watch->values[i]));
     char *text = json_to_text(root, JSON_COMPACT | JSON_REAL_PRECISION(13));
     json_decref(root);
     if (!text)

@@ -223,21 +223,16 @@ void shuffle_print_speeds(const struct survey *survey)
 
 /* ---- JSON and CSV ---- */
 
-static json_t *real_or_null(double value)
-{
-    return isnan(value) ? json_null() : json_real(value);
-}
-
 static void add_speed(json_t *object, const struct shuffle_speed *speed)
 {
     json_t *runs = json_array();
 
     for (uint32_t i = 0; i < speed->runs; i++)
-        json_array_append_new(runs, json_real(speed->bytes_per_s[i]));
-    json_object_set_new(object, "bytes_per_s", real_or_null(speed->bytes.median));
-    json_object_set_new(object, "bytes_per_s_min", real_or_null(speed->bytes.minimum));
-    json_object_set_new(object, "bytes_per_s_max", real_or_null(speed->bytes.maximum));
-    json_object_set_new(object, "samples_per_s", real_or_null(speed->samples.median));
+        json_array_append_new(runs, json_number(speed->bytes_per_s[i]));
+    json_object_set_new(object, "bytes_per_s", json_number(speed->bytes.median));
+    json_object_set_new(object, "bytes_per_s_min", json_number(speed->bytes.minimum));
+    json_object_set_new(object, "bytes_per_s_max", json_number(speed->bytes.maximum));
+    json_object_set_new(object, "samples_per_s", json_number(speed->samples.median));
     json_object_set_new(object, "runs", json_integer(speed->runs));
     json_object_set_new(object, "cold_runs", json_integer(speed->cold_runs));
     json_object_set_new(object, "unverified_reason",
@@ -294,7 +289,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
         return object;
     }
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        json_object_set_new(object, reals[i].key, real_or_null(reals[i].value));
+        json_object_set_new(object, reals[i].key, json_number(reals[i].value));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
     if (survey->settings->measure)

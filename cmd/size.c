@@ -138,14 +138,15 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
 
     json_object_set_new(row, "gpu", json_text(title));
     json_object_set_new(row, "gpus", json_integer((json_int_t)settings->gpus));
-    json_object_set_new(row, "gpu_samples_per_s", json_real(gpu_rate));
-    json_object_set_new(row, "busy_percent", json_real(settings->busy_percent));
-    json_object_set_new(row, "needs_samples_per_s", json_real(need.samples_per_s));
-    json_object_set_new(row, "needs_bytes_per_s", json_real(need.bytes_per_s));
-    json_object_set_new(row, "nodes_like_measured", measured ? json_real(need.nodes) : json_null());
+    json_object_set_new(row, "gpu_samples_per_s", json_number(gpu_rate));
+    json_object_set_new(row, "busy_percent", json_number(settings->busy_percent));
+    json_object_set_new(row, "needs_samples_per_s", json_number(need.samples_per_s));
+    json_object_set_new(row, "needs_bytes_per_s", json_number(need.bytes_per_s));
+    json_object_set_new(row, "nodes_like_measured",
+                        measured ? json_number(need.nodes) : json_null());
     json_object_set_new(
         row, "node_feeds_gpus",
-        measured ? json_real(basis->node_samples_per_s / gpu_rate * 100 / settings->busy_percent)
+        measured ? json_number(basis->node_samples_per_s / gpu_rate * 100 / settings->busy_percent)
                  : json_null());
     return row;
 }

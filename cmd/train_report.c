@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/json_file.h"
@@ -113,20 +114,24 @@ static json_t *json_epoch(const struct train_epoch *epoch)
     const struct result_epoch *io = &epoch->io;
 
     return json_pack(
-        "{s:I, s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:s, s:o}",
-        "epoch", (json_int_t)io->epoch + 1, "rate", epoch->rate, "loss", epoch->loss, "accuracy",
-        epoch->accuracy, "evaluation_loss",
-        epoch->evaluated ? json_real(epoch->evaluation_loss) : json_null(), "top1",
-        epoch->evaluated ? json_real(epoch->top1) : json_null(), "top5",
-        epoch->evaluated ? json_real(epoch->top5) : json_null(), "samples_per_s",
-        epoch->samples_per_s, "wall_s", (double)io->wall_ns * 1e-9, "wait_s",
-        (double)io->wait_ns * 1e-9, "upload_s", (double)io->upload_ns * 1e-9, "upload_copy_s",
-        (double)io->copy_ns * 1e-9, "compute_s", (double)io->compute_ns * 1e-9, "exchange_s",
-        (double)io->exchange_ns * 1e-9, "update_s", (double)io->update_ns * 1e-9, "evaluation_s",
-        (double)epoch->evaluation_ns * 1e-9, "elapsed_s", (double)epoch->elapsed_ns * 1e-9,
-        "au_percent", result_epoch_au_percent(io), "mlperf_au_percent",
-        result_epoch_mlperf_au_percent(io), "limit", summary_limit_name(io->limit),
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:s, s:o}",
+        "epoch", (json_int_t)io->epoch + 1, "rate", json_number(epoch->rate), "loss",
+        json_number(epoch->loss), "accuracy", json_number(epoch->accuracy), "evaluation_loss",
+        epoch->evaluated ? json_number(epoch->evaluation_loss) : json_null(), "top1",
+        epoch->evaluated ? json_number(epoch->top1) : json_null(), "top5",
+        epoch->evaluated ? json_number(epoch->top5) : json_null(), "samples_per_s",
+        json_number(epoch->samples_per_s), "wall_s", json_number((double)io->wall_ns * 1e-9),
+        "wait_s", json_number((double)io->wait_ns * 1e-9), "upload_s",
+        json_number((double)io->upload_ns * 1e-9), "upload_copy_s",
+        json_number((double)io->copy_ns * 1e-9), "compute_s",
+        json_number((double)io->compute_ns * 1e-9), "exchange_s",
+        json_number((double)io->exchange_ns * 1e-9), "update_s",
+        json_number((double)io->update_ns * 1e-9), "evaluation_s",
+        json_number((double)epoch->evaluation_ns * 1e-9), "elapsed_s",
+        json_number((double)epoch->elapsed_ns * 1e-9), "au_percent",
+        json_number(result_epoch_au_percent(io)), "mlperf_au_percent",
+        json_number(result_epoch_mlperf_au_percent(io)), "limit", summary_limit_name(io->limit),
         "ranks_compared", report_ranks_json(&epoch->ranks));
 }
 
@@ -139,23 +144,23 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
     for (uint32_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(epochs, json_epoch(&result->epochs[i]));
     return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:f, s:f, s:f, s:f, s:I, s:I}, s:I, "
-        "s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:s, s:o, s:o, s:o, s:o, s:I, s:I}, s:I, "
+        "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
         "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
         "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
         (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.seed, "records",
         (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
-        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate", recipe->rate,
-        "momentum", recipe->momentum, "weight_decay", recipe->weight_decay, "label_smoothing",
-        recipe->label_smoothing, "steps", (json_int_t)recipe->steps, "warmup_steps",
-        (json_int_t)recipe->warmup_steps, "memory_before_bytes",
-        (json_int_t)result->result.memory_before_bytes, "memory_bytes",
+        "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate",
+        json_number(recipe->rate), "momentum", json_number(recipe->momentum), "weight_decay",
+        json_number(recipe->weight_decay), "label_smoothing", json_number(recipe->label_smoothing),
+        "steps", (json_int_t)recipe->steps, "warmup_steps", (json_int_t)recipe->warmup_steps,
+        "memory_before_bytes", (json_int_t)result->result.memory_before_bytes, "memory_bytes",
         (json_int_t)result->result.memory_during_bytes, "device_bytes",
         (json_int_t)result->result.trainer_memory.device_bytes, "device_batch_bytes",
         (json_int_t)result->result.trainer_memory.batch_bytes, "pinned_bytes",
-        (json_int_t)result->result.trainer_memory.pinned_bytes, "target_top1", job->target,
-        "time_to_target_s",
-        result->reached ? json_real((double)result->reached_ns * 1e-9) : json_null(), "epochs",
+        (json_int_t)result->result.trainer_memory.pinned_bytes, "target_top1",
+        json_number(job->target), "time_to_target_s",
+        result->reached ? json_number((double)result->reached_ns * 1e-9) : json_null(), "epochs",
         epochs);
 }
 

@@ -69,14 +69,15 @@ static void take_fault(void *context, const struct verify_fault *fault)
 static int write_json(const struct verify_job *job, const struct verify_figures *figures,
                       json_t *faults)
 {
-    return json_file_write(
-        job->json, json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:f, s:b, s:I, s:O}", "data",
-                             json_text(job->path), "format", figures->format, "shards",
-                             (json_int_t)figures->shards, "records", (json_int_t)figures->records,
-                             "record_bytes", (json_int_t)figures->bytes, "decoded",
-                             (int)job->decode, "elapsed_s", (double)figures->elapsed_ns * 1e-9,
-                             "sound", (int)(figures->faults == 0), "fault_count",
-                             (json_int_t)figures->faults, "faults", faults));
+    return json_file_write(job->json,
+                           json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:o, s:b, s:I, s:O}", "data",
+                                     json_text(job->path), "format", figures->format, "shards",
+                                     (json_int_t)figures->shards, "records",
+                                     (json_int_t)figures->records, "record_bytes",
+                                     (json_int_t)figures->bytes, "decoded", (int)job->decode,
+                                     "elapsed_s", json_number((double)figures->elapsed_ns * 1e-9),
+                                     "sound", (int)(figures->faults == 0), "fault_count",
+                                     (json_int_t)figures->faults, "faults", faults));
 }
 
 static void print_figures(const struct verify_job *job, const struct verify_figures *figures)

@@ -104,7 +104,7 @@ void compare_text(FILE *stream, const char *name, const struct comparison *compa
 
 static void put(json_t *object, const char *key, double value)
 {
-    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+    json_object_set_new(object, key, json_number(value));
 }
 
 json_t *compare_json(const char *label, const struct comparison *comparison, double alpha)

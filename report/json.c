@@ -22,7 +22,7 @@ static void put_count(json_t *object, const char *key, uint64_t value)
     /* JSON's integers are signed here; only a seed can be beyond. */
     json_object_set_new(object, key,
                         value <= INT64_MAX ? json_integer((json_int_t)value)
-                                           : json_real((double)value));
+                                           : json_number((double)value));
 }
 
 static void put_text(json_t *object, const char *key, const char *text)
@@ -46,7 +46,7 @@ static void put_null(json_t *object, const char *key, const char *reason)
 static void put_real(json_t *object, const char *key, double value)
 {
     if (isfinite(value))
-        json_object_set_new(object, key, json_real(value));
+        json_object_set_new(object, key, json_number(value));
     else
         put_null(object, key, "not a finite number");
 }

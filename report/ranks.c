@@ -114,8 +114,9 @@ void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
 static void put_spread(json_t *object, const char *key, const struct result_spread *spread)
 {
     json_object_set_new(object, key,
-                        json_pack("{s:f, s:f, s:f}", "min", spread->minimum, "median",
-                                  spread->median, "max", spread->maximum));
+                        json_pack("{s:o, s:o, s:o}", "min", json_number(spread->minimum), "median",
+                                  json_number(spread->median), "max",
+                                  json_number(spread->maximum)));
 }
 
 static const char *const phase_keys[] = {
@@ -137,9 +138,9 @@ json_t *report_ranks_json(const struct result_comparison *comparison)
         put_spread(object, phase_keys[phase], &comparison->phase_s[phase]);
     put_spread(object, "barrier_s", &comparison->barrier_s);
     json_object_set_new(object, "straggler",
-                        json_pack("{s:i, s:o, s:f, s:s, s:s}", "rank", (int)comparison->straggler,
+                        json_pack("{s:i, s:o, s:o, s:s, s:s}", "rank", (int)comparison->straggler,
                                   "host", json_text(comparison->straggler_host), "behind_percent",
-                                  comparison->behind_percent, "phase",
+                                  json_number(comparison->behind_percent), "phase",
                                   phase_name(comparison->behind_phase), "limit",
                                   summary_limit_name(comparison->straggler_limit)));
     return object;
@@ -149,17 +150,19 @@ json_t *report_ranks_json_one(const struct result_rank *rank)
 {
     const struct result_epoch *total = &rank->total;
     json_t *object = json_pack(
-        "{s:i, s:i, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "rank", (int)rank->rank,
+        "{s:i, s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "rank", (int)rank->rank,
         "node", (int)rank->node, "host", json_text(rank->host), "samples",
-        (json_int_t)total->samples, "samples_per_s", result_epoch_samples_per_s(total), "wall_s",
-        (double)total->wall_ns * 1e-9, "start_barrier_s", (double)total->start_barrier_ns * 1e-9,
-        "stop_barrier_s", (double)total->stop_barrier_ns * 1e-9, "read_p50_s",
-        (double)rank->read_p50_ns * 1e-9, "read_p99_s", (double)rank->read_p99_ns * 1e-9,
-        "read_max_s", (double)rank->read_max_ns * 1e-9, "limit", summary_limit_name(total->limit));
+        (json_int_t)total->samples, "samples_per_s", json_number(result_epoch_samples_per_s(total)),
+        "wall_s", json_number((double)total->wall_ns * 1e-9), "start_barrier_s",
+        json_number((double)total->start_barrier_ns * 1e-9), "stop_barrier_s",
+        json_number((double)total->stop_barrier_ns * 1e-9), "read_p50_s",
+        json_number((double)rank->read_p50_ns * 1e-9), "read_p99_s",
+        json_number((double)rank->read_p99_ns * 1e-9), "read_max_s",
+        json_number((double)rank->read_max_ns * 1e-9), "limit", summary_limit_name(total->limit));
 
     for (int phase = 0; phase < RESULT_PHASES; phase++)
         json_object_set_new(
             object, phase_keys[phase],
-            json_real((double)result_epoch_phase_ns(total, (enum result_phase)phase) * 1e-9));
+            json_number((double)result_epoch_phase_ns(total, (enum result_phase)phase) * 1e-9));
     return object;
 }

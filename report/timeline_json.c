@@ -35,11 +35,6 @@ enum { ORIGIN_PARTS = sizeof origin_parts / sizeof origin_parts[0] };
 
 /* ---- written ---- */
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *origin_of(const struct origin *origin)
 {
     json_t *object = json_object();
@@ -70,8 +65,8 @@ static json_t *phases_of(const struct timeline *timeline)
         json_object_set_new(object, "phase", json_text(phase->name));
         json_object_set_new(object, "run", json_integer((json_int_t)phase->run));
         json_object_set_new(object, "epoch", json_integer((json_int_t)phase->number));
-        json_object_set_new(object, "from_s", number(phase->from_s));
-        json_object_set_new(object, "to_s", number(phase->to_s));
+        json_object_set_new(object, "from_s", json_number(phase->from_s));
+        json_object_set_new(object, "to_s", json_number(phase->to_s));
         if (strcmp(phase->name, "epoch") == 0)
             json_object_set_new(object, "origin", origin_of(&phase->origin));
         json_array_append_new(phases, object);
@@ -95,9 +90,9 @@ static json_t *rows_of(const struct timeline *timeline)
 
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         json_t *row = json_array();
-        json_array_append_new(row, number(timeline_time_s(timeline, i)));
+        json_array_append_new(row, json_number(timeline_time_s(timeline, i)));
         for (uint32_t k = 0; k < timeline->figure_count; k++)
-            json_array_append_new(row, number(timeline_value(timeline, i, k)));
+            json_array_append_new(row, json_number(timeline_value(timeline, i, k)));
         json_array_append_new(rows, row);
     }
     return rows;
@@ -111,10 +106,10 @@ static json_t *nodes_of(const struct timeline *timeline)
         const struct timeline_node *node = &timeline->nodes[i];
         json_t *object = report_timeline(node->timeline);
         json_object_set_new(object, "host", json_text(node->host));
-        json_object_set_new(object, "begin_s", number(node->timeline->begin_s));
-        json_object_set_new(object, "clock_offset_s", number(node->clock_offset_s));
-        json_object_set_new(object, "clock_uncertainty_s", number(node->clock_uncertainty_s));
-        json_object_set_new(object, "clock_drift_s", number(node->clock_drift_s));
+        json_object_set_new(object, "begin_s", json_number(node->timeline->begin_s));
+        json_object_set_new(object, "clock_offset_s", json_number(node->clock_offset_s));
+        json_object_set_new(object, "clock_uncertainty_s", json_number(node->clock_uncertainty_s));
+        json_object_set_new(object, "clock_drift_s", json_number(node->clock_drift_s));
         json_array_append_new(nodes, object);
     }
     return nodes;
@@ -126,13 +121,13 @@ json_t *report_timeline(const struct timeline *timeline)
 
     for (uint32_t i = 0; i < timeline->absent_count; i++)
         json_array_append_new(absent, json_text(timeline->absent[i]));
-    json_object_set_new(object, "start_unix_s", json_real((double)timeline->start_unix_ns / 1e9));
+    json_object_set_new(object, "start_unix_s", json_number((double)timeline->start_unix_ns / 1e9));
     json_object_set_new(object, "start_monotonic_s",
-                        json_real((double)timeline->start_monotonic_ns / 1e9));
-    json_object_set_new(object, "interval_s", json_real(timeline->interval_s));
+                        json_number((double)timeline->start_monotonic_ns / 1e9));
+    json_object_set_new(object, "interval_s", json_number(timeline->interval_s));
     json_object_set_new(object, "samples", json_integer((json_int_t)timeline->samples));
     json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
-    json_object_set_new(object, "sampler_cpu_percent", number(timeline->cpu_percent));
+    json_object_set_new(object, "sampler_cpu_percent", json_number(timeline->cpu_percent));
     json_object_set_new(object, "absent", absent);
     json_object_set_new(object, "origin", origin_of(&timeline->origin));
     json_object_set_new(object, "phases", phases_of(timeline));

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,17 +131,19 @@ static void a_full_disk_is_seen(void **unused)
     close(former);
 }
 
-static void json_keeps_every_name(void **unused)
+static void json_keeps_every_name_and_member(void **unused)
 {
     json_t *object = json_object();
 
     (void)unused;
     json_object_set_new(object, "path", json_text("/sets/\xff\xfe/\x1b[2J\x7f\xc2\x9b"));
     json_object_set_new(object, "none", json_text(NULL));
+    json_object_set_new(object, "diverged", json_number(NAN));
+    json_object_set_new(object, "loss", json_number(0.5));
     char *text = json_to_text(object, JSON_SORT_KEYS);
     assert_non_null(text);
-    assert_string_equal(
-        text, "{\"none\": null, \"path\": \"/sets/\\\\xff\\\\xfe/\\u001B[2J\\u007f\\u009B\"}");
+    assert_string_equal(text, "{\"diverged\": null, \"loss\": 0.5, \"none\": null, \"path\": "
+                              "\"/sets/\\\\xff\\\\xfe/\\u001B[2J\\u007f\\u009B\"}");
     json_t *again = json_loads(text, 0, NULL);
     assert_non_null(again);
     assert_string_equal(json_string_value(json_object_get(again, "path")),
@@ -216,9 +219,12 @@ static void short_memory_is_an_error(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_clean),       cmocka_unit_test(reasons_are_clean),
-        cmocka_unit_test(streams_are_clean),     cmocka_unit_test(a_full_disk_is_seen),
-        cmocka_unit_test(json_keeps_every_name), cmocka_unit_test(short_memory_is_an_error),
+        cmocka_unit_test(lines_are_clean),
+        cmocka_unit_test(reasons_are_clean),
+        cmocka_unit_test(streams_are_clean),
+        cmocka_unit_test(a_full_disk_is_seen),
+        cmocka_unit_test(json_keeps_every_name_and_member),
+        cmocka_unit_test(short_memory_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
