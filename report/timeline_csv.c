@@ -40,6 +40,13 @@ static void print_value(FILE *stream, double value)
         fputc(',', stream);
 }
 
+/* A host's name in the name of a column: what parts columns, or host and key, becomes '_'. */
+static void print_host(FILE *stream, const char *host)
+{
+    for (const char *at = escape_shown(host); *at; at++)
+        fputc(strchr(",:\"", *at) ? '_' : *at, stream);
+}
+
 /* Every column of every node, "HOST:key"; nodes of one name are told apart by their number. */
 static void print_node_keys(FILE *stream, const struct timeline *timeline)
 {
@@ -49,8 +56,11 @@ static void print_node_keys(FILE *stream, const struct timeline *timeline)
         for (uint32_t k = 0; k < timeline->node_count; k++)
             if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
                 snprintf(number, sizeof number, "#%u", i);
-        for (uint32_t k = 0; k < node->timeline->column_count; k++)
-            fprintf(stream, ",%s%s:%s", escape_shown(node->host), number, node->timeline->keys[k]);
+        for (uint32_t k = 0; k < node->timeline->column_count; k++) {
+            fputc(',', stream);
+            print_host(stream, node->host);
+            fprintf(stream, "%s:%s", number, node->timeline->keys[k]);
+        }
     }
 }
 

@@ -301,6 +301,24 @@ static void nodes_in_csv(void **unused)
     timeline_destroy(joined);
 }
 
+/* A host may be called anything. */
+static void hosts_keep_to_their_columns(void **unused)
+{
+    struct timeline *joined = make_joined();
+
+    (void)unused;
+    snprintf(joined->nodes[1].host, sizeof joined->nodes[1].host, "rack 1, \"left\":b");
+    char *text = csv_of(joined);
+    struct timeline *read = report_series_load("x.csv", text);
+    assert_non_null(read);
+    assert_int_equal(read->node_count, 2);
+    assert_string_equal(read->nodes[1].host, "rack 1_ _left__b");
+    assert_true(timeline_value(read->nodes[1].timeline, 1, 2) == 4e7);
+    timeline_destroy(read);
+    free(text);
+    timeline_destroy(joined);
+}
+
 static void expect_csv_refusal(const char *csv, const char *reason)
 {
     char *text = strdup(csv);
@@ -445,6 +463,7 @@ int main(void)
         cmocka_unit_test(nodes_in_json),
         cmocka_unit_test(a_node_that_began_earlier),
         cmocka_unit_test(nodes_in_csv),
+        cmocka_unit_test(hosts_keep_to_their_columns),
         cmocka_unit_test(csv_is_read_back),
         cmocka_unit_test(damaged_csv_is_refused),
         cmocka_unit_test(lines_of_monitor_are_read),
