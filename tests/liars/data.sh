@@ -87,6 +87,13 @@ images() {
     lie "an image is cut short, and decoded as far as it goes"
     run 1 --data images --decode jpeg:damaged=decode
     caught "DEGRADED"
+    lie "images of a kind that is not read are left out"
+    expect 0 "$IOBENCH" pack synthetic:count=20,mean=20k unread -f files
+    image=$(find unread -name '*.jpg' | head -n 1)
+    mv "$image" "${image%.jpg}.webp"
+    rm -f unread/.iobench-index
+    run 1 --data unread
+    caught "DEGRADED: 1 sample is left out, of kinds that are not read"
 }
 
 index_that_lies() {
