@@ -71,6 +71,7 @@ wait $first
 expect 0 $bare
 expect 0 "$IOBENCH" verify "$set"
 rm -rf "$set"
+until_there roomy
 mkdir "$set"
 echo mine >"$set/thesis"
 # shellcheck disable=SC2086

@@ -168,6 +168,33 @@ static void a_process_by_its_io(void **unused)
     probe_close(&look.probe);
 }
 
+/* What the server sent, and what programs read, are two columns. */
+static void a_server_by_its_mount(void **unused)
+{
+    const char *paths[] = {"/"};
+    const struct probe_site site = {.roots = &roots, .paths = paths, .path_count = 1};
+    struct plugin_choice choice = {0};
+    struct look look;
+
+    (void)unused;
+    put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n");
+    put("proc/self/mountstats", "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
+                                "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
+                                "\t        READ: 5 7 1 100 4200 10 512 530 2\n");
+    assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
+    assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
+    plugin_release(&choice);
+    probe_sample(&look.probe, look.values);
+    assert_int_equal(value_of(&look, "/", "server_read_bytes"), 4096);
+    assert_int_equal(value_of(&look, "/", "application_read_bytes"), 1000);
+    assert_int_equal(value_of(&look, "/", "application_direct_bytes"), 200);
+    assert_int_equal(value_of(&look, "/", "server_written_bytes"), 15);
+    assert_int_equal(value_of(&look, "/", "read_count"), 5);
+    assert_int_equal(value_of(&look, "/", "read_retransmission_count"), 2);
+    assert_int_equal(value_of(&look, "/", "read_rtt_ms"), 512);
+    probe_close(&look.probe);
+}
+
 /* Sectors have 512 bytes, whatever the disk's own are. */
 static void a_disk_by_its_sectors(void **unused)
 {
@@ -538,6 +565,7 @@ int main(void)
         cmocka_unit_test(processors),
         cmocka_unit_test(memory_and_pressure),
         cmocka_unit_test(a_process_by_its_io),
+        cmocka_unit_test(a_server_by_its_mount),
         cmocka_unit_test(a_disk_by_its_sectors),
         cmocka_unit_test(lustre_sums_its_servers),
         cmocka_unit_test(control_groups),
