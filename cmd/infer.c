@@ -12,6 +12,7 @@
 #include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/network.h"
+#include "cmd/outputs.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -363,7 +364,7 @@ static int infer_command(const struct invocation *invocation)
 {
     struct infer_settings *settings = invocation->settings;
     struct infer_job job = {0};
-    struct infer_result result;
+    struct infer_result result = {0};
 
     if (fill_job(settings, &job)) {
         option_release(job_options, &settings->network.job);
@@ -375,7 +376,9 @@ static int infer_command(const struct invocation *invocation)
                         .table = !job.job.json || strcmp(job.job.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
-    int code = infer_run(&job, &observer, &result);
+    int code = outputs_check(&job.job); /* before the work, not after it */
+    if (code == 0)
+        code = infer_run(&job, &observer, &result);
     const bool degraded = code == 0 && is_degraded(&result);
     line_clear(&show.line);
     if (code == 0 && show.table)

@@ -13,6 +13,7 @@
 #include "base/stream.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
+#include "report/report.h"
 #include "telemetry/monitor.h"
 #include "telemetry/sampler.h"
 
@@ -292,7 +293,9 @@ static int open_json(struct watch *watch)
         watch->json = path ? stdout : NULL;
         return 0;
     }
-    int fd = file_is_stream(path) ? file_open_stream(path) : file_draft_open_empty(path);
+    int fd = file_is_stream(path) ? file_open_stream(path) : report_check_replaced(path, "{", 1);
+    if (fd == 0)
+        fd = file_draft_open_empty(path);
     if (fd < 0)
         return fd;
     watch->json = fdopen(fd, "w");

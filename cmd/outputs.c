@@ -11,24 +11,53 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool is_stdout(const char *path)
 {
     return strcmp(path, "-") == 0;
 }
 
-static int check_path(const char *path)
+/* begin: how the text that is going to be written there begins. */
+static int check_path(const char *path, const char *begin)
 {
-    return !path || is_stdout(path) || file_is_stream(path) ? 0 : file_draft_check(path);
+    if (!path || is_stdout(path) || file_is_stream(path))
+        return 0;
+    int code = file_draft_check(path);
+    return code ? code : report_check_replaced(path, begin, strlen(begin));
 }
 
 int outputs_check(const struct job *job)
 {
-    int code = check_path(job->json);
+    int code = check_path(job->json, "{");
 
     if (code == 0)
-        code = check_path(job->csv);
-    return code ? code : check_path(job->series);
+        code = check_path(job->csv, "a,b");
+    return code ? code : check_path(job->series, "a,b");
+}
+
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && S_ISREG(one.st_mode) &&
+           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+int outputs_check_operands(const struct invocation *invocation)
+{
+    const struct option_spec *row = invocation->command->options;
+
+    for (; row && row->name; row++) {
+        if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
+            continue;
+        const char *path = *(char *const *)((const char *)invocation->settings + row->offset);
+        for (int i = 0; path && i < invocation->count; i++)
+            if (is_same_file(path, invocation->operands[i]))
+                return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,
+                            path);
+    }
+    return 0;
 }
 
 int outputs_open(struct outputs *outputs, size_t jobs)

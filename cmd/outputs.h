@@ -8,6 +8,7 @@
 #define IOBENCH_CMD_OUTPUTS_H
 
 #include "base/text_stream.h"
+#include "cmd/command.h"
 #include "report/report.h"
 
 enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
@@ -25,8 +26,11 @@ struct outputs {
     json_t *comparisons; /* that each JSON file gets as well; NULL: none */
 };
 
-/* Can these files be made? So that hours are not lost at the end. 0 or a negative errno. */
+/* Can these files be made, and is nothing else lost by it? Asked first, so that hours are not lost
+ * at the end. 0 or a negative errno. */
 int outputs_check(const struct job *job);
+/* No output of the command is one of its operands. 0 or -EEXIST with a reason. */
+int outputs_check_operands(const struct invocation *invocation);
 
 int outputs_open(struct outputs *outputs, size_t jobs);
 /* Add a result to the files its job names and write them. 0 or a negative errno. */

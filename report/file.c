@@ -7,7 +7,85 @@
 #include "base/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
+
+/* What iobench writes, told by how it begins. */
+enum shape { SHAPE_EMPTY, SHAPE_JSON, SHAPE_SVG, SHAPE_CSV, SHAPE_SCRIPT, SHAPE_OTHER };
+
+static const char *const shape_names[] = {
+    [SHAPE_EMPTY] = "nothing",           [SHAPE_JSON] = "JSON",
+    [SHAPE_SVG] = "a picture (SVG)",     [SHAPE_CSV] = "a table (CSV)",
+    [SHAPE_SCRIPT] = "a gnuplot script",
+};
+
+enum { SHAPE_BYTES = 512 }; /* of a file that are looked at */
+
+/* A heading: names and commas, no spaces. */
+static bool is_csv(const char *text, size_t bytes)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_.:/-[]()\"";
+    bool comma = false;
+
+    for (size_t i = 0; i < bytes && text[i] != '\n'; i++) {
+        if (text[i] == ',')
+            comma = true;
+        else if (!text[i] || !strchr(name, text[i]))
+            return false;
+    }
+    return comma;
+}
+
+static enum shape shape_of(const char *text, size_t bytes)
+{
+    const size_t seen = bytes < SHAPE_BYTES ? bytes : SHAPE_BYTES;
+    size_t at = 0;
+
+    if (bytes == 0)
+        return SHAPE_EMPTY;
+    for (size_t i = 0; i < seen; i++)
+        if ((unsigned char)text[i] < ' ' && !strchr("\n\r\t", text[i]))
+            return SHAPE_OTHER;
+    if (text[0] == '<')
+        return SHAPE_SVG;
+    if (text[0] == '{')
+        return SHAPE_JSON;
+    if (text[0] == '[') { /* "[run]" begins a job file */
+        for (at = 1; at < seen && strchr(" \n\r\t", text[at]); at++)
+            ;
+        return at < seen && strchr("{]\"", text[at]) ? SHAPE_JSON : SHAPE_OTHER;
+    }
+    if (seen > 4 && memcmp(text, "set ", 4) == 0)
+        return SHAPE_SCRIPT;
+    return is_csv(text, seen) ? SHAPE_CSV : SHAPE_OTHER;
+}
+
+int report_check_replaced(const char *path, const char *text, size_t bytes)
+{
+    const enum shape shape = shape_of(text, bytes);
+    char there[SHAPE_BYTES];
+    struct stat status;
+
+    if (!file_exists(path))
+        return 0;
+    int fd = file_open(path, O_RDONLY, &status);
+    if (fd < 0)
+        return fd;
+    ssize_t count = file_read_at(fd, there, sizeof there, 0, path);
+    close(fd);
+    if (count < 0)
+        return (int)count;
+    const enum shape old = shape_of(there, (size_t)count);
+    if (old == SHAPE_EMPTY || old == shape)
+        return 0;
+    return fail(EEXIST,
+                "%s: the file exists and does not hold %s, so it is not an older result and is "
+                "not replaced; name another file, or remove this one",
+                path, shape_names[shape]);
+}
 
 static int write_through(const char *path, const char *text, size_t bytes)
 {
@@ -33,6 +111,8 @@ int report_write_file(const char *path, const char *text, size_t bytes)
     if (file_is_stream(path))
         return write_through(path, text, bytes);
     int code = file_draft_open(&draft, path, NULL);
+    if (code == 0)
+        code = report_check_replaced(path, text, bytes);
     if (code == 0)
         code = file_write_at(draft.fd, text, bytes, 0, path);
     if (code == 0)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report: a result as people and programs read it. Everything is a rendering of pipeline/result.h
- * and report/summary.h; nothing is measured or judged here. Streams are the caller's. Any thread.
+ * report: a result as people and programs read it. Everything is a rendering of
+ * pipeline/result/result.h and report/summary.h; nothing is measured or judged here. Streams are
+ * the caller's. Any thread.
  */
 #ifndef IOBENCH_REPORT_REPORT_H
 #define IOBENCH_REPORT_REPORT_H
 
-#include "pipeline/result.h"
+#include "pipeline/result/result.h"
 #include "report/summary.h"
 
 #include <jansson.h>
@@ -62,7 +63,13 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline);
 /* One row an epoch; heading: the names of the columns before them. */
 void report_csv(FILE *stream, const struct result *result, bool heading);
 
-/* Write all of text to path at once: a reader of path sees the old file or the whole new one. */
+/* May a text that begins like this one take the place of what is at path? Only of an older one of
+ * its kind (JSON, CSV, SVG, gnuplot script) or of an empty file: a path given by mistake costs
+ * nobody a file. 0 or a negative errno, -EEXIST when not. */
+int report_check_replaced(const char *path, const char *text, size_t bytes);
+
+/* Write all of text to path at once: a reader of path sees the old file or the whole new one. Asks
+ * report_check_replaced() first. */
 int report_write_file(const char *path, const char *text, size_t bytes);
 
 #endif

@@ -138,6 +138,23 @@ static void a_set(void)
     pack_base("x", "shards");
 }
 
+#define READ "-n 1 --no-calibrate -m 8m -d @/x "
+
+/* A set, a result, and a letter: an output that names one of them by mistake. */
+static void a_letter(void)
+{
+    pack_base("x", "shards");
+    run_program("run -n 1 --no-calibrate -m 8m -d x --json r.json");
+    put_text("letter", "Dear, this is the only copy\n");
+    put_folder("learnt");
+    put_text("learnt/last.checkpoint", "days of work\n");
+}
+
+#define LETTER(NAME, COMMAND)                                                                   \
+    SET("letter-" NAME, "an output names a file that is no older output", a_letter, REFUSED, 0, \
+        KIND_OWN, NULL, COMMAND, NULL)
+#define TINY "-N lenet --backend reference -B 2 -t 1 -m 8m --limit-samples 2 -d @/x "
+
 #define FORCE "pack " SOURCE " @/x --force -f "
 #define RUN_JSON "run -n 1 --no-calibrate -m 8m -d @/x --json @/r.json"
 
@@ -189,5 +206,23 @@ const struct hostile_set hostile_targets[] = {
         "monitor -i 20ms --sample 10ms @ -- true", NULL),
     SET("plot-no-child", "SIGCHLD is inherited as ignored", a_set, EITHER, CLOSED, KIND_OWN, NULL,
         "plot -o %/x.svg @/x", NULL),
+    LETTER("json", "run " READ "--json @/letter"),
+    LETTER("json-shard", "run " READ "--json @/x/train-00000-of-00001"),
+    LETTER("csv", "run " READ "--csv @/letter"),
+    LETTER("csv-result", "run " READ "--csv @/r.json"),
+    LETTER("series", "run " READ "--series @/letter"),
+    LETTER("train", "train " TINY "--json @/letter"),
+    LETTER("checkpoint", "train " TINY "--checkpoint @/learnt"),
+    LETTER("infer", "infer " TINY "--json @/letter"),
+    LETTER("shuffle", "shuffle -d @/x epoch -B 4 --json @/letter"),
+    LETTER("shuffle-csv", "shuffle -d @/x epoch -B 4 --csv @/letter"),
+    LETTER("shuffle-plot", "shuffle -d @/x epoch -B 4 --plot @/letter"),
+    LETTER("monitor", "monitor -c 1 -i 20ms --sample 10ms --json=@/letter"),
+    LETTER("compare", "compare @/r.json @/r.json --json=@/letter"),
+    LETTER("compare-operand", "compare @/r.json @/r.json --json=@/r.json"),
+    LETTER("size", "size --gpus 8 --gpu h200 --json=@/letter"),
+    LETTER("size-operand", "size --gpus 8 --gpu h200 @/r.json --json=@/r.json"),
+    LETTER("plot", "plot -o @/letter @/r.json"),
+    LETTER("plot-shard", "plot -o @/x/train-00000-of-00001 @/r.json"),
     {0},
 };
