@@ -9,7 +9,7 @@
 #include "base/option.h"
 #include "base/stats.h"
 #include "formats/format.h"
-#include "pipeline/engine.h"
+#include "pipeline/engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "base/option.h"
 #include "base/stats.h"
 #include "formats/format.h"
-#include "pipeline/engine.h"
+#include "pipeline/engine/engine.h"
 #include "readers/reader.h"
 #include "tests/unit/fault_fs.h"
 

@@ -2,7 +2,7 @@
  *
  * iobench infer: a network answers over a data set; a line a batch size, or JSON.
  */
-#include "pipeline/infer.h"
+#include "pipeline/jobs/infer.h"
 
 #include "base/bytes.h"
 #include "base/escape.h"

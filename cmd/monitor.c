@@ -57,7 +57,7 @@ static const struct option_spec monitor_options[] = {
 };
 
 /* What was seen of a figure over the whole time. */
-struct summary {
+struct monitor_summary {
     double peak;
     double area;   /* the figure times its weight */
     double weight; /* seconds in which it was known; reads, when it is of one read */
@@ -71,7 +71,7 @@ struct watch {
     double values[MONITOR_FIGURES];
     double interval_s;             /* that they are of */
     bool columns[MONITOR_FIGURES]; /* of the table: what there are probes for */
-    struct summary summaries[MONITOR_FIGURES];
+    struct monitor_summary summaries[MONITOR_FIGURES];
     int code; /* why the lines are not whole */
 };
 
@@ -135,7 +135,7 @@ static void take(void *context, const struct series *series)
 static void add_to_summaries(struct watch *watch)
 {
     for (int i = 0; i < MONITOR_FIGURES; i++) {
-        struct summary *summary = &watch->summaries[i];
+        struct monitor_summary *summary = &watch->summaries[i];
         if (isnan(watch->values[i]))
             continue;
         const int counted = monitor_count_of(&monitor_figures[i]);
@@ -267,7 +267,7 @@ static void print_summary(const struct watch *watch, const struct child *child, 
             "this machine", "mean", "peak", "in all");
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         const struct monitor_figure *figure = &monitor_figures[i];
-        const struct summary *summary = &watch->summaries[i];
+        const struct monitor_summary *summary = &watch->summaries[i];
         if (summary->weight == 0)
             continue;
         fprintf(stderr, "%-12s %12.2f %12.2f %-5s ", figure->heading,

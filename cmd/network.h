@@ -7,7 +7,7 @@
 #define IOBENCH_CMD_NETWORK_H
 
 #include "base/option.h"
-#include "pipeline/job_options.h"
+#include "pipeline/settings/job_options.h"
 #include "trainer/graph.h"
 
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #define IOBENCH_CMD_PROGRESS_H
 
 #include "cmd/line.h"
-#include "pipeline/run.h"
+#include "pipeline/jobs/run.h"
 
 struct progress {
     struct line line;

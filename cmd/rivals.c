@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "cmd/arguments.h"
-#include "pipeline/run.h"
+#include "pipeline/jobs/run.h"
 
 #include <errno.h>
 #include <stdio.h>

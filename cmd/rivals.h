@@ -6,7 +6,7 @@
 #ifndef IOBENCH_CMD_RIVALS_H
 #define IOBENCH_CMD_RIVALS_H
 
-#include "pipeline/job.h"
+#include "pipeline/settings/job.h"
 
 #include <stddef.h>
 

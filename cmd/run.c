@@ -3,7 +3,7 @@
  * iobench run: carries out jobs, from the command line or from job files, and prints their
  * results.
  */
-#include "pipeline/run.h"
+#include "pipeline/jobs/run.h"
 
 #include "base/fail.h"
 #include "base/file.h"

@@ -11,8 +11,8 @@
 #include "cmd/commands.h"
 #include "cmd/layers.h"
 #include "formats/format.h"
-#include "pipeline/job_options.h"
-#include "pipeline/loader.h"
+#include "pipeline/settings/job_options.h"
+#include "pipeline/loader/loader.h"
 #include "shuffle/outline.h"
 #include "shuffle/preset.h"
 

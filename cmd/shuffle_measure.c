@@ -3,7 +3,7 @@
  * How fast the orders of a survey are read from storage. */
 #include "cmd/shuffle.h"
 
-#include "pipeline/run.h"
+#include "pipeline/jobs/run.h"
 
 #include <errno.h>
 #include <math.h>

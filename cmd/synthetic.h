@@ -6,7 +6,7 @@
 #ifndef IOBENCH_CMD_SYNTHETIC_H
 #define IOBENCH_CMD_SYNTHETIC_H
 
-#include "pipeline/job.h"
+#include "pipeline/settings/job.h"
 
 /* Set job->data to the set of the job's format; make it when it is not there (not in a dry run:
  * then -ENOENT says what would be made). Says on stderr what it makes and where. 0, -EINVAL when

@@ -2,7 +2,7 @@
  *
  * iobench train: a network learns; a line an epoch, curves as CSV and JSON.
  */
-#include "pipeline/train.h"
+#include "pipeline/jobs/train.h"
 
 #include "base/fail.h"
 #include "cmd/commands.h"

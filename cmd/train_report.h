@@ -6,7 +6,7 @@
 #ifndef IOBENCH_CMD_TRAIN_REPORT_H
 #define IOBENCH_CMD_TRAIN_REPORT_H
 
-#include "pipeline/train.h"
+#include "pipeline/jobs/train.h"
 
 /* The line of an epoch, with a heading before the first. network: its name. */
 void train_report_epoch(const char *network, const struct train_result *result,

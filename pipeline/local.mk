@@ -1,23 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	pipeline/batcher.c pipeline/batcher.h \
-	pipeline/budget.c pipeline/budget.h \
-	pipeline/engine.c pipeline/engine.h \
-	pipeline/compare.c pipeline/feed.c pipeline/feed.h pipeline/feeds.h \
-	pipeline/find.c pipeline/find.h pipeline/proof.c pipeline/proof.h \
-	pipeline/findings.c pipeline/findings.h \
-	pipeline/gather.c pipeline/gather.h \
-	pipeline/invariants.c pipeline/invariants.h \
-	pipeline/infer.c pipeline/infer.h pipeline/job.c pipeline/job.h \
-	pipeline/job_options.h \
-	pipeline/loader.c pipeline/loader.h pipeline/loader_private.h pipeline/room.c \
-	pipeline/window.c \
-	pipeline/memory_limit.c pipeline/memory_limit.h \
-	pipeline/meter.c pipeline/meter.h \
-	pipeline/orders.c pipeline/orders.h \
-	pipeline/recorder.c pipeline/recorder.h \
-	pipeline/result.c pipeline/result.h \
-	pipeline/run.c pipeline/run.h pipeline/train.c pipeline/train.h \
-	pipeline/stage.c pipeline/stage.h \
-	pipeline/timeline.c pipeline/timeline_join.c pipeline/timeline.h \
-	pipeline/witness.c pipeline/witness.h
+	pipeline/settings/job.c \
+	pipeline/settings/job.h \
+	pipeline/settings/job_options.h
+libiobench_a_SOURCES += \
+	pipeline/result/accelerators.h \
+	pipeline/result/compare.c \
+	pipeline/result/findings.c \
+	pipeline/result/findings.h \
+	pipeline/result/gather.c \
+	pipeline/result/gather.h \
+	pipeline/result/meter.c \
+	pipeline/result/meter.h \
+	pipeline/result/recorder.c \
+	pipeline/result/recorder.h \
+	pipeline/result/result.c \
+	pipeline/result/result.h \
+	pipeline/result/timeline.c \
+	pipeline/result/timeline.h \
+	pipeline/result/timeline_join.c
+libiobench_a_SOURCES += \
+	pipeline/loader/loader.c \
+	pipeline/loader/loader.h \
+	pipeline/loader/loader_private.h \
+	pipeline/loader/orders.c \
+	pipeline/loader/orders.h \
+	pipeline/loader/room.c \
+	pipeline/loader/window.c
+libiobench_a_SOURCES += \
+	pipeline/engine/batches.c \
+	pipeline/engine/batches.h \
+	pipeline/engine/budget.c \
+	pipeline/engine/budget.h \
+	pipeline/engine/decoders.c \
+	pipeline/engine/decoders.h \
+	pipeline/engine/engine.c \
+	pipeline/engine/engine.h
+libiobench_a_SOURCES += \
+	pipeline/evidence/invariants.c \
+	pipeline/evidence/invariants.h \
+	pipeline/evidence/memory_limit.c \
+	pipeline/evidence/memory_limit.h \
+	pipeline/evidence/validity.c \
+	pipeline/evidence/validity.h \
+	pipeline/evidence/witness.c \
+	pipeline/evidence/witness.h
+libiobench_a_SOURCES += \
+	pipeline/jobs/find.c \
+	pipeline/jobs/find.h \
+	pipeline/jobs/infer.c \
+	pipeline/jobs/infer.h \
+	pipeline/jobs/network_input.c \
+	pipeline/jobs/network_input.h \
+	pipeline/jobs/run.c \
+	pipeline/jobs/run.h \
+	pipeline/jobs/train.c \
+	pipeline/jobs/train.h

@@ -7,7 +7,7 @@
 #ifndef IOBENCH_REPORT_PICTURE_H
 #define IOBENCH_REPORT_PICTURE_H
 
-#include "pipeline/timeline.h"
+#include "pipeline/result/timeline.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_REPORT_RANKS_H
 #define IOBENCH_REPORT_RANKS_H
 
-#include "pipeline/result.h"
+#include "pipeline/result/result.h"
 
 #include <jansson.h>
 #include <stddef.h>

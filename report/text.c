@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
-#include "pipeline/feeds.h"
+#include "pipeline/result/accelerators.h"
 #include "report/ranks.h"
 #include "report/words.h"
 
@@ -178,9 +178,9 @@ static void print_feeds(const struct page *page)
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
     for (const struct accelerator *gpu = accelerator_table; gpu->name && used < sizeof text; gpu++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
-                                 words_rate(feeds_count(gpu, summary->samples_per_s.median), count),
-                                 gpu->title);
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
+            words_rate(accelerators_count(gpu, summary->samples_per_s.median), count), gpu->title);
     const char *source = summary->limit == RESULT_LIMIT_RATE ? ", at --limit-rate"
                          : summary->memory_record_bytes > summary->all.record_bytes / 2
                              ? ", out of the page cache"

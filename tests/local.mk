@@ -39,7 +39,7 @@ EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \
 	LSAN_OPTIONS=suppressions=$(abs_srcdir)/tests/leaks.supp:print_suppressions=0; \
 	export CC LINT_CFLAGS LSAN_OPTIONS;
-EXTRA_DIST += tests/leaks.supp
+EXTRA_DIST += tests/sameness/same.py tests/leaks.supp
 
 .PHONY: format
 format:

@@ -42,7 +42,7 @@ else
 fi
 
 # It sees a figure that is missing, one that is stale, and one defined twice.
-grep -v 'samples. / .wall_s. | mono | .pipeline/result.c' "$PAGE" >page
+grep -v 'samples. / .wall_s. | mono | .pipeline/result/result.c' "$PAGE" >page
 expect 1 "$CHECK" page "$SRCDIR" "$@"
 says "does not define samples_per_s of epochs"
 tr "'" '\140' <<'END' >page.more

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "cmd/jobfile.h"
-#include "pipeline/job.h"
+#include "pipeline/settings/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {

@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "pipeline/gather.h"
-#include "pipeline/timeline.h"
+#include "pipeline/result/gather.h"
+#include "pipeline/result/timeline.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A folder includes itself and the folders named after it here. Siblings never meet.
+# A folder includes itself and the folders named after it here. Siblings never meet. The rooms of
+# pipeline/ likewise.
 . "$(dirname "$0")/lint.sh"
 
 allowed() {
@@ -18,7 +19,34 @@ allowed() {
     esac
 }
 
+room_allowed() {
+    case $1 in
+    settings) echo ;;
+    result) echo settings ;;
+    loader | evidence) echo settings result ;;
+    engine) echo settings result loader evidence ;;
+    jobs) echo settings result loader evidence engine ;;
+    esac
+}
+
+lint_rooms() {
+    for path in $(FOLDERS=pipeline sources '*.c' '*.h'); do
+        room=${path#pipeline/}
+        room=${room%/*}
+        # shellcheck disable=SC2046 # one line of names
+        may=$(echo "$room" $(room_allowed "$room"))
+        code "$path" | sed -n 's|^[ \t]*#[ \t]*include[ \t]*"pipeline/\([^"]*\)".*|\1|p' |
+            while read -r header; do
+                case " $may " in
+                *" ${header%%/*} "*) continue ;;
+                esac
+                echo "$path: includes \"pipeline/$header\": $room may use: $may"
+            done
+    done
+}
+
 lint() {
+    lint_rooms
     for folder in $FOLDERS; do
         # shellcheck disable=SC2046 # one line of names
         may=$(echo "$folder" $(allowed "$folder"))
@@ -38,8 +66,13 @@ bad base/x.c '#include "dataset/catalog.h"'
 bad readers/x.c '#include "formats/format.h"'
 bad pipeline/x.h '  #  include "report/text.h"'
 bad cmd/x.c '#include "x.h"'
+bad pipeline/loader/x.c '#include "pipeline/engine/batches.h"'
+bad pipeline/result/x.h '#include "pipeline/jobs/run.h"'
+bad pipeline/x.c '#include "pipeline/loader/loader.h"'
 good readers/x.c '#include "dataset/catalog.h"
 #include "readers/reader.h"
 /* #include "formats/format.h" */'
-good pipeline/x.c '#include "cachectl/evict.h"'
+good pipeline/evidence/x.c '#include "cachectl/evict.h"'
+good pipeline/engine/x.c '#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"'
 lint_tree

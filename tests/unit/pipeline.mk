@@ -45,9 +45,9 @@ UNIT_TESTS += tests/unit/test_timeline_join
 tests_unit_test_timeline_join_SOURCES = tests/unit/test_timeline_join.c tests/unit/unit.h
 tests_unit_test_timeline_join_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_proof
-tests_unit_test_proof_SOURCES = tests/unit/test_proof.c tests/unit/unit.h
-tests_unit_test_proof_LDADD = $(UNIT_LIBS)
+UNIT_TESTS += tests/unit/test_validity
+tests_unit_test_validity_SOURCES = tests/unit/test_validity.c tests/unit/unit.h
+tests_unit_test_validity_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_rows
 tests_unit_test_rows_SOURCES = tests/unit/test_rows.c tests/unit/unit.h

@@ -3,7 +3,7 @@
  * The ranks are taken in turn: first each one's report is kept, then all get all of them. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/gather.h"
+#include "pipeline/result/gather.h"
 
 #include <stdio.h>
 #include <stdlib.h>

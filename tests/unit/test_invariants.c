@@ -3,8 +3,8 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "pipeline/invariants.h"
-#include "pipeline/proof.h"
+#include "pipeline/evidence/invariants.h"
+#include "pipeline/evidence/validity.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
@@ -188,10 +188,10 @@ static void a_contradiction_makes_the_run_invalid(void **unused)
 
     (void)unused;
     make(&made);
-    proof_account(&made.result, &made.run);
+    validity_account(&made.result, &made.run);
     assert_true(made.run.valid);
     made.ranks[0].total.samples = 90;
-    proof_account(&made.result, &made.run);
+    validity_account(&made.result, &made.run);
     assert_false(made.run.valid);
     assert_non_null(strstr(made.run.invalid_reason, "190 samples of all ranks, but 200"));
 }

@@ -2,7 +2,7 @@
  * What an epoch's limit is, from the times of its parts. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/result.h"
+#include "pipeline/result/result.h"
 
 enum { MS = 1000000, WORKERS = 4 };
 

@@ -8,7 +8,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "pipeline/loader.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -261,7 +262,7 @@ static struct catalog *make_catalog(uint32_t bytes_max)
 struct bench {
     struct catalog *catalog;
     struct plan plan, next_plan;
-    struct batcher *batcher;
+    struct batches *batches;
     struct loader *loader;
     struct plugin_choice reader, shuffle;
 };
@@ -280,8 +281,8 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     struct plan_scope scope = {.catalog = bench->catalog, .seed = 3, .ranks = 1};
     assert_int_equal(plan_open(&bench->plan, &bench->shuffle, &scope), 0);
     assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
-    bench->batcher = batcher_create(
-        &(struct batcher_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
+    bench->batches = batches_create(
+        &(struct batches_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
     if (memory_bytes == 0)
         memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes,
                                             loaders, 0)
@@ -292,7 +293,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
         .plan = &bench->plan,
         .next_plan = overlap ? &bench->next_plan : NULL,
         .limit_samples = limit_samples,
-        .batcher = bench->batcher,
+        .sink = batches_sink(bench->batches),
         .loaders = loaders,
         .depth = depth,
         .memory_bytes = memory_bytes,
@@ -307,7 +308,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
 static void bench_close(struct bench *bench)
 {
     loader_destroy(bench->loader);
-    batcher_destroy(bench->batcher);
+    batches_destroy(bench->batches);
     plan_close(&bench->plan);
     plan_close(&bench->next_plan);
     catalog_destroy(bench->catalog);
@@ -352,16 +353,16 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
                 errors++;
             else
                 check_bytes(bench->catalog, fetch);
-            assert_int_equal(batcher_wait_open(bench->batcher, fetch->address, &waited_ns), 0);
-            *batcher_label(bench->batcher, fetch->address) = (int32_t)fetch->record;
+            assert_int_equal(batches_wait_open(bench->batches, fetch->address, &waited_ns), 0);
+            *batches_label(bench->batches, fetch->address) = (int32_t)fetch->record;
             uint64_t address = fetch->address;
             loader_return(bench->loader, &fetch, 1);
-            batcher_done(bench->batcher, address / BATCH, 1, &(struct batch_account){.samples = 1});
+            batches_done(bench->batches, address / BATCH, 1, &(struct batch_account){.samples = 1});
             if (address % BATCH == BATCH - 1 || count + 1 == draws) {
-                struct batcher_batch batch;
-                assert_int_equal(batcher_take(bench->batcher, &batch), 1);
+                struct batch batch;
+                assert_int_equal(batches_take(bench->batches, &batch), 1);
                 assert_int_equal(batch.count, address % BATCH + 1);
-                batcher_give(bench->batcher);
+                batches_give(bench->batches);
             }
         }
     }
@@ -375,7 +376,7 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
 {
     uint32_t errors = 0;
 
-    batcher_reset(bench->batcher);
+    batches_reset(bench->batches);
     assert_int_equal(loader_start(bench->loader), 0);
     for (uint64_t epoch = 0; overlap && epoch < epochs; epoch++)
         loader_begin(bench->loader, epoch);
@@ -488,7 +489,7 @@ static void an_order_that_cannot_be_made_ends_the_run(void **unused)
         overlap = i == 1;
         strategy.fails_at = 2;
         bench_open(&bench, 8, 65536, 0, false);
-        batcher_reset(bench.batcher);
+        batches_reset(bench.batches);
         assert_int_equal(loader_start(bench.loader), 0);
         for (uint64_t epoch = 0; epoch < 4; epoch++)
             loader_begin(bench.loader, epoch);
@@ -513,7 +514,7 @@ static void neighbours_are_read_together(void **unused)
     strategy.slots = 1;
     strategy.in_order = true;
     bench_open(&bench, 8, 1 << 20, 64 << 20, false);
-    batcher_reset(bench.batcher);
+    batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
     drain_epoch(&bench, 0);
     struct loader_figures figures;
@@ -563,7 +564,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     bench_open(&bench, 8, 4096, 0, false);
     storage.bad_shard = 1;
     storage.bad_offset = catalog_extent(bench.catalog, RECORDS / SHARDS + 7)->offset;
-    batcher_reset(bench.batcher);
+    batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
     loader_begin(bench.loader, 0);
     while ((count = loader_take(bench.loader, fetches, 16)) > 0)
@@ -589,7 +590,7 @@ static void a_broken_reader_ends_the_run(void **unused)
     bench_open(&bench, 8, 65536, 0, false);
     for (uint64_t n = 1; n < 60; n += 7) {
         storage.reads_until_broken = n;
-        batcher_reset(bench.batcher);
+        batches_reset(bench.batches);
         assert_int_equal(loader_start(bench.loader), 0);
         loader_begin(bench.loader, 0);
         while ((count = loader_take(bench.loader, fetches, 16)) > 0)
@@ -612,7 +613,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     strategy.slots = 512;
     strategy.in_order = true;
     bench_open(&bench, 8, 65536, 2 << 20, false);
-    batcher_reset(bench.batcher);
+    batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
     loader_begin(bench.loader, 0);
     while ((count = loader_take(bench.loader, fetches, 16)) > 0)

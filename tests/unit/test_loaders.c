@@ -11,7 +11,7 @@
 #include "base/option.h"
 #include "base/random.h"
 #include "formats/format.h"
-#include "pipeline/engine.h"
+#include "pipeline/engine/engine.h"
 #include "readers/reader.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * What the nodes of a job found in their caches, as one label: the worst, whoever found it. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/gather.h"
+#include "pipeline/result/gather.h"
 
 #include <stdio.h>
 #include <stdlib.h>

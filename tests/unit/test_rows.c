@@ -2,7 +2,7 @@
  * The rows of a run's epochs: few, however many epochs there are, and their sums exact. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/result.h"
+#include "pipeline/result/result.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,8 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "pipeline/loader.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
@@ -150,11 +151,11 @@ static void await_waiting(void)
         usleep(100);
 }
 
-static uint32_t count_records(struct loader *loader, struct batcher *batcher,
+static uint32_t count_records(struct loader *loader, struct batches *batches,
                               const struct catalog *catalog)
 {
     struct fetch *fetches[BATCH];
-    struct batcher_batch batch;
+    struct batch batch;
     const struct batch_account account = {.samples = 1};
     uint32_t records = 0;
     int count;
@@ -165,10 +166,10 @@ static uint32_t count_records(struct loader *loader, struct batcher *batcher,
             const uint32_t shard = catalog_extent(catalog, fetches[i]->record)->shard;
             assert_int_equal(bytes[0], shard % 251);
             assert_int_equal(bytes[RECORD_BYTES - 1], shard % 251);
-            batcher_done(batcher, fetches[i]->address / BATCH, 1, &account);
+            batches_done(batches, fetches[i]->address / BATCH, 1, &account);
             if (++records % BATCH == 0) {
-                assert_int_equal(batcher_take(batcher, &batch), 1);
-                batcher_give(batcher);
+                assert_int_equal(batches_take(batches, &batch), 1);
+                batches_give(batches);
             }
         }
         await_waiting();
@@ -191,13 +192,13 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     snprintf(text, sizeof text, storage.keeps_last ? "none" : "buffer:%d", SLOTS);
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, text, &shuffle), 0);
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
-    struct batcher *batcher = batcher_create(
-        &(struct batcher_site){.batch_size = BATCH, .slots = SHARDS / BATCH, .epochs_max = 1});
+    struct batches *batches = batches_create(
+        &(struct batches_site){.batch_size = BATCH, .slots = SHARDS / BATCH, .epochs_max = 1});
     struct loader *loader = loader_create(&(struct loader_site){
         .catalog = catalog,
         .reader = &reader,
         .plan = &plan,
-        .batcher = batcher,
+        .sink = batches_sink(batches),
         .loaders = loaders,
         .depth = DEPTH,
         .memory_bytes =
@@ -208,13 +209,13 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
         .alignment = 512,
     });
     assert_non_null(loader);
-    batcher_reset(batcher);
+    batches_reset(batches);
     assert_int_equal(loader_start(loader), 0);
     loader_begin(loader, 0);
-    *records = count_records(loader, batcher, catalog);
+    *records = count_records(loader, batches, catalog);
     int code = loader_join(loader);
     loader_destroy(loader);
-    batcher_destroy(batcher);
+    batches_destroy(batches);
     plan_close(&plan);
     plugin_release(&shuffle);
     catalog_destroy(catalog);

@@ -4,7 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "pipeline/timeline.h"
+#include "pipeline/result/timeline.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
-#include "pipeline/loader.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"
 #include "shuffle/quality.h"
 
 #include <errno.h>
@@ -112,13 +113,13 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
     struct plan plan;
 
     assert_int_equal(plan_open(&plan, shuffle, scope), 0);
-    struct batcher *batcher =
-        batcher_create(&(struct batcher_site){.batch_size = 64, .slots = 3, .epochs_max = 1});
+    struct batches *batches =
+        batches_create(&(struct batches_site){.batch_size = 64, .slots = 3, .epochs_max = 1});
     struct loader *loader = loader_create(&(struct loader_site){
         .catalog = catalog,
         .reader = &reader,
         .plan = &plan,
-        .batcher = batcher,
+        .sink = batches_sink(batches),
         .depth = DEPTH,
         .memory_bytes = terms->memory_bytes,
         .block_bytes = terms->read_bytes,
@@ -135,7 +136,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
     assert_int_equal(figures.requests, asked_count);
     windows_cut = loader_windows_cut(loader);
     loader_destroy(loader);
-    batcher_destroy(batcher);
+    batches_destroy(batches);
     plan_close(&plan);
 }
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants, under the lock: batches [taken - 1 or taken, opened) hold a slot each, batch b the
+ * slot b % slots; opened <= known, the number of batches of the epochs announced so far. `opened`
+ * is a gate, so that workers look at it without the lock.
+ */
+#include "pipeline/engine/batches.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/stall.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { EPOCHS_KEPT = 16 };
+
+struct epoch_range {
+    uint64_t first_batch, batches, draws;
+};
+
+struct slot {
+    uint32_t rows_left;
+    bool complete;
+    struct batch_account account;
+};
+
+struct batches {
+    struct batches_site site;
+    pthread_mutex_t lock;
+    pthread_cond_t batch_opened, batch_complete;
+    struct gate opened;
+    uint64_t known, taken, given;
+    uint64_t epochs, take_epoch;
+    struct stall opening;
+    bool cancelled;
+    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is few epochs ahead */
+    struct slot *slots;
+    int32_t *labels; /* slots x batch_size */
+};
+
+struct batches *batches_create(const struct batches_site *site)
+{
+    struct batches *batches = memory_zeroed(sizeof *batches);
+
+    if (!batches)
+        return NULL;
+    batches->site = *site;
+    pthread_mutex_init(&batches->lock, NULL);
+    pthread_cond_init(&batches->batch_opened, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&batches->batch_complete, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    batches->slots = memory_array(site->slots, sizeof *batches->slots);
+    batches->labels = memory_array((size_t)site->slots * site->batch_size, sizeof *batches->labels);
+    if (!batches->slots || !batches->labels) {
+        batches_destroy(batches);
+        return NULL;
+    }
+    return batches;
+}
+
+void batches_destroy(struct batches *batches)
+{
+    if (!batches)
+        return;
+    free(batches->labels);
+    free(batches->slots);
+    pthread_cond_destroy(&batches->batch_complete);
+    pthread_cond_destroy(&batches->batch_opened);
+    pthread_mutex_destroy(&batches->lock);
+    free(batches);
+}
+
+void batches_reset(struct batches *batches)
+{
+    gate_raise(&batches->opened, 0);
+    batches->known = batches->taken = batches->given = 0;
+    batches->epochs = batches->take_epoch = 0;
+    batches->cancelled = false;
+    batches->opening = (struct stall){0};
+    for (uint32_t i = 0; i < batches->site.slots; i++)
+        batches->slots[i].complete = false;
+}
+
+/* Rows of a batch: all of them but in the last batch of its epoch. epoch: a lower bound. */
+static uint32_t rows_of(const struct batches *batches, uint64_t batch, uint64_t epoch)
+{
+    const uint32_t size = batches->site.batch_size;
+
+    while (batch >= batches->ranges[epoch % EPOCHS_KEPT].first_batch +
+                        batches->ranges[epoch % EPOCHS_KEPT].batches)
+        epoch++;
+    const struct epoch_range *range = &batches->ranges[epoch % EPOCHS_KEPT];
+    uint64_t left = range->draws - (batch - range->first_batch) * size;
+    return left < size ? (uint32_t)left : size;
+}
+
+static void open_batches(struct batches *batches)
+{
+    uint64_t opened = gate_value(&batches->opened), before = opened;
+
+    while (opened < batches->known && opened < batches->given + batches->site.slots) {
+        struct slot *slot = &batches->slots[opened % batches->site.slots];
+        slot->complete = false;
+        slot->rows_left = rows_of(batches, opened, batches->take_epoch);
+        slot->account = (struct batch_account){0};
+        opened++;
+    }
+    if (opened == before)
+        return;
+    gate_raise(&batches->opened, opened);
+    if (batches->opening.waiters)
+        pthread_cond_broadcast(&batches->batch_opened);
+}
+
+static uint64_t expect(void *state, uint64_t draws)
+{
+    struct batches *batches = state;
+
+    pthread_mutex_lock(&batches->lock);
+    const uint32_t size = batches->site.batch_size;
+    uint64_t first = batches->known, count = (draws + size - 1) / size;
+    batches->ranges[batches->epochs++ % EPOCHS_KEPT] =
+        (struct epoch_range){.first_batch = first, .batches = count, .draws = draws};
+    batches->known += count;
+    open_batches(batches);
+    pthread_cond_signal(&batches->batch_complete);
+    pthread_mutex_unlock(&batches->lock);
+    return first * size;
+}
+
+int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&batches->lock);
+    while (batches->epochs <= epoch && !batches->cancelled)
+        pthread_cond_wait(&batches->batch_complete, &batches->lock);
+    if (batches->cancelled)
+        code = -ECANCELED;
+    else
+        *draws = batches->ranges[epoch % EPOCHS_KEPT].draws;
+    pthread_mutex_unlock(&batches->lock);
+    return code;
+}
+
+int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waited_ns)
+{
+    uint64_t batch = address / batches->site.batch_size;
+    int code = 0;
+
+    if (batch < gate_value(&batches->opened))
+        return 0;
+    uint64_t start_ns = clock_now_ns();
+    pthread_mutex_lock(&batches->lock);
+    stall_begin(&batches->opening, clock_now_ns());
+    while (batch >= gate_value(&batches->opened) && !batches->cancelled)
+        pthread_cond_wait(&batches->batch_opened, &batches->lock);
+    stall_end(&batches->opening, clock_now_ns());
+    if (batches->cancelled)
+        code = -ECANCELED;
+    pthread_mutex_unlock(&batches->lock);
+    *waited_ns += clock_now_ns() - start_ns;
+    return code;
+}
+
+static uint64_t place_of(const struct batches *batches, uint64_t address)
+{
+    return address % ((uint64_t)batches->site.slots * batches->site.batch_size);
+}
+
+void *batches_row(struct batches *batches, uint64_t address)
+{
+    if (!batches->site.row_bytes)
+        return NULL;
+    return (char *)batches->site.rows + place_of(batches, address) * batches->site.row_bytes;
+}
+
+int32_t *batches_label(struct batches *batches, uint64_t address)
+{
+    return &batches->labels[place_of(batches, address)];
+}
+
+void batch_account_add(struct batch_account *sum, const struct batch_account *part)
+{
+    sum->samples += part->samples;
+    sum->skipped += part->skipped;
+    sum->record_bytes += part->record_bytes;
+    sum->digest_sum += part->digest_sum;
+    sum->digest_xor ^= part->digest_xor;
+}
+
+void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
+                  const struct batch_account *account)
+{
+    struct slot *slot = &batches->slots[batch % batches->site.slots];
+
+    pthread_mutex_lock(&batches->lock);
+    batch_account_add(&slot->account, account);
+    slot->rows_left -= rows;
+    slot->complete = slot->rows_left == 0;
+    if (slot->complete && batch == batches->taken)
+        pthread_cond_signal(&batches->batch_complete);
+    pthread_mutex_unlock(&batches->lock);
+}
+
+uint64_t batches_open_wait_ns(struct batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    uint64_t waited_ns = stall_ns(&batches->opening, clock_now_ns());
+    pthread_mutex_unlock(&batches->lock);
+    return waited_ns;
+}
+
+int batches_take(struct batches *batches, struct batch *batch)
+{
+    const uint64_t until_ns = clock_now_ns() + BATCHES_PATIENCE_NS;
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                                   .tv_nsec = (long)(until_ns % 1000000000u)};
+    int code = 1;
+
+    pthread_mutex_lock(&batches->lock);
+    uint64_t number = batches->taken;
+    struct slot *slot = &batches->slots[number % batches->site.slots];
+    while (code == 1 && !batches->cancelled &&
+           !(number < gate_value(&batches->opened) && slot->complete))
+        if (pthread_cond_timedwait(&batches->batch_complete, &batches->lock, &until))
+            code = 0;
+    if (batches->cancelled) {
+        code = -ECANCELED;
+    } else if (code == 1) {
+        const struct epoch_range *range = &batches->ranges[batches->take_epoch % EPOCHS_KEPT];
+        while (number >= range->first_batch + range->batches)
+            range = &batches->ranges[++batches->take_epoch % EPOCHS_KEPT];
+        uint64_t address = number * batches->site.batch_size;
+        batch->rows = batches_row(batches, address);
+        batch->labels = batches_label(batches, address);
+        batch->count = rows_of(batches, number, batches->take_epoch);
+        batch->epoch = batches->take_epoch;
+        batch->step = number - range->first_batch;
+        batch->account = slot->account;
+        batches->taken++;
+    }
+    pthread_mutex_unlock(&batches->lock);
+    return code;
+}
+
+void batches_give(struct batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    batches->given++;
+    open_batches(batches);
+    pthread_mutex_unlock(&batches->lock);
+}
+
+void batches_cancel(struct batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    batches->cancelled = true;
+    pthread_cond_broadcast(&batches->batch_opened);
+    pthread_cond_broadcast(&batches->batch_complete);
+    pthread_mutex_unlock(&batches->lock);
+}
+
+static void cancel(void *state)
+{
+    batches_cancel(state);
+}
+
+struct loader_sink batches_sink(struct batches *batches)
+{
+    return (struct loader_sink){.expect = expect, .cancel = cancel, .state = batches};
+}

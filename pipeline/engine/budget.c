@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/engine/budget.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "pipeline/loader/loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks,
+                                uint64_t held_bytes, struct headroom *headroom)
+{
+    const uint64_t limit_bytes = job->memory_limit_bytes;
+    const uint64_t held = held_bytes < limit_bytes ? held_bytes : limit_bytes;
+
+    headroom_find(headroom, "/proc", "/sys");
+    headroom->available_bytes /= ranks ? ranks->place.local_ranks : 1;
+    if (limit_bytes && limit_bytes - held < headroom->available_bytes) {
+        headroom->available_bytes = limit_bytes - held;
+        headroom->cause = "--memory-limit";
+    }
+    return headroom->available_bytes;
+}
+
+/* What records may take of it. Under --memory-limit a read through the page cache is charged twice
+ * while it is in flight, in the record's memory and in the pages that are read, which the kernel
+ * cannot give up before they are filled: it ends the process instead. */
+static uint64_t records_share_bytes(const struct budget_site *site, const struct budget *budget)
+{
+    const bool twice = site->job->memory_limit_bytes && !site->direct;
+    const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
+    const uint64_t left_bytes =
+        budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
+
+    return left_bytes / (twice ? 4 : 2);
+}
+
+static uint64_t choose_records(const struct budget_site *site, const struct budget *budget,
+                               struct result *result)
+{
+    const struct job *job = site->job;
+    struct loader_memory need =
+        loader_memory_needed(site->catalog, site->plan, (uint32_t)job->iodepth, job->block_bytes,
+                             job_loaders(job), (uint32_t)job->window);
+    char least[32], given[32];
+
+    if (job->memory_bytes) {
+        if (job->memory_bytes >= need.least_bytes)
+            return job->memory_bytes;
+        bytes_text(need.least_bytes, least, sizeof least);
+        bytes_text(job->memory_bytes, given, sizeof given);
+        fail(ENOMEM,
+             "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
+             "more, "
+             "or a smaller shuffle",
+             job->shuffle, (unsigned long long)site->plan->slots, least, given);
+        return 0;
+    }
+    uint64_t share = records_share_bytes(site, budget);
+    if (need.least_bytes > share) {
+        bytes_text(need.least_bytes, least, sizeof least);
+        bytes_text(share, given, sizeof given);
+        fail(ENOMEM,
+             "shuffle %s holds %llu records, which needs at least %s; their share of the free "
+             "memory is %s: use a smaller shuffle, or force it with --memory %llu",
+             job->shuffle, (unsigned long long)site->plan->slots, least, given,
+             (unsigned long long)need.least_bytes);
+        return 0;
+    }
+    uint64_t bytes = need.wanted_bytes < share ? need.wanted_bytes : share;
+    if (bytes < need.wanted_bytes)
+        result_notice(result, "record memory is limited to a %s of the free memory",
+                      share < budget->available_bytes / 2 ? "quarter" : "half");
+    return bytes;
+}
+
+/* A window that was asked for is not made shorter without a word. */
+static void note_window(const struct budget_site *site, const struct budget *budget,
+                        struct result *result)
+{
+    const struct job *job = site->job;
+    const struct coalesce wanted = loader_reads(site->catalog, UINT64_MAX, job->block_bytes,
+                                                job_loaders(job), (uint32_t)job->window);
+    char memory[32], needed[32];
+
+    if (!job->window || budget->reads.window == wanted.window)
+        return;
+    result_notice(result,
+                  "--window %u: record memory of %s holds windows of %u records; it takes --memory "
+                  "%s",
+                  wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
+                  budget->reads.window,
+                  bytes_text(coalesce_memory_bytes(site->catalog, wanted.window, job->block_bytes),
+                             needed, sizeof needed));
+}
+
+/* A limit that holds the whole set makes no page leave memory. */
+static void note_limit(const struct budget_site *site, const struct budget *budget,
+                       struct result *result)
+{
+    const uint64_t limit_bytes = site->job->memory_limit_bytes;
+    const uint64_t set_bytes = catalog_data_bytes(site->catalog);
+    char limit[32], set[32];
+
+    if (!limit_bytes)
+        return;
+    bytes_text(limit_bytes, limit, sizeof limit);
+    if (site->direct)
+        result_notice(result,
+                      "--memory-limit %s has no effect on direct reads: they do not use the page "
+                      "cache",
+                      limit);
+    else if (limit_bytes >= set_bytes &&
+             limit_bytes - set_bytes >= budget_total_bytes(budget) + site->held_bytes)
+        result_notice(result,
+                      "--memory-limit %s has no effect: the data set of %s fits into it, and later "
+                      "epochs can be read out of memory; give less than the set",
+                      limit, bytes_text(set_bytes, set, sizeof set));
+}
+
+/* Beyond its limit the kernel would end the process without a word. */
+static int check_limit(const struct budget_site *site, uint64_t records_bytes)
+{
+    const struct job *job = site->job;
+    const bool direct = site->direct;
+    const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
+    char limit[32], held[32], network[64] = "", batches[32], records[32];
+
+    if (!job->memory_limit_bytes ||
+        site->held_bytes + site->batches_bytes + records_bytes + pages_bytes <=
+            job->memory_limit_bytes / 4 * 3)
+        return 0;
+    if (site->held_bytes)
+        snprintf(network, sizeof network, "the network takes %s, ",
+                 bytes_text(site->held_bytes, held, sizeof held));
+    return fail(ENOMEM,
+                "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
+                "little for the rest: allow more, or give less to --batch-size, --prefetch or "
+                "--memory",
+                bytes_text(job->memory_limit_bytes, limit, sizeof limit), network,
+                bytes_text(site->batches_bytes, batches, sizeof batches),
+                bytes_text(records_bytes, records, sizeof records),
+                direct ? "" : ", and as much in the page cache");
+}
+
+uint64_t budget_total_bytes(const struct budget *budget)
+{
+    return budget->records_bytes + budget->tables_bytes + budget->batches_bytes +
+           budget->decode_bytes;
+}
+
+static int check_total(const struct budget *budget, const char *cause)
+{
+    const uint64_t total_bytes = budget_total_bytes(budget);
+    char total[32], available[32], records[32], tables[32], batches[32], decode[32];
+
+    if (total_bytes <= budget->available_bytes)
+        return 0;
+    return fail(ENOMEM,
+                "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s), "
+                "and %s allows %s: give less to --memory, --shuffle, --batch-size, --prefetch or "
+                "--threads",
+                bytes_text(total_bytes, total, sizeof total),
+                bytes_text(budget->records_bytes, records, sizeof records),
+                bytes_text(budget->tables_bytes, tables, sizeof tables),
+                bytes_text(budget->batches_bytes, batches, sizeof batches),
+                bytes_text(budget->decode_bytes, decode, sizeof decode), cause,
+                bytes_text(budget->available_bytes, available, sizeof available));
+}
+
+int budget_make(const struct budget_site *site, struct budget *budget, struct result *result)
+{
+    struct headroom headroom;
+
+    *budget = (struct budget){
+        .batches_bytes = site->batches_bytes,
+        .decode_bytes = site->workers * site->catalog->record_bytes_max,
+    };
+    budget->available_bytes =
+        budget_available_bytes(site->job, site->ranks, site->held_bytes, &headroom);
+    int code = check_total(budget, headroom.cause); /* without records already? */
+    if (code)
+        return code;
+    budget->records_bytes = choose_records(site, budget, result);
+    if (!budget->records_bytes)
+        return -ENOMEM;
+    budget->reads = loader_reads(site->catalog, budget->records_bytes, site->job->block_bytes,
+                                 job_loaders(site->job), (uint32_t)site->job->window);
+    note_window(site, budget, result);
+    budget->tables_bytes =
+        loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,
+                            site->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
+    note_limit(site, budget, result);
+    code = check_limit(site, budget->records_bytes);
+    return code ? code : check_total(budget, headroom.cause);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/engine/decoders.h"
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/fail.h"
+#include "base/fault_guard.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP_MAX = 64 };
+
+/* A group is about this much work: small enough that no worker holds what another could do, large
+ * enough that a lock a group costs nothing. */
+static const uint64_t group_ns = 50000;
+
+struct worker {
+    struct decoders *decoders;
+    struct thread thread;
+    struct decoder decoder;
+    bool decoder_open;
+    struct format_scratch scratch;
+    uint32_t group;
+    struct decoders_figures figures; /* of this worker in this run */
+};
+
+struct decoders {
+    struct decoders_site site;
+    bool parses; /* records are looked at: they have bytes, and the decoder wants them */
+    struct worker *workers;
+};
+
+/* Of label and image as they came from storage, whatever decodes them. Order does not matter. */
+static void add_digest(struct batch_account *account, const struct sample *sample)
+{
+    const uint64_t image = (uint64_t)(uint32_t)sample->image_bytes << 32 |
+                           crc32c(0, sample->image, sample->image_bytes);
+    const uint64_t hash = random_hash(image, (uint64_t)(uint32_t)sample->label, 0);
+
+    account->digest_sum += hash;
+    account->digest_xor ^= hash;
+}
+
+/* The image's own name, in front of what is wrong with it, where the record has one of its own. */
+static int fail_image(const struct sample *sample, const struct shard *shard, int code)
+{
+    const size_t length = strlen(shard->path), bytes = sample->name_bytes;
+    char reason[FAIL_REASON_BYTES];
+
+    if (bytes == 0 || bytes > 255 ||
+        (bytes <= length && memcmp(shard->path + length - bytes, sample->name, bytes) == 0))
+        return code;
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    fail(EBADMSG, "%.*s: %s", (int)bytes, sample->name, reason);
+    return code;
+}
+
+/* 0, DECODE_DAMAGED or an error, the last two with a reason. */
+static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
+                         struct sample *parsed, struct batch_account *account)
+{
+    const struct decoders_site *site = &worker->decoders->site;
+    struct sample sample;
+
+    const struct shard *shard =
+        &site->catalog->shards[catalog_extent(site->catalog, fetch->record)->shard];
+    int code = format_parse(site->format, shard, fetch->bytes, fetch->length,
+                            FORMAT_ODD_LABELS | (site->check_crc ? 0 : FORMAT_SKIP_CRC),
+                            &worker->scratch, &sample);
+    if (code)
+        return code;
+    *parsed = sample;
+    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
+                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
+                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
+                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
+    struct decode_source source = {.bytes = sample.image,
+                                   .length = sample.image_bytes,
+                                   .layout = layouts[sample.encoding],
+                                   .width = sample.width,
+                                   .height = sample.height,
+                                   .channels = sample.channels};
+    struct view view = {.kind = VIEW_TRAIN,
+                        .seed = random_hash(site->seed, fetch->epoch, fetch->record)};
+    code = decoder_decode(&worker->decoder, &source, &view, row);
+    if (code >= 0 && site->digest)
+        add_digest(account, &sample);
+    return code ? fail_image(&sample, shard, code) : 0;
+}
+
+/* The record may lie in a map, whose file others can cut. */
+static int decode_row(struct worker *worker, const struct fetch *fetch, void *row,
+                      struct sample *sample, struct batch_account *account)
+{
+    struct batch_account own = {0};
+
+    fault_guard_begin();
+    int code = decode_mapped(worker, fetch, row, sample, &own);
+    if (!fault_guard_end(fetch->bytes, fetch->length))
+        return fail(ESTALE, "%s", fault_guard_reason);
+    batch_account_add(account, &own);
+    return code;
+}
+
+/* The place of a bad record, in front of what is wrong with it. */
+static int fail_record(const struct decoders_site *site, const struct fetch *fetch, int code)
+{
+    const struct extent *place = catalog_extent(site->catalog, fetch->record);
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s",
+             fetch->code == -EFAULT ? fault_guard_reason
+             : fetch->code          ? fail_errno_text(code)
+                                    : fail_reason());
+    return fail(code, "%s: offset %llu: record %llu: %s", site->catalog->shards[place->shard].path,
+                (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
+}
+
+/* The reason is recorded. */
+static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
+{
+    fail_record(&worker->decoders->site, fetch, -EBADMSG);
+    findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
+}
+
+/* What is odd in a record that is delivered all the same. code: of its decoding. */
+static void note_oddities(struct worker *worker, const struct fetch *fetch,
+                          const struct sample *sample, int code)
+{
+    if (code == DECODE_DAMAGED)
+        note(worker, fetch, FINDING_IMAGE);
+    if (!sample->has_odd_label)
+        return;
+    fail(EBADMSG, "label %g is no class number", sample->odd_label);
+    note(worker, fetch, FINDING_LABEL);
+}
+
+/* One record into its row. 0, or why the run must stop. */
+static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
+{
+    const struct decoders_site *site = &worker->decoders->site;
+    int32_t *label = batches_label(site->batches, fetch->address);
+    void *row = batches_row(site->batches, fetch->address);
+
+    struct sample sample = {.label = -1};
+    int code = fetch->code;
+
+    if (code == 0 && worker->decoders->parses)
+        code = decode_row(worker, fetch, row, &sample, account);
+    *label = code < 0 ? -1 : sample.label;
+    if (code >= 0) {
+        note_oddities(worker, fetch, &sample, code);
+        account->samples++;
+        account->record_bytes += fetch->length;
+        return 0;
+    }
+    code = fail_record(site, fetch, code);
+    if (!site->skip_errors)
+        return code;
+    account->skipped++;
+    findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
+    if (row)
+        memset(row, 0, worker->decoder.traits.row_bytes);
+    return 0;
+}
+
+/* Rows of one batch that are written but not yet announced. */
+struct written {
+    uint64_t batch;
+    uint32_t rows;
+    struct batch_account account;
+};
+
+/* What a group took, for the live counters. */
+struct group_times {
+    uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
+    uint64_t busy_ns;      /* parsed and decoded */
+};
+
+static void announce(struct worker *worker, struct written *written)
+{
+    const struct decoders_site *site = &worker->decoders->site;
+
+    meter_add(site->meter, METER_RECORD_BYTES, written->account.record_bytes);
+    meter_add(site->meter, METER_RECORD_COUNT, written->account.samples);
+    batches_done(site->batches, written->batch, written->rows, &written->account);
+}
+
+static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
+                         struct group_times *times, struct written *written)
+{
+    const struct decoders_site *site = &worker->decoders->site;
+
+    *written = (struct written){.batch = fetches[0]->address / site->batch_size};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t own = fetches[i]->address / site->batch_size;
+        if (own != written->batch) {
+            announce(worker, written);
+            *written = (struct written){.batch = own};
+        }
+        int code = batches_wait_open(site->batches, fetches[i]->address, &times->slot_wait_ns);
+        if (code == 0)
+            code = work_on(worker, fetches[i], &written->account);
+        if (code)
+            return code;
+        written->rows++;
+    }
+    loader_return(site->loader, fetches, count);
+    return 0;
+}
+
+static void count_times(struct meter *meter, const struct group_times *times, uint64_t waited_ns)
+{
+    meter_add(meter, METER_DECODE_RECORD_NS, waited_ns);
+    meter_add(meter, METER_DECODE_BATCH_NS, times->slot_wait_ns);
+    meter_add(meter, METER_DECODE_BUSY_NS, times->busy_ns);
+}
+
+static int worker_body(void *argument)
+{
+    struct worker *worker = argument;
+    struct decoders *decoders = worker->decoders;
+    struct fetch *fetches[GROUP_MAX];
+    uint64_t end_ns = clock_now_ns();
+    int taken;
+
+    while ((taken = loader_take(decoders->site.loader, fetches, worker->group)) > 0) {
+        struct group_times times = {0};
+        struct written written;
+        uint64_t start_ns = clock_now_ns();
+        int code = work_on_group(worker, fetches, (uint32_t)taken, &times, &written);
+        uint64_t waited_ns = start_ns - end_ns;
+        end_ns = clock_now_ns();
+        times.busy_ns = end_ns - start_ns - times.slot_wait_ns;
+        count_times(decoders->site.meter, &times, waited_ns);
+        if (code) {
+            loader_cancel(decoders->site.loader);
+            batches_cancel(decoders->site.batches);
+            return code;
+        }
+        announce(worker, &written);
+        uint64_t fitting = group_ns * (uint32_t)taken / (times.busy_ns + 1);
+        worker->group = fitting < 1 ? 1 : fitting > GROUP_MAX ? GROUP_MAX : (uint32_t)fitting;
+    }
+    return taken;
+}
+
+struct decoders *decoders_create(const struct decoders_site *site)
+{
+    struct decoders *decoders = memory_zeroed(sizeof *decoders);
+
+    if (!decoders)
+        return NULL;
+    decoders->site = *site;
+    decoders->workers = memory_array(site->workers, sizeof *decoders->workers);
+    if (!decoders->workers) {
+        decoders_destroy(decoders);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < site->workers; i++) {
+        struct worker *worker = &decoders->workers[i];
+        worker->decoders = decoders;
+        worker->decoder_open = true;
+        worker->scratch.capacity = site->catalog->record_bytes_max;
+        worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
+        if (!worker->scratch.bytes || decoder_open(&worker->decoder, site->decoder)) {
+            decoders_destroy(decoders);
+            return NULL;
+        }
+    }
+    return decoders;
+}
+
+void decoders_destroy(struct decoders *decoders)
+{
+    if (!decoders)
+        return;
+    for (uint32_t i = 0; decoders->workers && i < decoders->site.workers; i++) {
+        if (decoders->workers[i].decoder_open)
+            decoder_close(&decoders->workers[i].decoder);
+        free(decoders->workers[i].scratch.bytes);
+    }
+    free(decoders->workers);
+    free(decoders);
+}
+
+int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
+{
+    struct decoder decoder;
+
+    int code = decoder_open(&decoder, choice);
+    *row_bytes = decoder.traits.row_bytes;
+    decoder_close(&decoder);
+    return code;
+}
+
+int decoders_start(struct decoders *decoders, bool no_bytes)
+{
+    decoders->parses = !no_bytes && (decoders->site.check_crc || decoders->site.digest ||
+                                     decoders->workers[0].decoder.traits.reads_image);
+    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "decode%u", i % 10000u);
+        decoders->workers[i].group = decoders->parses ? 1 : GROUP_MAX;
+        decoders->workers[i].figures = (struct decoders_figures){0};
+        decoders->workers[i].decoder.figures = (struct decode_figures){0};
+        int code =
+            thread_start(&decoders->workers[i].thread, name, worker_body, &decoders->workers[i]);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+int decoders_join(struct decoders *decoders)
+{
+    char reason[FAIL_REASON_BYTES] = "";
+    int first = 0;
+
+    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+        int code = thread_join(&decoders->workers[i].thread);
+        if (code && (first == 0 || first == -ECANCELED)) {
+            first = code;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    return first ? fail(first, "%s", reason) : 0;
+}
+
+void decoders_figures(struct decoders *decoders, struct decoders_figures *figures)
+{
+    *figures = (struct decoders_figures){0};
+    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+        const struct worker *worker = &decoders->workers[i];
+        findings_add(&figures->findings, &worker->figures.findings);
+        decode_figures_add(&figures->decode, &worker->decoder.figures);
+    }
+}

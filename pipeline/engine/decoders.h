@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * decoders: the decode workers. Each takes fetches from the loader, parses the record, decodes the
+ * image into its row of a batch, and returns the memory. Workers share nothing but the queues.
+ */
+#ifndef IOBENCH_PIPELINE_ENGINE_DECODERS_H
+#define IOBENCH_PIPELINE_ENGINE_DECODERS_H
+
+#include "base/plugin.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/result/findings.h"
+#include "pipeline/loader/loader.h"
+
+#include <stdbool.h>
+
+struct decoders;
+
+struct decoders_site {
+    const struct catalog *catalog;
+    const struct plugin_choice *format, *decoder;
+    struct loader *loader;
+    struct batches *batches;
+    uint32_t workers;
+    uint32_t batch_size;
+    uint64_t seed;
+    bool skip_errors; /* a bad record becomes an empty row with label -1, and is counted */
+    bool check_crc;
+    bool digest;         /* sum up (label, image bytes) of every sample */
+    struct meter *meter; /* what the workers do is counted there; NULL: nowhere */
+};
+
+/* Of all workers together, since the last decoders_start(). Samples and bytes are counted batch by
+ * batch (struct batch_account). */
+struct decoders_figures {
+    struct decode_figures decode;
+    struct findings findings;
+};
+
+struct decoders *decoders_create(const struct decoders_site *site); /* NULL with a reason */
+void decoders_destroy(struct decoders *decoders);
+/* Bytes of a row of this decoder. 0 or a negative errno. */
+int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
+
+int decoders_start(struct decoders *decoders,
+                   bool no_bytes); /* no_bytes: records come without bytes */
+/* The first failure of a worker, or 0. */
+int decoders_join(struct decoders *decoders);
+
+/* After decoders_join(). */
+void decoders_figures(struct decoders *decoders, struct decoders_figures *figures);
+
+#endif

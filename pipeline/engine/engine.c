@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/engine/engine.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/pace.h"
+#include "base/pool.h"
+#include "base/thread.h"
+#include "base/headroom.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/engine/budget.h"
+#include "pipeline/evidence/invariants.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/engine/decoders.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct engine {
+    struct engine_site site;
+    struct plan plan, next_plan; /* the second of overlapping epochs, which take turns */
+    struct trainer trainer;
+    struct batches *batches;
+    struct loader *loader;
+    struct decoders *decoders;
+    void *rows;
+    size_t rows_bytes;
+    uint32_t workers;
+    struct job_place resume;
+    struct pace taken;   /* samples of the epoch, by the trainer */
+    uint64_t waited_ns;  /* for the batch that is waited for */
+    uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
+};
+
+static uint64_t available_bytes(const struct engine *engine)
+{
+    struct headroom headroom;
+
+    return budget_available_bytes(engine->site.job, engine->site.ranks, engine->held_bytes,
+                                  &headroom);
+}
+
+static uint32_t choose_workers(const struct engine *engine)
+{
+    const uint64_t wanted = engine->site.job->threads;
+
+    if (wanted)
+        return (uint32_t)wanted;
+    return engine->site.ranks ? engine->site.ranks->place.cpus : thread_cpu_count();
+}
+
+struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog)
+{
+    return (struct plan_scope){
+        .catalog = catalog,
+        .seed = job->seed,
+        .rank = (uint32_t)job->rank,
+        .ranks = (uint32_t)job->ranks,
+        .partition = (enum plan_partition)job->partition,
+        .remainder = (enum plan_remainder)job->remainder,
+        .batch_size = (uint32_t)job->batch_size,
+    };
+}
+
+static int open_plan(struct engine *engine)
+{
+    const struct job *job = engine->site.job;
+    struct plan_scope scope = engine_scope(job, engine->site.catalog);
+
+    scope.memory_bytes = available_bytes(engine) / (job->overlap_epochs ? 2 : 1);
+    int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
+
+    if (code == 0 && job->overlap_epochs)
+        code = plan_open(&engine->next_plan, &engine->site.plugins->shuffle, &scope);
+    return code;
+}
+
+static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
+{
+    const struct job *job = engine->site.job;
+    struct trainer_site site = {
+        .batch_size = (uint32_t)job->batch_size,
+        .row_bytes = row_bytes,
+        .seed = job->seed,
+        .ranks = engine->site.ranks,
+        .silence_ns = job->silence_ns,
+    };
+    int code = 0;
+
+    if (engine->site.trainer)
+        engine->trainer = *engine->site.trainer;
+    else
+        code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &site);
+    if (code)
+        return code;
+    engine->rows_bytes = row_bytes * job->batch_size * slots;
+    if (engine->rows_bytes == 0)
+        return 0;
+    engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
+    if (!engine->rows)
+        return -ENOMEM;
+    memset(engine->rows, 0, engine->rows_bytes); /* page faults stay off the clock */
+    return 0;
+}
+
+/* Everything is weighed before anything is taken. */
+static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
+{
+    struct budget budget;
+    int code = budget_make(&(struct budget_site){.job = engine->site.job,
+                                                 .catalog = engine->site.catalog,
+                                                 .plan = &engine->plan.traits,
+                                                 .ranks = engine->site.ranks,
+                                                 .direct = engine->site.plugins->direct,
+                                                 .workers = engine->workers,
+                                                 .batches_bytes = batches_bytes,
+                                                 .held_bytes = engine->held_bytes},
+                           &budget, result);
+
+    result->memory_bytes = budget.records_bytes;
+    result->reads = budget.reads;
+    result->memory_needed_bytes = budget_total_bytes(&budget);
+    result->memory_available_bytes = budget.available_bytes;
+    return code;
+}
+
+static int build(struct engine *engine, struct result *result)
+{
+    const struct job *job = engine->site.job;
+    const struct job_plugins *plugins = engine->site.plugins;
+    uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    size_t row_bytes;
+    int code;
+
+    if (job->memory_limit_bytes && engine->site.trainer)
+        engine->held_bytes = memory_resident_bytes();
+    if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
+        (code = decoders_row_bytes(&plugins->decoder, &row_bytes)))
+        return code;
+    engine->workers = choose_workers(engine);
+    result->slots = engine->plan.traits.slots;
+    result->threads = engine->workers;
+    code = make_budget(engine, row_bytes * job->batch_size * slots, result);
+    if (code || job->dry_run)
+        return code;
+    code = open_trainer(engine, row_bytes, slots);
+    if (code)
+        return code;
+    /* What decoding may take for huge images, all workers together: of what records leave free. */
+    pool_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
+    engine->batches = batches_create(&(struct batches_site){
+        .batch_size = (uint32_t)job->batch_size,
+        .slots = slots,
+        .row_bytes = row_bytes,
+        .rows = engine->rows,
+        .epochs_max = engine->site.epochs_max,
+    });
+    if (!engine->batches)
+        return -ENOMEM;
+    engine->loader = loader_create(&(struct loader_site){
+        .catalog = engine->site.catalog,
+        .reader = &plugins->reader,
+        .reader_falls_back = plugins->reader_is_auto,
+        .plan = &engine->plan,
+        .next_plan = job->overlap_epochs ? &engine->next_plan : NULL,
+        .sink = batches_sink(engine->batches),
+        .loaders = job_loaders(job),
+        .depth = (uint32_t)job->iodepth,
+        .memory_bytes = result->memory_bytes,
+        .block_bytes = job->block_bytes,
+        .window = (uint32_t)job->window,
+        .io_timeout_ns = job->io_timeout_ns,
+        .rate_limit_bytes = job->rate_limit_bytes,
+        .limit_samples = job->limit_samples,
+        .epochs_max = engine->site.epochs_max,
+        .resume_epoch = engine->resume.epoch,
+        .resume_draw = engine->resume.sample,
+        .alignment = plugins->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
+        .skip_errors = job->on_error == JOB_ERROR_SKIP,
+        .meter = engine->site.meter,
+        .recorder = engine->site.recorder,
+    });
+    if (!engine->loader)
+        return -ENOMEM;
+    engine->decoders = decoders_create(&(struct decoders_site){
+        .catalog = engine->site.catalog,
+        .format = &plugins->format,
+        .decoder = &plugins->decoder,
+        .loader = engine->loader,
+        .batches = engine->batches,
+        .workers = engine->workers,
+        .batch_size = (uint32_t)job->batch_size,
+        .seed = job->seed,
+        .skip_errors = job->on_error == JOB_ERROR_SKIP,
+        .check_crc = job->check_crc,
+        .digest = job->digest,
+        .meter = engine->site.meter,
+    });
+    return engine->decoders ? 0 : -ENOMEM;
+}
+
+struct engine *engine_create(const struct engine_site *site, struct result *result)
+{
+    struct engine *engine = memory_zeroed(sizeof *engine);
+
+    if (!engine)
+        return NULL;
+    engine->site = *site;
+    if (build(engine, result)) {
+        engine_destroy(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (!engine)
+        return;
+    decoders_destroy(engine->decoders);
+    loader_destroy(engine->loader);
+    batches_destroy(engine->batches);
+    if (engine->rows)
+        trainer_release(&engine->trainer, engine->rows);
+    if (!engine->site.trainer)
+        trainer_close(&engine->trainer);
+    plan_close(&engine->plan);
+    plan_close(&engine->next_plan);
+    free(engine);
+}
+
+/* ---- one epoch ---- */
+
+static double cpu_seconds(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
+}
+
+/* Of all stages, at one moment. An epoch's share is the difference of two: both are taken while its
+ * clock runs, so no stage can wait longer than its threads had time. */
+static struct result_waits waits_now(const struct engine *engine)
+{
+    const struct loader_waits loader = loader_waits(engine->loader);
+
+    return (struct result_waits){
+        .loader_storage_ns = loader.storage_ns,
+        .loader_memory_ns = loader.memory_ns,
+        .decode_input_ns = loader.records_ns,
+        .decode_slot_ns = batches_open_wait_ns(engine->batches),
+    };
+}
+
+/* Ends the epoch's clock. */
+static void account_waits(const struct engine *engine, struct result_epoch *epoch,
+                          const struct result_waits *before)
+{
+    const struct result_waits now = waits_now(engine);
+    struct result_waits *waits = &epoch->waits;
+
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    waits->loader_storage_ns = now.loader_storage_ns - before->loader_storage_ns;
+    waits->loader_memory_ns = now.loader_memory_ns - before->loader_memory_ns;
+    waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
+    waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
+    waits->trainer_input_ns = epoch->wait_ns;
+    /* A worker waits or works. */
+    waits->decode_busy_ns =
+        engine->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
+}
+
+/* A steady state is one in which as many samples are taken as are read: what lies between, in
+ * memory, neither grows nor shrinks. Without the first quarter of the reads, in which memory is
+ * filled and a device may spend its credit, that is the rate that goes on. */
+static void account_reads(const struct engine *engine, const struct loader_figures *loader,
+                          struct result_epoch *epoch)
+{
+    enum { BATCHES_LEAST = 20 };
+
+    if (loader->read_end_ns <= loader->quarter_ns || loader->quarter_ns == 0)
+        return;
+    epoch->read_head_ns = loader->head_ns;
+    epoch->read_rest_ns = loader->read_end_ns - loader->quarter_ns;
+    const uint64_t read = epoch->samples - epoch->samples / 4;
+    const uint64_t taken = pace_amount(&engine->taken, loader->read_end_ns) -
+                           pace_amount(&engine->taken, loader->quarter_ns);
+    const uint64_t apart = read > taken ? read - taken : taken - read;
+    if (epoch->batches < BATCHES_LEAST || apart > read / 10)
+        return;
+    epoch->steady_samples = read;
+    epoch->steady_ns = epoch->read_rest_ns;
+}
+
+static void account_epoch(struct engine *engine, struct result_epoch *epoch,
+                          const struct rusage *before)
+{
+    struct loader_figures loader;
+    struct rusage after;
+
+    getrusage(RUSAGE_SELF, &after);
+    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
+    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
+    if (loader_epoch_figures(engine->loader, &loader)) {
+        epoch->requests = loader.requests;
+        epoch->request_bytes = loader.request_bytes;
+        epoch->shuffle_ns = loader.plan_ns;
+        epoch->storage_idle_ns = loader.idle_ns;
+        account_reads(engine, &loader, epoch);
+        if (loader.read_end_ns)
+            recorder_mark(engine->site.recorder, "drain", epoch->epoch, loader.read_end_ns);
+    }
+    const bool reads = strcmp(engine->site.plugins->reader.plugin->name, "null") != 0;
+    epoch->limit = result_epoch_limit(epoch, engine->workers, reads);
+}
+
+static void cancel(struct engine *engine)
+{
+    loader_cancel(engine->loader);
+    batches_cancel(engine->batches);
+}
+
+static void add_times(struct engine *engine, const struct trainer_times *times,
+                      struct result_epoch *epoch)
+{
+    epoch->wait_ns += times->wait_ns;
+    epoch->compute_ns += times->compute_ns;
+    epoch->upload_ns += times->upload_ns;
+    epoch->copy_ns += times->copy_ns;
+    epoch->exchange_ns += times->exchange_ns;
+    epoch->update_ns += times->update_ns;
+    epoch->nominal_ns += times->nominal_ns;
+    if (epoch->first_compute_ns == 0)
+        epoch->first_compute_ns = times->compute_ns;
+    meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
+              times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
+}
+
+/* One step, or a moment of waiting for its batch. */
+static int take_and_train(struct engine *engine, struct result_epoch *epoch)
+{
+    struct batch batch;
+    struct trainer_times times;
+    uint64_t start_ns = clock_now_ns();
+
+    int code = batches_take(engine->batches, &batch);
+    uint64_t taken_ns = clock_now_ns();
+    engine->waited_ns += taken_ns - start_ns;
+    meter_add(engine->site.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
+    if (code <= 0)
+        return code;
+    if (epoch->batches == 0)
+        epoch->first_batch_ns = taken_ns - epoch->start_ns;
+    struct trainer_batch given = {.rows = batch.rows,
+                                  .labels = batch.labels,
+                                  .count = batch.count,
+                                  .epoch = epoch->epoch,
+                                  .step = batch.step,
+                                  .waited_ns = engine->waited_ns};
+    engine->waited_ns = 0;
+    code = trainer_step(&engine->trainer, &given, &times);
+    batches_give(engine->batches);
+    add_times(engine, &times, epoch);
+    if (epoch->batches++ == 0)
+        epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
+    epoch->samples += batch.account.samples;
+    epoch->skipped += batch.account.skipped;
+    pace_add(&engine->taken, taken_ns, epoch->samples);
+    epoch->record_bytes += batch.account.record_bytes;
+    epoch->digest_sum += batch.account.digest_sum;
+    epoch->digest_xor ^= batch.account.digest_xor;
+    meter_add(engine->site.meter, METER_TRAINED_COUNT, batch.count);
+    return code;
+}
+
+/* All steps of the epoch are given; some may still be under way. */
+static int finish_steps(struct engine *engine, struct result_epoch *epoch)
+{
+    struct trainer_times times;
+    int code;
+
+    while ((code = trainer_finish(&engine->trainer, &times)) == 1)
+        add_times(engine, &times, epoch);
+    return code;
+}
+
+static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, int code)
+{
+    return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
+}
+
+/* Reads may begin. Epochs that overlap are all asked for at once, after the first one's barrier,
+ * when its witnesses have looked and its clock runs. */
+static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
+{
+    const bool is_first = epoch->epoch == engine->resume.epoch;
+
+    if (!engine->site.job->overlap_epochs)
+        loader_begin(engine->loader, epoch->epoch);
+    for (uint64_t next = epoch->epoch; engine->site.job->overlap_epochs && is_first && next <= last;
+         next++)
+        loader_begin(engine->loader, next);
+}
+
+/* A clock that steps, or a machine that sleeps, makes every rate false. */
+static int check_clock(const struct result_epoch *epoch, const struct clock_moment *start)
+{
+    struct clock_moment end;
+    int64_t passed_ns, other_ns;
+
+    clock_moment(&end);
+    if (clock_agrees(start, &end, &passed_ns, &other_ns))
+        return 0;
+    return fail(EPROTO,
+                "epoch %llu: the clock is not to be trusted: %.3f s passed on CLOCK_MONOTONIC and "
+                "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
+                (unsigned long long)epoch->epoch + 1, (double)passed_ns * 1e-9,
+                (double)other_ns * 1e-9);
+}
+
+static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
+                        struct result_epoch *epoch, uint64_t draws)
+{
+    const uint64_t tick_ns = 100000000, batch_size = engine->site.job->batch_size;
+    const uint64_t batches = (draws + batch_size - 1) / batch_size;
+    uint64_t next_tick_ns = epoch->start_ns + tick_ns;
+    int code = 0;
+
+    while (code == 0 && epoch->batches < batches) {
+        code = take_and_train(engine, epoch);
+        epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+        if (code == 0 && epoch->start_ns + epoch->wall_ns >= next_tick_ns) {
+            code = hooks->tick(hooks->context, epoch, draws);
+            next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
+        }
+    }
+    return code ? code : finish_steps(engine, epoch);
+}
+
+/* last: the last epoch of this run. */
+static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
+                     struct result_epoch *epoch, uint64_t last)
+{
+    struct rusage before;
+    struct clock_moment start;
+    uint64_t draws = 0;
+
+    /* One sample while no rank of the node reads, before all begin and after all have ended. */
+    recorder_sample(engine->site.recorder);
+    int code = begin(hooks, epoch, 0);
+    if (code)
+        return code;
+    getrusage(RUSAGE_SELF, &before);
+    engine->waited_ns = 0;
+    clock_moment(&start);
+    epoch->start_ns = clock_now_ns();
+    engine->taken = (struct pace){0};
+    pace_add(&engine->taken, epoch->start_ns, 0);
+    const struct result_waits waits = waits_now(engine);
+    begin_reads(engine, epoch, last);
+    code = batches_wait_epoch(engine->batches, epoch->epoch - engine->resume.epoch, &draws);
+    if (code == 0)
+        code = take_batches(engine, hooks, epoch, draws);
+    account_waits(engine, epoch, &waits);
+    if (code == 0)
+        code = check_clock(epoch, &start);
+    if (code == 0)
+        code = invariants_epoch(epoch, draws, engine->site.job->batch_size, engine->workers);
+    if (code)
+        cancel(engine);
+    account_epoch(engine, epoch, &before);
+    if (hooks->after)
+        code = hooks->after(hooks->context, epoch, code);
+    recorder_sample(engine->site.recorder);
+    recorder_mark(engine->site.recorder, "epoch", epoch->epoch, epoch->start_ns);
+    return code;
+}
+
+static int run_epochs(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
+                      struct result_run *run)
+{
+    const uint64_t last = engine->resume.epoch + epochs - 1;
+    int code = 0;
+
+    for (uint64_t i = 0; code == 0 && i < epochs; i++) {
+        struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
+        code = run_epoch(engine, hooks, &epoch, last);
+        result_epoch_name_source(&epoch, i == 0, &run->cold, engine->site.job->rate_limit_bytes);
+        if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
+            run->epochs[run->epoch_count] = epoch;
+        if (code == 0) {
+            result_run_add(run, &epoch);
+            if (hooks->between)
+                code = hooks->between(hooks->context, &epoch);
+        }
+    }
+    return code < 0 ? code : 0;
+}
+
+/* The first thing that went wrong, not what others noticed of it. */
+static int join(struct engine *engine, int code)
+{
+    char reason[FAIL_REASON_BYTES];
+
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    if (code)
+        cancel(engine);
+    else
+        loader_finish(engine->loader);
+    int decoders_code = decoders_join(engine->decoders);
+    char decoders_reason[FAIL_REASON_BYTES];
+    snprintf(decoders_reason, sizeof decoders_reason, "%s", fail_reason());
+    int loader_code = loader_join(engine->loader);
+
+    if (loader_code && loader_code != -ECANCELED)
+        return loader_code;
+    if (decoders_code && decoders_code != -ECANCELED)
+        return fail(decoders_code, "%s", decoders_reason);
+    return code ? fail(code, "%s", reason) : 0;
+}
+
+/* --iodepth auto says what it found, once. */
+static void note_depth(const struct engine *engine, uint64_t run, struct result *result)
+{
+    const struct depth *depth = loader_depth(engine->loader);
+    char knee[32], best[32];
+    bool was_found = result->iodepth > 0;
+
+    result->iodepth = depth->is_found ? depth->knee : 0;
+    if (engine->site.job->iodepth || was_found)
+        return;
+    if (depth->is_found)
+        result_notice(result,
+                      "iodepth auto: the knee is at %u reads in flight (%s/s there, %s/s "
+                      "at best)",
+                      depth->knee, bytes_text((uint64_t)depth->knee_bytes_per_s, knee, sizeof knee),
+                      bytes_text((uint64_t)depth->best_bytes_per_s, best, sizeof best));
+    else if (run == 0)
+        result_notice(result,
+                      "iodepth auto: no knee was found, storage was the limit for too "
+                      "short a time; %u reads were in flight at the end",
+                      depth->now);
+}
+
+static void note_windows(const struct engine *engine, uint64_t run, struct result *result)
+{
+    const uint64_t cut = loader_windows_cut(engine->loader);
+
+    if (cut && run == 0)
+        result_notice(result,
+                      "%llu windows had less than %u records, as large ones came together: more "
+                      "--memory keeps them whole",
+                      (unsigned long long)cut, result->reads.window);
+}
+
+int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
+               struct result_run *run, struct result *result)
+{
+    if (engine->site.ranks) /* what comes before may take its time */
+        engine->site.ranks->silence_ns = engine->site.job->silence_ns;
+    batches_reset(engine->batches);
+    int code = loader_start(engine->loader);
+    if (code)
+        return begin(hooks, &run->epochs[0], code);
+    const struct reader_traits *traits = loader_traits(engine->loader);
+    snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
+    if (traits->notice[0] && run->number == 0)
+        result_notice(result, "%s", traits->notice);
+    if (engine->site.job->digest && traits->no_bytes)
+        code = fail(EINVAL, "--digest: reader %s brings no bytes to make one of",
+                    engine->site.plugins->reader.plugin->name);
+    if (code == 0)
+        code = decoders_start(engine->decoders, traits->no_bytes);
+    code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
+    code = join(engine, code);
+
+    const struct reader_figures *reader = loader_reader_figures(engine->loader);
+    run->read_latency_ns = reader->latency_ns;
+    run->read_errors = reader->errors;
+    run->short_reads = reader->short_reads;
+    note_depth(engine, run->number, result);
+    note_windows(engine, run->number, result);
+    struct decoders_figures figures;
+    decoders_figures(engine->decoders, &figures);
+    run->decode = figures.decode;
+    run->findings = figures.findings;
+    run->memory_peak_bytes = loader_memory_peak_bytes(engine->loader);
+    trainer_memory(&engine->trainer, &result->trainer_memory);
+    return code;
+}

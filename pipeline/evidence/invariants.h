@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * invariants: what the figures of a run owe each other, whatever was measured. One that does not
+ * hold is a bug of this program: the run is INVALID and both figures are told. No figure is ever
+ * bent into its bounds.
+ *
+ * Pure functions. 0, or -EPROTO with both figures in fail_reason().
+ */
+#ifndef IOBENCH_PIPELINE_EVIDENCE_INVARIANTS_H
+#define IOBENCH_PIPELINE_EVIDENCE_INVARIANTS_H
+
+#include "pipeline/result/result.h"
+
+#include <stdint.h>
+
+/* An ended epoch of this rank. draws: of its plan. workers: decode threads. */
+int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t batch_size,
+                     uint32_t workers);
+
+/* A complete run, of all ranks. result: its job, data set and ranks. */
+int invariants_run(const struct result *result, const struct result_run *run);
+
+#endif

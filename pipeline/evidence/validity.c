@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/evidence/validity.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "pipeline/result/gather.h"
+#include "pipeline/evidence/invariants.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* With strict no run begins that cannot be proven, unless what its devices give can still do so. */
+static int refuse(const struct job *job, const struct job_plugins *plugins,
+                  const struct result_cold *cold)
+{
+    struct result_cold at_best = *cold;
+
+    at_best.bypassed = plugins->direct;
+    if (cold->server.state == SERVER_UNVERIFIED && cold->server.looked &&
+        cold->server.start.disk_known && !cold->server.start.resident_known)
+        at_best.server.state = SERVER_COLD;
+    const char *why = result_cold_unproven(&at_best);
+    return job->drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why) : 0;
+}
+
+int validity_make_cold(struct witness *witness, const struct job *job,
+                       const struct job_plugins *plugins, struct ranks *ranks,
+                       void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                       struct result_run *run)
+{
+    const struct ranks_place *place = &ranks->place;
+    struct result_cold mine = {0};
+    int code = 0;
+
+    ranks->silence_ns = 0; /* dropping takes the time it takes */
+    if (job->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
+        code = witness_evict(witness);
+    if (code == 0 && place->local_rank == 0)
+        code = witness_make_cold(witness, progress, context, &mine);
+    /* What a machine drops or looks at reaches the server. */
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0 && place->rank == 0)
+        witness_make_server_cold(witness, progress, context, &mine);
+    if (code == 0 && place->local_rank == 0)
+        code = refuse(job, plugins, &mine);
+    code = ranks_meet(ranks, code, NULL);
+    if (witness)
+        witness_begin_run(witness);
+    int gathered = gather_cold(ranks, &mine, run);
+    return code ? code : gathered;
+}
+
+void validity_ask_server(struct witness *witness, const struct ranks *ranks, struct result_run *run)
+{
+    if (witness && ranks->place.rank == 0)
+        witness_ask_server(witness, &run->cold);
+}
+
+static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
+/* Of a server's disks: beyond it they served others as well, whose share is not known. */
+static const double SHARE_MOST = 150;
+
+/* A run whose bytes came from a cache that was thought cold is not what it seems. */
+static void condemn(const struct job *job, struct result_run *run, struct result *result,
+                    const char *what)
+{
+    if (job->drop_caches == JOB_DROP_STRICT) {
+        run->valid = false;
+        snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", what);
+    } else if (job->drop_caches != JOB_DROP_NO) {
+        result_degraded(result, "run %llu: %s", (unsigned long long)run->number + 1, what);
+    } else {
+        result_notice(result, "run %llu: %s", (unsigned long long)run->number + 1, what);
+    }
+}
+
+/* Disks cannot have given less than the process was charged for, but for what is under way: one of
+ * the two counters is wrong. */
+static void compare_witnesses(const struct result_run *run, struct result *result)
+{
+    const uint64_t under_way_bytes = 1 << 20;
+    const struct result_bytes *device = &run->epochs[0].device;
+    char charged[32], given[32];
+
+    if (!device->known || !device->beneath_known || device->of_node ||
+        device->bytes <= device->beneath_bytes + device->beneath_bytes / 50 + under_way_bytes)
+        return;
+    result_degraded(result,
+                    "run %llu: %s left storage by %s, %s by the disks' own counters: the files are "
+                    "cached beneath the file system, or a counter is wrong",
+                    (unsigned long long)run->number + 1,
+                    bytes_text(device->bytes, charged, sizeof charged), device->method,
+                    bytes_text(device->beneath_bytes, given, sizeof given));
+}
+
+/* Percent of the bytes delivered that must have left storage. Ranks that read the same files find
+ * what the others brought: then no more is sure than what one of them reads, which is no record
+ * twice. */
+static double least_percent(const struct job *job, uint32_t ranks, uint32_t caches)
+{
+    return job->partition == PLAN_REPLICATED && ranks > caches ? SHARE_LEAST * caches / ranks
+                                                               : SHARE_LEAST;
+}
+
+/* Bytes that left storage must match the bytes delivered when the cache was cold: a check of the
+ * whole chain, from eviction to counting. Somebody who reads the same files during the run makes
+ * its later reads warm, which no look at the cache before it can see. */
+static void cross_check(const struct job *job, const struct plugin *reader, struct result_run *run,
+                        struct result *result)
+{
+    const double percent = result_run_device_percent(run);
+    const double server = result_run_server_percent(run);
+    char what[200];
+
+    if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped ||
+        strcmp(reader->name, "null") == 0)
+        return;
+    if (percent >= 0 && percent < least_percent(job, result->ranks, result->nodes)) {
+        snprintf(what, sizeof what,
+                 "only %.1f%% of the bytes left storage although the cache was cold: another "
+                 "process read the files meanwhile, or the file system compresses",
+                 percent);
+        condemn(job, run, result, what);
+    }
+    if (run->cold.server.state == SERVER_COLD && server >= 0 &&
+        server < least_percent(job, result->ranks, 1)) {
+        snprintf(what, sizeof what,
+                 "the server's disks read only %.1f%% of the bytes although its cache was cold: "
+                 "another client read them meanwhile, or its file system compresses",
+                 server);
+        condemn(job, run, result, what);
+    }
+}
+
+/* What only the run itself shows: that direct reads did pass the page cache by, and that a server
+ * that cannot look into its memory read its disks. */
+static void prove_server(const struct result_run *run, struct server_result *server)
+{
+    const double percent = result_run_server_percent(run);
+
+    if (server->state != SERVER_UNVERIFIED || !server->looked || server->start.resident_known ||
+        percent < 0 || run->epoch_count != 1)
+        return;
+    if (percent >= SHARE_LEAST && percent <= SHARE_MOST) {
+        server->state = SERVER_COLD;
+        server->reason[0] = '\0';
+    } else {
+        snprintf(
+            server->reason, sizeof server->reason,
+            "the server does not know what is in its memory, and its disks read %.1f%% of what "
+            "was delivered",
+            percent);
+    }
+}
+
+static void prove(const struct job_plugins *plugins, const struct result_run *run,
+                  struct result_cold *cold)
+{
+    cold->bypassed = plugins->direct && cold->pages != RESIDENCY_COLD &&
+                     result_run_request_percent(run) >= SHARE_LEAST;
+    prove_server(run, &cold->server);
+    result_cold_settle(cold);
+}
+
+/* Sleeps in place of training that end late are no compute of a GPU: AU and rate are then this
+ * machine's. One that ends late is made up for by the next, unless there is no processor for it. */
+static void check_overrun(const struct result_run *run, struct result *result)
+{
+    uint64_t compute_ns = 0, nominal_ns = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        compute_ns += run->epochs[i].compute_ns;
+        nominal_ns += run->epochs[i].nominal_ns;
+    }
+    if (nominal_ns && compute_ns > nominal_ns + nominal_ns / 20)
+        result_degraded(result,
+                        "run %llu: replayed steps took %.1f%% longer than the GPU's: no processor "
+                        "was free to end them in time",
+                        (unsigned long long)run->number + 1,
+                        100 * ((double)compute_ns / (double)nominal_ns - 1));
+}
+
+static void check_cold(const struct job *job, struct result_run *run)
+{
+    const struct result_cold *cold = &run->cold;
+    const char *why = result_cold_unproven(cold);
+
+    if (job->drop_caches == JOB_DROP_NO || !run->valid)
+        return;
+    if (cold->state == RESULT_CACHE_WARM && cold->server.state == SERVER_WARM)
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "the caches were to be cold, but %.200s", cold->server.reason);
+    else if (cold->state == RESULT_CACHE_WARM)
+        snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                 "the cache was to be cold, but %.2f%% of it was resident: %.180s",
+                 cold->residue_percent, cold->reason);
+    else if (job->drop_caches == JOB_DROP_STRICT && why)
+        snprintf(run->invalid_reason, sizeof run->invalid_reason, "not proven cold: %.230s", why);
+    else
+        return;
+    run->valid = false;
+}
+
+void validity_check(const struct job *job, const struct job_plugins *plugins,
+                    struct result_run *run, struct result *result)
+{
+    char where[32];
+
+    prove(plugins, run, &run->cold);
+    for (uint32_t i = 0; i < run->node_count; i++) {
+        run->nodes[i].cold.server = run->cold.server;
+        prove(plugins, run, &run->nodes[i].cold);
+    }
+    cross_check(job, plugins->reader.plugin, run, result);
+    compare_witnesses(run, result);
+    check_overrun(run, result);
+    check_cold(job, run);
+    snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
+    findings_tell(&run->findings, where, result);
+}
+
+void validity_account(const struct result *result, struct result_run *run)
+{
+    if (invariants_run(result, run) == 0)
+        return;
+    run->valid = false;
+    snprintf(run->invalid_reason, sizeof run->invalid_reason, "%.255s", fail_reason());
+}

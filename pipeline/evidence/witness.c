@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/evidence/witness.h"
+
+#include "base/bytes.h"
+#include "base/headroom.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/landlock.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "cachectl/cold.h"
+#include "cachectl/evict.h"
+#include "dataset/store.h"
+#include "telemetry/storage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+struct witness {
+    const struct job *job;
+    const struct catalog *catalog;
+    const char **paths; /* of the shards */
+    struct storage *storage;
+    struct storage_bytes before;
+    bool has_begun; /* `before` was taken at the run's start */
+};
+
+struct witness *witness_open(const struct job *job, const struct catalog *catalog)
+{
+    struct witness *witness = memory_zeroed(sizeof *witness);
+
+    if (!witness)
+        return NULL;
+    witness->job = job;
+    witness->catalog = catalog;
+    witness->paths = memory_array(catalog->shard_count, sizeof *witness->paths);
+    if (!witness->paths) {
+        witness_close(witness);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < catalog->shard_count; i++)
+        witness->paths[i] = catalog->shards[i].path;
+    witness->storage = storage_open(&telemetry_roots_usual, witness->paths, catalog->shard_count);
+    if (!witness->storage) {
+        witness_close(witness);
+        return NULL;
+    }
+    return witness;
+}
+
+void witness_close(struct witness *witness)
+{
+    if (!witness)
+        return;
+    storage_close(witness->storage);
+    free(witness->paths);
+    free(witness);
+}
+
+struct told {
+    void (*progress)(void *context, uint64_t elapsed_ns);
+    void *context;
+};
+
+static void pass_on(void *context, const struct cache_progress *progress)
+{
+    const struct told *told = context;
+
+    told->progress(told->context, progress->elapsed_ns);
+}
+
+/* The processor says so on x86 (CPUID leaf 1, ECX bit 31), which Linux lists among the flags. */
+static bool in_virtual_machine(void)
+{
+    char *text;
+    size_t bytes;
+
+    if (file_load("/proc/cpuinfo", (size_t)4 << 20, &text, &bytes))
+        return false;
+    bool found = strstr(text, " hypervisor") != NULL;
+    free(text);
+    return found;
+}
+
+/* A loop device reads its file through the page cache of the file system beneath: a second cache,
+ * which is looked at when the first one is cold. Up to a hundredth of the data may be there: what
+ * looking at the files brought in again. */
+static void look_beneath(const struct witness *witness, struct result_cold *cold)
+{
+    const struct device_list *devices = storage_devices(witness->storage);
+    struct residency_probe *probe = NULL;
+    char size[32];
+
+    for (uint32_t i = 0; i < devices->backing_count && cold->pages == RESIDENCY_COLD; i++) {
+        const char *path = devices->backing[i];
+        struct residency found = {.state = RESIDENCY_UNVERIFIED};
+        if (!probe)
+            probe = residency_probe_create();
+        if (probe)
+            residency_file(probe, path, &found);
+        if (found.state == RESIDENCY_UNVERIFIED) {
+            cold->pages = RESIDENCY_UNVERIFIED;
+            snprintf(cold->reason, sizeof cold->reason, "loop device on %.200s: %.150s", path,
+                     found.reason[0] ? found.reason : "no memory to look at it");
+        } else if (found.resident_bytes > cold->total_bytes / 100) {
+            cold->pages = RESIDENCY_WARM;
+            cold->residue_percent = 100 * (double)found.resident_bytes / (double)cold->total_bytes;
+            if (cold->residue_percent > 100)
+                cold->residue_percent = 100;
+            snprintf(cold->reason, sizeof cold->reason,
+                     "loop device on %.200s, of which %s are in memory%s%.100s", path,
+                     bytes_text(found.resident_bytes, size, sizeof size),
+                     found.reason[0] ? ": " : "", found.reason);
+        }
+    }
+    residency_probe_destroy(probe);
+}
+
+/* libnfs: nothing of the files is ever in this machine's cache. */
+static void note_no_cache(const struct witness *witness, struct result_cold *cold)
+{
+    *cold = (struct result_cold){.pages = RESIDENCY_COLD,
+                                 .metadata_dropped = true,
+                                 .total_bytes = catalog_data_bytes(witness->catalog)};
+    snprintf(cold->method, sizeof cold->method, "no page cache on this side");
+    result_cold_settle(cold);
+}
+
+int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
+                      void *context, struct result_cold *cold)
+{
+    struct told told = {.progress = progress, .context = context};
+    const struct cache_observer observer = {.progress = pass_on, .context = &told};
+    const struct job *job = witness->job;
+    struct cold_result found = {0};
+    const struct cold_request request = {
+        .paths = witness->paths,
+        .count = witness->catalog->shard_count,
+        .drop = job->drop_caches != JOB_DROP_NO,
+        .timeout_ns = job->drop_timeout_ns,
+        .observer = &observer,
+    };
+
+    if (!store_is_local(witness->catalog->root)) {
+        note_no_cache(witness, cold);
+        return 0;
+    }
+    int code = cold_make(&request, &found);
+    *cold = (struct result_cold){
+        .pages = found.label,
+        .metadata_dropped = found.system_wide,
+        .dropped = found.dropped,
+        .resident_bytes = found.resident_bytes,
+        .total_bytes = found.total_bytes,
+        .residue_percent = found.residue_percent,
+        .drop_ns = found.total_ns,
+    };
+    snprintf(cold->method, sizeof cold->method, "%.110s%s", found.method,
+             in_virtual_machine() ? "; the hypervisor's cache is out of sight" : "");
+    snprintf(cold->reason, sizeof cold->reason, "%s", found.reason);
+    look_beneath(witness, cold);
+    result_cold_settle(cold);
+    return code;
+}
+
+static void call_server(struct witness *witness, struct told *told,
+                        void (*call)(const struct server_request *, struct server_result *),
+                        struct server_result *server)
+{
+    const struct cache_observer observer = {.progress = pass_on, .context = told};
+    const struct job *job = witness->job;
+    const char *elsewhere = storage_devices(witness->storage)->elsewhere;
+    const struct server_request request = {
+        .where = !store_is_local(witness->catalog->root) ? "libnfs"
+                 : elsewhere[0]                          ? elsewhere
+                                                         : NULL,
+        .drop_command = job->drop_caches == JOB_DROP_NO ? NULL : job->server_drop_command,
+        .check_command = job->server_check_command,
+        .set_bytes = catalog_data_bytes(witness->catalog),
+        .timeout_ns = job->drop_timeout_ns,
+        .observer = told->progress ? &observer : NULL,
+    };
+
+    call(&request, server);
+}
+
+void witness_make_server_cold(struct witness *witness,
+                              void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                              struct result_cold *cold)
+{
+    struct told told = {.progress = progress, .context = context};
+
+    call_server(witness, &told, server_make_cold, &cold->server);
+    cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
+    result_cold_settle(cold);
+}
+
+void witness_ask_server(struct witness *witness, struct result_cold *cold)
+{
+    struct told told = {0};
+
+    call_server(witness, &told, server_look_after, &cold->server);
+    result_cold_settle(cold);
+}
+
+int witness_evict(struct witness *witness)
+{
+    struct evict_figures figures;
+
+    if (!store_is_local(witness->catalog->root))
+        return 0; /* not in this machine's cache */
+    return evict_files(witness->paths, witness->catalog->shard_count, true,
+                       witness->job->drop_timeout_ns, NULL, &figures);
+}
+
+void witness_begin_run(struct witness *witness)
+{
+    storage_read(witness->storage, &witness->before);
+    witness->has_begun = true;
+}
+
+void witness_before(struct witness *witness)
+{
+    if (!witness->has_begun)
+        storage_read(witness->storage, &witness->before);
+    witness->has_begun = false;
+}
+
+void witness_after(struct witness *witness, struct result_bytes *device)
+{
+    struct storage_bytes after;
+    struct storage_share share;
+
+    storage_read(witness->storage, &after);
+    storage_between(witness->storage, &witness->before, &after, &share);
+    *device = (struct result_bytes){.known = share.known,
+                                    .of_node = share.of_node,
+                                    .bytes = share.bytes,
+                                    .beneath_known = share.devices_hold_all,
+                                    .beneath_bytes = share.parts.device_read_bytes};
+    snprintf(device->method, sizeof device->method, "%s", share.method);
+    snprintf(device->reason, sizeof device->reason, "%s",
+             store_is_local(witness->catalog->root)
+                 ? share.reason
+                 : "it comes past the kernel's file systems, which count nothing of it");
+}
+
+static void read_cpu_name(char *name, size_t bytes)
+{
+    char line[256];
+    FILE *file = file_stream_kernel("/proc/cpuinfo");
+
+    snprintf(name, bytes, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(name, bytes, "%s", colon + 2);
+            break;
+        }
+    }
+    if (file)
+        fclose(file);
+}
+
+void witness_place(const struct witness *witness, struct result_place *place)
+{
+    struct utsname names;
+    struct sysinfo memory;
+    struct headroom headroom;
+    time_t now = time(NULL);
+    struct tm utc;
+
+    const struct mount *mount = storage_mount(witness->storage);
+    if (mount) {
+        snprintf(place->file_system, sizeof place->file_system, "%s", mount->type);
+        snprintf(place->mount_options, sizeof place->mount_options, "%s", mount->options);
+        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", mount->point);
+    }
+    if (!store_is_local(witness->catalog->root)) {
+        snprintf(place->file_system, sizeof place->file_system, "NFS without a mount");
+        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", witness->catalog->root);
+    }
+    devices_text(storage_devices(witness->storage), place->devices, sizeof place->devices);
+    uname(&names);
+    snprintf(place->host, sizeof place->host, "%s", names.nodename);
+    snprintf(place->kernel, sizeof place->kernel, "%.70s %.70s", names.sysname, names.release);
+    read_cpu_name(place->cpu, sizeof place->cpu);
+    snprintf(place->clock_source, sizeof place->clock_source, "%s", clock_source());
+    snprintf(place->sandbox, sizeof place->sandbox, "none");
+    if (landlock_is_on())
+        snprintf(place->sandbox, sizeof place->sandbox, "landlock ABI %d", landlock_abi());
+    place->cpu_count = thread_cpu_count();
+    headroom_find(&headroom, "/proc", "/sys");
+    place->memory_limit_bytes =
+        witness->job->memory_limit_bytes ? witness->job->memory_limit_bytes : headroom.limit_bytes;
+    if (sysinfo(&memory) == 0)
+        place->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
+    gmtime_r(&now, &utc);
+    strftime(place->started, sizeof place->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/jobs/infer.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "dataset/catalog.h"
+#include "pipeline/jobs/network_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALIBRATION_BATCH = 25 };
+
+static struct flag interrupted;
+
+void infer_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+static bool is_int8(const char *precision)
+{
+    return precision && strcmp(precision, "int8") == 0;
+}
+
+struct inference {
+    const struct infer_job *job;
+    const struct infer_observer *observer;
+    struct infer_result *result;
+    struct infer_row *row;
+    struct training training;
+    struct ranks alone; /* it has no others */
+    struct network_input input;
+    struct calibration calibration; /* while it calibrates */
+    float *ranges;                  /* of INT8 */
+};
+
+/* What is told of a batch; nothing, when it is still under way. */
+static void count_answers(struct inference *inference, const struct trainer_times *times,
+                          const struct backend_loss *loss)
+{
+    struct infer_row *row = inference->row;
+
+    if (!row || !loss->count)
+        return;
+    if (loss->count == row->batch_size || row->latency_ns.count == 0) {
+        histogram_add(&row->latency_ns, times->copy_ns + times->compute_ns);
+        histogram_add(&row->compute_ns, times->compute_ns);
+    }
+    input_count(&inference->input, loss);
+}
+
+static int answer(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct inference *inference = state;
+    struct backend_loss loss;
+    int code = training_infer(&inference->training, batch, times, &loss);
+
+    if (code == 0)
+        count_answers(inference, times, &loss);
+    return code;
+}
+
+static int finish(void *state, struct trainer_times *times)
+{
+    struct inference *inference = state;
+    struct backend_loss loss;
+    int code = training_finish(&inference->training, times, &loss);
+
+    if (code == 1)
+        count_answers(inference, times, &loss);
+    return code;
+}
+
+static void *allocate(void *state, size_t bytes)
+{
+    return training_allocate(&((struct inference *)state)->training, bytes);
+}
+
+static void release(void *state, void *memory)
+{
+    training_release(&((struct inference *)state)->training, memory);
+}
+
+static const struct trainer_ops answerer = {.plugin = {.name = "answerer"},
+                                            .allocate = allocate,
+                                            .release = release,
+                                            .step = answer,
+                                            .finish = finish};
+
+static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
+{
+    const struct inference *inference = context;
+
+    if (inference->observer->progress)
+        inference->observer->progress(inference->observer->context, inference->row, so_far->samples,
+                                      draws, so_far->wall_ns);
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+/* The file itself, or the last checkpoint of a folder that `train --checkpoint` made. */
+static int find_checkpoint(const struct infer_job *job, struct infer_result *result)
+{
+    if (!job->checkpoint)
+        return 0;
+    char *inside = file_join(job->checkpoint, "last.checkpoint");
+    if (!inside)
+        return -ENOMEM;
+    const char *path = file_exists(inside) ? inside : job->checkpoint;
+    int bytes = snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
+    free(inside);
+    return bytes < (int)sizeof result->checkpoint ? 0
+                                                  : fail(ENAMETOOLONG, "--checkpoint: too long");
+}
+
+static struct training_site site_of(const struct infer_job *job, uint32_t batch_size)
+{
+    return (struct training_site){.network = job->network,
+                                  .backend = job->backend,
+                                  .side = job->side,
+                                  .classes = job->classes,
+                                  .batch_size = batch_size,
+                                  .late = true,
+                                  .seed = job->job.seed,
+                                  .threads = job->threads};
+}
+
+static int open_network(struct inference *inference, const struct training_site *site)
+{
+    struct infer_result *result = inference->result;
+    int code = training_open(&inference->training, site);
+    if (code == 0 && result->checkpoint[0]) {
+        struct training_position position;
+        code = training_load(&inference->training, result->checkpoint, &position);
+        result->first_step = inference->training.step;
+    }
+    if (code)
+        return code;
+    result->cost = graph_cost(inference->training.graph);
+    snprintf(result->backend, sizeof result->backend, "%s",
+             inference->training.choice.plugin->name);
+    return 0;
+}
+
+/* Batches of grey, before the clock: the first ones compile and touch memory. */
+static int warm_up(struct inference *inference, uint32_t batch_size)
+{
+    const size_t row_bytes = (size_t)inference->job->side * inference->job->side * 3;
+    struct trainer_batch batch = {.count = batch_size};
+    struct trainer_times times;
+    struct backend_loss loss;
+    uint8_t *rows = memory_array(batch_size, row_bytes);
+    int code = rows ? 0 : -ENOMEM;
+
+    batch.rows = rows;
+    if (rows)
+        memset(rows, 127, batch_size * row_bytes);
+    for (uint32_t i = 0; i < inference->job->warmup && code == 0; i++)
+        code = training_infer(&inference->training, &batch, &times, &loss);
+    while (code == 0 && (code = training_finish(&inference->training, &times, &loss)) == 1)
+        code = 0;
+    free(rows);
+    return code;
+}
+
+/* Once over the data set; warmed up where somebody takes times. */
+static int pass_over(struct inference *inference, struct infer_row *row, uint32_t batch_size)
+{
+    const struct engine_hooks hooks = {.tick = tick, .context = inference};
+    struct result *notices = &inference->result->result;
+    struct network_input *input = &inference->input;
+
+    inference->row = row;
+    input->job.batch_size = batch_size;
+    input_forget(input);
+    int code = input_open(input, &answerer, inference, 0, 1, notices);
+    if (code == 0 && row)
+        code = warm_up(inference, batch_size);
+    return code ? code : engine_run(input->engine, 1, &hooks, &input->run, notices);
+}
+
+static int measure(struct inference *inference, struct infer_row *row)
+{
+    const struct network_input *input = &inference->input;
+    int code = pass_over(inference, row, row->batch_size);
+
+    if (code)
+        return code;
+    char where[64];
+    snprintf(where, sizeof where, "%s, batch size %u", row->precision, row->batch_size);
+    findings_tell(&input->run.findings, where, &inference->result->result);
+    row->io = input->run.epochs[0];
+    row->counted = input->counted;
+    if (input->counted && inference->result->checkpoint[0]) {
+        row->loss = input->loss / (double)input->counted;
+        row->top1 = (double)input->correct / (double)input->counted;
+        row->top5 = (double)input->correct_top5 / (double)input->counted;
+    }
+    return 0;
+}
+
+/* ---- INT8 ---- */
+
+static int open_feed(struct inference *inference, const char *data, uint64_t limit)
+{
+    const struct infer_job *job = inference->job;
+
+    input_close(&inference->input);
+    int code = input_find(&inference->input, &job->job, data, INPUT_EVALUATE, job->side,
+                          &inference->alone, &inference->result->result);
+    inference->input.job.limit_samples = limit;
+    return code;
+}
+
+static int look_at_images(struct inference *inference)
+{
+    const struct infer_job *job = inference->job;
+    const uint32_t batch_size =
+        job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
+    struct training_site site = site_of(job, batch_size);
+    struct graph *graph = job->network->build(job->side, job->classes);
+
+    if (!graph)
+        return -EINVAL;
+    site.precision = "fp32";
+    site.calibration = &inference->calibration;
+    int code = calibration_open(&inference->calibration, graph);
+    if (code == 0)
+        code = open_network(inference, &site);
+    if (code == 0)
+        code = pass_over(inference, NULL, batch_size);
+    inference->ranges = memory_array(graph->node_count, sizeof *inference->ranges);
+    if (code == 0 && !inference->ranges)
+        code = -ENOMEM;
+    if (code == 0) {
+        inference->result->calibrated = inference->input.run.epochs[0].samples;
+        calibration_ranges(&inference->calibration, job->calibrate_by, inference->ranges);
+    }
+    input_shut(&inference->input); /* its batches are the backend's memory */
+    training_close(&inference->training);
+    calibration_close(&inference->calibration);
+    graph_destroy(graph);
+    return code;
+}
+
+static int calibrate(struct inference *inference)
+{
+    const struct infer_job *job = inference->job;
+    const char *data = job->calibrate_data ? job->calibrate_data : job->job.data;
+    int code = open_feed(inference, data, job->calibrate);
+
+    return code ? code : look_at_images(inference);
+}
+
+/* ---- the whole ---- */
+
+static int next_row(struct inference *inference, const char *precision, uint32_t batch_size)
+{
+    struct infer_result *result = inference->result;
+    struct infer_row *row = &result->rows[result->row_count];
+    struct training_site site = site_of(inference->job, batch_size);
+
+    row->batch_size = batch_size;
+    if (is_int8(precision))
+        site.ranges = inference->ranges;
+    else
+        site.precision = precision;
+    int code = open_network(inference, &site);
+    if (code == 0)
+        snprintf(row->precision, sizeof row->precision, "%s",
+                 training_precision(&inference->training));
+    row->is_int8 = is_int8(precision);
+    if (code == 0 && row->is_int8)
+        code = quantise_count(inference->training.graph, inference->ranges, &row->int8);
+    if (code == 0)
+        code = measure(inference, row);
+    input_shut(&inference->input); /* its batches are the backend's memory */
+    training_close(&inference->training);
+    if (code)
+        return code;
+    result->row_count++;
+    if (inference->observer->row)
+        inference->observer->row(inference->observer->context, result, row);
+    return 0;
+}
+
+int infer_run(const struct infer_job *job, const struct infer_observer *observer,
+              struct infer_result *result)
+{
+    struct inference inference = {
+        .job = job, .observer = observer, .result = result, .alone = ranks_alone()};
+
+    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
+    int code = find_checkpoint(job, result);
+    for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
+        if (is_int8(job->precisions[i]) && !inference.ranges)
+            code = calibrate(&inference);
+    if (code == 0)
+        code = open_feed(&inference, job->job.data, job->job.limit_samples);
+    if (code == 0) {
+        result->records = inference.input.catalog->record_count;
+        result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,
+                                    sizeof *result->rows);
+        code = result->rows ? 0 : -ENOMEM;
+    }
+    for (uint32_t i = 0; i < job->precision_count; i++)
+        for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
+            code = next_row(&inference, job->precisions[i], job->batch_sizes[j]);
+    char reason[FAIL_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    input_close(&inference.input);
+    free(inference.ranges);
+    return code ? fail(-code, "%s", reason) : 0;
+}
+
+void infer_destroy(struct infer_result *result)
+{
+    free(result->rows);
+    result_destroy(&result->result);
+}
+
+double infer_samples_per_s(const struct infer_row *row)
+{
+    return result_epoch_samples_per_s(&row->io);
+}
+
+double infer_compute_samples_per_s(const struct infer_row *row)
+{
+    const uint64_t median_ns = histogram_quantile(&row->compute_ns, 0.5);
+    /* A set smaller than the batch was one batch of what there is. */
+    const uint64_t samples = row->io.samples < row->batch_size ? row->io.samples : row->batch_size;
+
+    return median_ns ? (double)samples * 1e9 / (double)median_ns : 0;
+}

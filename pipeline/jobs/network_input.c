@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/jobs/network_input.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "pipeline/jobs/find.h"
+#include "shuffle/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The job's decoder for images of the network's size. */
+static int describe_decoder(struct network_input *input, const char *text, enum input_use use,
+                            uint32_t side)
+{
+    int bytes = snprintf(input->decode, sizeof input->decode, "%s%ssize=%u%s", text,
+                         strchr(text, ':') ? "," : ":", side,
+                         use == INPUT_EVALUATE ? ",view=evaluate" : "");
+
+    return bytes < (int)sizeof input->decode ? 0 : fail(EINVAL, "--decode: too long: %s", text);
+}
+
+int input_find(struct network_input *input, const struct job *job, const char *data,
+               enum input_use use, uint32_t side, struct ranks *ranks, struct result *result)
+{
+    const struct format_scan scan = {0};
+
+    *input = (struct network_input){.job = *job, .ranks = ranks};
+    input->job.data = (char *)(uintptr_t)data;
+    input->job.decode = input->decode;
+    input->job.rank = ranks->place.rank;
+    input->job.ranks = ranks->place.ranks;
+    if (use == INPUT_EVALUATE) {
+        snprintf(input->order, sizeof input->order, "none");
+        input->job.shuffle = input->order;
+        input->job.partition = PLAN_DISJOINT;
+        input->job.remainder = PLAN_UNEVEN;
+        input->job.limit_samples = 0;
+    } else if (input->job.ranks > 1 && input->job.remainder == PLAN_UNEVEN) {
+        input->job.remainder = PLAN_DROP; /* all ranks take the same steps */
+    }
+    int code = describe_decoder(input, job->decode, use, side);
+    if (code == 0)
+        code = job_choose(&input->job, &input->plugins);
+    code = ranks_meet(ranks, code, NULL);
+    return code ? code
+                : find_data(&input->job, ranks, &scan, &input->plugins, &input->catalog, result);
+}
+
+int input_draws(const struct network_input *input, uint64_t *draws)
+{
+    struct plan_scope scope = engine_scope(&input->job, input->catalog);
+    struct plan plan;
+
+    scope.memory_bytes = memory_available_bytes();
+    int code = plan_open(&plan, &input->plugins.shuffle, &scope);
+
+    if (code == 0)
+        code = plan_begin(&plan, 0);
+    if (code == 0)
+        *draws = plan_draws(&plan);
+    plan_close(&plan);
+    if (code == 0 && input->job.limit_samples && *draws > input->job.limit_samples)
+        *draws = input->job.limit_samples;
+    return code;
+}
+
+void input_shut(struct network_input *input)
+{
+    engine_destroy(input->engine);
+    free(input->run.epochs);
+    input->engine = NULL;
+    input->run = (struct result_run){0};
+}
+
+int input_open(struct network_input *input, const struct trainer_ops *ops, void *state,
+               uint64_t first_epoch, uint64_t epochs, struct result *result)
+{
+    input_shut(input);
+    snprintf(input->resume_at, sizeof input->resume_at, "%llu:0", (unsigned long long)first_epoch);
+    input->job.resume_at = input->resume_at;
+    input->trainer = (struct trainer){.ops = ops, .state = state};
+    input->run.epochs = memory_array(epochs, sizeof *input->run.epochs);
+    const struct engine_site site = {.job = &input->job,
+                                     .plugins = &input->plugins,
+                                     .catalog = input->catalog,
+                                     .epochs_max = epochs,
+                                     .ranks = input->ranks,
+                                     .trainer = &input->trainer,
+                                     .meter = input->meter,
+                                     .recorder = input->recorder};
+    input->engine = input->run.epochs ? engine_create(&site, result) : NULL;
+    return input->engine ? 0 : -ENOMEM;
+}
+
+void input_close(struct network_input *input)
+{
+    input_shut(input);
+    catalog_destroy(input->catalog);
+    job_release(&input->plugins);
+}
+
+void input_forget(struct network_input *input)
+{
+    input->loss = 0;
+    input->counted = input->correct = input->correct_top5 = 0;
+}
+
+void input_count(struct network_input *input, const struct backend_loss *loss)
+{
+    input->loss += loss->loss * loss->counted;
+    input->counted += loss->counted;
+    input->correct += loss->correct;
+    input->correct_top5 += loss->correct_top5;
+}

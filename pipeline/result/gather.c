@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/result/gather.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct result_rank describe(const struct ranks *ranks)
+{
+    const struct ranks_place *place = &ranks->place;
+    struct result_rank rank = {
+        .rank = place->rank, .node = place->node, .leads = place->local_rank == 0};
+
+    memcpy(rank.host, place->host, sizeof rank.host);
+    return rank;
+}
+
+/* What another rank sent is believed when it can be: not by a node that is none, or texts without
+ * an end. Nobody lies here, but a rank of another build may speak another language. */
+static bool is_bool(const bool *value)
+{
+    return *(const unsigned char *)value <= 1;
+}
+
+static bool sound_bytes(const struct result_bytes *bytes)
+{
+    return is_bool(&bytes->known) && is_bool(&bytes->of_node) &&
+           memchr(bytes->method, 0, sizeof bytes->method) &&
+           memchr(bytes->reason, 0, sizeof bytes->reason);
+}
+
+static int check_rank(const struct ranks *ranks, const struct result_rank *rank, bool good)
+{
+    if (good && is_bool(&rank->leads) && rank->node < ranks->place.nodes &&
+        rank->rank < ranks->place.ranks && memchr(rank->host, 0, sizeof rank->host))
+        return 0;
+    return fail(EPROTO, "what a rank reports cannot be: are all of the same build?");
+}
+
+static bool sound_epoch(const struct result_epoch *epoch)
+{
+    return epoch->limit >= RESULT_LIMIT_STORAGE && epoch->limit <= RESULT_LIMIT_HARNESS &&
+           sound_bytes(&epoch->device);
+}
+
+/* ---- caches ---- */
+
+struct cold_report {
+    struct result_rank rank;
+    struct result_cold cold;
+};
+
+static void add_cold(struct result_cold *sum, const struct result_node *node)
+{
+    const struct result_cold *cold = &node->cold;
+    const struct result_cold before = *sum;
+
+    if (cold->state > before.state) {
+        *sum = *cold;
+        snprintf(sum->reason, sizeof sum->reason, "%.64s: %.300s", node->host, cold->reason);
+    }
+    sum->resident_bytes = before.resident_bytes + cold->resident_bytes;
+    sum->total_bytes = cold->total_bytes; /* the same files everywhere */
+    sum->dropped = before.dropped && cold->dropped;
+    sum->drop_ns = cold->drop_ns > before.drop_ns ? cold->drop_ns : before.drop_ns;
+    if (before.residue_percent > cold->residue_percent)
+        sum->residue_percent = before.residue_percent;
+    else
+        sum->residue_percent = cold->residue_percent;
+    sum->metadata_dropped = before.metadata_dropped && cold->metadata_dropped;
+    result_cold_settle(sum);
+}
+
+static bool sound_look(const struct server_look *look)
+{
+    return is_bool(&look->resident_known) && is_bool(&look->disk_known) &&
+           memchr(look->reason, 0, sizeof look->reason);
+}
+
+static bool sound_server(const struct server_result *server)
+{
+    return server->state >= SERVER_NONE && server->state <= SERVER_WARM &&
+           is_bool(&server->drop.made) && is_bool(&server->check.made) &&
+           is_bool(&server->looked) && is_bool(&server->looked_before) &&
+           is_bool(&server->disk_known) && sound_look(&server->before) &&
+           sound_look(&server->start) &&
+           memchr(server->drop.output, 0, sizeof server->drop.output) &&
+           memchr(server->check.output, 0, sizeof server->check.output) &&
+           memchr(server->reason, 0, sizeof server->reason);
+}
+
+static int check_cold(const struct ranks *ranks, const struct cold_report *report)
+{
+    const struct result_cold *cold = &report->cold;
+
+    return check_rank(ranks, &report->rank,
+                      is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) &&
+                          is_bool(&cold->bypassed) && cold->state >= RESULT_CACHE_COLD &&
+                          cold->state <= RESULT_CACHE_WARM && cold->pages >= RESIDENCY_COLD &&
+                          cold->pages <= RESIDENCY_UNVERIFIED && sound_server(&cold->server) &&
+                          memchr(cold->method, 0, sizeof cold->method) &&
+                          memchr(cold->reason, 0, sizeof cold->reason));
+}
+
+/* Node 0's is rank 0's, which asked the server: that is the same for all. */
+static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        struct result_node *node = &run->nodes[reports[i].rank.node];
+        node->ranks++;
+        if (!reports[i].rank.leads)
+            continue;
+        memcpy(node->host, reports[i].rank.host, sizeof node->host);
+        node->cold = reports[i].cold;
+        node->cold.server = reports[0].cold.server;
+        result_cold_settle(&node->cold);
+        if (i == 0)
+            run->cold = node->cold;
+        else
+            add_cold(&run->cold, node);
+    }
+}
+
+int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
+{
+    const uint32_t count = ranks->place.ranks;
+    struct cold_report report = {.rank = describe(ranks), .cold = *mine};
+
+    run->cold = *mine;
+    if (count == 1)
+        return 0;
+    struct cold_report *reports = memory_array(count, sizeof *reports);
+    run->nodes = memory_array(ranks->place.nodes, sizeof *run->nodes);
+    int code = reports && run->nodes ? 0 : -ENOMEM;
+    if (code == 0)
+        code = ranks_gather(ranks, &report, sizeof report, reports);
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = check_cold(ranks, &reports[i]);
+    if (code == 0) {
+        run->node_count = ranks->place.nodes;
+        settle_cold(reports, count, run);
+    }
+    free(reports);
+    return code;
+}
+
+/* ---- figures ---- */
+
+/* As the others get it: the epochs lie behind it, pointers mean nothing. */
+struct run_report {
+    struct result_rank rank;
+    struct result_run run;
+    struct result_epoch epochs[];
+};
+
+static int check_run(const struct ranks *ranks, const struct run_report *report,
+                     uint64_t epochs_max)
+{
+    bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
+
+    for (uint32_t i = 0; good && i < report->run.epoch_count; i++)
+        good = sound_epoch(&report->epochs[i]);
+    return check_rank(ranks, &report->rank, good);
+}
+
+static void merge_device(struct result_bytes *sum, const struct result_bytes *device, bool leads)
+{
+    if (!device->known) {
+        *sum = *device;
+        return;
+    }
+    if (sum->known && (leads || !device->of_node))
+        sum->bytes += device->bytes;
+    sum->beneath_known = sum->beneath_known && device->beneath_known;
+    if (leads)
+        sum->beneath_bytes += device->beneath_bytes;
+}
+
+void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
+                         uint32_t count, struct result_epoch *merged)
+{
+    uint64_t *const times[] = {
+        &merged->storage_idle_ns,
+        &merged->read_head_ns,
+        &merged->read_rest_ns,
+        &merged->steady_ns,
+        &merged->shuffle_ns,
+        &merged->wait_ns,
+        &merged->compute_ns,
+        &merged->upload_ns,
+        &merged->copy_ns,
+        &merged->exchange_ns,
+        &merged->update_ns,
+        &merged->nominal_ns,
+        &merged->first_step_ns,
+        &merged->first_compute_ns,
+        &merged->start_barrier_ns,
+        &merged->stop_barrier_ns,
+        &merged->waits.loader_storage_ns,
+        &merged->waits.loader_memory_ns,
+        &merged->waits.decode_input_ns,
+        &merged->waits.decode_slot_ns,
+        &merged->waits.decode_busy_ns,
+        &merged->waits.trainer_input_ns,
+    };
+    const struct result_epoch *slowest = each[0];
+
+    *merged = (struct result_epoch){.merged = each[0]->merged,
+                                    .epoch = each[0]->epoch,
+                                    .start_ns = each[0]->start_ns,
+                                    .device = each[0]->device};
+    for (uint32_t i = 0; i < count; i++) {
+        result_epoch_add(merged, each[i]);
+        if (i > 0)
+            merge_device(&merged->device, &each[i]->device, ranks[i].leads);
+        if (each[i]->wall_ns > slowest->wall_ns)
+            slowest = each[i];
+    }
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        *times[i] /= count;
+    for (uint32_t i = 0; i < count; i++)
+        if (each[i]->steady_ns == 0)
+            merged->steady_samples = merged->steady_ns = 0;
+    merged->wall_ns = slowest->wall_ns;
+    merged->limit = slowest->limit;
+    merged->first_batch_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (each[i]->first_batch_ns > merged->first_batch_ns)
+            merged->first_batch_ns = each[i]->first_batch_ns;
+}
+
+/* Of a rank over its epochs; the limit is that of its longest one. */
+static struct result_epoch total_of(const struct run_report *report)
+{
+    struct result_epoch total = {0};
+    uint64_t longest_ns = 0;
+
+    for (uint32_t i = 0; i < report->run.epoch_count; i++) {
+        result_epoch_add(&total, &report->epochs[i]);
+        if (report->epochs[i].wall_ns >= longest_ns) {
+            longest_ns = report->epochs[i].wall_ns;
+            total.limit = report->epochs[i].limit;
+        }
+    }
+    return total;
+}
+
+static const struct run_report *report_at(const void *reports, size_t bytes, uint32_t rank)
+{
+    return (const struct run_report *)((const char *)reports + bytes * rank);
+}
+
+static void merge_rank(const struct run_report *report, struct result_run *run)
+{
+    const struct histogram *latency = &report->run.read_latency_ns;
+    struct result_rank *rank = &run->ranks[run->rank_count++];
+
+    *rank = report->rank;
+    rank->total = total_of(report);
+    rank->read_p50_ns = histogram_quantile(latency, 0.5);
+    rank->read_p99_ns = histogram_quantile(latency, 0.99);
+    rank->read_max_ns = histogram_quantile(latency, 1);
+    histogram_merge(&run->read_latency_ns, latency);
+    decode_figures_add(&run->decode, &report->run.decode);
+    findings_add(&run->findings, &report->run.findings);
+    run->read_errors += report->run.read_errors;
+    run->short_reads += report->run.short_reads;
+    run->memory_peak_bytes += report->run.memory_peak_bytes;
+    if (report->run.epochs_run < run->epochs_run)
+        run->epochs_run = report->run.epochs_run;
+    if (report->run.epoch_count < run->epoch_count)
+        run->epoch_count = report->run.epoch_count; /* those that all have finished */
+}
+
+static void merge_run(const void *reports, size_t bytes, uint32_t ranks,
+                      const struct result_epoch **each, struct result_run *run)
+{
+    run->read_latency_ns = (struct histogram){0};
+    run->decode = (struct decode_figures){0};
+    run->findings = (struct findings){0};
+    run->read_errors = run->short_reads = run->memory_peak_bytes = 0;
+    for (uint32_t i = 0; i < ranks; i++)
+        merge_rank(report_at(reports, bytes, i), run);
+    for (uint32_t k = 0; k < run->epoch_count; k++) {
+        for (uint32_t i = 0; i < ranks; i++)
+            each[i] = &report_at(reports, bytes, i)->epochs[k];
+        gather_merge_epochs(each, run->ranks, ranks, &run->epochs[k]);
+    }
+}
+
+int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
+{
+    const uint32_t count = ranks->place.ranks;
+    const size_t bytes = sizeof(struct run_report) + epochs_max * sizeof(struct result_epoch);
+
+    if (count == 1)
+        return 0;
+    struct run_report *mine = memory_zeroed(bytes);
+    void *reports = memory_array(count, bytes);
+    const struct result_epoch **each = memory_array(count, sizeof *each);
+    run->ranks = memory_array(count, sizeof *run->ranks);
+    int code = mine && reports && each && run->ranks ? 0 : -ENOMEM;
+    if (code == 0) {
+        mine->rank = describe(ranks);
+        mine->run = *run;
+        memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
+        code = ranks_gather(ranks, mine, bytes, reports);
+    }
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = check_run(ranks, report_at(reports, bytes, i), epochs_max);
+    if (code == 0)
+        merge_run(reports, bytes, count, each, run);
+    free(each);
+    free(reports);
+    free(mine);
+    return code;
+}
+
+struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch)
+{
+    struct result_rank mine = describe(ranks);
+    struct result_rank *all = memory_array(ranks->place.ranks, sizeof *all);
+
+    mine.total = *epoch;
+    int code = all ? ranks_gather(ranks, &mine, sizeof mine, all) : -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
+        code = check_rank(ranks, &all[i], sound_epoch(&all[i].total));
+    if (code == 0)
+        return all;
+    free(all);
+    return NULL;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/result/recorder.h"
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "telemetry/sampler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Twice what a timeline has, so that its bins are whole numbers of samples; and little memory,
+ * which a job may have a limit for. */
+enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
+
+/* Each rank's place in the memory that its node shares. */
+struct seat {
+    struct meter meter;
+    int pid;
+    uint64_t pid_space; /* process numbers mean something where this is the same */
+};
+
+struct recorder {
+    struct ranks *ranks;
+    struct ranks_memory memory;
+    struct meter **meters; /* of the node's ranks */
+    struct meter_list list;
+    int *pids;
+    struct sampler *sampler; /* NULL: another rank's samples for this one */
+    struct series_anchor anchor;
+    struct ranks_clock clock;
+    uint64_t interval_ns, run;
+    bool sends_all; /* every counter, else the figures alone */
+};
+
+static struct seat *seat_of(const struct recorder *recorder, uint32_t local_rank)
+{
+    return ranks_memory_of(&recorder->memory, local_rank);
+}
+
+static int sit_down(struct recorder *recorder)
+{
+    struct stat space = {0};
+    struct seat *mine;
+    int code = ranks_share(recorder->ranks, sizeof *mine, &recorder->memory);
+
+    if (code)
+        return code;
+    mine = seat_of(recorder, recorder->ranks->place.local_rank);
+    stat("/proc/self/ns/pid", &space);
+    mine->pid = (int)getpid();
+    mine->pid_space = space.st_ino;
+    return ranks_meet(recorder->ranks, 0, NULL);
+}
+
+/* The meters of all ranks of this node, and their processes: none where another one's numbers would
+ * be taken for theirs. */
+static int find_all(struct recorder *recorder, size_t *pids)
+{
+    const uint32_t count = recorder->ranks->place.local_ranks;
+    const uint64_t space = seat_of(recorder, 0)->pid_space;
+
+    recorder->meters = memory_array(count, sizeof *recorder->meters);
+    recorder->pids = memory_array(count, sizeof *recorder->pids);
+    if (!recorder->meters || !recorder->pids)
+        return -ENOMEM;
+    *pids = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct seat *seat = seat_of(recorder, i);
+        recorder->meters[i] = &seat->meter;
+        recorder->pids[i] = seat->pid_space == space ? seat->pid : -1;
+    }
+    recorder->list = (struct meter_list){.meters = recorder->meters, .count = count};
+    return 0;
+}
+
+static int start_sampler(struct recorder *recorder, const struct job *job)
+{
+    const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
+    const char *path = job->data;
+    size_t pids = 0;
+    int code = find_all(recorder, &pids);
+    const struct sampler_site site = {
+        .probes = {.roots = &telemetry_roots_usual,
+                   .paths = &path,
+                   .path_count = 1,
+                   .pids = recorder->pids,
+                   .pid_count = pids},
+        .own = &own,
+        .interval_ns = job->sample_interval_ns,
+        .memory_bytes = MEMORY_BYTES,
+        .rows_max = ROWS,
+    };
+
+    if (code)
+        return code;
+    recorder->sampler = sampler_open(&site);
+    if (!recorder->sampler)
+        return -ENODEV;
+    recorder->anchor = series_anchor_now();
+    return sampler_start(recorder->sampler);
+}
+
+static void release(struct recorder *recorder)
+{
+    sampler_close(recorder->sampler);
+    ranks_unshare(&recorder->memory);
+    free(recorder->meters);
+    free(recorder->pids);
+    free(recorder);
+}
+
+struct recorder *recorder_start(const struct job *job, struct ranks *ranks)
+{
+    struct recorder *recorder = memory_zeroed(sizeof *recorder);
+    int code = recorder ? 0 : -ENOMEM;
+
+    if (code == 0 && !job->sample_interval_ns)
+        code = fail(ENODATA, "--sample-interval none was given");
+    code = ranks_meet(ranks, code, NULL);
+    if (code) {
+        free(recorder);
+        return NULL;
+    }
+    recorder->ranks = ranks;
+    recorder->interval_ns = job->sample_interval_ns;
+    recorder->sends_all = job->series != NULL;
+    code = sit_down(recorder);
+    if (code == 0 && ranks->place.local_rank == 0)
+        code = start_sampler(recorder, job);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_compare_clocks(ranks, &recorder->clock);
+    if (code == 0)
+        return recorder;
+    release(recorder);
+    return NULL;
+}
+
+/* How the sampling went. */
+static void note_sampling(const struct sampler *sampler, struct timeline *timeline)
+{
+    const struct sampler_figures figures = sampler_figures(sampler);
+    const char *reason;
+
+    timeline->samples = figures.samples;
+    timeline->late = figures.late;
+    if (figures.wall_ns)
+        timeline->cpu_percent = 100 * (double)figures.cpu_ns / (double)figures.wall_ns;
+    while (timeline->absent_count < TIMELINE_REASONS &&
+           (reason = sampler_absent(sampler, timeline->absent_count)))
+        snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0], "%s",
+                 reason);
+}
+
+static struct timeline *take(struct recorder *recorder)
+{
+    sampler_stop(recorder->sampler);
+    struct timeline *timeline =
+        timeline_make(sampler_series(recorder->sampler), recorder->anchor, recorder->interval_ns);
+    if (timeline)
+        note_sampling(recorder->sampler, timeline);
+    return timeline;
+}
+
+/* What a node sends before its timeline. */
+static const uint64_t parcel_bytes_most = UINT64_C(1) << 30;
+
+struct parcel {
+    uint64_t bytes;
+    struct ranks_clock start, end;
+};
+
+static int send_node(struct recorder *recorder, const struct ranks_clock *end,
+                     const struct timeline *timeline)
+{
+    struct parcel parcel = {.start = recorder->clock, .end = *end};
+    void *packed = NULL;
+
+    if (timeline)
+        packed = timeline_pack(
+            timeline, recorder->sends_all ? timeline->column_count : timeline->figure_count,
+            &parcel.bytes);
+    parcel.bytes = packed ? parcel.bytes : 0;
+    int code = ranks_send(recorder->ranks, 0, &parcel, sizeof parcel);
+    if (code == 0 && packed)
+        code = ranks_send(recorder->ranks, 0, packed, parcel.bytes);
+    free(packed);
+    return code;
+}
+
+/* A clock that drifts evenly from one comparison to the other. Seconds ahead of rank 0's. */
+static double ahead_s(const struct parcel *parcel, double at_ns)
+{
+    const double length_ns = (double)parcel->end.at_ns - (double)parcel->start.at_ns;
+    const double share = length_ns > 0 ? (at_ns - (double)parcel->start.at_ns) / length_ns : 0;
+    const double drift_ns = (double)parcel->end.ahead_ns - (double)parcel->start.ahead_ns;
+
+    return ((double)parcel->start.ahead_ns + share * drift_ns) / 1e9;
+}
+
+/* Its timeline on the clock of node 0. */
+static void set_clock(const struct parcel *parcel, const struct timeline *first,
+                      struct timeline_node *node)
+{
+    struct timeline *timeline = node->timeline;
+    const double apart_s =
+        (double)(int64_t)(timeline->start_monotonic_ns - first->start_monotonic_ns) / 1e9;
+    const double length_s =
+        timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
+    const double at_ns = (double)timeline->start_monotonic_ns;
+    const double start_s = apart_s - ahead_s(parcel, at_ns);
+
+    node->clock_offset_s =
+        (double)(int64_t)(timeline->start_unix_ns - first->start_unix_ns) / 1e9 - start_s;
+    node->clock_uncertainty_s = (double)(parcel->start.uncertainty_ns > parcel->end.uncertainty_ns
+                                             ? parcel->start.uncertainty_ns
+                                             : parcel->end.uncertainty_ns) /
+                                1e9;
+    node->clock_drift_s = ((double)parcel->end.ahead_ns - (double)parcel->start.ahead_ns) / 1e9;
+    timeline_move(timeline, start_s, apart_s + length_s - ahead_s(parcel, at_ns + length_s * 1e9));
+}
+
+static int receive_node(struct ranks *ranks, uint32_t rank, const struct timeline *first,
+                        struct timeline_node *node)
+{
+    struct parcel parcel;
+    int code = ranks_receive(ranks, rank, &parcel, sizeof parcel);
+
+    if (code || parcel.bytes == 0)
+        return code;
+    if (parcel.bytes > parcel_bytes_most)
+        return fail(EPROTO, "rank %u wants to send a series of %llu bytes", rank,
+                    (unsigned long long)parcel.bytes);
+    void *packed = memory_zeroed(parcel.bytes);
+    if (!packed)
+        return -ENOMEM;
+    code = ranks_receive(ranks, rank, packed, parcel.bytes);
+    node->timeline = code ? NULL : timeline_unpack(packed, parcel.bytes);
+    free(packed);
+    if (code || !node->timeline)
+        return code;
+    memcpy(node->host, ranks->peers[rank].host, sizeof node->host - 1);
+    set_clock(&parcel, first, node);
+    return 0;
+}
+
+/* Rank 0 takes those of all nodes; one that has none is left out. */
+static struct timeline *join_nodes(struct ranks *ranks, struct timeline *own)
+{
+    struct timeline_node *nodes = memory_array(ranks->place.nodes, sizeof *nodes);
+    uint32_t count = 1;
+    int code = own && nodes ? 0 : -ENOMEM;
+
+    for (uint32_t i = 1; i < ranks->place.ranks && code == 0; i++)
+        if (ranks->peers[i].leads) {
+            code = receive_node(ranks, i, own, &nodes[count]);
+            count += nodes[count].timeline != NULL;
+        }
+    if (code) {
+        for (uint32_t i = 1; nodes && i < count; i++)
+            timeline_destroy(nodes[i].timeline);
+        free(nodes);
+        timeline_destroy(own);
+        return NULL;
+    }
+    memcpy(nodes[0].host, ranks->place.host, sizeof nodes[0].host - 1);
+    nodes[0].timeline = own;
+    return timeline_join(nodes, count);
+}
+
+static struct timeline *gather(struct recorder *recorder, struct timeline *own)
+{
+    struct ranks *ranks = recorder->ranks;
+    struct ranks_clock end;
+
+    /* Rank 0 must have one, since the others' rows are laid beside its own. */
+    int code = ranks_meet(ranks, ranks->place.rank == 0 && !own ? -ENOMEM : 0, NULL);
+    if (code == 0)
+        code = ranks_compare_clocks(ranks, &end);
+    if (code || ranks->place.nodes == 1)
+        return own;
+    if (ranks->place.rank == 0)
+        return join_nodes(ranks, own);
+    if (ranks->place.local_rank == 0)
+        send_node(recorder, &end, own);
+    return own;
+}
+
+struct timeline *recorder_finish(struct recorder *recorder, int code)
+{
+    if (!recorder)
+        return NULL;
+    struct timeline *timeline = recorder->sampler ? take(recorder) : NULL;
+    if (code == 0 && recorder->ranks->place.ranks > 1)
+        timeline = gather(recorder, timeline);
+    release(recorder);
+    return timeline;
+}
+
+struct meter *recorder_meter(struct recorder *recorder)
+{
+    return recorder ? &seat_of(recorder, recorder->ranks->place.local_rank)->meter : NULL;
+}
+
+void recorder_begin_run(struct recorder *recorder, uint64_t run)
+{
+    if (recorder)
+        recorder->run = run;
+}
+
+void recorder_sample(struct recorder *recorder)
+{
+    if (recorder && recorder->sampler)
+        sampler_sample(recorder->sampler);
+}
+
+void recorder_mark(struct recorder *recorder, const char *phase, uint64_t number, uint64_t from_ns)
+{
+    if (!recorder || !recorder->sampler)
+        return;
+    struct series_mark mark = {
+        .run = recorder->run, .number = number, .from_ns = from_ns, .to_ns = clock_now_ns()};
+    snprintf(mark.phase, sizeof mark.phase, "%s", phase);
+    sampler_mark(recorder->sampler, &mark);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/result/result.h"
+
+#include "dataset/catalog.h"
+#include "dataset/manifest.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double per_second(uint64_t amount, uint64_t duration_ns)
+{
+    return duration_ns ? (double)amount * 1e9 / (double)duration_ns : 0;
+}
+
+double result_epoch_samples_per_s(const struct result_epoch *epoch)
+{
+    return per_second(epoch->samples, epoch->wall_ns);
+}
+
+double result_epoch_bytes_per_s(const struct result_epoch *epoch)
+{
+    return per_second(epoch->record_bytes, epoch->wall_ns);
+}
+
+double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
+}
+
+double result_epoch_head_ratio(const struct result_epoch *epoch)
+{
+    return epoch->read_head_ns && epoch->read_rest_ns
+               ? (double)epoch->read_rest_ns / 3 / (double)epoch->read_head_ns
+               : NAN;
+}
+
+double result_run_steady_samples_per_s(const struct result_run *run)
+{
+    uint64_t samples = 0, duration_ns = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        if (run->epochs[i].steady_ns == 0)
+            return NAN;
+        samples += run->epochs[i].steady_samples;
+        duration_ns += run->epochs[i].steady_ns;
+    }
+    return duration_ns ? per_second(samples, duration_ns) : NAN;
+}
+
+static double au_percent(uint64_t compute_ns, uint64_t wait_ns)
+{
+    return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + wait_ns) : 0;
+}
+
+double result_epoch_au_percent(const struct result_epoch *epoch)
+{
+    return au_percent(epoch->compute_ns, epoch->wait_ns);
+}
+
+double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
+{
+    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns)
+        return NAN;
+    return 100.0 * (double)(epoch->compute_ns - epoch->first_compute_ns) /
+           (double)(epoch->wall_ns - epoch->first_step_ns);
+}
+
+double result_run_mlperf_au_percent(const struct result_run *run)
+{
+    double sum = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < run->epoch_count; i++) {
+        double percent = result_epoch_mlperf_au_percent(&run->epochs[i]);
+        if (!isfinite(percent))
+            continue;
+        sum += percent;
+        count++;
+    }
+    return count ? sum / count : NAN;
+}
+
+/* Of the stage that the trainer waited for. */
+static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
+                                        bool reads)
+{
+    if (!reads)
+        return RESULT_LIMIT_HARNESS;
+    return epoch->waits.decode_busy_ns * 2 > epoch->wall_ns * workers ? RESULT_LIMIT_DECODE
+                                                                      : RESULT_LIMIT_STORAGE;
+}
+
+enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers, bool reads)
+{
+    const uint64_t compute_ns = epoch->compute_ns + epoch->update_ns;
+    const bool input_is_late = epoch->wait_ns >= epoch->upload_ns;
+    const uint64_t late_ns = input_is_late ? epoch->wait_ns : epoch->upload_ns;
+    const bool keeps_up = late_ns * 20 < epoch->wall_ns;
+
+    if (epoch->exchange_ns > compute_ns && (keeps_up || epoch->exchange_ns > late_ns))
+        return RESULT_LIMIT_EXCHANGE;
+    if (keeps_up && compute_ns)
+        return RESULT_LIMIT_TRAINER;
+    return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
+}
+
+/* A layer between, as a loop device's file, may have it in memory. */
+static uint64_t left_storage(const struct result_bytes *device)
+{
+    return device->beneath_known && device->beneath_bytes < device->bytes ? device->beneath_bytes
+                                                                          : device->bytes;
+}
+
+bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first,
+                                 const struct result_cold *cold)
+{
+    if (is_first && cold->state == RESULT_CACHE_COLD) /* less may leave a storage that compresses */
+        return false;
+    if (epoch->device.known)
+        return left_storage(&epoch->device) < epoch->record_bytes / 2;
+    return cold->state == RESULT_CACHE_WARM && cold->residue_percent > 50;
+}
+
+void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
+                              const struct result_cold *cold, uint64_t rate)
+{
+    const double share_of_rate = 0.9;
+
+    if (epoch->limit != RESULT_LIMIT_STORAGE)
+        return;
+    if (rate && per_second(epoch->request_bytes, epoch->wall_ns) >= share_of_rate * (double)rate)
+        epoch->limit = RESULT_LIMIT_RATE;
+    else if (result_epoch_is_from_memory(epoch, is_first, cold))
+        epoch->limit = RESULT_LIMIT_PAGE_CACHE;
+}
+
+static void add_waits(struct result_waits *sum, const struct result_waits *waits)
+{
+    sum->loader_storage_ns += waits->loader_storage_ns;
+    sum->loader_memory_ns += waits->loader_memory_ns;
+    sum->decode_input_ns += waits->decode_input_ns;
+    sum->decode_slot_ns += waits->decode_slot_ns;
+    sum->decode_busy_ns += waits->decode_busy_ns;
+    sum->trainer_input_ns += waits->trainer_input_ns;
+}
+
+void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch)
+{
+    sum->samples += epoch->samples;
+    sum->skipped += epoch->skipped;
+    sum->batches += epoch->batches;
+    sum->record_bytes += epoch->record_bytes;
+    sum->request_bytes += epoch->request_bytes;
+    sum->requests += epoch->requests;
+    sum->wall_ns += epoch->wall_ns;
+    sum->shuffle_ns += epoch->shuffle_ns;
+    sum->first_batch_ns += epoch->first_batch_ns;
+    sum->read_head_ns += epoch->read_head_ns;
+    sum->read_rest_ns += epoch->read_rest_ns;
+    sum->steady_samples += epoch->steady_samples;
+    sum->steady_ns += epoch->steady_ns;
+    sum->storage_idle_ns += epoch->storage_idle_ns;
+    sum->wait_ns += epoch->wait_ns;
+    sum->compute_ns += epoch->compute_ns;
+    sum->upload_ns += epoch->upload_ns;
+    sum->copy_ns += epoch->copy_ns;
+    sum->exchange_ns += epoch->exchange_ns;
+    sum->update_ns += epoch->update_ns;
+    sum->nominal_ns += epoch->nominal_ns;
+    sum->first_step_ns += epoch->first_step_ns;
+    sum->first_compute_ns += epoch->first_compute_ns;
+    sum->start_barrier_ns += epoch->start_barrier_ns;
+    sum->stop_barrier_ns += epoch->stop_barrier_ns;
+    add_waits(&sum->waits, &epoch->waits);
+    sum->cpu_user_s += epoch->cpu_user_s;
+    sum->cpu_system_s += epoch->cpu_system_s;
+    sum->digest_sum += epoch->digest_sum;
+    sum->digest_xor ^= epoch->digest_xor;
+}
+
+uint64_t result_rows(uint64_t epochs)
+{
+    return epochs < RESULT_ROWS ? epochs : RESULT_ROWS;
+}
+
+static uint64_t epochs_of(const struct result_epoch *row)
+{
+    return row->merged ? row->merged : 1;
+}
+
+/* Sums, but for what is of each epoch: the digest, and what cannot be known for one. */
+static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
+{
+    const struct result_epoch before = *row;
+
+    row->merged = epochs_of(&before) + epochs_of(later);
+    row->digests_differ = before.digests_differ || later->digests_differ ||
+                          before.digest_sum != later->digest_sum ||
+                          before.digest_xor != later->digest_xor;
+    result_epoch_add(row, later);
+    row->digest_sum = before.digest_sum;
+    row->digest_xor = before.digest_xor;
+    row->first_batch_ns = before.first_batch_ns;
+    if (later->wall_ns > before.wall_ns)
+        row->limit = later->limit;
+    if (before.device.known && later->device.known) {
+        row->device.bytes += later->device.bytes;
+        row->device.beneath_known = before.device.beneath_known && later->device.beneath_known;
+        row->device.beneath_bytes += later->device.beneath_bytes;
+    } else if (before.device.known) {
+        row->device = later->device;
+    }
+}
+
+/* All rows are full: each two after the first become one. */
+static void halve_rows(struct result_run *run)
+{
+    for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
+        run->epochs[1 + i / 2] = run->epochs[i];
+        merge_rows(&run->epochs[1 + i / 2], &run->epochs[i + 1]);
+    }
+    run->epoch_count = 1 + RESULT_ROWS / 2;
+    run->row_epochs *= 2;
+}
+
+void result_run_add(struct result_run *run, const struct result_epoch *epoch)
+{
+    struct result_epoch *last = run->epoch_count ? &run->epochs[run->epoch_count - 1] : NULL;
+
+    run->epochs_run++;
+    if (run->row_epochs == 0)
+        run->row_epochs = 1;
+    if (run->epoch_count > 1 && epochs_of(last) < run->row_epochs) {
+        merge_rows(last, epoch);
+        return;
+    }
+    if (run->epoch_count == RESULT_ROWS)
+        halve_rows(run);
+    run->epochs[run->epoch_count++] = *epoch;
+}
+
+uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase)
+{
+    switch (phase) {
+    case RESULT_PHASE_WAIT:
+        return epoch->wait_ns;
+    case RESULT_PHASE_UPLOAD:
+        return epoch->upload_ns;
+    case RESULT_PHASE_COMPUTE:
+        return epoch->compute_ns;
+    case RESULT_PHASE_EXCHANGE:
+        return epoch->exchange_ns;
+    case RESULT_PHASE_UPDATE:
+        return epoch->update_ns;
+    case RESULT_PHASES:
+        break;
+    }
+    return 0;
+}
+
+/* A run as if it were one long epoch. */
+static struct result_epoch total_of(const struct result_run *run)
+{
+    struct result_epoch total = {0};
+
+    for (uint32_t i = 0; i < run->epoch_count; i++)
+        result_epoch_add(&total, &run->epochs[i]);
+    return total;
+}
+
+double result_run_samples_per_s(const struct result_run *run)
+{
+    struct result_epoch total = total_of(run);
+
+    return result_epoch_samples_per_s(&total);
+}
+
+double result_run_bytes_per_s(const struct result_run *run)
+{
+    struct result_epoch total = total_of(run);
+
+    return result_epoch_bytes_per_s(&total);
+}
+
+double result_run_au_percent(const struct result_run *run)
+{
+    struct result_epoch total = total_of(run);
+
+    return result_epoch_au_percent(&total);
+}
+
+double result_run_device_percent(const struct result_run *run)
+{
+    if (run->epoch_count == 0 || !run->epochs[0].device.known || run->epochs[0].record_bytes == 0)
+        return -1;
+    return 100.0 * (double)left_storage(&run->epochs[0].device) /
+           (double)run->epochs[0].record_bytes;
+}
+
+double result_run_request_percent(const struct result_run *run)
+{
+    const double percent = result_run_device_percent(run);
+
+    return percent < 0 || !run->epochs[0].request_bytes
+               ? -1
+               : percent * (double)run->epochs[0].record_bytes /
+                     (double)run->epochs[0].request_bytes;
+}
+
+double result_run_server_percent(const struct result_run *run)
+{
+    if (run->epoch_count == 0 || !run->cold.server.disk_known || !run->epochs[0].record_bytes)
+        return -1;
+    const uint64_t delivered = run->epochs[0].record_bytes, set = run->cold.total_bytes;
+
+    return 100.0 * (double)run->cold.server.disk_read_bytes /
+           (double)(set && set < delivered ? set : delivered);
+}
+
+static enum result_cache cache_of(const struct result_cold *cold)
+{
+    const bool here = cold->pages == RESIDENCY_COLD || cold->bypassed;
+
+    if ((cold->pages == RESIDENCY_WARM && !here) || cold->server.state == SERVER_WARM)
+        return RESULT_CACHE_WARM;
+    if (!here)
+        return RESULT_CACHE_UNVERIFIED;
+    if (cold->server.state == SERVER_UNVERIFIED)
+        return RESULT_CACHE_CLIENT_COLD;
+    if (cold->pages != RESIDENCY_COLD)
+        return RESULT_CACHE_BYPASSED;
+    return cold->metadata_dropped ? RESULT_CACHE_COLD : RESULT_CACHE_DATA_COLD;
+}
+
+void result_cold_settle(struct result_cold *cold)
+{
+    cold->state = cache_of(cold);
+}
+
+const char *result_cold_unproven(const struct result_cold *cold)
+{
+    if (cold->pages != RESIDENCY_COLD && !cold->bypassed)
+        return cold->reason;
+    if (cold->server.state > SERVER_COLD)
+        return cold->server.reason;
+    return cold->metadata_dropped
+               ? NULL
+               : "dentries and inodes stay in memory; dropping them needs root or "
+                 "'sudo -n cachectl drop', see cachectl(1)";
+}
+
+void result_describe(struct result *result, const char *data, const char *format,
+                     const struct catalog *catalog)
+{
+    snprintf(result->data, sizeof result->data, "%s", data);
+    snprintf(result->format, sizeof result->format, "%s", format);
+    result->shards = catalog->shard_count;
+    result->records = catalog->record_count;
+    result->data_bytes = catalog_data_bytes(catalog);
+    result->record_bytes_total = catalog->record_bytes_total;
+    result->data_was_made = manifest_is_synthetic(data);
+    result->other_files = catalog->left_out;
+}
+
+void result_note_unread(struct result *result, const struct catalog *catalog)
+{
+    if (catalog->unread_count == 0)
+        return;
+    result->unread_samples = catalog->unread_count;
+    result->unread_named = catalog->unread_named;
+    for (uint32_t i = 0; i < catalog->unread_named; i++)
+        snprintf(result->unread[i], FINDING_BYTES, "%s", catalog->unread[i]);
+    result_degraded(result, "%llu sample%s left out, of kinds that are not read, the first: %.160s",
+                    (unsigned long long)catalog->unread_count,
+                    catalog->unread_count == 1 ? " is" : "s are", catalog->unread[0]);
+}
+
+void result_notice(struct result *result, const char *format, ...)
+{
+    char *text = result->notices[result->notice_count];
+    va_list arguments;
+
+    if (result->notice_count == RESULT_NOTICES)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, RESULT_NOTICE_BYTES, format, arguments);
+    va_end(arguments);
+    for (uint32_t i = 0; i < result->notice_count; i++)
+        if (strcmp(result->notices[i], text) == 0) /* once is enough */
+            return;
+    result->notice_count++;
+}
+
+void result_invalid(struct result *result, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!result->valid && result->invalid_reason[0])
+        return; /* the first reason is the cause */
+    result->valid = false;
+    va_start(arguments, format);
+    vsnprintf(result->invalid_reason, sizeof result->invalid_reason, format, arguments);
+    va_end(arguments);
+}
+
+void result_degraded(struct result *result, const char *format, ...)
+{
+    va_list arguments;
+
+    if (result->degraded_reason[0])
+        return; /* the first stands for all */
+    va_start(arguments, format);
+    vsnprintf(result->degraded_reason, sizeof result->degraded_reason, format, arguments);
+    va_end(arguments);
+}
+
+void result_destroy(struct result *result)
+{
+    for (uint32_t i = 0; i < result->run_count; i++) {
+        free(result->runs[i].epochs);
+        free(result->runs[i].ranks);
+        free(result->runs[i].nodes);
+    }
+    free(result->runs);
+    timeline_destroy(result->timeline);
+    result->timeline = NULL;
+    result->runs = NULL;
+    result->run_count = 0;
+}

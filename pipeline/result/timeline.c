@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/result/timeline.h"
+
+#include "base/memory.h"
+#include "telemetry/monitor.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OWN_RATE(name, what)                                                                 \
+    {                                                                                        \
+        .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1 \
+    }
+
+/* Percent of one thread; the workers' are added up, so that 200 is two of them. */
+#define OWN_SHARE(name, what)                                                                   \
+    {                                                                                           \
+        .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1e-7 \
+    }
+
+static const struct monitor_figure own_figures[] = {
+    OWN_RATE("read_bytes_per_s", "read_bytes"),
+    OWN_RATE("record_bytes_per_s", "record_bytes"),
+    OWN_RATE("records_per_s", "record_count"),
+    OWN_RATE("trained_samples_per_s", "trained_count"),
+    OWN_SHARE("loader_for_storage_percent", "loader_storage_wait_ns"),
+    OWN_SHARE("loader_for_memory_percent", "loader_memory_wait_ns"),
+    OWN_SHARE("decode_for_records_percent", "decode_record_wait_ns"),
+    OWN_SHARE("decode_for_batch_percent", "decode_batch_wait_ns"),
+    OWN_SHARE("decode_busy_percent", "decode_busy_ns"),
+    OWN_SHARE("trainer_for_batch_percent", "trainer_batch_wait_ns"),
+    OWN_SHARE("trainer_busy_percent", "trainer_busy_ns"),
+};
+enum { OWN_FIGURES = sizeof own_figures / sizeof own_figures[0] };
+
+static const struct {
+    const char *key;
+    size_t offset; /* in struct origin */
+} origin_figures[] = {
+    {"from_page_cache_bytes_per_s", offsetof(struct origin, page_cache)},
+    {"from_local_bytes_per_s", offsetof(struct origin, local)},
+    {"from_fabric_bytes_per_s", offsetof(struct origin, fabric)},
+    {"ahead_bytes_per_s", offsetof(struct origin, ahead)},
+    {"fabric_receive_bytes_per_s", offsetof(struct origin, received)},
+    {"fabric_send_bytes_per_s", offsetof(struct origin, sent)},
+    {"fabric_excess_bytes_per_s", offsetof(struct origin, excess)},
+    {"expected_gradient_bytes_per_s", offsetof(struct origin, gradients)},
+};
+enum { ORIGIN_FIGURES = sizeof origin_figures / sizeof origin_figures[0] };
+
+static const char *metric_unit(const struct metric *metric)
+{
+    return metric->kind == METRIC_COUNTER ? "_per_s" : "";
+}
+
+/* Figures of probes that are there; returns their number. With keys NULL it only counts. */
+static uint32_t name_figures(const struct series *series, char (*keys)[TIMELINE_KEY_BYTES])
+{
+    uint32_t count = 0;
+
+    for (int i = 0; i < OWN_FIGURES; i++, count++)
+        if (keys)
+            snprintf(keys[count], sizeof *keys, "%s", own_figures[i].key);
+    for (int i = 0; i < ORIGIN_FIGURES; i++, count++)
+        if (keys)
+            snprintf(keys[count], sizeof *keys, "%s", origin_figures[i].key);
+    for (int i = 0; i < MONITOR_FIGURES; i++) {
+        if (!monitor_counts(series, &monitor_figures[i]))
+            continue;
+        if (keys)
+            snprintf(keys[count], sizeof *keys, "%s", monitor_figures[i].key);
+        count++;
+    }
+    return count;
+}
+
+static int name_columns(struct timeline *timeline, const struct series *series)
+{
+    timeline->figure_count = name_figures(series, NULL);
+    timeline->column_count = timeline->figure_count + series->metric_count;
+    timeline->keys = memory_array(timeline->column_count, sizeof *timeline->keys);
+    if (!timeline->keys)
+        return -1;
+    name_figures(series, timeline->keys);
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        char name[TIMELINE_KEY_BYTES - 8];
+        snprintf(timeline->keys[timeline->figure_count + i], sizeof *timeline->keys, "%s%s",
+                 series_name(&series->metrics[i], name, sizeof name),
+                 metric_unit(&series->metrics[i]));
+    }
+    return 0;
+}
+
+/* One bin: the rows of the series after from_ns and up to to_ns. */
+static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_ns, double *values)
+{
+    const double seconds = (double)(to_ns - from_ns) / 1e9;
+    struct origin origin;
+
+    for (int i = 0; i < OWN_FIGURES; i++)
+        *values++ = monitor_figure(series, &own_figures[i], from_ns, to_ns);
+    origin_take(series, from_ns, to_ns, &origin);
+    for (int i = 0; i < ORIGIN_FIGURES; i++)
+        *values++ = *(const double *)((const char *)&origin + origin_figures[i].offset) / seconds;
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        if (monitor_counts(series, &monitor_figures[i]))
+            *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
+    const uint64_t row = series_row_after(series, to_ns) - 1;
+    for (uint32_t i = 0; i < series->metric_count; i++)
+        *values++ = series->metrics[i].kind == METRIC_COUNTER
+                        ? series_total(series, i, from_ns, to_ns) / seconds
+                        : series_rate(series, row, i);
+}
+
+/* The first row of the series is where counting starts; it is in no bin. A sample may come shortly
+ * after another one (sampler_sample); what happened in a millisecond is no rate worth a row. */
+static int fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
+{
+    const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);
+    const uint64_t rows = series->row_count ? series->row_count - 1 : 0;
+    const uint64_t together = (rows + TIMELINE_ROWS - 1) / TIMELINE_ROWS;
+
+    timeline->interval_s *= (double)(series->stride * (together ? together : 1));
+    timeline->values =
+        memory_array(rows + 1, (1 + (size_t)timeline->column_count) * sizeof *timeline->values);
+    if (!timeline->values)
+        return -1;
+    for (uint64_t row = 0; row < rows; timeline->row_count++) {
+        const uint64_t from_ns = series_time_ns(series, row);
+        uint64_t last = row + together < rows ? row + together : rows;
+        while (last < rows && series_time_ns(series, last) - from_ns < least_ns)
+            last++;
+        const uint64_t to_ns = series_time_ns(series, last);
+        double *values =
+            timeline->values + timeline->row_count * (1 + (uint64_t)timeline->column_count);
+        values[0] = (double)(int64_t)(to_ns - start_ns) / 1e9;
+        fill_row(series, from_ns, to_ns, values + 1);
+        row = last;
+    }
+    return 0;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct timeline_phase *a = left, *b = right;
+
+    return a->from_s < b->from_s ? -1 : a->from_s > b->from_s;
+}
+
+static int fill_phases(struct timeline *timeline, const struct series *series, uint64_t start_ns)
+{
+    timeline->phases = memory_array(series->mark_count + 1, sizeof *timeline->phases);
+    if (!timeline->phases)
+        return -1;
+    for (uint32_t i = 0; i < series->mark_count; i++) {
+        const struct series_mark *mark = &series->marks[i];
+        struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
+        *phase = (struct timeline_phase){
+            .run = mark->run,
+            .number = mark->number,
+            .from_s = (double)(int64_t)(mark->from_ns - start_ns) / 1e9,
+            .to_s = (double)(int64_t)(mark->to_ns - start_ns) / 1e9,
+        };
+        memcpy(phase->name, mark->phase, sizeof phase->name);
+        origin_take(series, mark->from_ns, mark->to_ns, &phase->origin);
+        if (strcmp(phase->name, "epoch") == 0)
+            origin_add(&timeline->origin, &phase->origin);
+    }
+    qsort(timeline->phases, timeline->phase_count, sizeof *timeline->phases, by_start);
+    timeline->phases_lost = series->marks_lost;
+    return 0;
+}
+
+struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
+                               uint64_t interval_ns)
+{
+    struct timeline *timeline = memory_zeroed(sizeof *timeline);
+
+    if (!timeline)
+        return NULL;
+    const uint64_t start_ns = series->row_count ? series_time_ns(series, 0) : anchor.monotonic_ns;
+    timeline->start_monotonic_ns = start_ns;
+    timeline->start_unix_ns = anchor.unix_ns + (start_ns - anchor.monotonic_ns);
+    timeline->interval_s = (double)interval_ns / 1e9;
+    if (name_columns(timeline, series) || fill_rows(timeline, series, start_ns) ||
+        fill_phases(timeline, series, start_ns)) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases)
+{
+    struct timeline *timeline = memory_zeroed(sizeof *timeline);
+
+    if (!timeline)
+        return NULL;
+    timeline->column_count = timeline->figure_count = columns;
+    timeline->keys = memory_array(columns, sizeof *timeline->keys);
+    timeline->values = memory_array(rows, (1 + (size_t)columns) * sizeof *timeline->values);
+    timeline->phases = memory_array(phases, sizeof *timeline->phases);
+    if (!timeline->keys || !timeline->values || !timeline->phases) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+void timeline_destroy(struct timeline *timeline)
+{
+    if (!timeline)
+        return;
+    for (uint32_t i = 0; i < timeline->node_count; i++)
+        timeline_destroy(timeline->nodes[i].timeline);
+    free(timeline->nodes);
+    free(timeline->keys);
+    free(timeline->values);
+    free(timeline->phases);
+    free(timeline);
+}
+
+double timeline_time_s(const struct timeline *timeline, uint64_t row)
+{
+    return timeline->values[row * (1 + (uint64_t)timeline->column_count)];
+}
+
+double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column)
+{
+    return timeline->values[row * (1 + (uint64_t)timeline->column_count) + 1 + column];
+}
+
+uint32_t timeline_find(const struct timeline *timeline, const char *key)
+{
+    uint32_t column = 0;
+
+    while (column < timeline->column_count && strcmp(timeline->keys[column], key) != 0)
+        column++;
+    return column;
+}
+
+/* The first row that ends later than from_s. */
+static uint64_t row_at(const struct timeline *timeline, double from_s)
+{
+    uint64_t low = 0, high = timeline->row_count;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (timeline_time_s(timeline, middle) <= from_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double begin_of(const struct timeline *timeline, uint64_t row)
+{
+    return row ? timeline_time_s(timeline, row - 1) : timeline->begin_s;
+}
+
+double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+{
+    double sum = 0, seconds = 0;
+
+    for (uint64_t row = row_at(timeline, from_s);
+         row < timeline->row_count && begin_of(timeline, row) < to_s; row++) {
+        const double share =
+            fmin(timeline_time_s(timeline, row), to_s) - fmax(begin_of(timeline, row), from_s);
+        const double value = timeline_value(timeline, row, column);
+        if (share > 0 && isfinite(value)) {
+            sum += value * share;
+            seconds += share;
+        }
+    }
+    return seconds > 0 ? sum / seconds : NAN;
+}
+
+double timeline_end_s(const struct timeline *timeline)
+{
+    return begin_of(timeline, timeline->row_count);
+}
+
+/* A level, as bytes in memory, stands in the row's time whole; all else is counted over time. */
+static bool is_level(const char *key)
+{
+    static const char end[] = "_bytes";
+    const size_t length = strlen(key);
+
+    return length >= sizeof end - 1 && strcmp(key + length - (sizeof end - 1), end) == 0;
+}
+
+double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s)
+{
+    const double there_s = fmin(to_s, timeline_end_s(timeline)) - fmax(from_s, timeline->begin_s);
+    const double mean = timeline_mean(timeline, column, from_s, to_s);
+
+    return is_level(timeline->keys[column]) || !(to_s > from_s) ? mean
+                                                                : mean * there_s / (to_s - from_s);
+}

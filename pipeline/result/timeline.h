@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * timeline: a recorded series as numbers over time: a row a bin of time, in it first the figures
+ * people look at, then the rate (a level's value) of every single counter. Plain numbers and texts,
+ * with one moment on both clocks, so that the timelines of several machines can be laid beside each
+ * other. Made off the clock; any thread may read it.
+ */
+#ifndef IOBENCH_PIPELINE_RESULT_TIMELINE_H
+#define IOBENCH_PIPELINE_RESULT_TIMELINE_H
+
+#include "telemetry/origin.h"
+
+enum { TIMELINE_ROWS = 2000, TIMELINE_KEY_BYTES = 128, TIMELINE_REASONS = 16 };
+
+struct timeline_phase {
+    char name[16];
+    uint64_t run, number; /* number: of the epoch */
+    double from_s, to_s;  /* since the start */
+    struct origin origin; /* of the bytes that came meanwhile */
+};
+
+/* One of several nodes; the seconds of its timeline are those of node 0's. */
+struct timeline_node {
+    char host[64];
+    double clock_offset_s;      /* its time of day less that of node 0, at the start */
+    double clock_uncertainty_s; /* give or take this; so exactly do the timelines lie together */
+    double clock_drift_s;       /* how much the offset grew to the end */
+    struct timeline *timeline;
+};
+
+/* Of one node, or of several together: then a row's figures are sums over the nodes. */
+struct timeline {
+    uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0, the first sample */
+    double begin_s;                             /* of the first row */
+    double interval_s;                          /* of a row */
+    uint32_t column_count, figure_count;        /* the figures are the first columns */
+    char (*keys)[TIMELINE_KEY_BYTES];           /* one a column, with its unit */
+    uint64_t row_count;                         /* at most TIMELINE_ROWS */
+    double *values; /* row_count times (1 time + column_count); the time is the end of the bin in
+                       seconds since the start; NAN: not known */
+    uint32_t phase_count;
+    struct timeline_phase *phases; /* in the order in which they began */
+    uint64_t phases_lost;
+    struct origin origin; /* of all epochs together */
+    /* how it was sampled */
+    uint64_t samples, late;
+    double cpu_percent; /* of one core */
+    uint32_t absent_count;
+    char absent[TIMELINE_REASONS][160]; /* which probes had nothing to count, and why */
+    uint32_t node_count;                /* 0: of one */
+    struct timeline_node *nodes;
+};
+
+/* Of a series that was sampled every interval_ns; how that went is left for the caller to fill in.
+ * NULL with a reason. */
+struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
+                               uint64_t interval_ns);
+void timeline_destroy(struct timeline *timeline);
+
+/* Nothing but names for so many columns and room for rows and phases, for who has read one from a
+ * file. NULL with a reason. */
+struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases);
+
+double timeline_time_s(const struct timeline *timeline, uint64_t row);
+double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
+/* The column of a key, or column_count. */
+uint32_t timeline_find(const struct timeline *timeline, const char *key);
+/* The mean of a column over a part of the time, each row for as long as it lasts; NAN where none is
+ * known. */
+double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
+double timeline_end_s(const struct timeline *timeline); /* of the last row */
+/* A column in a row of another timeline: rates count nothing where the timeline has no row, so that
+ * rows which cover the whole timeline add up to the same. NAN as timeline_mean(). */
+double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
+
+/* ---- several nodes ---- */
+
+/* Its seconds become those of another clock, on which it began at start_s and ended at end_s. */
+void timeline_move(struct timeline *timeline, double start_s, double end_s);
+
+/* All nodes together, in the rows of node 0 and as many after them as others go on for: columns
+ * that can be added up, phases and origins.
+ * Takes the nodes over. NULL when memory is short; the nodes are then destroyed. */
+struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
+
+/* As one piece of memory that another process of this program can unpack; columns: so many of the
+ * first; nodes stay behind. To be freed. NULL when memory is short. */
+void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
+/* NULL also when that is not what was packed. */
+struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
+
+#endif

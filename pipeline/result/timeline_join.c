@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Timelines of several nodes: sent, laid beside each other, added up. */
+#include "base/memory.h"
+#include "pipeline/result/timeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one piece of memory ---- */
+
+static uint64_t keys_bytes(const struct timeline *timeline)
+{
+    return timeline->column_count * (uint64_t)TIMELINE_KEY_BYTES;
+}
+
+static uint64_t values_bytes(const struct timeline *timeline)
+{
+    return timeline->row_count * (1 + (uint64_t)timeline->column_count) * sizeof(double);
+}
+
+static uint64_t phases_bytes(const struct timeline *timeline)
+{
+    return timeline->phase_count * sizeof *timeline->phases;
+}
+
+static uint64_t packed_bytes(const struct timeline *timeline)
+{
+    return sizeof *timeline + keys_bytes(timeline) + values_bytes(timeline) +
+           phases_bytes(timeline);
+}
+
+void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes)
+{
+    struct timeline head = *timeline;
+
+    if (columns < head.column_count)
+        head.column_count = columns;
+    if (columns < head.figure_count)
+        head.figure_count = columns;
+    head.node_count = 0;
+    *bytes = packed_bytes(&head);
+    char *packed = memory_zeroed(*bytes), *at = packed;
+    if (!packed)
+        return NULL;
+    memcpy(at, &head, sizeof head);
+    at += sizeof head;
+    memcpy(at, timeline->keys, keys_bytes(&head));
+    at += keys_bytes(&head);
+    const size_t row_bytes = (1 + (size_t)head.column_count) * sizeof(double);
+    for (uint64_t row = 0; row < head.row_count; row++, at += row_bytes)
+        memcpy(at, timeline->values + row * (1 + (uint64_t)timeline->column_count), row_bytes);
+    memcpy(at, timeline->phases, phases_bytes(&head));
+    return packed;
+}
+
+static void *copy(const char **at, uint64_t bytes)
+{
+    void *memory = memory_zeroed(bytes + 1);
+
+    if (memory)
+        memcpy(memory, *at, bytes);
+    *at += bytes;
+    return memory;
+}
+
+static bool sound_origin(const struct origin *origin)
+{
+    return origin->witness >= ORIGIN_NOTHING && origin->witness <= ORIGIN_RECEIVED;
+}
+
+/* The texts have ends and the enumerations members: a rank of another build may have other ones. */
+static bool is_sound(const struct timeline *timeline)
+{
+    bool sound = sound_origin(&timeline->origin) && timeline->absent_count <= TIMELINE_REASONS;
+
+    for (uint32_t i = 0; sound && i < timeline->absent_count; i++)
+        sound = memchr(timeline->absent[i], 0, sizeof timeline->absent[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->column_count; i++)
+        sound = memchr(timeline->keys[i], 0, sizeof timeline->keys[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->phase_count; i++)
+        sound = memchr(timeline->phases[i].name, 0, sizeof timeline->phases[i].name) &&
+                sound_origin(&timeline->phases[i].origin);
+    return sound;
+}
+
+struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
+{
+    const char *at = packed;
+    struct timeline *timeline =
+        bytes < sizeof *timeline ? NULL : (struct timeline *)copy(&at, sizeof *timeline);
+
+    if (!timeline)
+        return NULL;
+    timeline->keys = NULL;
+    timeline->values = NULL;
+    timeline->phases = NULL;
+    timeline->nodes = NULL;
+    timeline->node_count = 0;
+    if (timeline->row_count > bytes / sizeof(double) || packed_bytes(timeline) != bytes ||
+        timeline->figure_count > timeline->column_count) {
+        free(timeline);
+        return NULL;
+    }
+    timeline->keys = copy(&at, keys_bytes(timeline));
+    timeline->values = copy(&at, values_bytes(timeline));
+    timeline->phases = copy(&at, phases_bytes(timeline));
+    if (!timeline->keys || !timeline->values || !timeline->phases || !is_sound(timeline)) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+/* ---- another clock ---- */
+
+void timeline_move(struct timeline *timeline, double start_s, double end_s)
+{
+    const double length_s = timeline_end_s(timeline);
+    const double pace = length_s > 0 ? (end_s - start_s) / length_s : 1;
+
+    timeline->begin_s = start_s + pace * timeline->begin_s;
+    for (uint64_t row = 0; row < timeline->row_count; row++) {
+        double *time_s = timeline->values + row * (1 + (uint64_t)timeline->column_count);
+        *time_s = start_s + pace * *time_s;
+    }
+    for (uint32_t i = 0; i < timeline->phase_count; i++) {
+        timeline->phases[i].from_s = start_s + pace * timeline->phases[i].from_s;
+        timeline->phases[i].to_s = start_s + pace * timeline->phases[i].to_s;
+    }
+}
+
+/* ---- sums ---- */
+
+/* Rates of bytes and counts, bytes, and what the program itself did. */
+static bool adds_up(const char *key)
+{
+    static const char *const ends[] = {"_per_s",
+                                       "_bytes",
+                                       "_for_storage_percent",
+                                       "_for_memory_percent",
+                                       "_for_records_percent",
+                                       "_for_batch_percent",
+                                       "_busy_percent"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t length = strlen(key), end = strlen(ends[i]);
+        if (length >= end && strcmp(key + length - end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Figures of any node that can be added up. 0, or -1 when memory is short. */
+static int name_sums(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        most += nodes[i].timeline->figure_count;
+    sum->keys = memory_array(most + 1, sizeof *sum->keys);
+    for (uint32_t i = 0; sum->keys && i < count; i++) {
+        const struct timeline *timeline = nodes[i].timeline;
+        for (uint32_t k = 0; k < timeline->figure_count; k++)
+            if (adds_up(timeline->keys[k]) &&
+                timeline_find(sum, timeline->keys[k]) == sum->column_count)
+                memcpy(sum->keys[sum->column_count++], timeline->keys[k], sizeof *sum->keys);
+    }
+    sum->figure_count = sum->column_count;
+    return sum->keys ? 0 : -1;
+}
+
+/* What a node does not know, all together do not know; one that has no such column, or that was not
+ * there at the time, adds nothing. */
+static void add_column(const struct timeline *timeline, uint32_t column, struct timeline *sum)
+{
+    const uint32_t from = timeline_find(timeline, sum->keys[column]);
+    double before_s = sum->begin_s;
+
+    for (uint64_t row = 0; row < sum->row_count && from < timeline->column_count; row++) {
+        double *values = sum->values + row * (1 + (uint64_t)sum->column_count);
+        const bool there = before_s >= timeline->begin_s && values[0] <= timeline_end_s(timeline);
+        const double value = timeline_rebin(timeline, from, before_s, values[0]);
+        if (there || !isnan(value))
+            values[1 + column] = isnan(values[1 + column]) ? NAN : values[1 + column] + value;
+        before_s = values[0];
+    }
+}
+
+/* The rows of the first node, then rows as long as its own until the last node ends; a rest too
+ * short for a row is the last one's. */
+static int name_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+{
+    const struct timeline *first = nodes[0].timeline;
+    const size_t row_values = 1 + (size_t)sum->column_count;
+    const double from_s = timeline_end_s(first);
+    double end_s = from_s;
+
+    for (uint32_t i = 1; i < count; i++)
+        if (nodes[i].timeline->row_count)
+            end_s = fmax(end_s, timeline_end_s(nodes[i].timeline));
+    const double rest_rows = sum->interval_s > 0 ? (end_s - from_s) / sum->interval_s : 0;
+    uint64_t more = (uint64_t)fmin(rest_rows + 0.5, TIMELINE_ROWS);
+    if (more == 0 && end_s > from_s && first->row_count == 0)
+        more = 1;
+    sum->row_count = first->row_count + more;
+    sum->values = memory_array(sum->row_count + 1, row_values * sizeof *sum->values);
+    if (!sum->values)
+        return -1;
+    for (uint64_t row = 0; row < first->row_count; row++)
+        sum->values[row * row_values] = timeline_time_s(first, row);
+    for (uint64_t i = 1; i < more; i++)
+        sum->values[(first->row_count + i - 1) * row_values] =
+            from_s + (end_s - from_s) * (double)i / (double)more;
+    if (sum->row_count)
+        sum->values[(sum->row_count - 1) * row_values] = end_s;
+    return 0;
+}
+
+static int add_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+{
+    if (name_rows(nodes, count, sum))
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < sum->column_count; k++)
+            add_column(nodes[i].timeline, k, sum);
+    return 0;
+}
+
+/* The same epoch of another node. */
+static void add_phase(const struct timeline *timeline, struct timeline_phase *sum)
+{
+    for (uint32_t i = 0; i < timeline->phase_count; i++) {
+        const struct timeline_phase *phase = &timeline->phases[i];
+        if (phase->run == sum->run && phase->number == sum->number &&
+            strcmp(phase->name, sum->name) == 0) {
+            origin_add(&sum->origin, &phase->origin);
+            return;
+        }
+    }
+}
+
+static int add_phases(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
+{
+    const struct timeline *first = nodes[0].timeline;
+
+    sum->phases = memory_array(first->phase_count + 1, sizeof *sum->phases);
+    if (!sum->phases)
+        return -1;
+    sum->phase_count = first->phase_count;
+    memcpy(sum->phases, first->phases, phases_bytes(first));
+    for (uint32_t i = 1; i < count; i++) {
+        origin_add(&sum->origin, &nodes[i].timeline->origin);
+        for (uint32_t k = 0; k < sum->phase_count; k++)
+            if (strcmp(sum->phases[k].name, "epoch") == 0)
+                add_phase(nodes[i].timeline, &sum->phases[k]);
+    }
+    return 0;
+}
+
+struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
+{
+    struct timeline *sum = memory_zeroed(sizeof *sum);
+
+    if (sum) {
+        *sum = *nodes[0].timeline; /* start, sampling and origin */
+        sum->keys = NULL;
+        sum->values = NULL;
+        sum->phases = NULL;
+        sum->column_count = sum->phase_count = 0;
+        sum->row_count = 0;
+        sum->nodes = nodes;
+        sum->node_count = count;
+        if (name_sums(nodes, count, sum) == 0 && add_rows(nodes, count, sum) == 0 &&
+            add_phases(nodes, count, sum) == 0)
+            return sum;
+        timeline_destroy(sum);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        timeline_destroy(nodes[i].timeline);
+    free(nodes);
+    return NULL;
+}

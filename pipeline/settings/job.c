@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/settings/job_options.h"
+
+#include "base/fail.h"
+#include "dataset/store.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+#include "trainer/trainer.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const job_drop_names[] = {"no", "yes", "strict", NULL};
+const char *const job_on_error_names[] = {"stop", "skip", NULL};
+
+/* clang-format off */
+#define FIELD(field) JOB_FIELD(0, field)
+const struct option_spec job_options[] = {
+    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH",
+     .reach = OPTION_INDEXES_SET, .section = "What is read",
+     .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
+                "set is made once and kept"},
+    JOB_SET_ROWS(0),
+    JOB_AS_ROW(0),
+
+    JOB_READER_ROWS(0),
+
+    JOB_ORDER_ROWS(0),
+    JOB_SEED_ROW(0),
+    {"resume-at", 0, OPTION_TEXT, FIELD(resume_at), .metavar = "EPOCH:SAMPLE",
+     .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
+    {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
+     .summary = "the data set is shared by so many processes; mpirun and srun say it by themselves"},
+    {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
+     .summary = "which of them this one is, from 0"},
+    JOB_SILENCE_ROW(0),
+
+    JOB_DECODE_ROWS(0),
+    {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
+     .summary = "what takes the batches: replay:h200 waits as an H200 would compute, resnet50 trains"},
+    {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
+     .maximum = 1 << 20, .summary = "samples in a batch"},
+    {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1,
+     .maximum = 1 << 20, .summary = "passes over the data set in each run"},
+    {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .zero = "auto", .minimum = 1,
+     .maximum = 10000,
+     .summary = "repetitions of the whole; the median and its 95% interval are reported; auto goes "
+                "on until that is narrow enough"},
+    {"until", 0, OPTION_REAL, FIELD(until_percent), .fallback = "none", .zero = "none",
+     .minimum = 0.1, .maximum = 100, .percent = true, .metavar = "PERCENT",
+     .summary = "--runs auto ends when the interval is so far from the median at most; 2% if not "
+                "said; after 5 runs at the earliest"},
+    {"until-runs", 0, OPTION_COUNT, FIELD(until_runs), .fallback = "50", .minimum = 5,
+     .maximum = 10000, .summary = "--runs auto gives up after so many, and says so"},
+    {"until-time", 0, OPTION_DURATION, FIELD(until_time_ns), .fallback = "30m", .zero = "none",
+     .summary = "--runs auto gives up after so long, and says so"},
+    {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
+     .summary = "make the next order and begin to read it before this epoch is used up"},
+
+    JOB_COLD_ROWS(0),
+
+    {"against", 0, OPTION_TEXT, FIELD(against), .metavar = "'OPTIONS'", .repeats = true,
+     .section = "Is it really faster?",
+     .summary = "also measure with these options over the others, run by run in turns, in one "
+                "sitting and random order, and compare; may be given more than once"},
+    {"paired", 0, OPTION_FLAG, FIELD(paired), .fallback = "no",
+     .summary = "so are the sections of a job file measured, and compared with the first"},
+    {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
+     .maximum = 4294967295,
+     .summary = "of the turns that are taken, to repeat one sitting's"},
+
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .section = "What comes out",
+     .summary = "write the whole result; - is standard output instead of the table"},
+    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
+     .summary = "write one row an epoch; - is standard output instead of the table"},
+    JOB_SERIES_ROWS(0),
+    {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",
+     .summary = "print a checksum over all (label, image), the same for every order"},
+    {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",
+     .summary = "measure first what the program itself can do without storage"},
+    {"dry-run", 0, OPTION_FLAG, FIELD(dry_run), .fallback = "no",
+     .summary = "say what would be done and how much memory it takes; read nothing"},
+    {0},
+};
+#undef FIELD
+/* clang-format on */
+
+static int choose(const char *family, const struct plugin *const *registry, const char *text,
+                  struct plugin_choice *choice)
+{
+    int code = plugin_choose(family, registry, text, choice);
+
+    return code ? code : plugin_usable(choice->plugin);
+}
+
+/* "auto" is the first reader of the registry that works here: it stands in order of preference. A
+ * server that is no part of the file system has a reader of its own. */
+static const char *reader_name(const struct job *job)
+{
+    if (strcmp(job->reader, "auto") != 0)
+        return job->reader;
+    if (job->data && !store_is_local(job->data))
+        return "nfs";
+    for (int i = 0; reader_registry[i]; i++)
+        if (plugin_usable(reader_registry[i]) == 0)
+            return reader_registry[i]->name;
+    return job->reader;
+}
+
+/* --direct is for readers that have such an option of their own. */
+static int apply_direct(const struct job *job, struct plugin_choice *reader, bool *direct)
+{
+    const struct option_spec *options = reader->plugin->options;
+    const struct option_spec *row = options ? option_find(options, "direct") : NULL;
+    char text[8];
+    int code = 0;
+
+    if (strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
+        return 0;
+    if (job->direct && !row)
+        return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
+                    reader->plugin->name);
+    if (job->direct)
+        code = option_set(options, reader->settings, "direct", "yes", "--direct");
+    *direct = row && strcmp(option_text(row, reader->settings, text, sizeof text), "yes") == 0;
+    return code;
+}
+
+double job_until_percent(const struct job *job)
+{
+    return job->until_percent > 0 ? job->until_percent : 2;
+}
+
+uint64_t job_runs_most(const struct job *job)
+{
+    return job->runs ? job->runs : job->until_runs;
+}
+
+uint32_t job_loaders(const struct job *job)
+{
+    return job->loaders ? (uint32_t)job->loaders : 1;
+}
+
+int job_resume(const struct job *job, struct job_place *place)
+{
+    unsigned long long epoch, sample;
+    int end = 0;
+
+    *place = (struct job_place){0};
+    if (!job->resume_at)
+        return 0;
+    if (sscanf(job->resume_at, "%llu:%llu%n", &epoch, &sample, &end) != 2 ||
+        job->resume_at[end] != '\0')
+        return fail(EINVAL, "--resume-at: '%s' is not EPOCH:SAMPLE, as in 3:25600", job->resume_at);
+    if (sample % job->batch_size)
+        return fail(EINVAL, "--resume-at: sample %llu is not at the start of a batch of %llu",
+                    sample, (unsigned long long)job->batch_size);
+    *place = (struct job_place){.epoch = epoch, .sample = sample};
+    return 0;
+}
+
+int job_stdout_count(const struct job *job)
+{
+    const char *const files[] = {job->json, job->csv, job->series};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        count += files[i] && strcmp(files[i], "-") == 0;
+    return count;
+}
+
+/* A reader of files needs files. Compressed shards come from their store whatever it is. */
+static int check_reader(const struct job *job, const struct plugin *reader)
+{
+    static const char *const names[] = {"nfs", "inflate", "null", NULL};
+
+    if (!job->data || store_is_local(job->data))
+        return 0;
+    for (int i = 0; names[i]; i++)
+        if (strcmp(reader->name, names[i]) == 0)
+            return 0;
+    return fail(EINVAL, "--reader %s reads files; %s is read by the reader nfs, or mount it",
+                reader->name, job->data);
+}
+
+static int check(const struct job *job)
+{
+    struct plugin_choice format;
+    struct job_place place;
+
+    if (job->runs && job->until_percent > 0)
+        return fail(EINVAL, "--until is for --runs auto, not --runs %llu",
+                    (unsigned long long)job->runs);
+    if (job->rank >= job->ranks)
+        return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
+                    (unsigned long long)job->rank, (unsigned long long)job->ranks,
+                    (unsigned long long)job->ranks - 1);
+    if (job->server_drop_command && job->drop_caches == JOB_DROP_NO)
+        return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
+    if (job_stdout_count(job) > 1)
+        return fail(EINVAL, "one alone of --json, --csv and --series can have the standard output");
+    if (job->series && !job->sample_interval_ns)
+        return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
+    int resumes = job_resume(job, &place);
+    if (resumes)
+        return resumes;
+    if (strcmp(job->format, "auto") == 0)
+        return 0;
+    int code = plugin_choose("format", format_registry, job->format, &format);
+    if (code == 0)
+        plugin_release(&format);
+    return code;
+}
+
+int job_choose(const struct job *job, struct job_plugins *plugins)
+{
+    *plugins = (struct job_plugins){0};
+    int code = check(job);
+    if (code == 0)
+        code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
+    plugins->reader_is_auto = strcmp(job->reader, "auto") == 0;
+    if (code == 0)
+        code = check_reader(job, plugins->reader.plugin);
+    if (code == 0)
+        code = apply_direct(job, &plugins->reader, &plugins->direct);
+    if (code == 0)
+        code = choose("shuffle", shuffle_registry, job->shuffle, &plugins->shuffle);
+    if (code == 0)
+        code = choose("decoder", decoder_registry, job->decode, &plugins->decoder);
+    if (code == 0)
+        code = trainer_choose(job->trainer, &plugins->trainer);
+    if (code == 0)
+        code = plugin_usable(plugins->trainer.plugin);
+    if (code)
+        job_release(plugins);
+    return code;
+}
+
+int job_share(struct job *job, const struct ranks_place *place)
+{
+    if (place->ranks == 1)
+        return 0;
+    if (job->ranks != 1 || job->rank != 0)
+        return fail(EINVAL, "--ranks and --rank: mpirun or srun says them here, %u ranks",
+                    place->ranks);
+    job->ranks = place->ranks;
+    job->rank = place->rank;
+    if (job->remainder == PLAN_UNEVEN && trainer_is_synchronous(job->trainer))
+        job->remainder = PLAN_DROP;
+    return 0;
+}
+
+void job_release(struct job_plugins *plugins)
+{
+    plugin_release(&plugins->format);
+    plugin_release(&plugins->reader);
+    plugin_release(&plugins->shuffle);
+    plugin_release(&plugins->decoder);
+    plugin_release(&plugins->trainer);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which runs are not what they seem. */
+#include "tests/unit/unit.h"
+
+#include "pipeline/evidence/validity.h"
+#include "shuffle/plan.h"
+
+#include <string.h>
+
+static const struct plugin uring_plugin = {.name = "uring"}, null_plugin = {.name = "null"};
+static const struct job_plugins uring = {.reader = {.plugin = &uring_plugin}},
+                                direct = {.reader = {.plugin = &uring_plugin}, .direct = true},
+                                null_reader = {.reader = {.plugin = &null_plugin}};
+
+struct verdict {
+    struct result result;
+    struct result_run run;
+};
+
+/* A run of 1,000 delivered bytes, cold before it, of which `device` bytes left storage. */
+static void judge(struct verdict *verdict, enum job_drop drop, const struct job_plugins *plugins,
+                  uint64_t device)
+{
+    static struct result_epoch epoch;
+    const struct job job = {.drop_caches = (int)drop};
+
+    epoch = (struct result_epoch){.record_bytes = 1000, .device = {.known = true, .bytes = device}};
+    *verdict = (struct verdict){.result = {.valid = true},
+                                .run = {.valid = true,
+                                        .epoch_count = 1,
+                                        .epochs = &epoch,
+                                        .cold = {.dropped = true, .metadata_dropped = true}}};
+    validity_check(&job, plugins, &verdict->run, &verdict->result);
+}
+
+/* Another process that reads the same files during the run. */
+static void bytes_that_no_storage_gave(void **unused)
+{
+    struct verdict verdict;
+
+    (void)unused;
+    judge(&verdict, JOB_DROP_STRICT, &uring, 980);
+    assert_true(verdict.run.valid);
+    judge(&verdict, JOB_DROP_STRICT, &uring, 979);
+    assert_false(verdict.run.valid);
+    assert_non_null(strstr(verdict.run.invalid_reason, "only 97.9% of the bytes left storage"));
+    judge(&verdict, JOB_DROP_YES, &uring, 979);
+    assert_true(verdict.run.valid);
+    assert_non_null(strstr(verdict.result.degraded_reason, "run 1: only 97.9%"));
+    judge(&verdict, JOB_DROP_YES, &uring, 980);
+    assert_string_equal(verdict.result.degraded_reason, "");
+    judge(&verdict, JOB_DROP_NO, &uring, 500);
+    assert_string_equal(verdict.result.degraded_reason, "");
+    assert_int_equal(verdict.result.notice_count, 1);
+    /* A loop device whose file was in memory: the process read all, the disk gave half of it. */
+    judge(&verdict, JOB_DROP_STRICT, &uring, 1000);
+    verdict.run = (struct result_run){.valid = true,
+                                      .epoch_count = 1,
+                                      .epochs = verdict.run.epochs,
+                                      .cold = {.metadata_dropped = true}};
+    verdict.run.epochs[0].device.beneath_known = true;
+    verdict.run.epochs[0].device.beneath_bytes = 500;
+    validity_check(&(struct job){.drop_caches = JOB_DROP_STRICT}, &uring, &verdict.run,
+                   &verdict.result);
+    assert_false(verdict.run.valid);
+    assert_non_null(strstr(verdict.run.invalid_reason, "only 50.0%"));
+    judge(&verdict, JOB_DROP_STRICT, &null_reader, 0);
+    assert_true(verdict.run.valid);
+}
+
+/* Ranks of a node that read the same files bring them in once, by themselves. */
+static void ranks_that_share_a_cache_read_less(void **unused)
+{
+    static const struct {
+        enum plan_partition partition;
+        uint32_t ranks, nodes;
+        uint64_t least;
+    } cases[] = {{PLAN_REPLICATED, 2, 1, 490},
+                 {PLAN_REPLICATED, 8, 2, 245},
+                 {PLAN_REPLICATED, 2, 2, 980},
+                 {PLAN_DISJOINT, 2, 1, 980}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint64_t lack = 0; lack < 2; lack++) {
+            struct result_epoch epoch = {.record_bytes = 1000,
+                                         .device = {.known = true, .bytes = cases[i].least - lack}};
+            struct result_run run = {.valid = true,
+                                     .epoch_count = 1,
+                                     .epochs = &epoch,
+                                     .cold = {.dropped = true, .metadata_dropped = true}};
+            struct result result = {
+                .valid = true, .ranks = cases[i].ranks, .nodes = cases[i].nodes};
+            const struct job job = {.drop_caches = JOB_DROP_STRICT,
+                                    .partition = (int)cases[i].partition};
+            validity_check(&job, &uring, &run, &result);
+            assert_int_equal(run.valid, !lack);
+        }
+}
+
+/* More than the disks gave cannot have been read from them. */
+static void bytes_counted_twice(void **unused)
+{
+    const uint64_t bytes = 100000000;
+    const struct job job = {.drop_caches = JOB_DROP_YES};
+    struct result_epoch epoch = {
+        .record_bytes = bytes,
+        .device = {.known = true, .bytes = 2 * bytes, .beneath_known = true}};
+    struct result_run run = {
+        .valid = true, .epoch_count = 1, .epochs = &epoch, .cold = {.dropped = true}};
+    struct result result = {.valid = true};
+
+    (void)unused;
+    epoch.device.beneath_bytes = 195 * bytes / 100;
+    validity_check(&job, &uring, &run, &result);
+    assert_non_null(strstr(result.degraded_reason, "by the disks' own counters"));
+    result.degraded_reason[0] = '\0';
+    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may be under way */
+    validity_check(&job, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
+    epoch.device.of_node = true; /* by another witness than this process */
+    epoch.device.beneath_bytes = bytes;
+    validity_check(&job, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
+}
+
+/* What a run of 1,000 bytes delivered and requested, all from storage, is called. */
+static enum result_cache label(struct result_cold cold, enum job_drop drop,
+                               const struct job_plugins *plugins, uint64_t device, bool valid)
+{
+    struct result_epoch epoch = {
+        .record_bytes = 1000, .request_bytes = 1000, .device = {.known = true, .bytes = device}};
+    const struct job job = {.drop_caches = (int)drop};
+    struct result_run run = {.valid = true, .epoch_count = 1, .epochs = &epoch, .cold = cold};
+    struct result result = {.valid = true};
+
+    validity_check(&job, plugins, &run, &result);
+    assert_int_equal(run.valid, valid);
+    if (!valid)
+        assert_non_null(strstr(run.invalid_reason, "cold"));
+    return run.cold.state;
+}
+
+/* Each part of a cold cache that is not proven is in the label, and fails strict alone. */
+static void nothing_unproven_is_called_cold(void **unused)
+{
+    struct result_cold cold = {.dropped = true, .metadata_dropped = true};
+
+    (void)unused;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
+    cold.metadata_dropped = false;
+    assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, true), RESULT_CACHE_DATA_COLD);
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_DATA_COLD);
+    cold.metadata_dropped = true;
+    cold.server.state = SERVER_UNVERIFIED;
+    assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, true), RESULT_CACHE_CLIENT_COLD);
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_CLIENT_COLD);
+    cold.server.state = SERVER_COLD;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
+    cold.server.state = SERVER_WARM;
+    assert_int_equal(label(cold, JOB_DROP_NO, &uring, 1000, true), RESULT_CACHE_WARM);
+    assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, false), RESULT_CACHE_WARM);
+    cold.server.state = SERVER_NONE;
+    cold.pages = RESIDENCY_UNVERIFIED;
+    assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, true), RESULT_CACHE_UNVERIFIED);
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_UNVERIFIED);
+}
+
+/* Direct reads do not use the page cache, whatever is in it, when their bytes left storage. */
+static void direct_reads_pass_a_warm_cache_by(void **unused)
+{
+    struct result_cold cold = {.pages = RESIDENCY_WARM, .metadata_dropped = true};
+
+    (void)unused;
+    assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, false), RESULT_CACHE_WARM);
+    assert_int_equal(label(cold, JOB_DROP_YES, &direct, 1000, true), RESULT_CACHE_BYPASSED);
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_BYPASSED);
+    assert_int_equal(label(cold, JOB_DROP_NO, &direct, 1000, true), RESULT_CACHE_BYPASSED);
+    assert_int_equal(label(cold, JOB_DROP_YES, &direct, 979, false), RESULT_CACHE_WARM);
+    cold.pages = RESIDENCY_UNVERIFIED;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_BYPASSED);
+    cold.metadata_dropped = false;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, false), RESULT_CACHE_BYPASSED);
+    cold.server.state = SERVER_UNVERIFIED;
+    assert_int_equal(label(cold, JOB_DROP_YES, &direct, 1000, true), RESULT_CACHE_CLIENT_COLD);
+}
+
+/* What the server's disks read proves a cold server, or that it was none. */
+static void server_disks_are_a_witness(void **unused)
+{
+    struct result_cold cold = {.metadata_dropped = true,
+                               .server = {.state = SERVER_COLD, .disk_known = true}};
+
+    (void)unused;
+    cold.server.disk_read_bytes = 980;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
+    cold.server.disk_read_bytes = 979;
+    label(cold, JOB_DROP_STRICT, &uring, 1000, false);
+    cold.total_bytes = 500; /* read twice, by two nodes: once from disk */
+    cold.server.disk_read_bytes = 490;
+    label(cold, JOB_DROP_STRICT, &uring, 1000, true);
+    /* A server that cannot look into its memory. */
+    cold.server.state = SERVER_UNVERIFIED;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_CLIENT_COLD);
+    cold.server.looked = true;
+    assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
+    cold.server.disk_read_bytes = 489;
+    label(cold, JOB_DROP_STRICT, &uring, 1000, false);
+    cold.server.disk_read_bytes = 751; /* others read there, too */
+    label(cold, JOB_DROP_STRICT, &uring, 1000, false);
+    cold.server.disk_read_bytes = 490;
+    cold.server.start.resident_known = true; /* it knows, and it was not cold, or of another set */
+    label(cold, JOB_DROP_STRICT, &uring, 1000, false);
+}
+
+static void steps_that_end_late(void **unused)
+{
+    const struct job job = {0};
+    struct result_epoch epochs[2] = {{.compute_ns = 1050, .nominal_ns = 1000},
+                                     {.compute_ns = 1050, .nominal_ns = 1000}};
+    struct result_run run = {.valid = true, .epoch_count = 2, .epochs = epochs};
+    struct result result = {.valid = true};
+
+    (void)unused;
+    validity_check(&job, &uring, &run, &result);
+    assert_string_equal(result.degraded_reason, "");
+    epochs[1].compute_ns = 1150;
+    validity_check(&job, &uring, &run, &result);
+    assert_non_null(strstr(result.degraded_reason, "10.0% longer than the GPU's"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_that_no_storage_gave),
+        cmocka_unit_test(ranks_that_share_a_cache_read_less),
+        cmocka_unit_test(bytes_counted_twice),
+        cmocka_unit_test(nothing_unproven_is_called_cold),
+        cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
+        cmocka_unit_test(server_disks_are_a_witness),
+        cmocka_unit_test(steps_that_end_late),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
