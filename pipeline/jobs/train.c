@@ -365,8 +365,13 @@ static int go_on(struct course *course)
     code = file_draft_check(course->checkpoint_path);
     if (code)
         return code;
-    if (!job->resume)
-        return 0;
+    if (!job->resume) /* a training that took days is not replaced because a word was left out */
+        return file_exists(course->checkpoint_path)
+                   ? fail(EEXIST,
+                          "%s: a training is there already: resume it with --resume, or "
+                          "remove it, or name another folder",
+                          course->checkpoint_path)
+                   : 0;
     code = training_load(&course->training, course->checkpoint_path, &position);
     if (code)
         return code;
