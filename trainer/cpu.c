@@ -28,7 +28,7 @@ void omp_set_num_threads(int count);
 struct cpu_state {
     struct cpu_model model;
     struct backend_site site;
-    struct cpu_plan *plans;
+    struct cpu_program *programs;
     void *arena;
     uint64_t arena_bytes;
     float *blocks[3]; /* what parameters, gradients and momenta lie in */
@@ -115,7 +115,7 @@ static int open_model(struct cpu_state *cpu)
     return 0;
 }
 
-/* ---- plans ---- */
+/* ---- programs ---- */
 
 static int make_room(struct cpu_state *cpu, uint64_t bytes)
 {
@@ -131,29 +131,30 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
     madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* a matter of speed alone */
     memset(cpu->arena, 0, bytes);              /* page faults stay off the clock */
     cpu->arena_bytes = bytes;
-    for (struct cpu_plan *plan = cpu->plans; plan; plan = plan->next)
-        plan->bound = NULL;
+    for (struct cpu_program *program = cpu->programs; program; program = program->next)
+        program->bound = NULL;
     return 0;
 }
 
-/* The plan for so many images: made when it is first asked for. */
-static int find_plan(struct cpu_state *cpu, uint32_t count, bool training, struct cpu_plan **found)
+/* The program for so many images: made when it is first asked for. */
+static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
+                        struct cpu_program **found)
 {
-    struct cpu_plan *plan = cpu->plans;
+    struct cpu_program *program = cpu->programs;
 
     omp_set_num_threads((int)cpu->site.threads);
-    while (plan && (plan->count != count || plan->training != training))
-        plan = plan->next;
-    if (!plan) {
-        plan = cpu_plan_create(&cpu->model, count, training);
-        if (!plan)
+    while (program && (program->count != count || program->training != training))
+        program = program->next;
+    if (!program) {
+        program = cpu_program_create(&cpu->model, count, training);
+        if (!program)
             return -EIO;
-        plan->next = cpu->plans;
-        cpu->plans = plan;
+        program->next = cpu->programs;
+        cpu->programs = program;
     }
-    *found = plan;
-    int code = make_room(cpu, plan->arena_bytes);
-    return code ? code : cpu_plan_bind(plan, cpu->arena);
+    *found = program;
+    int code = make_room(cpu, program->arena_bytes);
+    return code ? code : cpu_program_bind(program, cpu->arena);
 }
 
 static int plan_int8(struct cpu_model *model, const float *ranges)
@@ -169,7 +170,7 @@ static int plan_int8(struct cpu_model *model, const float *ranges)
 static int cpu_open(void *state, const void *settings, const struct backend_site *site)
 {
     struct cpu_state *cpu = state;
-    struct cpu_plan *plan;
+    struct cpu_program *program;
 
     (void)settings;
     cpu->site = *site;
@@ -177,16 +178,16 @@ static int cpu_open(void *state, const void *settings, const struct backend_site
         cpu->site.threads = thread_cpu_count();
     int code = open_model(cpu);
     if (code == 0 && site->ranges)
-        return plan_int8(&cpu->model, site->ranges); /* plans hold weights: after load() */
-    return code ? code : find_plan(cpu, site->batch_size, site->training, &plan);
+        return plan_int8(&cpu->model, site->ranges); /* programs hold weights: after load() */
+    return code ? code : find_program(cpu, site->batch_size, site->training, &program);
 }
 
-static void forget_plans(struct cpu_state *cpu)
+static void forget_programs(struct cpu_state *cpu)
 {
-    while (cpu->plans) {
-        struct cpu_plan *next = cpu->plans->next;
-        cpu_plan_destroy(cpu->plans);
-        cpu->plans = next;
+    while (cpu->programs) {
+        struct cpu_program *next = cpu->programs->next;
+        cpu_program_destroy(cpu->programs);
+        cpu->programs = next;
     }
 }
 
@@ -195,7 +196,7 @@ static void cpu_close(void *state)
     struct cpu_state *cpu = state;
     struct cpu_model *model = &cpu->model;
 
-    forget_plans(cpu);
+    forget_programs(cpu);
     free(model->quantised);
     cpu_dnnl_close(&model->dnnl);
     free(model->home);
@@ -236,7 +237,7 @@ static int cpu_load(void *state, const float *parameters, const float *momenta,
         memcpy(model->statistics, statistics, model->graph->statistic_floats * sizeof *statistics);
     model->parameter_version++;
     if (model->quantised)
-        forget_plans(cpu);
+        forget_programs(cpu);
     return code;
 }
 
@@ -261,15 +262,15 @@ static int cpu_save(void *state, float *parameters, float *momenta, float *stati
 
 static int cpu_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
-    struct cpu_plan *plan;
+    struct cpu_program *program;
 
     if (!pass->batch)
         return 0; /* nothing is ever under way */
-    int code = find_plan(state, pass->batch->count, pass->learns, &plan);
+    int code = find_program(state, pass->batch->count, pass->learns, &program);
     if (code == 0)
-        code = cpu_plan_run(plan, pass, loss);
+        code = cpu_program_run(program, pass, loss);
     if (code == 0 && pass->learns)
-        plan->model->parameter_version++; /* BN's running statistics: others look at them */
+        program->model->parameter_version++; /* BN's running statistics: others look at them */
     return code;
 }
 
@@ -338,8 +339,8 @@ static void cpu_memory(void *state, struct backend_memory *memory)
                                       .statistics = model->statistics,
                                       .layout = layout_of(model),
                                       .activation_bytes = cpu->arena_bytes};
-    for (const struct cpu_plan *plan = cpu->plans; plan; plan = plan->next)
-        memory->workspace_bytes += plan->kept_bytes;
+    for (const struct cpu_program *program = cpu->programs; program; program = program->next)
+        memory->workspace_bytes += program->kept_bytes;
 }
 
 const struct backend_ops backend_cpu = {

@@ -2,20 +2,20 @@
  *
  * The cpu backend's own parts, for trainer/cpu*.c alone.
  *
- * A plan is the graph compiled for one number of images, to train or to infer: a list of steps,
+ * A program is the graph compiled for one number of images, to train or to infer: a list of steps,
  * each a oneDNN primitive with its tensors or a call of ours. It is built once and runs as often as
- * there are batches. A short last batch has a plan of its own, since BN looks at all rows.
+ * there are batches. A short last batch has a program of its own, since BN looks at all rows.
  *
  * Layouts: each convolution says which layout it likes best, and its output goes on in that layout
  * through BN, ReLU, pools and sums; a reorder stands only where two neighbours disagree. Each
- * parameter lives in the layout that the first plan's forward pass likes ("home"), when that takes
- * no more room than the canonical one; so a training step reorders no weights but those that the
- * backward pass wants otherwise.
+ * parameter lives in the layout that the first program's forward pass likes ("home"), when that
+ * takes no more room than the canonical one; so a training step reorders no weights but those that
+ * the backward pass wants otherwise.
  *
  * Memory: tensors that are never needed together share a place in one arena (trainer/lifetimes.h),
- * which all plans share, as one runs at a time.
+ * which all programs share, as one runs at a time.
  *
- * While a plan is built the first error is kept in it, so that building reads as a list.
+ * While a program is built the first error is kept in it, so that building reads as a list.
  */
 #ifndef IOBENCH_TRAINER_CPU_H
 #define IOBENCH_TRAINER_CPU_H
@@ -25,7 +25,7 @@
 #include "trainer/lifetimes.h"
 #include "trainer/quantise.h"
 
-/* What all plans of one state share. */
+/* What all programs of one state share. */
 struct cpu_model {
     const struct graph *graph;
     struct cpu_dnnl dnnl;
@@ -38,13 +38,13 @@ struct cpu_model {
     struct calibration *calibration; /* NULL: nobody looks */
 };
 
-/* Where a tensor's bytes are: in the shared arena, kept by its plan, or somebody else's. */
+/* Where a tensor's bytes are: in the shared arena, kept by its program, or somebody else's. */
 enum cpu_place { CPU_ARENA, CPU_KEPT, CPU_FOREIGN };
 
 struct cpu_buffer {
     enum cpu_place place;
     struct lifetime life; /* in steps; CPU_ARENA */
-    void *address;        /* set when the plan is bound; CPU_FOREIGN: from the start */
+    void *address;        /* set when the program is bound; CPU_FOREIGN: from the start */
 };
 
 /* A buffer seen through a layout. Several tensors may be of one buffer. */
@@ -88,7 +88,7 @@ struct cpu_memory {
     uint32_t buffer;
 };
 
-/* What the plan knows of a node while it is built. */
+/* What the program knows of a node while it is built. */
 struct cpu_node {
     uint32_t consumers, consumer; /* how many, and the last one */
     bool absorbed;                /* a ReLU that the node before it computes */
@@ -105,14 +105,14 @@ struct cpu_node {
     struct cpu_tensor *gradients; /* one of each consumer, still to be added up */
 };
 
-/* Memory of a plan's own, made while it is built. */
+/* Memory of a program's own, made while it is built. */
 struct cpu_constant {
     struct cpu_constant *next;
     _Alignas(64) char bytes[];
 };
 
-struct cpu_plan {
-    struct cpu_plan *next;
+struct cpu_program {
+    struct cpu_program *next;
     struct cpu_constant *constants;
     struct cpu_model *model;
     uint32_t count; /* images */
@@ -140,18 +140,19 @@ typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
 /* Shares out `count` things to all threads in multiples of `unit`; returns when all are done. */
 void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
 
-/* ---- cpu_builder.c: the calls that a plan is built with ---- */
+/* ---- cpu_builder.c: the calls that a program is built with ---- */
 
-uint32_t cpu_add_buffer(struct cpu_plan *plan, enum cpu_place place, uint64_t bytes, void *address);
-struct cpu_tensor cpu_add_tensor(struct cpu_plan *plan, const struct cpu_layout *layout);
-struct cpu_tensor cpu_foreign(struct cpu_plan *plan, const struct cpu_layout *layout,
+uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint64_t bytes,
+                        void *address);
+struct cpu_tensor cpu_add_tensor(struct cpu_program *program, const struct cpu_layout *layout);
+struct cpu_tensor cpu_foreign(struct cpu_program *program, const struct cpu_layout *layout,
                               void *address);
 /* A step of ours. The result is valid until the next one is added. */
-struct cpu_step *cpu_add_step(struct cpu_plan *plan, enum cpu_step_kind kind, uint32_t node,
+struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target);
 
 /* sum = where output > 0, the sum of the two terms. All have one layout. */
-void cpu_add_sum_relu(struct cpu_plan *plan, uint32_t node, const struct cpu_tensor terms[2],
+void cpu_add_sum_relu(struct cpu_program *program, uint32_t node, const struct cpu_tensor terms[2],
                       const struct cpu_tensor *output, const struct cpu_tensor *sum);
 
 struct cpu_argument {
@@ -160,55 +161,56 @@ struct cpu_argument {
 };
 
 /* A primitive and its step. */
-void cpu_add_primitive(struct cpu_plan *plan, dnnl_primitive_desc_t desc, uint32_t node,
+void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
 /* behind: of enum cpu_behind. scaling: NULL for none. */
-dnnl_primitive_attr_t cpu_attributes(struct cpu_plan *plan, unsigned behind,
+dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
                                      const struct cpu_scaling *scaling, uint32_t node);
-/* Zeroed memory that lives as long as the plan. NULL after an error. */
-void *cpu_add_constant(struct cpu_plan *plan, uint64_t bytes);
+/* Zeroed memory that lives as long as the program. NULL after an error. */
+void *cpu_add_constant(struct cpu_program *program, uint64_t bytes);
 /* The scales that a primitive takes as an argument; one without a layout when it takes none. */
-struct cpu_tensor cpu_add_scales(struct cpu_plan *plan, const struct cpu_scaling *scaling);
+struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_scaling *scaling);
 /* The description of a primitive. NULL after an error. */
-dnnl_primitive_desc_t cpu_describe(struct cpu_plan *plan, const struct cpu_operation *operation,
+dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
+                                   const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
-/* The layout a primitive wants or gives; of a plan with an error: an empty one. */
-const struct cpu_layout *cpu_query(const struct cpu_plan *plan, dnnl_primitive_desc_t desc,
+/* The layout a primitive wants or gives; of a program with an error: an empty one. */
+const struct cpu_layout *cpu_query(const struct cpu_program *program, dnnl_primitive_desc_t desc,
                                    dnnl_query_t what);
 /* The same tensor in that layout; itself when it has it already. */
-struct cpu_tensor cpu_convert(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+struct cpu_tensor cpu_convert(struct cpu_program *program, const struct cpu_tensor *tensor,
                               const struct cpu_layout *wanted, uint32_t node);
 /* The same, of what changes with the parameters alone: done once for them. */
-struct cpu_tensor cpu_convert_once(struct cpu_plan *plan, const struct cpu_tensor *tensor,
+struct cpu_tensor cpu_convert_once(struct cpu_program *program, const struct cpu_tensor *tensor,
                                    const struct cpu_layout *wanted, uint32_t node);
 /* A parameter as a primitive wants it. */
-struct cpu_tensor cpu_parameter(struct cpu_plan *plan, uint32_t parameter,
+struct cpu_tensor cpu_parameter(struct cpu_program *program, uint32_t parameter,
                                 const struct cpu_layout *wanted, uint32_t node);
 /* Where a primitive that gives this layout writes a parameter's gradient, and what brings it home
  * from there. */
-struct cpu_tensor cpu_gradient(struct cpu_plan *plan, uint32_t parameter,
+struct cpu_tensor cpu_gradient(struct cpu_program *program, uint32_t parameter,
                                const struct cpu_layout *given);
-void cpu_gradient_done(struct cpu_plan *plan, uint32_t parameter, const struct cpu_tensor *gradient,
-                       uint32_t node);
-void cpu_add_reorder(struct cpu_plan *plan, const struct cpu_tensor *from,
+void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
+                       const struct cpu_tensor *gradient, uint32_t node);
+void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node);
-void cpu_keep(struct cpu_plan *plan, dnnl_status_t status, uint32_t node);
+void cpu_keep(struct cpu_program *program, dnnl_status_t status, uint32_t node);
 
 /* ---- the passes: what each node becomes ---- */
 
-void cpu_build_forward(struct cpu_plan *plan);  /* cpu_forward.c */
-void cpu_build_backward(struct cpu_plan *plan); /* cpu_backward.c */
+void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
+void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
 /* The node's output, to a fully connected layer rows, to the others planes. */
-struct cpu_tensor cpu_images_as_rows(struct cpu_plan *plan, const struct cpu_tensor *images,
+struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
                                      uint32_t number);
-struct cpu_tensor cpu_rows_as_images(struct cpu_plan *plan, const struct cpu_tensor *rows,
+struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
                                      uint32_t number);
 /* A node's output in FP32, whatever it is held in. */
-const struct cpu_tensor *cpu_floats(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
-/* A node that the plan has in INT8 becomes so. */
-void cpu_hold_as_planned(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
+const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
+/* A node that the program has in INT8 becomes so. */
+void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* A convolution in INT8, with what is behind it. */
-void cpu_build_int8(struct cpu_plan *plan, uint32_t number); /* cpu_int8.c */
+void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* The geometry of a window, in oneDNN's words. */
 struct cpu_window cpu_window(const struct graph_node *node);
 dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
@@ -216,12 +218,13 @@ struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pas
                              const struct cpu_layout *layout);
 enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
-/* ---- cpu_plan.c ---- */
+/* ---- cpu_program.c ---- */
 
-struct cpu_plan *cpu_plan_create(struct cpu_model *model, uint32_t count, bool training);
-void cpu_plan_destroy(struct cpu_plan *plan);
-/* Points the plan's tensors into the arena, of at least plan->arena_bytes. */
-int cpu_plan_bind(struct cpu_plan *plan, void *arena);
-int cpu_plan_run(struct cpu_plan *plan, const struct backend_pass *pass, struct backend_loss *loss);
+struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training);
+void cpu_program_destroy(struct cpu_program *program);
+/* Points the program's tensors into the arena, of at least program->arena_bytes. */
+int cpu_program_bind(struct cpu_program *program, void *arena);
+int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
+                    struct backend_loss *loss);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The backward pass of a plan: the steps of each node in reverse order. When a node's turn comes,
- * each of its consumers has left a gradient of the node's output; their sum is what goes on.
+ * The backward pass of a program: the steps of each node in reverse order. When a node's turn
+ * comes, each of its consumers has left a gradient of the node's output; their sum is what goes on.
  */
 #include "trainer/cpu.h"
 
@@ -10,66 +10,67 @@
 #include <assert.h>
 #include <errno.h>
 
-static const struct graph_node *node_of(const struct cpu_plan *plan, uint32_t number)
+static const struct graph_node *node_of(const struct cpu_program *program, uint32_t number)
 {
-    return &plan->model->graph->nodes[number];
+    return &program->model->graph->nodes[number];
 }
 
-static bool wants_gradient(const struct cpu_plan *plan, uint32_t number)
+static bool wants_gradient(const struct cpu_program *program, uint32_t number)
 {
-    return plan->nodes[node_of(plan, number)->inputs[0]].needs_gradient;
+    return program->nodes[node_of(program, number)->inputs[0]].needs_gradient;
 }
 
 /* Leave a gradient with the node whose output it is of. */
-static void give(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *gradient)
+static void give(struct cpu_program *program, uint32_t number, const struct cpu_tensor *gradient)
 {
-    struct cpu_node *node = &plan->nodes[number];
+    struct cpu_node *node = &program->nodes[number];
 
-    assert(plan->code || node->gradient_count < node->consumers + 1);
+    assert(program->code || node->gradient_count < node->consumers + 1);
     node->gradients[node->gradient_count++] = *gradient;
 }
 
-static struct cpu_tensor add_up(struct cpu_plan *plan, uint32_t number)
+static struct cpu_tensor add_up(struct cpu_program *program, uint32_t number)
 {
-    struct cpu_node *node = &plan->nodes[number];
+    struct cpu_node *node = &program->nodes[number];
     const struct cpu_layout *layout = node->output.layout;
     struct cpu_tensor terms[CPU_ARGUMENTS - 2];
     struct cpu_argument arguments[CPU_ARGUMENTS - 1];
     int count = (int)node->gradient_count;
     dnnl_primitive_desc_t desc = NULL;
 
-    if (count == 1 || plan->code)
+    if (count == 1 || program->code)
         return node->gradients[0];
     for (int i = 0; i < count; i++) {
-        terms[i] = cpu_convert(plan, &node->gradients[i], layout, number);
+        terms[i] = cpu_convert(program, &node->gradients[i], layout, number);
         arguments[i] = (struct cpu_argument){DNNL_ARG_MULTIPLE_SRC + i, &terms[i]};
     }
-    cpu_keep(plan,
-             cpu_dnnl_describe_sum(&plan->model->dnnl, layout, count, plan->attributes, &desc),
-             number);
-    struct cpu_tensor sum = cpu_add_tensor(plan, layout);
+    cpu_keep(
+        program,
+        cpu_dnnl_describe_sum(&program->model->dnnl, layout, count, program->attributes, &desc),
+        number);
+    struct cpu_tensor sum = cpu_add_tensor(program, layout);
     arguments[count] = (struct cpu_argument){DNNL_ARG_DST, &sum};
-    cpu_add_primitive(plan, desc, number, arguments, count + 1);
+    cpu_add_primitive(program, desc, number, arguments, count + 1);
     dnnl_primitive_desc_destroy(desc);
     return sum;
 }
 
 /* By the output, which is kept, not by the input, which is not. */
-static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
+static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t number,
                                       const struct cpu_tensor *given)
 {
-    const struct cpu_tensor *output = &plan->nodes[number].output;
-    const struct cpu_tensor gradient = cpu_convert(plan, given, output->layout, number);
-    struct cpu_tensor result = cpu_add_tensor(plan, output->layout);
+    const struct cpu_tensor *output = &program->nodes[number].output;
+    const struct cpu_tensor gradient = cpu_convert(program, given, output->layout, number);
+    struct cpu_tensor result = cpu_add_tensor(program, output->layout);
     struct cpu_operation operation = {.kind = CPU_ELTWISE,
                                       .pass = dnnl_forward_training,
                                       .algorithm = dnnl_eltwise_relu_use_dst_for_bwd,
                                       .source = output->layout};
 
-    dnnl_primitive_desc_t forward = cpu_describe(plan, &operation, NULL, 0, number);
+    dnnl_primitive_desc_t forward = cpu_describe(program, &operation, NULL, 0, number);
     operation.pass = dnnl_backward_data;
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, forward, 0, number);
-    cpu_add_primitive(plan, desc, number,
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, forward, 0, number);
+    cpu_add_primitive(program, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_DST, output},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &result}},
@@ -80,15 +81,15 @@ static struct cpu_tensor through_relu(struct cpu_plan *plan, uint32_t number,
 }
 
 /* Two gradients, added up and through the ReLU behind the node in one step. */
-static struct cpu_tensor sum_through_relu(struct cpu_plan *plan, uint32_t number)
+static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t number)
 {
-    const struct cpu_node *own = &plan->nodes[number];
+    const struct cpu_node *own = &program->nodes[number];
     const struct cpu_tensor terms[] = {
-        cpu_convert(plan, &own->gradients[0], own->output.layout, number),
-        cpu_convert(plan, &own->gradients[1], own->output.layout, number)};
-    struct cpu_tensor sum = cpu_add_tensor(plan, own->output.layout);
+        cpu_convert(program, &own->gradients[0], own->output.layout, number),
+        cpu_convert(program, &own->gradients[1], own->output.layout, number)};
+    struct cpu_tensor sum = cpu_add_tensor(program, own->output.layout);
 
-    cpu_add_sum_relu(plan, number, terms, &own->output, &sum);
+    cpu_add_sum_relu(program, number, terms, &own->output, &sum);
     return sum;
 }
 
@@ -96,13 +97,13 @@ static struct cpu_tensor sum_through_relu(struct cpu_plan *plan, uint32_t number
 
 /* A backward pass of it, in what layouts oneDNN likes; but weights that lie in the canonical layout
  * stay in it. */
-static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t number,
+static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                dnnl_prop_kind_t pass,
                                                const struct cpu_layout *gradient)
 {
-    struct cpu_model *model = plan->model;
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
+    struct cpu_model *model = program->model;
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *plain = model->canonical[node->weight];
     const bool convolves = node->kind == GRAPH_CONVOLUTION;
     const struct cpu_operation operation = {
@@ -115,75 +116,81 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_plan *plan, uint32_t n
         .target = cpu_any(&model->dnnl, gradient),
         .window = cpu_window(node)};
 
-    return cpu_describe(plan, &operation, own->forward, 0, number);
+    return cpu_describe(program, &operation, own->forward, 0, number);
 }
 
-static void build_weights(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_weights(struct cpu_program *program, uint32_t number,
+                          const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(plan, number);
+    const struct graph_node *node = node_of(program, number);
     dnnl_primitive_desc_t desc =
-        describe_weighted(plan, number, dnnl_backward_weights, given->layout);
+        describe_weighted(program, number, dnnl_backward_weights, given->layout);
 
-    if (plan->code)
+    if (program->code)
         return;
-    const struct cpu_layout *source = cpu_query(plan, desc, dnnl_query_src_md);
-    const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
-    const struct cpu_layout *result = cpu_query(plan, desc, dnnl_query_diff_weights_md);
-    const struct cpu_tensor input = cpu_convert(plan, &plan->nodes[number].source, source, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, target, number);
-    const struct cpu_tensor weight = cpu_gradient(plan, node->weight, result);
+    const struct cpu_layout *source = cpu_query(program, desc, dnnl_query_src_md);
+    const struct cpu_layout *target = cpu_query(program, desc, dnnl_query_diff_dst_md);
+    const struct cpu_layout *result = cpu_query(program, desc, dnnl_query_diff_weights_md);
+    const struct cpu_tensor input =
+        cpu_convert(program, &program->nodes[number].source, source, number);
+    const struct cpu_tensor gradient = cpu_convert(program, given, target, number);
+    const struct cpu_tensor weight = cpu_gradient(program, node->weight, result);
     struct cpu_tensor bias = {0};
     if (node->bias != UINT32_MAX)
-        bias = cpu_gradient(plan, node->bias, plan->model->canonical[node->bias]);
+        bias = cpu_gradient(program, node->bias, program->model->canonical[node->bias]);
     const struct cpu_argument arguments[] = {{DNNL_ARG_SRC, &input},
                                              {DNNL_ARG_DIFF_DST, &gradient},
                                              {DNNL_ARG_DIFF_WEIGHTS, &weight},
                                              {DNNL_ARG_DIFF_BIAS, &bias}};
-    cpu_add_primitive(plan, desc, number, arguments, node->bias == UINT32_MAX ? 3 : 4);
-    cpu_gradient_done(plan, node->weight, &weight, number);
+    cpu_add_primitive(program, desc, number, arguments, node->bias == UINT32_MAX ? 3 : 4);
+    cpu_gradient_done(program, node->weight, &weight, number);
     dnnl_primitive_desc_destroy(desc);
 }
 
-static void build_input(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_input(struct cpu_program *program, uint32_t number,
+                        const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(plan, number);
-    dnnl_primitive_desc_t desc = describe_weighted(plan, number, dnnl_backward_data, given->layout);
+    const struct graph_node *node = node_of(program, number);
+    dnnl_primitive_desc_t desc =
+        describe_weighted(program, number, dnnl_backward_data, given->layout);
 
-    if (plan->code)
+    if (program->code)
         return;
-    const struct cpu_layout *wanted = cpu_query(plan, desc, dnnl_query_weights_md);
-    const struct cpu_layout *target = cpu_query(plan, desc, dnnl_query_diff_dst_md);
-    const struct cpu_tensor weight = cpu_parameter(plan, node->weight, wanted, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, target, number);
-    struct cpu_tensor d_input = cpu_add_tensor(plan, cpu_query(plan, desc, dnnl_query_diff_src_md));
-    cpu_add_primitive(plan, desc, number,
+    const struct cpu_layout *wanted = cpu_query(program, desc, dnnl_query_weights_md);
+    const struct cpu_layout *target = cpu_query(program, desc, dnnl_query_diff_dst_md);
+    const struct cpu_tensor weight = cpu_parameter(program, node->weight, wanted, number);
+    const struct cpu_tensor gradient = cpu_convert(program, given, target, number);
+    struct cpu_tensor d_input =
+        cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_diff_src_md));
+    cpu_add_primitive(program, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_WEIGHTS, &weight},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input}},
                       3);
     dnnl_primitive_desc_destroy(desc);
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        d_input = cpu_rows_as_images(plan, &d_input, node->inputs[0]);
-    give(plan, node->inputs[0], &d_input);
+        d_input = cpu_rows_as_images(program, &d_input, node->inputs[0]);
+    give(program, node->inputs[0], &d_input);
 }
 
-static void build_weighted(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_weighted(struct cpu_program *program, uint32_t number,
+                           const struct cpu_tensor *given)
 {
-    const struct cpu_tensor gradient = node_of(plan, number)->kind == GRAPH_FULLY_CONNECTED
-                                           ? cpu_images_as_rows(plan, given, number)
+    const struct cpu_tensor gradient = node_of(program, number)->kind == GRAPH_FULLY_CONNECTED
+                                           ? cpu_images_as_rows(program, given, number)
                                            : *given;
 
-    build_weights(plan, number, &gradient);
-    if (wants_gradient(plan, number) && !plan->code)
-        build_input(plan, number, &gradient);
+    build_weights(program, number, &gradient);
+    if (wants_gradient(program, number) && !program->code)
+        build_input(program, number, &gradient);
 }
 
 /* ---- batch norm ---- */
 
-static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_norm(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *vector = own->mean.layout;
     const struct cpu_operation operation = {.kind = CPU_NORM,
                                             .pass = dnnl_backward,
@@ -192,15 +199,15 @@ static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_
                                             .flags = CPU_NORM_FLAGS |
                                                      (own->relu ? dnnl_fuse_norm_relu : 0u)};
 
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
-    if (plan->code)
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
+    if (program->code)
         return;
-    const struct cpu_tensor gradient = cpu_convert(plan, given, own->source.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
-    const struct cpu_tensor gamma = cpu_parameter(plan, node->gamma, vector, number);
-    const struct cpu_tensor beta = cpu_parameter(plan, node->beta, vector, number);
-    const struct cpu_tensor d_gamma = cpu_gradient(plan, node->gamma, vector);
-    const struct cpu_tensor d_beta = cpu_gradient(plan, node->beta, vector);
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->source.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
+    const struct cpu_tensor gamma = cpu_parameter(program, node->gamma, vector, number);
+    const struct cpu_tensor beta = cpu_parameter(program, node->beta, vector, number);
+    const struct cpu_tensor d_gamma = cpu_gradient(program, node->gamma, vector);
+    const struct cpu_tensor d_beta = cpu_gradient(program, node->beta, vector);
     struct cpu_argument arguments[CPU_ARGUMENTS - 1] = {{DNNL_ARG_SRC, &own->source},
                                                         {DNNL_ARG_MEAN, &own->mean},
                                                         {DNNL_ARG_VARIANCE, &own->variance},
@@ -214,18 +221,18 @@ static void build_norm(struct cpu_plan *plan, uint32_t number, const struct cpu_
         arguments[count++] = (struct cpu_argument){DNNL_ARG_SHIFT, &beta};
     if (own->relu)
         arguments[count++] = (struct cpu_argument){DNNL_ARG_WORKSPACE, &own->workspace};
-    cpu_add_primitive(plan, desc, number, arguments, count);
+    cpu_add_primitive(program, desc, number, arguments, count);
     dnnl_primitive_desc_destroy(desc);
-    if (wants_gradient(plan, number))
-        give(plan, node->inputs[0], &d_input);
+    if (wants_gradient(program, number))
+        give(program, node->inputs[0], &d_input);
 }
 
 /* ---- what has no parameters ---- */
 
-static void build_pool(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_pool(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_node *own = &program->nodes[number];
     const struct cpu_operation operation = {.kind = CPU_POOL,
                                             .pass = dnnl_backward_data,
                                             .algorithm = cpu_pool_kind(node),
@@ -233,165 +240,168 @@ static void build_pool(struct cpu_plan *plan, uint32_t number, const struct cpu_
                                             .target = own->output.layout,
                                             .window = cpu_window(node)};
 
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, own->output.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
-    cpu_add_primitive(plan, desc, number,
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->output.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
+    cpu_add_primitive(program, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input},
                                                     {DNNL_ARG_WORKSPACE, &own->workspace}},
                       own->workspace.layout ? 3 : 2);
     dnnl_primitive_desc_destroy(desc);
-    give(plan, node->inputs[0], &d_input);
+    give(program, node->inputs[0], &d_input);
 }
 
-static void build_lrn(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_lrn(struct cpu_program *program, uint32_t number, const struct cpu_tensor *given)
 {
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_node *own = &program->nodes[number];
     const struct cpu_operation operation = cpu_lrn(node, dnnl_backward_data, own->source.layout);
 
-    dnnl_primitive_desc_t desc = cpu_describe(plan, &operation, own->forward, 0, number);
-    const struct cpu_tensor gradient = cpu_convert(plan, given, own->source.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->source.layout);
-    cpu_add_primitive(plan, desc, number,
+    dnnl_primitive_desc_t desc = cpu_describe(program, &operation, own->forward, 0, number);
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->source.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->source.layout);
+    cpu_add_primitive(program, desc, number,
                       (const struct cpu_argument[]){{DNNL_ARG_SRC, &own->source},
                                                     {DNNL_ARG_DIFF_DST, &gradient},
                                                     {DNNL_ARG_DIFF_SRC, &d_input},
                                                     {DNNL_ARG_WORKSPACE, &own->workspace}},
                       own->workspace.layout ? 4 : 3);
     dnnl_primitive_desc_destroy(desc);
-    give(plan, node->inputs[0], &d_input);
+    give(program, node->inputs[0], &d_input);
 }
 
 /* Each input takes its own channels out of the gradient. */
-static void build_concat(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_concat(struct cpu_program *program, uint32_t number,
+                         const struct cpu_tensor *given)
 {
-    struct cpu_dnnl *dnnl = &plan->model->dnnl;
-    const struct graph_node *node = node_of(plan, number);
-    struct cpu_tensor whole = cpu_convert(plan, given, plan->nodes[number].output.layout, number);
+    struct cpu_dnnl *dnnl = &program->model->dnnl;
+    const struct graph_node *node = node_of(program, number);
+    struct cpu_tensor whole =
+        cpu_convert(program, given, program->nodes[number].output.layout, number);
     dnnl_dims_t offset = {0};
 
-    for (uint32_t i = 0; i < node->input_count && !plan->code; i++) {
-        const struct cpu_layout *input = plan->nodes[node->inputs[i]].output.layout;
+    for (uint32_t i = 0; i < node->input_count && !program->code; i++) {
+        const struct cpu_layout *input = program->nodes[node->inputs[i]].output.layout;
         struct cpu_tensor part = {.layout = cpu_cut(dnnl, whole.layout, input->dims, offset)};
         if (!part.layout) {
             /* A block of channels cannot be cut; the canonical layout can. */
-            whole = cpu_convert(plan, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
+            whole = cpu_convert(program, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
             part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
             if (!part.layout) {
-                plan->code = fail(ENOSYS,
-                                  "backend cpu: %s: its layout cannot be cut into that of its "
-                                  "inputs; use the reference backend",
-                                  node->name);
+                program->code = fail(ENOSYS,
+                                     "backend cpu: %s: its layout cannot be cut into that of its "
+                                     "inputs; use the reference backend",
+                                     node->name);
                 return;
             }
         }
         part.buffer = whole.buffer;
-        const struct cpu_tensor own = cpu_convert(plan, &part, input, number);
-        give(plan, node->inputs[i], &own);
+        const struct cpu_tensor own = cpu_convert(program, &part, input, number);
+        give(program, node->inputs[i], &own);
         offset[1] += input->dims[1];
     }
 }
 
-static void build_dropout(struct cpu_plan *plan, uint32_t number, const struct cpu_tensor *given)
+static void build_dropout(struct cpu_program *program, uint32_t number,
+                          const struct cpu_tensor *given)
 {
-    const struct cpu_node *own = &plan->nodes[number];
-    const struct cpu_tensor gradient = cpu_convert(plan, given, own->output.layout, number);
-    const struct cpu_tensor d_input = cpu_add_tensor(plan, own->output.layout);
+    const struct cpu_node *own = &program->nodes[number];
+    const struct cpu_tensor gradient = cpu_convert(program, given, own->output.layout, number);
+    const struct cpu_tensor d_input = cpu_add_tensor(program, own->output.layout);
 
-    cpu_add_step(plan, CPU_DROPOUT_BACKWARD, number, gradient.buffer, d_input.buffer);
-    give(plan, node_of(plan, number)->inputs[0], &d_input);
+    cpu_add_step(program, CPU_DROPOUT_BACKWARD, number, gradient.buffer, d_input.buffer);
+    give(program, node_of(program, number)->inputs[0], &d_input);
 }
 
 /* ---- the whole ---- */
 
 /* All gradients up to this node's are final. Its first parameter lies behind its second. */
-static void build_ready(struct cpu_plan *plan, uint32_t number)
+static void build_ready(struct cpu_program *program, uint32_t number)
 {
-    const struct graph_node *node = node_of(plan, number);
+    const struct graph_node *node = node_of(program, number);
     uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
 
     if (first == UINT32_MAX)
         return;
-    const struct graph_parameter *parameter = &plan->model->graph->parameters[first];
-    cpu_add_step(plan, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats =
+    const struct graph_parameter *parameter = &program->model->graph->parameters[first];
+    cpu_add_step(program, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats =
         parameter->offset + parameter->count;
 }
 
 /* The node before an absorbed ReLU computes its backward pass, and adds up two gradients in it. */
-static void pass_on(struct cpu_plan *plan, uint32_t number)
+static void pass_on(struct cpu_program *program, uint32_t number)
 {
-    const struct cpu_node *own = &plan->nodes[number];
-    const uint32_t before = node_of(plan, number)->inputs[0];
+    const struct cpu_node *own = &program->nodes[number];
+    const uint32_t before = node_of(program, number)->inputs[0];
 
-    if (own->gradient_count == 2 && node_of(plan, before)->kind != GRAPH_BATCH_NORM) {
-        give(plan, before, &own->gradients[0]);
-        give(plan, before, &own->gradients[1]);
+    if (own->gradient_count == 2 && node_of(program, before)->kind != GRAPH_BATCH_NORM) {
+        give(program, before, &own->gradients[0]);
+        give(program, before, &own->gradients[1]);
         return;
     }
-    const struct cpu_tensor gradient = add_up(plan, number);
-    give(plan, before, &gradient);
+    const struct cpu_tensor gradient = add_up(program, number);
+    give(program, before, &gradient);
 }
 
-static void build_node(struct cpu_plan *plan, uint32_t number)
+static void build_node(struct cpu_program *program, uint32_t number)
 {
-    const struct graph_node *node = node_of(plan, number);
-    const struct cpu_node *own = &plan->nodes[number];
+    const struct graph_node *node = node_of(program, number);
+    const struct cpu_node *own = &program->nodes[number];
     const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
 
     if (own->absorbed) {
-        pass_on(plan, number);
+        pass_on(program, number);
         return;
     }
     struct cpu_tensor gradient;
     if (relu && own->gradient_count == 2) {
-        gradient = sum_through_relu(plan, number);
+        gradient = sum_through_relu(program, number);
     } else {
-        gradient = add_up(plan, number);
+        gradient = add_up(program, number);
         if (relu)
-            gradient = through_relu(plan, number, &gradient);
+            gradient = through_relu(program, number, &gradient);
     }
     switch (node->kind) {
     case GRAPH_CONVOLUTION:
     case GRAPH_FULLY_CONNECTED:
-        build_weighted(plan, number, &gradient);
+        build_weighted(program, number, &gradient);
         break;
     case GRAPH_BATCH_NORM:
-        build_norm(plan, number, &gradient);
+        build_norm(program, number, &gradient);
         break;
     case GRAPH_RELU:
-        gradient = through_relu(plan, number, &gradient);
-        give(plan, node->inputs[0], &gradient);
+        gradient = through_relu(program, number, &gradient);
+        give(program, node->inputs[0], &gradient);
         break;
     case GRAPH_MAX_POOL:
     case GRAPH_AVERAGE_POOL:
-        build_pool(plan, number, &gradient);
+        build_pool(program, number, &gradient);
         break;
     case GRAPH_ADD:
-        give(plan, node->inputs[0], &gradient);
-        give(plan, node->inputs[1], &gradient);
+        give(program, node->inputs[0], &gradient);
+        give(program, node->inputs[1], &gradient);
         break;
     case GRAPH_CONCAT:
-        build_concat(plan, number, &gradient);
+        build_concat(program, number, &gradient);
         break;
     case GRAPH_LRN:
-        build_lrn(plan, number, &gradient);
+        build_lrn(program, number, &gradient);
         break;
     case GRAPH_DROPOUT:
-        build_dropout(plan, number, &gradient);
+        build_dropout(program, number, &gradient);
         break;
     case GRAPH_INPUT:
         break;
     }
 }
 
-void cpu_build_backward(struct cpu_plan *plan)
+void cpu_build_backward(struct cpu_program *program)
 {
-    for (uint32_t i = plan->model->graph->node_count; i-- > 1 && !plan->code;) {
-        if (!plan->nodes[i].needs_gradient)
+    for (uint32_t i = program->model->graph->node_count; i-- > 1 && !program->code;) {
+        if (!program->nodes[i].needs_gradient)
             continue;
-        build_node(plan, i);
-        build_ready(plan, i);
+        build_node(program, i);
+        build_ready(program, i);
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions in INT8. A plan holds their weights, quantised, and the factor of each channel, so
- * it is made after the parameters are known. A node with a step is stored in INT8 and nowhere else:
- * readers in FP32 get it from there. A sum with what was there before is in the convolution, in its
- * place.
+ * Convolutions in INT8. A program holds their weights, quantised, and the factor of each channel,
+ * so it is made after the parameters are known. A node with a step is stored in INT8 and nowhere
+ * else: readers in FP32 get it from there. A sum with what was there before is in the convolution,
+ * in its place.
  */
 #include "trainer/cpu.h"
 
@@ -13,59 +13,59 @@
 #include <stdlib.h>
 
 /* A node's output, pixel by pixel, as INT8 convolutions like it. */
-static const struct cpu_layout *pixels_of(const struct cpu_plan *plan, uint32_t number,
+static const struct cpu_layout *pixels_of(const struct cpu_program *program, uint32_t number,
                                           dnnl_data_type_t type)
 {
-    const struct graph_shape *shape = &plan->model->graph->nodes[number].shape;
+    const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
 
     return cpu_tagged(
-        &plan->model->dnnl, 4,
-        (const dnnl_dims_t){plan->count, shape->channels, shape->height, shape->width}, type,
+        &program->model->dnnl, 4,
+        (const dnnl_dims_t){program->count, shape->channels, shape->height, shape->width}, type,
         dnnl_acdb);
 }
 
-static struct cpu_tensor change(struct cpu_plan *plan, const struct cpu_tensor *from, float step,
-                                uint32_t number)
+static struct cpu_tensor change(struct cpu_program *program, const struct cpu_tensor *from,
+                                float step, uint32_t number)
 {
     struct cpu_tensor to =
-        cpu_add_tensor(plan, pixels_of(plan, number, step > 0 ? dnnl_s8 : dnnl_f32));
+        cpu_add_tensor(program, pixels_of(program, number, step > 0 ? dnnl_s8 : dnnl_f32));
 
     to.step = step;
-    cpu_add_reorder(plan, from, &to, number);
+    cpu_add_reorder(program, from, &to, number);
     return to;
 }
 
-const struct cpu_tensor *cpu_floats(struct cpu_plan *plan, uint32_t number)
+const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number)
 {
-    struct cpu_node *own = &plan->nodes[number];
+    struct cpu_node *own = &program->nodes[number];
 
     if (!(own->output.step > 0))
         return &own->output;
     if (!own->floats.layout)
-        own->floats = change(plan, &own->output, 0, number);
+        own->floats = change(program, &own->output, 0, number);
     return &own->floats;
 }
 
-void cpu_hold_as_planned(struct cpu_plan *plan, uint32_t number)
+void cpu_hold_as_planned(struct cpu_program *program, uint32_t number)
 {
-    const struct quantise_node *quantised = plan->model->quantised;
-    struct cpu_node *own = &plan->nodes[number];
+    const struct quantise_node *quantised = program->model->quantised;
+    struct cpu_node *own = &program->nodes[number];
 
     if (quantised && quantised[number].step > 0 && !own->hidden && !(own->output.step > 0))
-        own->output = change(plan, &own->output, quantised[number].step, number);
+        own->output = change(program, &own->output, quantised[number].step, number);
 }
 
 /* What a convolution finds where it writes a sum: in INT8, of some step, or in FP32. */
-static struct cpu_tensor summand_of(struct cpu_plan *plan, uint32_t number, float step)
+static struct cpu_tensor summand_of(struct cpu_program *program, uint32_t number, float step)
 {
-    const struct cpu_tensor *output = &plan->nodes[number].output;
+    const struct cpu_tensor *output = &program->nodes[number].output;
 
     if (!(step > 0))
-        return *cpu_floats(plan, number);
-    return output->step > 0 ? *output : change(plan, output, step, number);
+        return *cpu_floats(program, number);
+    return output->step > 0 ? *output : change(program, output, step, number);
 }
 
-/* What a convolution computes with beside its input. Arrays are the plan's. */
+/* What a convolution computes with beside its input. Arrays are the program's. */
 struct weights {
     int8_t *quantised; /* in the canonical layout */
     float *factors;    /* of each channel's sum */
@@ -73,27 +73,27 @@ struct weights {
 };
 
 /* step_in: of the input; unit: of the output, 1 where it is FP32. */
-static struct weights find_weights(struct cpu_plan *plan, uint32_t number, float step_in,
+static struct weights find_weights(struct cpu_program *program, uint32_t number, float step_in,
                                    float unit)
 {
-    const struct cpu_model *model = plan->model;
+    const struct cpu_model *model = program->model;
     const struct graph *graph = model->graph;
     const struct graph_parameter *weight = &graph->parameters[graph->nodes[number].weight];
     const uint32_t channels = graph->nodes[number].shape.channels;
-    const uint32_t norm = plan->nodes[number].norm;
-    struct weights made = {.quantised = cpu_add_constant(plan, weight->count),
-                           .factors = cpu_add_constant(plan, channels * sizeof(float)),
-                           .bias = cpu_add_constant(plan, channels * sizeof(float))};
+    const uint32_t norm = program->nodes[number].norm;
+    struct weights made = {.quantised = cpu_add_constant(program, weight->count),
+                           .factors = cpu_add_constant(program, channels * sizeof(float)),
+                           .bias = cpu_add_constant(program, channels * sizeof(float))};
     float *folded = memory_array(weight->count, sizeof *folded);
 
-    if (!folded && !plan->code)
-        plan->code = -ENOMEM;
-    if (!plan->code) {
+    if (!folded && !program->code)
+        program->code = -ENOMEM;
+    if (!program->code) {
         graph_fold_norm(graph, number, norm, model->parameters, model->statistics,
                         model->parameters + weight->offset, folded, made.bias);
         quantise_weights(channels, weight->count / channels, folded, made.quantised, made.factors);
     }
-    for (uint32_t i = 0; !plan->code && i < channels; i++) {
+    for (uint32_t i = 0; !program->code && i < channels; i++) {
         made.factors[i] *= step_in;
         made.bias[i] /= CPU_SCALES_TAKE_BIAS ? made.factors[i] : unit;
         made.factors[i] /= unit;
@@ -103,35 +103,37 @@ static struct weights find_weights(struct cpu_plan *plan, uint32_t number, float
 }
 
 /* The node whose output the convolution's primitive writes. */
-static uint32_t end_of(const struct cpu_plan *plan, uint32_t number)
+static uint32_t end_of(const struct cpu_program *program, uint32_t number)
 {
-    while (plan->nodes[number].hidden)
-        number = plan->nodes[number].consumer;
+    while (program->nodes[number].hidden)
+        number = program->nodes[number].consumer;
     return number;
 }
 
-static void add_convolution(struct cpu_plan *plan, uint32_t number,
+static void add_convolution(struct cpu_program *program, uint32_t number,
                             const struct cpu_operation *operation, const struct weights *weights)
 {
-    struct cpu_model *model = plan->model;
-    struct cpu_node *own = &plan->nodes[number];
+    struct cpu_model *model = program->model;
+    struct cpu_node *own = &program->nodes[number];
     const struct cpu_layout *plain = model->canonical[model->graph->nodes[number].weight];
     const unsigned behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_SUM : 0u);
-    dnnl_primitive_desc_t desc = own->forward = cpu_describe(plan, operation, NULL, behind, number);
-    if (plan->code)
+    dnnl_primitive_desc_t desc = own->forward =
+        cpu_describe(program, operation, NULL, behind, number);
+    if (program->code)
         return;
-    own->source = cpu_convert(plan, &own->source, cpu_query(plan, desc, dnnl_query_src_md), number);
+    own->source =
+        cpu_convert(program, &own->source, cpu_query(program, desc, dnnl_query_src_md), number);
     static const dnnl_format_tag_t tags[] = {[4] = dnnl_abcd, [5] = dnnl_abcde};
     const struct cpu_tensor given = cpu_foreign(
-        plan, cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, tags[plain->ndims]),
+        program, cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, tags[plain->ndims]),
         weights->quantised);
     const struct cpu_tensor weight =
-        cpu_convert_once(plan, &given, cpu_query(plan, desc, dnnl_query_weights_md), number);
-    const struct cpu_tensor bias = cpu_foreign(plan, operation->bias, weights->bias);
-    const struct cpu_tensor scales = cpu_add_scales(plan, operation->scaling);
+        cpu_convert_once(program, &given, cpu_query(program, desc, dnnl_query_weights_md), number);
+    const struct cpu_tensor bias = cpu_foreign(program, operation->bias, weights->bias);
+    const struct cpu_tensor scales = cpu_add_scales(program, operation->scaling);
     if (!own->summand) {
         const float step = own->output.step;
-        own->output = cpu_add_tensor(plan, cpu_query(plan, desc, dnnl_query_dst_md));
+        own->output = cpu_add_tensor(program, cpu_query(program, desc, dnnl_query_dst_md));
         own->output.step = step;
     }
     const struct cpu_argument arguments[] = {
@@ -140,41 +142,41 @@ static void add_convolution(struct cpu_plan *plan, uint32_t number,
         {DNNL_ARG_BIAS, &bias},
         {DNNL_ARG_DST, &own->output},
         {cpu_dnnl_scales_argument(operation->scaling), &scales}};
-    cpu_add_primitive(plan, desc, number, arguments, scales.layout ? 5 : 4);
+    cpu_add_primitive(program, desc, number, arguments, scales.layout ? 5 : 4);
 }
 
-void cpu_build_int8(struct cpu_plan *plan, uint32_t number)
+void cpu_build_int8(struct cpu_program *program, uint32_t number)
 {
-    struct cpu_model *model = plan->model;
+    struct cpu_model *model = program->model;
     const struct graph_node *node = &model->graph->nodes[number];
     const struct cpu_layout *plain = model->canonical[node->weight];
-    struct cpu_node *own = &plan->nodes[number];
+    struct cpu_node *own = &program->nodes[number];
     const dnnl_dim_t channels = node->shape.channels;
-    const float step = model->quantised[end_of(plan, number)].step, unit = step > 0 ? step : 1;
+    const float step = model->quantised[end_of(program, number)].step, unit = step > 0 ? step : 1;
     const dnnl_data_type_t type = step > 0 ? dnnl_s8 : dnnl_f32;
     struct cpu_scaling scaling = {.argument = DNNL_ARG_WEIGHTS,
                                   .count = (int)channels,
                                   .grouped = node->groups > 1,
                                   .summand = 1};
 
-    own->source = plan->nodes[node->inputs[0]].output;
+    own->source = program->nodes[node->inputs[0]].output;
     struct cpu_operation operation = {
         .kind = CPU_CONVOLUTION,
         .pass = dnnl_forward_inference,
         .source = cpu_any(&model->dnnl, own->source.layout),
         .weight = cpu_tagged(&model->dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any),
-        .target = cpu_any(&model->dnnl, pixels_of(plan, number, type)),
+        .target = cpu_any(&model->dnnl, pixels_of(program, number, type)),
         .bias = cpu_plain(&model->dnnl, 1, &channels),
         .window = cpu_window(node),
         .scaling = &scaling};
     if (own->summand) {
-        own->output = summand_of(plan, own->summand, step);
+        own->output = summand_of(program, own->summand, step);
         operation.target = own->output.layout;
         scaling.summand = (step > 0 ? own->output.step : 1) / unit;
     }
     own->output.step = step;
-    const struct weights weights = find_weights(plan, number, own->source.step, unit);
+    const struct weights weights = find_weights(program, number, own->source.step, unit);
     scaling.factors = weights.factors;
-    if (!plan->code)
-        add_convolution(plan, number, &operation, &weights);
+    if (!program->code)
+        add_convolution(program, number, &operation, &weights);
 }
