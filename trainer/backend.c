@@ -177,3 +177,14 @@ void backend_memory(struct backend *backend, struct backend_memory *memory)
     *memory = (struct backend_memory){0};
     backend->ops->memory(backend->state, memory);
 }
+
+int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,
+                     struct schedule *schedule)
+{
+    const struct backend_ops *ops = (const struct backend_ops *)(const void *)choice->plugin;
+
+    *schedule = (struct schedule){0};
+    if (!ops->schedule)
+        return fail(ENOTSUP, "backend %s lists no steps", choice->plugin->name);
+    return ops->schedule(choice->settings, request, schedule);
+}

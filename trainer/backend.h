@@ -11,7 +11,7 @@
 #define IOBENCH_TRAINER_BACKEND_H
 
 #include "base/plugin.h"
-#include "trainer/graph.h"
+#include "trainer/schedule.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -139,6 +139,9 @@ struct backend_ops {
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and the report */
+    /* Appends the steps of one batch, without a state or a device; NULL: not supported. */
+    int (*schedule)(const void *settings, const struct schedule_request *request,
+                    struct schedule *schedule);
 };
 
 extern const struct plugin *const backend_registry[];
@@ -180,6 +183,10 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
 void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
+/* The steps of one batch; nothing need be open. -ENOTSUP with a reason from backends that list
+ * none. Call schedule_free() in either case. */
+int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,
+                     struct schedule *schedule);
 
 /* ImageNet mean and deviation per channel, of 0..255 values; every backend normalises with them. */
 extern const float backend_mean[3], backend_deviation[3];

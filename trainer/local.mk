@@ -22,6 +22,7 @@ libiobench_a_SOURCES += \
 	trainer/buckets.h trainer/exchange.c trainer/exchange.h trainer/exchange_none.c trainer/exchange_registry.c \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
+	trainer/schedule.c trainer/schedule.h \
 	trainer/training.c trainer/training.h
 
 if HAVE_MPI

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * schedule: the steps that a backend runs for one batch, in order, as `iobench plan` prints them.
+ * A schedule is made without computing anything, also for a device that is not in this machine.
+ * Knows no backend.
+ */
+#ifndef IOBENCH_TRAINER_SCHEDULE_H
+#define IOBENCH_TRAINER_SCHEDULE_H
+
+#include "trainer/graph.h"
+
+enum schedule_phase { SCHEDULE_FORWARD, SCHEDULE_LOSS, SCHEDULE_BACKWARD };
+
+enum { SCHEDULE_ENGINE_BYTES = 64, SCHEDULE_FUSED_BYTES = 96 };
+
+/* Byte counts take each tensor once per step; the workspace is not among them. */
+struct schedule_step {
+    enum schedule_phase phase;
+    uint32_t node;                      /* of the graph; its name is the step's */
+    const char *operation;              /* "convolution", "weight gradient"; static storage */
+    char engine[SCHEDULE_ENGINE_BYTES]; /* kernel or library engine: "device_affine", "cuDNN 12" */
+    char fused[SCHEDULE_FUSED_BYTES];   /* "prologue, statistics"; "" where nothing is */
+    uint64_t read_bytes, write_bytes;
+    uint64_t workspace_bytes;
+    double flops; /* two per multiply-accumulate; 0 where memory alone counts */
+};
+
+struct schedule {
+    struct schedule_step *steps;
+    uint32_t count;
+};
+
+struct schedule_request {
+    const struct graph *graph;
+    uint32_t batch_size;
+    bool training;    /* backward too */
+    uint32_t device;  /* compute capability the schedule is for, 80 or 90; 0: this machine's */
+    uint32_t threads; /* of CPU backends; 0: all */
+};
+
+/* Appends a step. -ENOMEM with a reason. */
+int schedule_add(struct schedule *schedule, const struct schedule_step *step);
+void schedule_free(struct schedule *schedule);
+
+#endif
