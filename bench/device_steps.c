@@ -53,7 +53,7 @@ static void open_backend(struct backend *backend, struct plugin_choice *choice, 
     must(plugin_usable(choice->plugin) ? -ENODEV : 0);
     must(backend_open(
         backend, choice,
-        &(struct backend_site){
+        &(struct backend_config){
             .graph = graph, .batch_size = batch, .training = true, .seed = 1, .late = true}));
     graph_initialise(graph, 1, weights);
     must(backend_load(backend, weights, NULL, NULL));

@@ -201,11 +201,11 @@ static int open_ours(struct bench *bench, bool training)
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
     uint8_t *rows = malloc(bytes);
     int32_t *labels = calloc(bench->batch_size, sizeof *labels);
-    const struct backend_site site = {.graph = graph,
-                                      .batch_size = bench->batch_size,
-                                      .training = training,
-                                      .seed = 1,
-                                      .threads = bench->threads};
+    const struct backend_config config = {.graph = graph,
+                                          .batch_size = bench->batch_size,
+                                          .training = training,
+                                          .seed = 1,
+                                          .threads = bench->threads};
 
     bench->batch =
         (struct backend_batch){.rows = rows, .labels = labels, .count = bench->batch_size};
@@ -218,7 +218,7 @@ static int open_ours(struct bench *bench, bool training)
     graph_initialise(graph, 1, parameters);
     int code = plugin_choose("backend", backend_registry, "cpu", &bench->choice);
     if (code == 0)
-        code = backend_open(&bench->backend, &bench->choice, &site);
+        code = backend_open(&bench->backend, &bench->choice, &config);
     if (code == 0)
         code = backend_load(&bench->backend, parameters, NULL, NULL);
     free(parameters);

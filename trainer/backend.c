@@ -13,21 +13,21 @@ const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
 const float backend_deviation[3] = {58.395f, 57.12f, 57.375f};
 
 int backend_open(struct backend *backend, const struct plugin_choice *choice,
-                 const struct backend_site *site)
+                 const struct backend_config *config)
 {
-    assert(site->graph->parameter_floats > 0 && site->batch_size > 0);
-    assert(!site->gradients_on_host || site->exchanged_by_host);
-    assert(!site->exchanged_by_host || !site->enqueue);
-    assert(!site->training || (!site->calibration && !site->ranges));
+    assert(config->graph->parameter_floats > 0 && config->batch_size > 0);
+    assert(!config->gradients_on_host || config->exchanged_by_host);
+    assert(!config->exchanged_by_host || !config->enqueue);
+    assert(!config->training || (!config->calibration && !config->ranges));
     *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
-                                .site = *site};
+                                .config = *config};
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;
     backend->state = memory_zeroed(choice->plugin->state_size);
     if (!backend->state)
         return -ENOMEM;
-    return backend->ops->open(backend->state, choice->settings, &backend->site);
+    return backend->ops->open(backend->state, choice->settings, &backend->config);
 }
 
 void backend_close(struct backend *backend)
@@ -57,10 +57,10 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
 /* Labels come from a data set. */
 static int check_batch(const struct backend *backend, const struct backend_batch *batch)
 {
-    const uint32_t classes = backend->site.graph->classes;
+    const uint32_t classes = backend->config.graph->classes;
 
     assert(backend->loaded);
-    assert(batch->rows && batch->count > 0 && batch->count <= backend->site.batch_size);
+    assert(batch->rows && batch->count > 0 && batch->count <= backend->config.batch_size);
     for (uint32_t i = 0; batch->labels && i < batch->count; i++)
         if (batch->labels[i] < -1 || batch->labels[i] >= (int64_t)classes)
             return fail(EINVAL,
@@ -79,7 +79,7 @@ static int run(struct backend *backend, const struct backend_pass *pass, struct 
     if (code)
         return code;
     assert(loss->correct <= loss->correct_top5 && loss->correct_top5 <= loss->counted);
-    assert(loss->counted <= loss->count && loss->count <= backend->site.batch_size);
+    assert(loss->counted <= loss->count && loss->count <= backend->config.batch_size);
     return 0;
 }
 
@@ -103,9 +103,9 @@ static int learn(struct backend *backend, const struct backend_batch *batch, dou
                  backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
     struct ready_check check = {
-        .ready = ready, .context = context, .floats = backend->site.graph->parameter_floats};
+        .ready = ready, .context = context, .floats = backend->config.graph->parameter_floats};
     const struct backend_pass pass = {.batch = batch,
-                                      .learns = backend->site.training,
+                                      .learns = backend->config.training,
                                       .label_smoothing = label_smoothing,
                                       .ready = ready_checked,
                                       .context = &check};
@@ -120,7 +120,7 @@ static int learn(struct backend *backend, const struct backend_batch *batch, dou
 int backend_step(struct backend *backend, const struct backend_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss)
 {
-    assert(backend->site.training && batch->labels);
+    assert(backend->config.training && batch->labels);
     return learn(backend, batch, label_smoothing, ready, context, loss);
 }
 
@@ -140,7 +140,7 @@ void backend_forget(struct backend *backend)
 
 int backend_update(struct backend *backend, const struct backend_update *update)
 {
-    assert(backend->loaded && backend->site.training);
+    assert(backend->loaded && backend->config.training);
     assert(update->rate >= 0 && update->momentum >= 0 && update->gradient_scale > 0);
     return backend->ops->update(backend->state, update);
 }

@@ -49,7 +49,7 @@ typedef int (*backend_gradients_ready)(void *context, uint64_t done);
 
 struct calibration;
 
-struct backend_site {
+struct backend_config {
     const struct graph *graph;
     uint32_t batch_size;
     bool training;       /* false: forward only, BN by running statistics, dropout off */
@@ -110,7 +110,7 @@ struct backend_pass {
 
 struct backend_ops {
     struct plugin plugin;
-    int (*open)(void *state, const void *settings, const struct backend_site *site);
+    int (*open)(void *state, const void *settings, const struct backend_config *config);
     void (*close)(void *state);
     /* Canonical layout; statistics: mean[channels], variance[channels] of each BN in node order.
      * Arrays may be NULL: left alone. open() sets momenta 0, running means 0, variances 1. */
@@ -123,9 +123,9 @@ struct backend_ops {
      * this batch alone, the running variance takes the unbiased one. The batch is the caller's
      * again when this returns, and the loss is told.
      *
-     * With site.late, and no logits asked for, it may be that of the oldest batch that none was
+     * With config.late, and no logits asked for, it may be that of the oldest batch that none was
      * told of yet, or nothing at all (all is 0); what follows is still done in the order of the
-     * calls. With site.exchanged_by_host, steps themselves may be so late: then ready() is called
+     * calls. With config.exchanged_by_host, steps themselves may be so late: then ready() is called
      * for the batch whose loss is told, and the update is that one's. Without a batch it waits for
      * the oldest that was not told, and tells nothing when all were; so they must be before load(),
      * save(), and between batches to learn from and others. */
@@ -151,14 +151,14 @@ extern const struct plugin *const backend_registry[];
 struct backend {
     const struct backend_ops *ops;
     void *state;
-    struct backend_site site;
+    struct backend_config config;
     bool loaded;
 };
 
 /* 0, or a negative errno with a reason. Call backend_close() in either case. The graph is sealed
  * and outlives the backend. */
 int backend_open(struct backend *backend, const struct plugin_choice *choice,
-                 const struct backend_site *site);
+                 const struct backend_config *config);
 void backend_close(struct backend *backend);
 
 /* The first load() brings the parameters. What is NULL keeps its value. */

@@ -86,7 +86,7 @@ static int remote_usable(void)
     return ops ? plugin_usable(&ops->plugin) : -ENODEV;
 }
 
-static int remote_open(void *state, const void *settings, const struct backend_site *site)
+static int remote_open(void *state, const void *settings, const struct backend_config *config)
 {
     struct remote *remote = state;
 
@@ -96,7 +96,7 @@ static int remote_open(void *state, const void *settings, const struct backend_s
     if (remote->ops->plugin.settings_size != sizeof(struct cuda_settings))
         return fail(EINVAL, "iobench-cuda.so is of another build: install both together");
     remote->state = memory_zeroed(remote->ops->plugin.state_size);
-    return remote->state ? remote->ops->open(remote->state, settings, site) : -ENOMEM;
+    return remote->state ? remote->ops->open(remote->state, settings, config) : -ENOMEM;
 }
 
 static void remote_close(void *state)

@@ -27,7 +27,7 @@ void omp_set_num_threads(int count);
 
 struct cpu_state {
     struct cpu_model model;
-    struct backend_site site;
+    struct backend_config config;
     struct cpu_program *programs;
     void *arena;
     uint64_t arena_bytes;
@@ -88,22 +88,22 @@ static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const st
 
 static int open_model(struct cpu_state *cpu)
 {
-    const struct graph *graph = cpu->site.graph;
+    const struct graph *graph = cpu->config.graph;
     struct cpu_model *model = &cpu->model;
 
     model->graph = graph;
-    model->seed = cpu->site.seed;
-    model->calibration = cpu->site.calibration;
+    model->seed = cpu->config.seed;
+    model->calibration = cpu->config.calibration;
     model->parameter_version = 1;
     model->parameters = parameter_block(graph, &cpu->blocks[0]);
-    if (cpu->site.training && model->parameters) {
+    if (cpu->config.training && model->parameters) {
         model->gradients = parameter_block(graph, &cpu->blocks[1]);
         model->momenta = parameter_block(graph, &cpu->blocks[2]);
     }
     model->statistics = memory_array(graph->statistic_floats + LINE_FLOATS, sizeof(float));
     model->canonical = memory_array(graph->parameter_count, sizeof *model->canonical);
     model->home = memory_array(graph->parameter_count, sizeof *model->home);
-    if (!model->parameters || (cpu->site.training && (!model->gradients || !model->momenta)) ||
+    if (!model->parameters || (cpu->config.training && (!model->gradients || !model->momenta)) ||
         !model->statistics || !model->canonical || !model->home)
         return -ENOMEM;
     int code = cpu_dnnl_open(&model->dnnl);
@@ -126,7 +126,7 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
     if (posix_memalign(&cpu->arena, PAGE_ALIGNMENT, bytes)) {
         cpu->arena = NULL;
         return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
-                    (unsigned long long)bytes, cpu->site.batch_size);
+                    (unsigned long long)bytes, cpu->config.batch_size);
     }
     madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* a matter of speed alone */
     memset(cpu->arena, 0, bytes);              /* page faults stay off the clock */
@@ -142,7 +142,7 @@ static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
 {
     struct cpu_program *program = cpu->programs;
 
-    omp_set_num_threads((int)cpu->site.threads);
+    omp_set_num_threads((int)cpu->config.threads);
     while (program && (program->count != count || program->training != training))
         program = program->next;
     if (!program) {
@@ -167,19 +167,19 @@ static int plan_int8(struct cpu_model *model, const float *ranges)
     return 0;
 }
 
-static int cpu_open(void *state, const void *settings, const struct backend_site *site)
+static int cpu_open(void *state, const void *settings, const struct backend_config *config)
 {
     struct cpu_state *cpu = state;
     struct cpu_program *program;
 
     (void)settings;
-    cpu->site = *site;
-    if (cpu->site.threads == 0)
-        cpu->site.threads = thread_cpu_count();
+    cpu->config = *config;
+    if (cpu->config.threads == 0)
+        cpu->config.threads = thread_cpu_count();
     int code = open_model(cpu);
-    if (code == 0 && site->ranges)
-        return plan_int8(&cpu->model, site->ranges); /* programs hold weights: after load() */
-    return code ? code : find_program(cpu, site->batch_size, site->training, &program);
+    if (code == 0 && config->ranges)
+        return plan_int8(&cpu->model, config->ranges); /* programs hold weights: after load() */
+    return code ? code : find_program(cpu, config->batch_size, config->training, &program);
 }
 
 static void forget_programs(struct cpu_state *cpu)
@@ -229,7 +229,7 @@ static int cpu_load(void *state, const float *parameters, const float *momenta,
     struct cpu_state *cpu = state;
     struct cpu_model *model = &cpu->model;
 
-    omp_set_num_threads((int)cpu->site.threads);
+    omp_set_num_threads((int)cpu->config.threads);
     int code = translate(model, parameters, model->parameters, false);
     if (code == 0)
         code = translate(model, momenta, model->momenta, false);
@@ -247,7 +247,7 @@ static int cpu_save(void *state, float *parameters, float *momenta, float *stati
     struct cpu_state *cpu = state;
     const struct cpu_model *model = &cpu->model;
 
-    omp_set_num_threads((int)cpu->site.threads);
+    omp_set_num_threads((int)cpu->config.threads);
     int code = translate(model, model->parameters, parameters, true);
     if (code == 0)
         code = translate(model, model->momenta, momenta, true);
@@ -311,7 +311,7 @@ static int cpu_update(void *state, const struct backend_update *update)
     struct cpu_state *cpu = state;
     struct cpu_model *model = &cpu->model;
 
-    omp_set_num_threads((int)cpu->site.threads);
+    omp_set_num_threads((int)cpu->config.threads);
     cpu_share(model->graph->parameter_floats, LINE_FLOATS, update_part,
               &(struct update_work){model, update});
     model->parameter_version++;

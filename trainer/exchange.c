@@ -28,10 +28,10 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     return code;
 }
 
-int exchange_open(struct exchange *exchange, const struct exchange_site *site)
+int exchange_open(struct exchange *exchange, const struct exchange_config *config)
 {
     exchange->state = memory_zeroed(exchange->ops->plugin.state_size + 1);
-    return exchange->state ? exchange->ops->open(exchange->state, exchange->choice.settings, site)
+    return exchange->state ? exchange->ops->open(exchange->state, exchange->choice.settings, config)
                            : -ENOMEM;
 }
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct exchange_site {
+struct exchange_config {
     struct ranks *ranks; /* joined */
     float *gradients;
     bool on_device; /* the gradients lie on this device, ready in the order of this stream */
@@ -34,7 +34,7 @@ struct exchange_ops {
     /* Or the host tells it when the step is done, and it adds up on devices. */
     bool on_device;
     /* Everybody knows its gradients: called once, by all ranks. */
-    int (*open)(void *state, const void *settings, const struct exchange_site *site);
+    int (*open)(void *state, const void *settings, const struct exchange_config *config);
     /* After every open, failed ones too, before the gradients go away. failed: the course did. */
     void (*close)(void *state, bool failed);
     /* Gradients [0, done) of this step are final. */
@@ -55,7 +55,7 @@ struct exchange {
  * negative errno. */
 int exchange_choose(struct exchange *exchange, const char *text, const struct ranks *ranks);
 /* The one that was chosen. 0 or a negative errno; call exchange_close() in either case. */
-int exchange_open(struct exchange *exchange, const struct exchange_site *site);
+int exchange_open(struct exchange *exchange, const struct exchange_config *config);
 void exchange_close(struct exchange *exchange, bool failed);
 int exchange_ready(struct exchange *exchange, uint64_t done);
 int exchange_finish(struct exchange *exchange);

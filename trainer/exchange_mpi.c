@@ -24,7 +24,7 @@
 
 struct mpi_state {
     MPI_Comm ranks; /* its own, so that nothing else is mistaken for gradients */
-    struct exchange_site site;
+    struct exchange_config config;
     struct buckets buckets;
     MPI_Request *requests; /* one a bucket */
     MPI_Status *statuses;  /* as many: MPICH's headers let gcc warn of MPI_STATUSES_IGNORE */
@@ -38,7 +38,7 @@ static int check(int status, const char *what)
 /* Sums of arenas mean something only when all have the same layout. */
 static int check_layouts(struct mpi_state *mpi)
 {
-    const uint64_t layout = mpi->site.layout ^ mpi->site.floats;
+    const uint64_t layout = mpi->config.layout ^ mpi->config.floats;
     uint64_t most[] = {layout, ~layout};
     int code = check(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, mpi->ranks),
                      "compare layouts");
@@ -49,13 +49,13 @@ static int check_layouts(struct mpi_state *mpi)
     return code;
 }
 
-static int mpi_open(void *state, const void *settings, const struct exchange_site *site)
+static int mpi_open(void *state, const void *settings, const struct exchange_config *config)
 {
     struct mpi_state *mpi = state;
     int is_running = 0;
 
     (void)settings;
-    mpi->site = *site;
+    mpi->config = *config;
     mpi->ranks = MPI_COMM_NULL;
     if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
         return fail(ENODEV, "exchange mpi: this process was not started by mpirun or srun");
@@ -63,10 +63,10 @@ static int mpi_open(void *state, const void *settings, const struct exchange_sit
     if (code)
         return code;
     MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
-    if (site->on_device)
+    if (config->on_device)
         return fail(ENOTSUP, "exchange mpi: gradients on a device are out of its reach");
-    mpi->buckets = buckets_of(site->floats, site->buckets);
-    if (site->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
+    mpi->buckets = buckets_of(config->floats, config->buckets);
+    if (config->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
         return fail(EINVAL, "exchange mpi: use more --buckets: one holds at most %d floats",
                     INT_MAX);
     mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
@@ -85,7 +85,7 @@ static void mpi_close(void *state, bool failed)
     (void)failed;
     free(mpi->requests);
     free(mpi->statuses);
-    if (mpi->ranks != MPI_COMM_NULL && !mpi->site.ranks->is_broken)
+    if (mpi->ranks != MPI_COMM_NULL && !mpi->config.ranks->is_broken)
         MPI_Comm_free(&mpi->ranks);
 }
 
@@ -104,7 +104,7 @@ static int mpi_ready(void *state, uint64_t done)
 
     while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count))
         code =
-            check(MPI_Iallreduce(MPI_IN_PLACE, mpi->site.gradients + start, (int)count, MPI_FLOAT,
+            check(MPI_Iallreduce(MPI_IN_PLACE, mpi->config.gradients + start, (int)count, MPI_FLOAT,
                                  MPI_SUM, mpi->ranks, &mpi->requests[mpi->buckets.started - 1]),
                   "add up gradients");
     if (code == 0 && mpi->buckets.started)
@@ -115,18 +115,18 @@ static int mpi_ready(void *state, uint64_t done)
 /* Sums that are under way cannot be taken back: MPI cannot end in order after that. */
 static int give_up(struct mpi_state *mpi, uint64_t waited_ns)
 {
-    struct ranks *ranks = mpi->site.ranks;
+    struct ranks *ranks = mpi->config.ranks;
 
     if (ranks_called_off(ranks)) {
         ranks->is_broken = true;
         return fail(ECANCELED, "another rank failed");
     }
-    if (mpi->site.timeout_ns == 0 || waited_ns < mpi->site.timeout_ns)
+    if (mpi->config.timeout_ns == 0 || waited_ns < mpi->config.timeout_ns)
         return 0;
     ranks->is_broken = true;
     return fail(ETIMEDOUT,
                 "exchange mpi: rank %u waited %llu s to add up gradients: another rank is silent",
-                ranks->place.rank, (unsigned long long)(mpi->site.timeout_ns / 1000000000));
+                ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
 }
 
 static int mpi_finish(void *state)

@@ -41,19 +41,19 @@ struct introduction {
     uint64_t layout;
 };
 
-static int introduce(const struct nccl_ops *ops, const struct exchange_site *site,
+static int introduce(const struct nccl_ops *ops, const struct exchange_config *config,
                      uint8_t id[NCCL_ID_BYTES])
 {
-    struct introduction mine = {.layout = site->layout ^ site->floats};
-    struct introduction *all = memory_array(site->ranks->place.ranks, sizeof *all);
+    struct introduction mine = {.layout = config->layout ^ config->floats};
+    struct introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
     int code = all ? 0 : -ENOMEM;
 
-    if (code == 0 && site->ranks->place.rank == 0)
+    if (code == 0 && config->ranks->place.rank == 0)
         code = ops->identify(mine.id);
-    code = ranks_meet(site->ranks, code, NULL);
+    code = ranks_meet(config->ranks, code, NULL);
     if (code == 0)
-        code = ranks_gather(site->ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 1; code == 0 && i < site->ranks->place.ranks; i++)
+        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
+    for (uint32_t i = 1; code == 0 && i < config->ranks->place.ranks; i++)
         if (all[i].layout != all[0].layout)
             code =
                 fail(EINVAL, "exchange nccl: the ranks keep their gradients in different layouts: "
@@ -64,17 +64,18 @@ static int introduce(const struct nccl_ops *ops, const struct exchange_site *sit
     return code;
 }
 
-static int nccl_open(void *state, const void *settings, const struct exchange_site *site)
+static int nccl_open(void *state, const void *settings, const struct exchange_config *config)
 {
     struct nccl_exchange *nccl = state;
-    struct nccl_site where = {
-        .rank = site->ranks->place.rank, .ranks = site->ranks->place.ranks, .exchange = *site};
+    struct nccl_site where = {.rank = config->ranks->place.rank,
+                              .ranks = config->ranks->place.ranks,
+                              .exchange = *config};
 
     (void)settings;
-    if (!site->on_device)
+    if (!config->on_device)
         return fail(EINVAL, "exchange nccl adds up on GPUs: use --backend cuda, or --exchange mpi");
     nccl->ops = module_ops();
-    int code = nccl->ops ? introduce(nccl->ops, site, where.id) : -ENODEV;
+    int code = nccl->ops ? introduce(nccl->ops, config, where.id) : -ENODEV;
     if (code)
         return code;
     nccl->nccl = memory_zeroed(nccl->ops->state_size);

@@ -2,11 +2,11 @@
  * The none exchange: one rank, alone. */
 #include "trainer/plugins.h"
 
-static int none_open(void *state, const void *settings, const struct exchange_site *site)
+static int none_open(void *state, const void *settings, const struct exchange_config *config)
 {
     (void)settings;
     (void)state;
-    (void)site;
+    (void)config;
     return 0;
 }
 

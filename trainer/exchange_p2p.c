@@ -33,7 +33,7 @@ struct p2p_settings {
 };
 
 struct p2p_state {
-    struct exchange_site site;
+    struct exchange_config config;
     enum p2p_shape shape;
     const struct peer_ops *ops;
     void *peer;
@@ -77,30 +77,30 @@ struct introduction {
 
 static int open_own(struct p2p_state *p2p, struct introduction *mine)
 {
-    const struct exchange_site *site = &p2p->site;
+    const struct exchange_config *config = &p2p->config;
     const struct peer_site where = {
-        .floats = site->gradients, .count = site->floats, .device = site->device};
+        .floats = config->gradients, .count = config->floats, .device = config->device};
 
-    if (!site->on_device)
+    if (!config->on_device)
         return fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
                             "--exchange mpi");
-    if (site->ranks->place.nodes > 1)
+    if (config->ranks->place.nodes > 1)
         return fail(EINVAL, "exchange p2p knows one host: use --exchange nccl");
     p2p->ops = module_ops();
     if (!p2p->ops)
         return -ENODEV;
     p2p->peer = memory_zeroed(p2p->ops->state_size);
-    p2p->theirs = memory_array(site->ranks->place.ranks, sizeof *p2p->theirs);
+    p2p->theirs = memory_array(config->ranks->place.ranks, sizeof *p2p->theirs);
     if (!p2p->peer || !p2p->theirs)
         return -ENOMEM;
-    mine->layout = site->layout ^ site->floats;
+    mine->layout = config->layout ^ config->floats;
     return p2p->ops->open(p2p->peer, &where, mine->handle);
 }
 
 /* A ring reads one neighbour, a tree a few. */
 static bool reads(const struct p2p_state *p2p, uint32_t other)
 {
-    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
     const uint32_t apart = rank ^ other;
 
     if (p2p->shape == P2P_RING)
@@ -110,7 +110,7 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
 
 static int reach_others(struct p2p_state *p2p, const struct introduction *all)
 {
-    const uint32_t ranks = p2p->site.ranks->place.ranks;
+    const uint32_t ranks = p2p->config.ranks->place.ranks;
     int code = 0;
 
     for (uint32_t i = 0; i < ranks && code == 0; i++)
@@ -122,23 +122,23 @@ static int reach_others(struct p2p_state *p2p, const struct introduction *all)
     return code;
 }
 
-static int p2p_open(void *state, const void *settings, const struct exchange_site *site)
+static int p2p_open(void *state, const void *settings, const struct exchange_config *config)
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
     struct introduction mine = {0};
-    struct introduction *all = memory_array(site->ranks->place.ranks, sizeof *all);
+    struct introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
 
-    p2p->site = *site;
+    p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
-    p2p->parts = buckets_of(site->floats, site->ranks->place.ranks);
-    int code = ranks_meet(site->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
+    p2p->parts = buckets_of(config->floats, config->ranks->place.ranks);
+    int code = ranks_meet(config->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
     if (code == 0)
-        code = ranks_gather(site->ranks, &mine, sizeof mine, all);
+        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
     if (code == 0)
-        code = ranks_share(site->ranks, sizeof(struct gate), &p2p->turns);
+        code = ranks_share(config->ranks, sizeof(struct gate), &p2p->turns);
     if (code == 0)
-        code = ranks_meet(site->ranks, reach_others(p2p, all), NULL);
+        code = ranks_meet(config->ranks, reach_others(p2p, all), NULL);
     free(all);
     return code;
 }
@@ -147,21 +147,21 @@ static int p2p_open(void *state, const void *settings, const struct exchange_sit
 
 static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint64_t start_ns)
 {
-    const uint64_t timeout_ns = p2p->site.timeout_ns;
+    const uint64_t timeout_ns = p2p->config.timeout_ns;
 
-    if (ranks_called_off(p2p->site.ranks))
+    if (ranks_called_off(p2p->config.ranks))
         return fail(ECANCELED, "another rank failed");
     if (timeout_ns == 0 || clock_now_ns() - start_ns < timeout_ns)
         return 0;
     return fail(ETIMEDOUT, "exchange p2p: rank %u waited %llu s for rank %u to add up gradients",
-                p2p->site.ranks->place.rank, (unsigned long long)(timeout_ns / 1000000000),
+                p2p->config.ranks->place.rank, (unsigned long long)(timeout_ns / 1000000000),
                 waited_for);
 }
 
 /* All have finished as many turns as this rank has with this one. */
 static int end_turn(struct p2p_state *p2p)
 {
-    const struct ranks_place *place = &p2p->site.ranks->place;
+    const struct ranks_place *place = &p2p->config.ranks->place;
     const uint64_t start_ns = clock_now_ns();
     int code = 0;
 
@@ -176,8 +176,8 @@ static int end_turn(struct p2p_state *p2p)
 
 static int tree(struct p2p_state *p2p)
 {
-    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
-    const uint64_t floats = p2p->site.floats;
+    const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
+    const uint64_t floats = p2p->config.floats;
     uint32_t apart = 1;
     int code = end_turn(p2p);
 
@@ -200,7 +200,7 @@ static int tree(struct p2p_state *p2p)
 /* Of the part of this number, round the ring; the last ones of a small arena may be empty. */
 static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
 {
-    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
 
     part %= ranks;
     if (part >= p2p->parts.count)
@@ -212,7 +212,7 @@ static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
 
 static int ring(struct p2p_state *p2p)
 {
-    const uint32_t rank = p2p->site.ranks->place.rank, ranks = p2p->site.ranks->place.ranks;
+    const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
     int code = end_turn(p2p);
 
     for (uint32_t i = 0; i < 2 * (ranks - 1) && code == 0; i++) {
@@ -229,7 +229,7 @@ static void p2p_close(void *state, bool failed)
 {
     struct p2p_state *p2p = state;
 
-    for (uint32_t i = 0; p2p->theirs && i < p2p->site.ranks->place.ranks; i++)
+    for (uint32_t i = 0; p2p->theirs && i < p2p->config.ranks->place.ranks; i++)
         if (p2p->theirs[i])
             p2p->ops->leave(p2p->theirs[i]);
     if (p2p->turns.start && !failed)

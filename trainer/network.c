@@ -32,32 +32,33 @@ static const struct option_spec network_options[] = {
     {0},
 };
 
-static int network_open(void *state, const void *settings_given, const struct trainer_site *site)
+static int network_open(void *state, const void *settings_given,
+                        const struct trainer_config *config)
 {
     const struct network_settings *settings = settings_given;
     const struct network *network = network_find(settings->name);
-    uint32_t side = training_side(site->row_bytes);
+    uint32_t side = training_side(config->row_bytes);
 
     if (!network)
         return -EINVAL;
     if (side == 0)
         return fail(EINVAL,
                     "trainer %s: rows of %zu bytes are no square images: it needs --decode jpeg",
-                    network->name, site->row_bytes);
-    const struct training_site where = {
+                    network->name, config->row_bytes);
+    const struct training_config where = {
         .network = network,
         .backend = settings->backend,
         .side = side,
         .classes = settings->classes ? (uint32_t)settings->classes : network->classes,
-        .batch_size = site->batch_size,
-        .seed = site->seed,
+        .batch_size = config->batch_size,
+        .seed = config->seed,
         .threads = settings->threads ? (uint32_t)settings->threads
-                   : site->ranks     ? site->ranks->place.cpus
+                   : config->ranks   ? config->ranks->place.cpus
                                      : 0,
         .learns = true,
         .late = true,
-        .ranks = site->ranks,
-        .silence_ns = site->silence_ns,
+        .ranks = config->ranks,
+        .silence_ns = config->silence_ns,
         .recipe = {.decay_shape = RECIPE_CONSTANT,
                    .rate = settings->rate,
                    .momentum = 0.9,

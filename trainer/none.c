@@ -2,11 +2,11 @@
  * The none trainer: batches are taken as fast as they come. */
 #include "trainer/plugins.h"
 
-static int none_open(void *state, const void *settings, const struct trainer_site *site)
+static int none_open(void *state, const void *settings, const struct trainer_config *config)
 {
     (void)state;
     (void)settings;
-    (void)site;
+    (void)config;
     return 0;
 }
 

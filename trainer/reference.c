@@ -21,7 +21,7 @@ static size_t workspace_floats(const struct reference *reference)
         size_t floats = 0;
         if (node->kind == GRAPH_CONVOLUTION) {
             struct kernel_window window =
-                reference_window(reference, node, reference->site.batch_size);
+                reference_window(reference, node, reference->config.batch_size);
             floats = kernel_convolution_workspace(&window);
         } else if (node->kind == GRAPH_FULLY_CONNECTED) {
             floats = graph->parameters[node->weight].count;
@@ -60,12 +60,12 @@ static bool needs_gradient(const struct graph *graph, uint32_t number)
 static void fill_lifetimes(const struct reference *reference, struct lifetime *lifetimes)
 {
     const struct graph *graph = reference->graph;
-    const bool training = reference->site.training;
+    const bool training = reference->config.training;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const uint32_t last = reference->last_consumer[i], end = 2 * graph->node_count - i;
         const uint64_t bytes =
-            reference_floats(&graph->nodes[i]) * reference->site.batch_size * sizeof(float);
+            reference_floats(&graph->nodes[i]) * reference->config.batch_size * sizeof(float);
         lifetimes[2 * i] = (struct lifetime){i, training ? end : last, .bytes = bytes};
         lifetimes[2 * i + 1] =
             (struct lifetime){2 * graph->node_count - last, end,
@@ -104,19 +104,19 @@ static int plan_int8(struct reference *reference)
     reference->rounded = memory_array(graph->parameter_floats, sizeof(float));
     if (!reference->quantised || !reference->rounded)
         return -ENOMEM;
-    quantise_plan(graph, reference->site.ranges, reference->quantised);
+    quantise_plan(graph, reference->config.ranges, reference->quantised);
     return 0;
 }
 
-static int reference_open(void *state, const void *settings, const struct backend_site *site)
+static int reference_open(void *state, const void *settings, const struct backend_config *config)
 {
     struct reference *reference = state;
-    const struct graph *graph = site->graph;
-    const size_t floats = site->training ? graph->parameter_floats : 0;
+    const struct graph *graph = config->graph;
+    const size_t floats = config->training ? graph->parameter_floats : 0;
 
     (void)settings;
     reference->graph = graph;
-    reference->site = *site;
+    reference->config = *config;
     reference->parameters = memory_array(graph->parameter_floats, sizeof(float));
     reference->gradients = memory_array(floats, sizeof(float));
     reference->momenta = memory_array(floats, sizeof(float));
@@ -132,7 +132,7 @@ static int reference_open(void *state, const void *settings, const struct backen
         !reference->d_values || !reference->last_consumer || !reference->workspace)
         return -ENOMEM;
     graph_initialise_statistics(graph, reference->statistics);
-    int code = site->ranges ? plan_int8(reference) : 0;
+    int code = config->ranges ? plan_int8(reference) : 0;
     return code ? code : plan_tensors(reference);
 }
 
@@ -195,7 +195,7 @@ static int reference_load(void *state, const float *parameters, const float *mom
     const struct graph *graph = reference->graph;
 
     copy(reference->parameters, parameters, graph->parameter_floats);
-    if (reference->site.training)
+    if (reference->config.training)
         copy(reference->momenta, momenta, graph->parameter_floats);
     copy(reference->statistics, statistics, graph->statistic_floats);
     return reference->rounded ? round_weights(reference) : 0;
@@ -209,7 +209,7 @@ static int reference_save(void *state, float *parameters, float *momenta, float 
 
     copy(parameters, reference->parameters, graph->parameter_floats);
     copy(statistics, reference->statistics, graph->statistic_floats);
-    if (reference->site.training) {
+    if (reference->config.training) {
         copy(momenta, reference->momenta, graph->parameter_floats);
         copy(gradients, reference->gradients, graph->parameter_floats);
     }

@@ -16,7 +16,7 @@
 
 struct reference {
     const struct graph *graph;
-    struct backend_site site;
+    struct backend_config config;
     float *parameters, *gradients, *momenta, *statistics;
     float *batch_statistics; /* laid out as statistics */
     float *arena;            /* values and d_values lie in it */

@@ -104,7 +104,7 @@ static void batch_norm_forward(const struct pass *pass, uint32_t number)
 
 static uint64_t pass_key(const struct pass *pass, uint32_t number)
 {
-    return kernel_dropout_key(pass->reference->site.seed, pass->step, number);
+    return kernel_dropout_key(pass->reference->config.seed, pass->step, number);
 }
 
 static void dropout_forward(const struct pass *pass, uint32_t number)
@@ -177,14 +177,15 @@ static void node_forward(const struct pass *pass, uint32_t number)
 static int pass_on(const struct pass *pass, uint32_t number)
 {
     const struct reference *reference = pass->reference;
-    const struct backend_site *site = &reference->site;
+    const struct backend_config *config = &reference->config;
     const size_t count = pass->images * reference_floats(&reference->graph->nodes[number]);
     const float step = reference->quantised ? reference->quantised[number].step : 0;
     float *output = reference->values[number];
 
     for (size_t i = 0; step > 0 && i < count; i++)
         output[i] = quantise_value(output[i], step);
-    return site->calibration ? calibration_observe(site->calibration, number, output, count) : 0;
+    return config->calibration ? calibration_observe(config->calibration, number, output, count)
+                               : 0;
 }
 
 int reference_forward(struct reference *reference, const struct backend_batch *batch, bool training,

@@ -80,7 +80,7 @@ static int find_rate(const struct replay_settings *settings, double *rate)
     return 0;
 }
 
-static int replay_open(void *state, const void *settings_given, const struct trainer_site *site)
+static int replay_open(void *state, const void *settings_given, const struct trainer_config *config)
 {
     struct replay_state *replay = state;
     const struct replay_settings *settings = settings_given;
@@ -90,12 +90,12 @@ static int replay_open(void *state, const void *settings_given, const struct tra
 
     if (ways != 1)
         return fail(EINVAL, "trainer replay: name one of a GPU (replay:h200), rate=N or file=FILE");
-    replay->batch_size = site->batch_size;
+    replay->batch_size = config->batch_size;
     replay->scale = settings->scale / (double)settings->gpus;
     if (settings->file) {
         code = profile_load(settings->file, &replay->profile);
         if (code == 0 && replay->profile.batch_size)
-            replay->scale *= (double)site->batch_size / (double)replay->profile.batch_size;
+            replay->scale *= (double)config->batch_size / (double)replay->profile.batch_size;
     } else {
         if (settings->gpu)
             code = find_rate(settings, &rate);

@@ -41,7 +41,7 @@ int trainer_choose(const char *text, struct plugin_choice *choice)
 }
 
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
-                 const struct trainer_site *site)
+                 const struct trainer_config *config)
 {
     *trainer = (struct trainer){.ops = (const struct trainer_ops *)(const void *)choice->plugin};
     int code = plugin_usable(choice->plugin);
@@ -50,7 +50,7 @@ int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
     trainer->state = memory_zeroed(choice->plugin->state_size);
     if (!trainer->state)
         return -ENOMEM;
-    return trainer->ops->open(trainer->state, choice->settings, site);
+    return trainer->ops->open(trainer->state, choice->settings, config);
 }
 
 void trainer_close(struct trainer *trainer)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct trainer_site {
+struct trainer_config {
     uint32_t batch_size;
     size_t row_bytes; /* of one decoded image; 0 when decoding is off */
     uint64_t seed;
@@ -50,7 +50,7 @@ struct trainer_memory {
 
 struct trainer_ops {
     struct plugin plugin;
-    int (*open)(void *state, const void *settings, const struct trainer_site *site);
+    int (*open)(void *state, const void *settings, const struct trainer_config *config);
     void (*close)(void *state);
     /* Memory for rows; NULL ops: ordinary memory. */
     void *(*allocate)(void *state, size_t bytes);
@@ -76,7 +76,7 @@ int trainer_choose(const char *text, struct plugin_choice *choice);
 /* Do ranks wait for each other at each step? Then all must take as many. */
 bool trainer_is_synchronous(const char *text);
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
-                 const struct trainer_site *site);
+                 const struct trainer_config *config);
 void trainer_close(struct trainer *trainer);
 void *trainer_allocate(struct trainer *trainer, size_t bytes);
 void trainer_release(struct trainer *trainer, void *memory);

@@ -32,7 +32,7 @@ static const struct option_spec *precision_option(const struct plugin *plugin)
 static int set_precision(struct training *training)
 {
     const struct plugin *plugin = training->choice.plugin;
-    const char *precision = training->site.precision;
+    const char *precision = training->config.precision;
 
     if (!precision)
         return 0;
@@ -49,7 +49,7 @@ const char *training_precision(const struct training *training)
     const struct option_spec *row = precision_option(training->choice.plugin);
     const char *settings = training->choice.settings;
 
-    if (training->site.ranges)
+    if (training->config.ranges)
         return "int8";
     return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
 }
@@ -57,7 +57,7 @@ const char *training_precision(const struct training *training)
 /* "auto" is the first of the registry that works here: it stands in order of preference. */
 static int choose_backend(struct training *training)
 {
-    const char *text = training->site.backend;
+    const char *text = training->config.backend;
 
     if (strcmp(text, "auto") == 0)
         for (int i = 0; backend_registry[i]; i++)
@@ -75,39 +75,40 @@ static int load_first_weights(struct training *training)
 
     if (!parameters)
         return -ENOMEM;
-    graph_initialise(training->graph, training->site.seed, parameters);
+    graph_initialise(training->graph, training->config.seed, parameters);
     int code = backend_load(&training->backend, parameters, NULL, NULL);
     free(parameters);
     return code;
 }
 
-static uint32_t rank_count(const struct training_site *site)
+static uint32_t rank_count(const struct training_config *config)
 {
-    return site->ranks ? site->ranks->place.ranks : 1;
+    return config->ranks ? config->ranks->place.ranks : 1;
 }
 
-static bool learns_together(const struct training_site *site)
+static bool learns_together(const struct training_config *config)
 {
-    return rank_count(site) > 1 && site->learns;
+    return rank_count(config) > 1 && config->learns;
 }
 
 static int open_exchange(struct training *training)
 {
-    const struct training_site *site = &training->site;
+    const struct training_config *config = &training->config;
     struct backend_memory memory;
 
-    if (!learns_together(site))
+    if (!learns_together(config))
         return 0;
     backend_memory(&training->backend, &memory);
-    const struct exchange_site where = {.ranks = site->ranks,
-                                        .gradients = memory.gradients,
-                                        .on_device = memory.on_device,
-                                        .device = memory.device,
-                                        .stream = memory.stream,
-                                        .floats = training->graph->parameter_floats,
-                                        .layout = memory.layout,
-                                        .buckets = site->buckets ? site->buckets : BUCKETS_USUAL,
-                                        .timeout_ns = site->silence_ns};
+    const struct exchange_config where = {.ranks = config->ranks,
+                                          .gradients = memory.gradients,
+                                          .on_device = memory.on_device,
+                                          .device = memory.device,
+                                          .stream = memory.stream,
+                                          .floats = training->graph->parameter_floats,
+                                          .layout = memory.layout,
+                                          .buckets =
+                                              config->buckets ? config->buckets : BUCKETS_USUAL,
+                                          .timeout_ns = config->silence_ns};
     return exchange_open(&training->exchange, &where);
 }
 
@@ -118,23 +119,24 @@ static int pass_on(void *context, uint64_t done)
 
 static int open_backend(struct training *training)
 {
-    const struct training_site *site = &training->site;
+    const struct training_config *config = &training->config;
     struct exchange *exchange = &training->exchange;
-    struct backend_site where = {.graph = training->graph,
-                                 .batch_size = site->batch_size,
-                                 .training = site->learns,
-                                 .seed = site->seed,
-                                 .threads = site->threads,
-                                 .late = site->late,
-                                 .ranges = site->ranges,
-                                 .calibration = site->calibration};
+    struct backend_config where = {.graph = training->graph,
+                                   .batch_size = config->batch_size,
+                                   .training = config->learns,
+                                   .seed = config->seed,
+                                   .threads = config->threads,
+                                   .late = config->late,
+                                   .ranges = config->ranges,
+                                   .calibration = config->calibration};
 
-    if (learns_together(site)) {
-        int code = exchange_choose(exchange, site->exchange ? site->exchange : "auto", site->ranks);
+    if (learns_together(config)) {
+        int code =
+            exchange_choose(exchange, config->exchange ? config->exchange : "auto", config->ranks);
         if (code)
             return code;
-        where.local_rank = site->ranks->place.local_rank;
-        where.silence_ns = site->silence_ns;
+        where.local_rank = config->ranks->place.local_rank;
+        where.silence_ns = config->silence_ns;
         where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
         where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
         where.enqueue_context = exchange;
@@ -147,43 +149,43 @@ static int open_backend(struct training *training)
  * a device, which alone bring memory for batches, keep them there. */
 static int check_memory(const struct training *training)
 {
-    const struct training_site *site = &training->site;
+    const struct training_config *config = &training->config;
     const struct backend_ops *ops =
         (const struct backend_ops *)(const void *)training->choice.plugin;
     const struct graph_cost cost = graph_cost(training->graph);
     const uint64_t need_bytes =
-        3 * sizeof(float) * cost.parameters + site->batch_size * cost.activation_bytes;
+        3 * sizeof(float) * cost.parameters + config->batch_size * cost.activation_bytes;
     const uint64_t available_bytes =
-        memory_available_bytes() / (site->ranks ? site->ranks->place.local_ranks : 1);
+        memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];
 
     if (ops->allocate)
         return 0;
     bytes_text(need_bytes, need, sizeof need);
-    if (site->memory_bytes && memory_resident_bytes() + need_bytes > site->memory_bytes)
+    if (config->memory_bytes && memory_resident_bytes() + need_bytes > config->memory_bytes)
         return fail(
             ENOMEM,
             "--memory-limit %s: %s takes %s with batches of %u: allow more, or give a smaller "
             "--batch-size",
-            bytes_text(site->memory_bytes, limit, sizeof limit), site->network->name, need,
-            site->batch_size);
+            bytes_text(config->memory_bytes, limit, sizeof limit), config->network->name, need,
+            config->batch_size);
     if (need_bytes > available_bytes)
         return fail(ENOMEM,
                     "%s takes %s with batches of %u, and %s may be used here: give a smaller "
                     "--batch-size",
-                    site->network->name, need, site->batch_size,
+                    config->network->name, need, config->batch_size,
                     bytes_text(available_bytes, limit, sizeof limit));
     return 0;
 }
 
 static int open_alone(struct training *training)
 {
-    const struct training_site *site = &training->site;
+    const struct training_config *config = &training->config;
     int code = choose_backend(training);
 
     if (code)
         return code;
-    training->graph = site->network->build(site->side, site->classes);
+    training->graph = config->network->build(config->side, config->classes);
     if (!training->graph)
         return -EINVAL;
     code = check_memory(training);
@@ -192,12 +194,12 @@ static int open_alone(struct training *training)
     return code ? code : load_first_weights(training);
 }
 
-int training_open(struct training *training, const struct training_site *site)
+int training_open(struct training *training, const struct training_config *config)
 {
-    *training = (struct training){.site = *site};
+    *training = (struct training){.config = *config};
     int code = open_alone(training);
-    if (site->ranks) /* the exchange is opened by all or by none */
-        code = ranks_meet(site->ranks, code, NULL);
+    if (config->ranks) /* the exchange is opened by all or by none */
+        code = ranks_meet(config->ranks, code, NULL);
     return code ? code : open_exchange(training);
 }
 
@@ -253,14 +255,14 @@ static int check_loss(const struct training *training, const struct backend_loss
 /* What the recipe makes of the gradients of a step. */
 static int update(struct training *training)
 {
-    const struct recipe *recipe = &training->site.recipe;
+    const struct recipe *recipe = &training->config.recipe;
     const struct backend_update update = {.recipe = recipe->kind,
                                           .rate = recipe_rate(recipe, training->step),
                                           .rate_before = training->rate_before,
                                           .momentum = recipe->momentum,
                                           .decay = recipe->weight_decay,
                                           .eta = recipe->eta,
-                                          .gradient_scale = 1.0 / rank_count(&training->site)};
+                                          .gradient_scale = 1.0 / rank_count(&training->config)};
 
     training->rate_before = update.rate;
     training->step++;
@@ -271,7 +273,7 @@ static int update(struct training *training)
 static int go_on(struct training *training, const struct backend_batch *batch,
                  struct trainer_times *times, struct backend_loss *loss)
 {
-    const double smoothing = training->site.recipe.label_smoothing;
+    const double smoothing = training->config.recipe.label_smoothing;
     struct backend *backend = &training->backend;
     struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
     const bool by_host = exchange && !exchange->ops->on_stream;
@@ -366,17 +368,17 @@ static void weights_destroy(struct weights *weights)
 
 static struct checkpoint describe(const struct training *training)
 {
-    const struct training_site *site = &training->site;
-    struct checkpoint checkpoint = {.side = site->side,
-                                    .classes = site->classes,
+    const struct training_config *config = &training->config;
+    struct checkpoint checkpoint = {.side = config->side,
+                                    .classes = config->classes,
                                     .parameter_floats = training->graph->parameter_floats,
                                     .statistic_floats = training->graph->statistic_floats,
-                                    .seed = site->seed,
-                                    .batch_size = (uint64_t)site->batch_size * rank_count(site),
+                                    .seed = config->seed,
+                                    .batch_size = (uint64_t)config->batch_size * rank_count(config),
                                     .step = training->step,
                                     .rate_before = training->rate_before};
 
-    snprintf(checkpoint.network, sizeof checkpoint.network, "%s", site->network->name);
+    snprintf(checkpoint.network, sizeof checkpoint.network, "%s", config->network->name);
     return checkpoint;
 }
 
@@ -400,10 +402,10 @@ static int write_while_others_wait(const struct training *training, struct writi
 {
     char what[256];
 
-    if (!training->site.ranks)
+    if (!training->config.ranks)
         return write_checkpoint(writing);
     snprintf(what, sizeof what, "the checkpoint %.200s is being written", writing->path);
-    return ranks_do(training->site.ranks, what, write_checkpoint, writing);
+    return ranks_do(training->config.ranks, what, write_checkpoint, writing);
 }
 
 int training_save(struct training *training, const char *path,
@@ -417,9 +419,9 @@ int training_save(struct training *training, const char *path,
     checkpoint.samples = position->samples;
     int code = weights_create(training->graph, &weights);
     if (code == 0)
-        code =
-            backend_save(&training->backend, weights.parameters,
-                         training->site.learns ? weights.momenta : NULL, weights.statistics, NULL);
+        code = backend_save(&training->backend, weights.parameters,
+                            training->config.learns ? weights.momenta : NULL, weights.statistics,
+                            NULL);
     if (code == 0)
         code = write_while_others_wait(
             training,
@@ -446,7 +448,7 @@ int training_load(struct training *training, const char *path, struct training_p
     const struct checkpoint wanted = describe(training);
     struct checkpoint found;
     struct weights weights = {0};
-    bool learns = training->site.learns;
+    bool learns = training->config.learns;
 
     int code = weights_create(training->graph, &weights);
     if (code == 0)

@@ -12,13 +12,13 @@
 #include "trainer/recipe.h"
 #include "trainer/trainer.h"
 
-struct training_site {
+struct training_config {
     const struct network *network;
     const char *backend; /* NAME[:options]; "auto": the first that works */
     /* What it computes in: "fp16"; NULL: as `backend` says. In INT8, with `ranges`, what stays in
      * floating point is computed in that. */
     const char *precision;
-    const float *ranges; /* see backend_site, as the next one; only to infer */
+    const float *ranges; /* see backend_config, as the next one; only to infer */
     struct calibration *calibration;
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
@@ -35,7 +35,7 @@ struct training_site {
 };
 
 struct training {
-    struct training_site site;
+    struct training_config config;
     struct graph *graph;
     struct plugin_choice choice;
     struct backend backend;
@@ -47,14 +47,14 @@ struct training {
 };
 
 /* 0 or a negative errno. Call training_close() in either case. */
-int training_open(struct training *training, const struct training_site *site);
+int training_open(struct training *training, const struct training_config *config);
 void training_close(struct training *training);
 
 /* What it computes in: "fp32", "int8". */
 const char *training_precision(const struct training *training);
 
 /* One batch: forward, backward, exchange, update. The batch is the caller's again when this
- * returns. With site.late a device computes on: loss and times are those of the oldest batch that
+ * returns. With config.late a device computes on: loss and times are those of the oldest batch that
  * none was told of yet, or nothing (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);

@@ -84,7 +84,7 @@ static int open_plan(struct engine *engine)
 static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
 {
     const struct job *job = engine->site.job;
-    struct trainer_site site = {
+    struct trainer_config config = {
         .batch_size = (uint32_t)job->batch_size,
         .row_bytes = row_bytes,
         .seed = job->seed,
@@ -96,7 +96,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
     if (engine->site.trainer)
         engine->trainer = *engine->site.trainer;
     else
-        code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &site);
+        code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &config);
     if (code)
         return code;
     engine->rows_bytes = row_bytes * job->batch_size * slots;

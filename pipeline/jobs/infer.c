@@ -118,22 +118,22 @@ static int find_checkpoint(const struct infer_job *job, struct infer_result *res
                                                   : fail(ENAMETOOLONG, "--checkpoint: too long");
 }
 
-static struct training_site site_of(const struct infer_job *job, uint32_t batch_size)
+static struct training_config config_of(const struct infer_job *job, uint32_t batch_size)
 {
-    return (struct training_site){.network = job->network,
-                                  .backend = job->backend,
-                                  .side = job->side,
-                                  .classes = job->classes,
-                                  .batch_size = batch_size,
-                                  .late = true,
-                                  .seed = job->job.seed,
-                                  .threads = job->threads};
+    return (struct training_config){.network = job->network,
+                                    .backend = job->backend,
+                                    .side = job->side,
+                                    .classes = job->classes,
+                                    .batch_size = batch_size,
+                                    .late = true,
+                                    .seed = job->job.seed,
+                                    .threads = job->threads};
 }
 
-static int open_network(struct inference *inference, const struct training_site *site)
+static int open_network(struct inference *inference, const struct training_config *config)
 {
     struct infer_result *result = inference->result;
-    int code = training_open(&inference->training, site);
+    int code = training_open(&inference->training, config);
     if (code == 0 && result->checkpoint[0]) {
         struct training_position position;
         code = training_load(&inference->training, result->checkpoint, &position);
@@ -222,16 +222,16 @@ static int look_at_images(struct inference *inference)
     const struct infer_job *job = inference->job;
     const uint32_t batch_size =
         job->calibrate < CALIBRATION_BATCH ? job->calibrate : CALIBRATION_BATCH;
-    struct training_site site = site_of(job, batch_size);
+    struct training_config config = config_of(job, batch_size);
     struct graph *graph = job->network->build(job->side, job->classes);
 
     if (!graph)
         return -EINVAL;
-    site.precision = "fp32";
-    site.calibration = &inference->calibration;
+    config.precision = "fp32";
+    config.calibration = &inference->calibration;
     int code = calibration_open(&inference->calibration, graph);
     if (code == 0)
-        code = open_network(inference, &site);
+        code = open_network(inference, &config);
     if (code == 0)
         code = pass_over(inference, NULL, batch_size);
     inference->ranges = memory_array(graph->node_count, sizeof *inference->ranges);
@@ -263,14 +263,14 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
 {
     struct infer_result *result = inference->result;
     struct infer_row *row = &result->rows[result->row_count];
-    struct training_site site = site_of(inference->job, batch_size);
+    struct training_config config = config_of(inference->job, batch_size);
 
     row->batch_size = batch_size;
     if (is_int8(precision))
-        site.ranges = inference->ranges;
+        config.ranges = inference->ranges;
     else
-        site.precision = precision;
-    int code = open_network(inference, &site);
+        config.precision = precision;
+    int code = open_network(inference, &config);
     if (code == 0)
         snprintf(row->precision, sizeof row->precision, "%s",
                  training_precision(&inference->training));

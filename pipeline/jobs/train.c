@@ -233,7 +233,7 @@ static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
 
     *row = (struct train_epoch){
         .io = *epoch,
-        .rate = recipe_rate(&course->training.site.recipe, course->training.step - 1)};
+        .rate = recipe_rate(&course->training.config.recipe, course->training.step - 1)};
     int code = ranks_sum(course->job->ranks, sums, 4);
     if (code == 0)
         code = compare_ranks(course, row);
@@ -322,22 +322,22 @@ static int open_training(struct course *course)
     result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
     result->recipe = choose_recipe(job, result->steps_per_epoch);
     result->result.memory_before_bytes = memory_resident_bytes();
-    const struct training_site site = {.network = job->network,
-                                       .backend = job->backend,
-                                       .side = job->side,
-                                       .classes = job->classes,
-                                       .batch_size = (uint32_t)job->job.batch_size,
-                                       .ranks = job->ranks,
-                                       .exchange = job->exchange,
-                                       .buckets = job->buckets,
-                                       .silence_ns = job->job.silence_ns,
-                                       .seed = job->job.seed,
-                                       .threads = job->threads,
-                                       .memory_bytes = job->job.memory_limit_bytes,
-                                       .learns = true,
-                                       .late = true,
-                                       .recipe = result->recipe};
-    code = training_open(&course->training, &site);
+    const struct training_config config = {.network = job->network,
+                                           .backend = job->backend,
+                                           .side = job->side,
+                                           .classes = job->classes,
+                                           .batch_size = (uint32_t)job->job.batch_size,
+                                           .ranks = job->ranks,
+                                           .exchange = job->exchange,
+                                           .buckets = job->buckets,
+                                           .silence_ns = job->job.silence_ns,
+                                           .seed = job->job.seed,
+                                           .threads = job->threads,
+                                           .memory_bytes = job->job.memory_limit_bytes,
+                                           .learns = true,
+                                           .late = true,
+                                           .recipe = result->recipe};
+    code = training_open(&course->training, &config);
     if (code)
         return code;
     result->cost = graph_cost(course->training.graph);

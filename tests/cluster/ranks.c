@@ -43,10 +43,10 @@ static void require(int code)
 }
 
 /* together: NULL for a share that is computed alone. */
-static struct training_site site_of(const char *network, uint32_t batch, struct ranks *together,
-                                    uint32_t buckets)
+static struct training_config config_of(const char *network, uint32_t batch, struct ranks *together,
+                                        uint32_t buckets)
 {
-    return (struct training_site){
+    return (struct training_config){
         .network = network_find(network),
         .backend = together ? backend : backend_alone,
         .side = SIDE,
@@ -75,10 +75,11 @@ static struct trainer_batch share_of(uint32_t rank, uint32_t ranks)
 static float *learn_together(const char *network, struct ranks *ranks, uint32_t buckets)
 {
     const struct ranks_place *place = &ranks->place;
-    const struct training_site site = site_of(network, GLOBAL_BATCH / place->ranks, ranks, buckets);
+    const struct training_config config =
+        config_of(network, GLOBAL_BATCH / place->ranks, ranks, buckets);
     struct training training;
 
-    require(training_open(&training, &site));
+    require(training_open(&training, &config));
     const uint64_t floats = training.graph->parameter_floats;
     struct trainer_times times;
     struct backend_loss loss;
@@ -126,11 +127,11 @@ static void update_all(struct training *shares, uint32_t ranks)
 /* The batch in so many shares, each with a state of its own. */
 static void learn_alone(const char *network, uint32_t count, float *weights)
 {
-    const struct training_site site = site_of(network, GLOBAL_BATCH / count, NULL, 0);
+    const struct training_config config = config_of(network, GLOBAL_BATCH / count, NULL, 0);
     struct training shares[GLOBAL_BATCH];
 
     for (uint32_t i = 0; i < count; i++)
-        require(training_open(&shares[i], &site));
+        require(training_open(&shares[i], &config));
     for (uint64_t step = 0; step < steps; step++) {
         make_batch(step);
         for (uint32_t i = 0; i < count; i++) {

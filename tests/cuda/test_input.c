@@ -33,7 +33,7 @@ struct outcome {
 
 static void start(struct training *training, const char *backend, bool late)
 {
-    const struct training_site site = {
+    const struct training_config config = {
         .network = network_find("lenet"),
         .backend = backend,
         .side = SIDE,
@@ -45,7 +45,7 @@ static void start(struct training *training, const char *backend, bool late)
         .recipe = {.rate = 0.0005, .momentum = 0.9, .weight_decay = 1e-4, .steps = STEPS},
     };
 
-    if (training_open(training, &site))
+    if (training_open(training, &config))
         fail_msg("%s: %s", backend, fail_reason());
 }
 
@@ -153,15 +153,15 @@ struct course {
     uint64_t upload_ns; /* waited for, but for the first batch's */
 };
 
-static void set_out(struct course *course, const char *backend, struct backend_site site)
+static void set_out(struct course *course, const char *backend, struct backend_config config)
 {
     *course = (struct course){.graph = network_find("lenet")->build(SIDE, CLASSES)};
     float *weights = calloc(course->graph->parameter_floats, sizeof *weights);
 
-    site.graph = course->graph;
-    site.batch_size = BATCH;
+    config.graph = course->graph;
+    config.batch_size = BATCH;
     assert_int_equal(plugin_choose("backend", backend_registry, backend, &course->choice), 0);
-    if (backend_open(&course->backend, &course->choice, &site))
+    if (backend_open(&course->backend, &course->choice, &config))
         fail_msg("%s: %s", backend, fail_reason());
     graph_initialise(course->graph, 7, weights);
     assert_int_equal(backend_load(&course->backend, weights, NULL, NULL), 0);
@@ -212,7 +212,7 @@ static void exchange_and_update(struct course *course, const struct backend_loss
         .rate = 0.0005, .rate_before = 0.0005, .momentum = 0.9, .gradient_scale = 0.5};
 
     backend_memory(&course->backend, &memory);
-    assert_int_equal(memory.on_device, !course->backend.site.gradients_on_host);
+    assert_int_equal(memory.on_device, !course->backend.config.gradients_on_host);
     for (uint64_t i = 0; !memory.on_device && i < course->graph->parameter_floats; i++)
         memory.gradients[i] = 2 * memory.gradients[i] + 0.001f * (float)loss->counted;
     assert_int_equal(backend_update(&course->backend, &update), 0);
@@ -229,15 +229,15 @@ static void settle(struct course *course)
 static void learn_by_host(struct course *course, const char *backend, bool on_host, bool late,
                           uint32_t held)
 {
-    const struct backend_site site = {.training = true,
-                                      .seed = 7,
-                                      .gradients_on_host = on_host,
-                                      .exchanged_by_host = true,
-                                      .late = late};
+    const struct backend_config config = {.training = true,
+                                          .seed = 7,
+                                          .gradients_on_host = on_host,
+                                          .exchanged_by_host = true,
+                                          .late = late};
     struct backend_loss loss;
     int code = 0;
 
-    set_out(course, backend, site);
+    set_out(course, backend, config);
     for (uint32_t step = 0; step < STEPS; step++) {
         const struct backend_batch batch = next_batch(course, step);
         assert_int_equal(backend_step(&course->backend, &batch, 0, NULL, NULL, &loss), 0);
@@ -288,7 +288,8 @@ static void answer(struct course *course, const char *backend, bool training, bo
     struct backend_loss loss;
     int code = 0;
 
-    set_out(course, backend, (struct backend_site){.training = training, .seed = 7, .late = late});
+    set_out(course, backend,
+            (struct backend_config){.training = training, .seed = 7, .late = late});
     for (uint32_t step = 0; step < STEPS; step++) {
         const struct backend_batch batch = next_batch(course, step);
         assert_int_equal(backend_infer(&course->backend, &batch, NULL, &loss), 0);
@@ -332,7 +333,7 @@ static void logits_are_never_late(void **unused)
 
     (void)unused;
     for (int late = 0; late < 2; late++) {
-        set_out(&course, "cuda:fp32,plans=none", (struct backend_site){.late = late});
+        set_out(&course, "cuda:fp32,plans=none", (struct backend_config){.late = late});
         for (uint32_t step = 0; step < 3; step++) {
             const struct backend_batch batch = next_batch(&course, step);
             assert_int_equal(backend_infer(&course.backend, &batch, logits[late], &loss), 0);
@@ -355,7 +356,7 @@ static struct backend_times step_apart(struct training *training, struct backend
 
     batch->waited_ns = waited_ns;
     assert_int_equal(backend_step(&training->backend, batch, 0, NULL, NULL, &loss), 0);
-    if (training->backend.site.late) {
+    if (training->backend.config.late) {
         assert_int_equal(loss.count, 0);
         assert_int_equal(backend_finish(&training->backend, 0, NULL, NULL, &loss), 1);
         struct backend_loss none;

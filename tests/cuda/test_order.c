@@ -62,18 +62,18 @@ static int add_up(void *context, uint64_t done)
 static void open_sums(struct sums *sums, struct backend *backend)
 {
     struct backend_memory memory;
-    struct nccl_site site = {.ranks = 1};
+    struct nccl_site config = {.ranks = 1};
 
     backend_memory(backend, &memory);
-    site.exchange = (struct exchange_site){.gradients = memory.gradients,
-                                           .on_device = true,
-                                           .stream = memory.stream,
-                                           .floats = backend->site.graph->parameter_floats,
-                                           .buckets = BUCKETS};
+    config.exchange = (struct exchange_config){.gradients = memory.gradients,
+                                               .on_device = true,
+                                               .stream = memory.stream,
+                                               .floats = backend->config.graph->parameter_floats,
+                                               .buckets = BUCKETS};
     sums->state = calloc(1, sums->ops->state_size);
     assert_non_null(sums->state);
-    must(sums->ops->identify(site.id));
-    must(sums->ops->open(sums->state, &site));
+    must(sums->ops->identify(config.id));
+    must(sums->ops->open(sums->state, &config));
 }
 
 /* ---- a job ---- */
@@ -92,18 +92,18 @@ static void start(struct job *job, const char *text, bool late, bool on_host,
                   const struct nccl_ops *nccl)
 {
     *job = (struct job){.graph = network(), .sums.ops = nccl};
-    const struct backend_site site = {.graph = job->graph,
-                                      .batch_size = BATCH,
-                                      .training = true,
-                                      .seed = 3,
-                                      .gradients_on_host = on_host,
-                                      .exchanged_by_host = on_host,
-                                      .late = late,
-                                      .enqueue = nccl ? add_up : NULL,
-                                      .enqueue_context = &job->sums};
+    const struct backend_config config = {.graph = job->graph,
+                                          .batch_size = BATCH,
+                                          .training = true,
+                                          .seed = 3,
+                                          .gradients_on_host = on_host,
+                                          .exchanged_by_host = on_host,
+                                          .late = late,
+                                          .enqueue = nccl ? add_up : NULL,
+                                          .enqueue_context = &job->sums};
 
     must(plugin_choose("backend", backend_registry, text, &job->choice));
-    must(backend_open(&job->backend, &job->choice, &site));
+    must(backend_open(&job->backend, &job->choice, &config));
     job->host = calloc(job->graph->parameter_floats, sizeof *job->host);
     assert_non_null(job->host);
     graph_initialise(job->graph, 1, job->host);
@@ -239,7 +239,7 @@ static void what_nodes_put_out(void **unused)
     must(plugin_choose("backend", backend_registry, "cuda:fp32,plans=none", &choice));
     must(backend_open(
         &backend, &choice,
-        &(struct backend_site){
+        &(struct backend_config){
             .graph = graph, .batch_size = BATCH, .late = true, .calibration = &calibration}));
     must(backend_load(&backend, weights, NULL, NULL));
     for (int i = 0; i < 5 && code == 0; i++)

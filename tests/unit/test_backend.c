@@ -271,11 +271,11 @@ static void inferred(const char *backend, struct graph *graph)
     assert_same(graph, before, save(&training));
 
     /* A backend opened for inference alone says the same, and needs less memory. */
-    const struct backend_site site = {.graph = graph, .batch_size = BATCH};
+    const struct backend_config config = {.graph = graph, .batch_size = BATCH};
     struct backend alone;
     struct backend_memory with, without;
     before = save(&training);
-    assert_int_equal(backend_open(&alone, &training.choice, &site), 0);
+    assert_int_equal(backend_open(&alone, &training.choice, &config), 0);
     assert_int_equal(backend_load(&alone, before.parameters, NULL, before.statistics), 0);
     assert_int_equal(backend_infer(&alone, &training.batch, logits[1], NULL), 0);
     assert_true(distance(logits[1], logits[0], BATCH * CLASSES) < 1e-5);

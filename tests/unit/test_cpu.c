@@ -161,13 +161,13 @@ static struct outcome train(const char *name, const struct graph *graph, int ste
         .statistics = floats(graph->statistic_floats),
         .logits = floats(BATCH * CLASSES),
     };
-    struct backend_site site = {
+    struct backend_config config = {
         .graph = graph, .batch_size = BATCH, .training = true, .seed = 5, .threads = threads};
     struct plugin_choice choice;
     struct backend backend;
 
     require(plugin_choose("backend", backend_registry, name, &choice));
-    require(backend_open(&backend, &choice, &site));
+    require(backend_open(&backend, &choice, &config));
     graph_initialise(graph, 3, outcome.parameters);
     require(backend_load(&backend, outcome.parameters, NULL, NULL));
     for (int i = 0; i < steps; i++) {
@@ -294,7 +294,8 @@ static void the_same_bits_come_twice(void **unused)
 static void saving_and_loading_change_no_bit(void **unused)
 {
     struct graph *graph = residual();
-    struct backend_site site = {.graph = graph, .batch_size = 2, .training = true, .threads = 1};
+    struct backend_config config = {
+        .graph = graph, .batch_size = 2, .training = true, .threads = 1};
     struct plugin_choice choice;
     struct backend backend;
     const uint64_t count = graph->parameter_floats;
@@ -305,7 +306,7 @@ static void saving_and_loading_change_no_bit(void **unused)
     for (uint64_t i = 0; i < count; i++)
         given[i] = (float)i;
     require(plugin_choose("backend", backend_registry, tested(), &choice));
-    require(backend_open(&backend, &choice, &site));
+    require(backend_open(&backend, &choice, &config));
     require(backend_load(&backend, given, given, NULL));
     require(backend_save(&backend, saved, momenta, statistics, NULL));
     assert_memory_equal(given, saved, count * sizeof *given);

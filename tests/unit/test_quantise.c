@@ -198,11 +198,11 @@ struct answers {
 static struct answers answer(const char *name, struct graph *graph, struct calibration *calibration,
                              const float *ranges)
 {
-    struct backend_site site = {.graph = graph,
-                                .batch_size = BATCH,
-                                .threads = 1,
-                                .ranges = ranges,
-                                .calibration = calibration};
+    struct backend_config config = {.graph = graph,
+                                    .batch_size = BATCH,
+                                    .threads = 1,
+                                    .ranges = ranges,
+                                    .calibration = calibration};
     uint8_t rows[BATCH * SIDE * SIDE * 3];
     int32_t labels[BATCH];
     struct training training = {
@@ -210,7 +210,7 @@ static struct answers answer(const char *name, struct graph *graph, struct calib
     struct answers answers;
 
     if (plugin_choose("backend", backend_registry, training_text(name), &training.choice) ||
-        backend_open(&training.backend, &training.choice, &site))
+        backend_open(&training.backend, &training.choice, &config))
         fail_msg("%s: %s", name, fail_reason());
     training_load(&training);
     training_batch(&training, 1);
@@ -347,11 +347,11 @@ static void what_is_no_number_is_told_of(void **unused)
         if (!there_is(names[i]))
             continue;
         assert_int_equal(calibration_open(&calibration, graph), 0);
-        const struct backend_site site = {
+        const struct backend_config config = {
             .graph = graph, .batch_size = 1, .threads = 1, .calibration = &calibration};
         assert_int_equal(
             plugin_choose("backend", backend_registry, training_text(names[i]), &choice), 0);
-        assert_int_equal(backend_open(&backend, &choice, &site), 0);
+        assert_int_equal(backend_open(&backend, &choice, &config), 0);
         assert_int_equal(backend_load(&backend, weights, NULL, NULL), 0);
         assert_int_equal(backend_infer(&backend, &batch, NULL, NULL), -ERANGE);
         assert_non_null(strstr(fail_reason(), "is no number"));

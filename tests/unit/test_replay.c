@@ -23,11 +23,11 @@ static struct played play(const char *text, uint32_t batch_size, uint32_t count,
 {
     struct plugin_choice choice;
     struct trainer trainer;
-    struct trainer_site site = {.batch_size = batch_size};
+    struct trainer_config config = {.batch_size = batch_size};
     struct played played = {0};
 
     assert_int_equal(plugin_choose("trainer", trainer_registry, text, &choice), 0);
-    assert_int_equal(trainer_open(&trainer, &choice, &site), 0);
+    assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
     uint64_t start = clock_now_ns();
     for (int i = 0; i < steps; i++) {
         struct trainer_batch batch = {.count = count};
@@ -49,11 +49,11 @@ static void assert_refused(const char *text, const char *reason)
 {
     struct plugin_choice choice;
     struct trainer trainer = {0};
-    struct trainer_site site = {.batch_size = 8};
+    struct trainer_config config = {.batch_size = 8};
 
     int code = plugin_choose("trainer", trainer_registry, text, &choice);
     if (code == 0) {
-        code = trainer_open(&trainer, &choice, &site);
+        code = trainer_open(&trainer, &choice, &config);
         trainer_close(&trainer);
         plugin_release(&choice);
     }

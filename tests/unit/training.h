@@ -111,15 +111,15 @@ static inline void training_start(struct training *training, const char *backend
                                   uint32_t threads)
 {
     const struct graph_shape *shape = &graph->nodes[0].shape;
-    const struct backend_site site = {.graph = graph,
-                                      .batch_size = batch_size,
-                                      .training = true,
-                                      .seed = seed,
-                                      .threads = threads};
+    const struct backend_config config = {.graph = graph,
+                                          .batch_size = batch_size,
+                                          .training = true,
+                                          .seed = seed,
+                                          .threads = threads};
 
     *training = (struct training){.graph = graph, .batch.count = batch_size};
     if (plugin_choose("backend", backend_registry, training_text(backend), &training->choice) ||
-        backend_open(&training->backend, &training->choice, &site))
+        backend_open(&training->backend, &training->choice, &config))
         fail_msg("%s: %s", backend, fail_reason());
     training->rows = calloc((size_t)batch_size * shape->height * shape->width, 3);
     training->labels = calloc(batch_size, sizeof *training->labels);

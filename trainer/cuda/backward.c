@@ -200,7 +200,7 @@ static int run_split(const struct cuda_plan *plan, const struct cuda_step *step)
 static int run_ready(const struct cuda_plan *plan, const struct cuda_step *step)
 {
     const struct cuda_model *model = plan->model;
-    const struct backend_site *site = &model->site;
+    const struct backend_config *site = &model->site;
     const bool last = step->ready_floats == model->graph->parameter_floats;
     int code = 0;
 

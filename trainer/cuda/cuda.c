@@ -112,7 +112,7 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
     file_make_parent(path); /* what is wrong with it shows when the file is written */
 }
 
-static int cuda_open(void *state, const void *settings_given, const struct backend_site *site)
+static int cuda_open(void *state, const void *settings_given, const struct backend_config *site)
 {
     const struct cuda_settings *settings = settings_given;
     struct cuda_state *cuda = state;

@@ -88,7 +88,7 @@ struct cuda_int8 {
 struct cuda_model {
     const struct graph *graph;
     const struct cuda_settings *settings;
-    struct backend_site site;
+    struct backend_config site;
     struct runtime runtime;
     struct dnn *dnn;
     enum device_type type;
@@ -327,7 +327,7 @@ int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss);
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes);
 void *cuda_pin(struct cuda_model *model, uint64_t bytes);
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
-                    const struct backend_site *site);
+                    const struct backend_config *site);
 void cuda_model_close(struct cuda_model *model);
 int cuda_model_load(struct cuda_model *model, const float *parameters, const float *momenta,
                     const float *statistics);

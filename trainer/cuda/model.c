@@ -236,7 +236,7 @@ static void look_at_sums(struct cuda_model *model)
 }
 
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
-                    const struct backend_site *site)
+                    const struct backend_config *site)
 {
     static const enum device_type types[] = {[CUDA_FP32] = DEVICE_FP32,
                                              [CUDA_TF32] = DEVICE_FP32,

@@ -52,7 +52,7 @@ static int nccl_identify(uint8_t id[NCCL_ID_BYTES])
 static int nccl_open(void *state, const struct nccl_site *site)
 {
     struct nccl_state *nccl = state;
-    const struct exchange_site *where = &site->exchange;
+    const struct exchange_config *where = &site->exchange;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id;
 

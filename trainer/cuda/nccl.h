@@ -16,7 +16,7 @@ enum { NCCL_ID_BYTES = 128 };
 struct nccl_site {
     uint8_t id[NCCL_ID_BYTES]; /* of the first rank */
     uint32_t rank, ranks;
-    struct exchange_site exchange;
+    struct exchange_config exchange;
 };
 
 struct nccl_ops {
