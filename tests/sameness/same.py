@@ -138,7 +138,7 @@ def main():
     parser.add_argument("only", nargs="*")
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--keep")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     scratch = options.keep or tempfile.mkdtemp(prefix="iobench-same-")
     old, new = os.path.abspath(options.old), os.path.abspath(options.new)
     # All in one folder, one after the other: paths are part of what is said.
