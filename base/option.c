@@ -131,7 +131,7 @@ static int parse_choice(const struct option_spec *row, const char *text, int *va
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                      row->choices[i]);
     }
-    return fail(EINVAL, "'%s' is none of: %s", text, names);
+    return fail(EINVAL, "'%s' is not one of: %s", text, names);
 }
 
 static int check_range(const struct option_spec *row, double value)
@@ -218,7 +218,7 @@ int option_defaults(const struct option_spec *table, void *settings)
 const struct option_spec *option_find(const struct option_spec *table, const char *name)
 {
     for (; table->name; table++)
-        if (strcmp(table->name, name) == 0)
+        if (strcmp(table->name, name) == 0 || (table->alias && strcmp(table->alias, name) == 0))
             return table;
     return NULL;
 }
@@ -229,7 +229,7 @@ int option_set(const struct option_spec *table, void *settings, const char *name
     const struct option_spec *row = option_find(table, name);
 
     if (!row)
-        return fail(EINVAL, "%s: there is no option '%s'", where, name);
+        return fail(EINVAL, "%s: unknown option '%s'", where, name);
     int code = set_row(row, settings, value);
     if (code) {
         char reason[FAIL_REASON_BYTES];

@@ -53,9 +53,10 @@ struct option_spec {
     double minimum, maximum;    /* for numbers; both 0: any */
     const char *zero;           /* for numbers: the word that means 0 ("auto", "none") */
     enum option_reach reach;
-    bool per_second; /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
-    bool percent;    /* for real numbers: 2 or 2% */
-    bool repeats;    /* for texts: each time it is given it adds a line */
+    bool per_second;   /* for sizes: a rate with its unit, 500MiB/s or 500MiB */
+    bool percent;      /* for real numbers: 2 or 2% */
+    bool repeats;      /* for texts: each time it is given it adds a line */
+    const char *alias; /* former name: still accepted, and still the JSON key; NULL: none */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL when a default does not parse (a bug). */
@@ -69,7 +70,7 @@ int option_set(const struct option_spec *table, void *settings, const char *name
 int option_set_list(const struct option_spec *table, void *settings, const char *list,
                     const char *where);
 
-/* Find a row by long name, NULL when there is none. */
+/* Find a row by its long name or alias. NULL if unknown. */
 const struct option_spec *option_find(const struct option_spec *table, const char *name);
 
 /* The value of a row as a user would write it, into text. Returns text. */

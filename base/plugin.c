@@ -26,7 +26,7 @@ static int fail_unknown(const char *family, const struct plugin *const *registry
     for (; *registry && used < sizeof names; registry++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                  (*registry)->name);
-    return fail(EINVAL, "there is no %s '%s'; there are: %s", family, name, names);
+    return fail(EINVAL, "unknown %s '%s'; known: %s", family, name, names);
 }
 
 int plugin_choose(const char *family, const struct plugin *const *registry, const char *text,

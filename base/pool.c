@@ -79,7 +79,7 @@ static void *take_spill(struct pool *pool, size_t bytes)
     if (!charge(pool, bytes)) {
         fail(ENOMEM,
              "the images that are decoded at once need more than %s, their share of the memory: "
-             "take fewer --threads, or refuse huge images by max-pixels of --decode",
+             "use fewer --decode-threads, or refuse huge images by max-pixels of --decode",
              bytes_text(counter_get(&together_limit), limit, sizeof limit));
         return NULL;
     }

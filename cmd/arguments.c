@@ -49,8 +49,8 @@ static int fail_unknown(const struct arguments_scope *scopes, const char *name)
     for (; scopes->table; scopes++)
         nearest_offer_table(&nearest, scopes->table);
     if (nearest.best)
-        return fail(EINVAL, "there is no option '--%s'; did you mean '--%s'?", name, nearest.best);
-    return fail(EINVAL, "there is no option '--%s'", name);
+        return fail(EINVAL, "unknown option '--%s'; did you mean '--%s'?", name, nearest.best);
+    return fail(EINVAL, "unknown option '--%s'", name);
 }
 
 /* What a bare option stands for; NULL when it needs a value. */
@@ -100,7 +100,7 @@ static int parse_letters(const struct arguments_scope *scopes, int argc, char **
         struct found found = find_letter(scopes, *letter);
         int code;
         if (!found.row)
-            return fail(EINVAL, "there is no option '%s'", as_given);
+            return fail(EINVAL, "unknown option '%s'", as_given);
         if (bare_value(found.row)) {
             code = set(found, bare_value(found.row), as_given);
             if (code)

@@ -238,7 +238,7 @@ static int help_run(const struct invocation *invocation)
         struct nearest nearest = nearest_start(invocation->operands[0]);
         for (int i = 0; command_registry[i]; i++)
             nearest_offer(&nearest, command_registry[i]->name);
-        fail(EINVAL, "there is no command '%s'%s%s%s", invocation->operands[0],
+        fail(EINVAL, "unknown command '%s'%s%s%s", invocation->operands[0],
              nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
              nearest.best ? "'?" : "");
         return command_misused(invocation);

@@ -44,10 +44,12 @@ static const struct option_spec infer_options[] = {
     {"precision", 0, OPTION_TEXT, FIELD(precisions), .metavar = "NAME[,NAME...]",
      .summary = "fp32 (on GPUs without TF32), tf32, fp16, bf16, int8; one pass for each, each "
                 "compared with the first; without, what the backend computes in"},
-    {"calibrate", 0, OPTION_COUNT, FIELD(calibrate), .fallback = "1250", .minimum = 1,
-     .maximum = 1 << 24, .summary = "images that tell INT8 the ranges of the activations"},
+    {"calibrate-images", 0, OPTION_COUNT, FIELD(calibrate), .alias = "calibrate",
+     .fallback = "1250", .minimum = 1, .maximum = 1 << 24,
+     .summary = "images from which INT8 takes the ranges of activations"},
     {"calibrate-data", 0, OPTION_TEXT, FIELD(calibrate_data), .metavar = "PATH",
-     .reach = OPTION_INDEXES_SET, .summary = "their data set; without, the first images of --data"},
+     .reach = OPTION_INDEXES_SET,
+     .summary = "data set of the calibration images; default: the first images of --data"},
     {"calibrate-by", 0, OPTION_CHOICE, FIELD(calibrate_by), .fallback = "kl",
      .choices = quantise_methods,
      .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
@@ -321,7 +323,8 @@ static int parse_precisions(char *text, struct infer_job *job)
         while (i < sizeof known / sizeof *known && strcmp(name, known[i]) != 0)
             i++;
         if (i == sizeof known / sizeof *known)
-            return fail(EINVAL, "--precision: '%s' is none of fp32, tf32, fp16, bf16, int8", name);
+            return fail(EINVAL, "--precision: '%s' is not one of fp32, tf32, fp16, bf16, int8",
+                        name);
         if (job->precision_count == INFER_PRECISIONS_MAX)
             return fail(EINVAL, "--precision: more than %d", INFER_PRECISIONS_MAX);
         job->precisions[job->precision_count++] = name;

@@ -140,7 +140,7 @@ static int apply_entry(const struct jobfile *jobfile, const struct jobfile_entry
     if (!row) {
         struct nearest nearest = nearest_start(entry->key);
         nearest_offer_table(&nearest, table);
-        return fail(EINVAL, "%s: there is no option '%s'%s%s%s", where, entry->key,
+        return fail(EINVAL, "%s: unknown option '%s'%s%s%s", where, entry->key,
                     nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
                     nearest.best ? "'?" : "");
     }

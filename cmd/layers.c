@@ -33,7 +33,7 @@ int layers_preset(const char *name, const struct option_spec *table, void *setti
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                  preset_table[i].name);
     if (!preset)
-        return fail(EINVAL, "--as: there is no framework '%s'; there are: %s", name, names);
+        return fail(EINVAL, "--as: unknown framework '%s'; known: %s", name, names);
     for (int i = 0; code == 0 && i < PRESET_SETTINGS && preset->settings[i].option; i++)
         if (option_find(table, preset->settings[i].option))
             code = option_set(table, settings, preset->settings[i].option,

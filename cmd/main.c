@@ -162,7 +162,7 @@ static int complain_of_command(const char *word)
 
     for (int i = 0; command_registry[i]; i++)
         nearest_offer(&nearest, command_registry[i]->name);
-    fprintf(stderr, "iobench: there is no command '%s'", escape_shown(word));
+    fprintf(stderr, "iobench: unknown command '%s'", escape_shown(word));
     if (nearest.best)
         fprintf(stderr, "; did you mean '%s'?", nearest.best);
     fprintf(stderr, "\nTry 'iobench --help'.\n");

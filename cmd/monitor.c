@@ -39,11 +39,12 @@ struct monitor_settings {
 
 static const struct option_spec monitor_options[] = {
     {"interval", 'i', OPTION_DURATION, offsetof(struct monitor_settings, interval_ns), "1s",
-     .minimum = 0.01, .maximum = 86400, .summary = "a line so often"},
-    {"sample", 0, OPTION_DURATION, offsetof(struct monitor_settings, sample_ns), "100ms",
-     .minimum = 0.01, .maximum = 86400, .summary = "read the counters so often"},
+     .minimum = 0.01, .maximum = 86400, .summary = "interval between lines"},
+    {"sample-interval", 0, OPTION_DURATION, offsetof(struct monitor_settings, sample_ns), "100ms",
+     .alias = "sample", .minimum = 0.01, .maximum = 86400,
+     .summary = "interval between readings of the counters"},
     {"count", 'c', OPTION_COUNT, offsetof(struct monitor_settings, count), "0", .zero = "endless",
-     .summary = "stop after so many lines"},
+     .summary = "stop after this many lines"},
     {"json", 0, OPTION_TEXT, offsetof(struct monitor_settings, json), .metavar = "FILE",
      .implied = "-",
      .summary = "JSON instead, an object a line; without FILE to the standard output"},

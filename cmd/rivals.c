@@ -72,7 +72,7 @@ static int parse(char *text, struct job *job)
     if (code >= 0)
         code = arguments_parse(scopes, code, words, &arguments);
     if (code == 0 && arguments.count)
-        code = fail(EINVAL, "'%s' is no option", arguments.operands[0]);
+        code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
     if (code == 0 && job->against)
         code = fail(EINVAL, "--against within --against");
     free(arguments.operands);

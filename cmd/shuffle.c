@@ -117,7 +117,7 @@ static int parse_partitions(const char *list, bool *wanted)
                 wanted[i] = found = true;
         if (!found)
             code = fail(EINVAL,
-                        "--partition: '%s' is none of disjoint, sticky, shards, "
+                        "--partition: '%s' is not one of disjoint, sticky, shards, "
                         "replicated, elastic, all",
                         part);
     }

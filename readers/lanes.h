@@ -2,7 +2,7 @@
  *
  * lanes: one reader on several threads. Each lane is a thread with a reader of its own (ring, open
  * files, pool, ...) and a share of the memory, both on one NUMA node; the nodes are dealt in turn.
- * To its user the whole is a reader as any other. It is in no registry: --loaders chooses it.
+ * To its user the whole is a reader as any other. It is in no registry: --io-threads chooses it.
  *
  * A request goes to the lane whose memory it has; without memory, or where a shard must be read in
  * order, all requests of a shard go to one lane. reap() wakes the lanes that wait for storage while

@@ -112,7 +112,7 @@ static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
 
 /* ---- parts of a job ---- */
 
-/* The options, keyed by name with _ for - and the unit behind. */
+/* Options, keyed by their first name with _ for - and the unit appended. */
 static json_t *settings_of(const struct job *job)
 {
     json_t *settings = json_object();
@@ -123,7 +123,7 @@ static json_t *settings_of(const struct job *job)
                            : row->type == OPTION_DURATION ? "_s"
                                                           : "";
         char key[KEY_BYTES], text[1024];
-        snprintf(key, sizeof key, "%s%s", row->name, unit);
+        snprintf(key, sizeof key, "%s%s", row->alias ? row->alias : row->name, unit);
         for (char *at = key; *at; at++)
             *at = *at == '-' ? '_' : *at;
         switch (row->type) {

@@ -70,7 +70,7 @@ static int find_rate(const struct replay_settings *settings, double *rate)
         for (gpu = accelerator_table; gpu->name && used < sizeof names; gpu++)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      gpu->name);
-        return fail(EINVAL, "trainer replay: there is no GPU '%s'; there are: %s; or give rate=N",
+        return fail(EINVAL, "trainer replay: unknown GPU '%s'; known: %s; or give rate=N",
                     settings->gpu, names);
     }
     *rate = settings->precision == REPLAY_FP32 ? gpu->fp32_samples_per_s : gpu->mixed_samples_per_s;

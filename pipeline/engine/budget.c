@@ -161,7 +161,7 @@ static int check_total(const struct budget *budget, const char *cause)
     return fail(ENOMEM,
                 "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s), "
                 "and %s allows %s: give less to --memory, --shuffle, --batch-size, --prefetch or "
-                "--threads",
+                "--decode-threads",
                 bytes_text(total_bytes, total, sizeof total),
                 bytes_text(budget->records_bytes, records, sizeof records),
                 bytes_text(budget->tables_bytes, tables, sizeof tables),

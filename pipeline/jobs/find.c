@@ -58,9 +58,10 @@ static int search(void *context)
  * once, for all of them. */
 static bool may_differ(const char *option)
 {
-    static const char *const names[] = {"data",   "json",       "csv",     "series",  "label",
-                                        "ranks",  "rank",       "threads", "memory",  "limit-rate",
-                                        "reader", "io-timeout", "loaders", "iodepth", NULL};
+    static const char *const names[] = {"data",       "json",       "csv",    "series",
+                                        "label",      "ranks",      "rank",   "decode-threads",
+                                        "memory",     "limit-rate", "reader", "io-timeout",
+                                        "io-threads", "iodepth",    NULL};
     const char *const *name = names;
 
     while (*name && strcmp(*name, option) != 0)

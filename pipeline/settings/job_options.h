@@ -42,10 +42,9 @@
                 "nfs://"}, \
     {"iodepth", 'q', OPTION_COUNT, JOB_FIELD(at, iodepth), .fallback = "32", .zero = "auto", \
      .minimum = 0, .maximum = 65536, .summary = "reads kept in flight"}, \
-    {"loaders", 0, OPTION_COUNT, JOB_FIELD(at, loaders), .fallback = "auto", .zero = "auto", \
-     .maximum = 64, \
-     .summary = "threads that read, each with its own ring and memory on one NUMA node; auto is " \
-                "1"}, \
+    {"io-threads", 0, OPTION_COUNT, JOB_FIELD(at, loaders), .alias = "loaders", \
+     .fallback = "auto", .zero = "auto", .maximum = 64, \
+     .summary = "I/O threads, each with its own ring and memory on one NUMA node; auto is 1"}, \
     {"bs", 'b', OPTION_SIZE, JOB_FIELD(at, block_bytes), .fallback = "1MiB", .minimum = 512, \
      .maximum = 1 << 30, \
      .summary = "adjacent records are read together up to this size"}, \
@@ -84,17 +83,17 @@
      .summary = "the same seed gives the same order, the same crops and the same first weights"}
 
 #define JOB_SILENCE_ROW(at) \
-    {"silence", 0, OPTION_DURATION, JOB_FIELD(at, silence_ns), .fallback = "60s", \
-     .zero = "none", \
-     .summary = "a rank that gives no sign of life for so long while others wait for it ends " \
-                "the job"}
+    {"rank-timeout", 0, OPTION_DURATION, JOB_FIELD(at, silence_ns), .alias = "silence", \
+     .fallback = "60s", .zero = "none", \
+     .summary = "abort if a rank that others wait for is unresponsive this long"}
 
 #define JOB_DECODE_ROWS(at) \
     {"decode", 0, OPTION_TEXT, JOB_FIELD(at, decode), .fallback = "jpeg", \
      .metavar = "NAME[:...]", .section = "What is done with it", \
      .summary = "decoder of the images, in a network's size; none delivers them as they are"}, \
-    {"threads", 't', OPTION_COUNT, JOB_FIELD(at, threads), .fallback = "auto", .zero = "auto", \
-     .maximum = 4096, .summary = "decode workers; auto is one a CPU"}, \
+    {"decode-threads", 't', OPTION_COUNT, JOB_FIELD(at, threads), .alias = "threads", \
+     .fallback = "auto", .zero = "auto", .maximum = 4096, \
+     .summary = "decode threads; auto is one per CPU"}, \
     {"prefetch", 0, OPTION_COUNT, JOB_FIELD(at, prefetch_batches), .fallback = "2", \
      .minimum = 1, .maximum = 1024, .summary = "decoded batches kept ready for the trainer"}
 

@@ -75,8 +75,8 @@ bad() {
     err "$text"
     empty out
 }
-bad "--against '--sed 2': there is no option" --against '--sed 2'
-bad "'word' is no option" --against 'word'
+bad "--against '--sed 2': unknown option" --against '--sed 2'
+bad "'word' is not an option" --against 'word'
 bad "a quote is not closed" --against "--label 'x"
 bad "--against within --against" --against "--against '--seed 2'"
 bad "make the same number of runs" --against '--runs 7'

@@ -18,11 +18,11 @@ set_of() { # READER
 ends() {
     limit=$1 reader=$2 loaders=$3
     shift 3
-    tried="ulimit -n $limit; iobench run -r $reader --loaders $loaders $*"
+    tried="ulimit -n $limit; iobench run -r $reader --io-threads $loaders $*"
     (
         # shellcheck disable=SC3045 # dash and bash have it
         ulimit -n "$limit"
-        exec timeout 240 "$IOBENCH" run -d "$(set_of "$reader")" -r "$reader" --loaders "$loaders" \
+        exec timeout 240 "$IOBENCH" run -d "$(set_of "$reader")" -r "$reader" --io-threads "$loaders" \
             --decode none -s buffer:300 -n 1 -e 2 --no-calibrate --io-timeout 20s "$@"
     ) >"$tmp/out" 2>"$tmp/err" </dev/null
     status=$?

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=61,classes=3,mean=6k,seed=5 set
-LENET="--network lenet --size 32 --classes 3 --data set --threads 1 --compute-threads 1"
+LENET="--network lenet --size 32 --classes 3 --data set --decode-threads 1 --compute-threads 1"
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" train $LENET --eval-data set --batch-size 20 --lr 0.001 --checkpoint learnt \
     --csv learnt.csv
@@ -35,16 +35,16 @@ expect 2 infer --batch-size 8,x
 says "1,8,64"
 expect 2 infer --batch-size 0
 
-TINY="--network tiny --size 32 --classes 3 --data set --threads 1 --compute-threads 1"
+TINY="--network tiny --size 32 --classes 3 --data set --decode-threads 1 --compute-threads 1"
 # shellcheck disable=SC2086 # words without blanks
-expect 0 "$IOBENCH" infer $TINY --precision fp32,int8 --calibrate 20 --batch-size 8,16 \
+expect 0 "$IOBENCH" infer $TINY --precision fp32,int8 --calibrate-images 20 --batch-size 8,16 \
     --json infer.json
 says "INT8 ranges by kl over 20 images" "int8 against fp32, batches of 16" \
     "layers ran in INT8"
 [ "$(column precision)" = '"fp32" "fp32" "int8" "int8" ' ] || die "$(column precision)"
 [ "$(column samples)" = "61 61 61 61 " ] || die "not every sample once: $(column samples)"
 # No channels of LeNet come in sixteens: nothing is INT8 there.
-expect 0 infer --precision fp32,int8 --calibrate 20 --batch-size 8 --limit-samples 16 --json infer.json
+expect 0 infer --precision fp32,int8 --calibrate-images 20 --batch-size 8 --limit-samples 16 --json infer.json
 says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: there is nothing to compare"
 # shellcheck disable=SC2154 # expect sets it
 case $out in *"int8 against"*) die "a ratio of nothing" ;; esac

@@ -19,7 +19,7 @@ cat >>"$tmp/good.ini" <<EOF
 shuffle=none
 EOF
 try 2 "$tmp/good.ini"
-err "good.ini:5: there is no option 'no-such-comment-here'"
+err "good.ini:5: unknown option 'no-such-comment-here'"
 
 cat >"$tmp/good.ini" <<EOF
 ; two jobs
@@ -57,7 +57,7 @@ bad() {
     empty out
 }
 bad "bad.ini:1: an option before the first" 'runs=1\n'
-bad "bad.ini:2: there is no option 'rnus'; did you mean 'runs'?" '[a]\nrnus=1\n'
+bad "bad.ini:2: unknown option 'rnus'; did you mean 'runs'?" '[a]\nrnus=1\n'
 bad "bad.ini:2: epochs: 'x'" '[a]\nepochs=x\n'
 bad "bad.ini:3: epochs needs a value" '[a]\n\nepochs\n'
 bad "bad.ini:1: a section is" '[a\n'
@@ -86,7 +86,7 @@ sed 's/server_drop_cmd/server_check_cmd/' "$tmp/starts.ini" >"$tmp/checks.ini"
 try 2 "$tmp/checks.ini"
 err "checks.ini:8: server-check-cmd starts a program: 'touch $tmp/started'"
 [ ! -e "$tmp/started" ] || fault "the program was started"
-bad "bad.ini:2: there is no option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
+bad "bad.ini:2: unknown option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
 "$IOBENCH" run "$tmp/starts.ini" --allow-commands >"$tmp/out" 2>"$tmp/err" || : # 1: something keeps caches warm
 [ -e "$tmp/started" ] || fault "the program was not started"
 rm -f "$tmp/started"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/cli.sh"
 CHECK=$OLDPWD/tests/cli/metrics_check CACHECTL=$OLDPWD/cachectl/cachectl
 PAGE=$SRCDIR/docs/metrics.md
-LENET="--network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1 --compute-threads 1"
+LENET="--network lenet --size 32 --classes 3 --data set --batch-size 20 --decode-threads 1 --compute-threads 1"
 
 # Exit status 1: a machine without a free processor lets steps end late.
 result() { # FILE COMMAND...
@@ -21,7 +21,7 @@ result jpeg.json "$IOBENCH" run --data set --drop-caches --server-drop-cmd true 
 # shellcheck disable=SC2086 # words without blanks
 {
     result train.json "$IOBENCH" train $LENET --eval-data set --epochs 1 --target 0.001
-    result infer.json "$IOBENCH" infer $LENET --precision fp32,int8 --calibrate 20
+    result infer.json "$IOBENCH" infer $LENET --precision fp32,int8 --calibrate-images 20
 }
 result shuffle.json "$IOBENCH" shuffle epoch --data set --measure --runs 1 --batch-size 4
 result against.json "$IOBENCH" run --data set --runs 3 --epochs 2 --against "--decode none" --no-calibrate

@@ -43,7 +43,7 @@ out '"usable": true'
 
 # Wrong requests: nothing is done, the status is 2, and the nearest name is offered.
 try 2 --iodpth 3
-err "there is no option '--iodpth'; did you mean '--iodepth'?"
+err "unknown option '--iodpth'; did you mean '--iodepth'?"
 empty out
 try 2 --batch 3
 err "did you mean '--batch-size'?"
@@ -56,7 +56,7 @@ err "--epochs: 'many' is not"
 try 2 --drop-caches=maybe
 err "no, yes, strict"
 try 2 -Z
-err "there is no option '-Z'"
+err "unknown option '-Z'"
 try 2 rnu
 err "did you mean 'run'?"
 try 2 help rnu
@@ -64,15 +64,15 @@ err "did you mean 'run'?"
 try 2 list raeder
 err "did you mean 'reader'?"
 try 2 --no-epochs
-err "there is no option"
+err "unknown option"
 try 2 --no-crc=yes
 err "takes no value"
 try 2 --data / --reader urnig
-err "there are: "
+err "known: "
 try 2 --data / --shuffle buffer:size=-1
 err "size"
 try 2 --data / --format rekordio
-err "there is no format 'rekordio'"
+err "unknown format 'rekordio'"
 try 2 --data / --rank 2 --ranks 2
 err "numbered 0 to 1"
 try 2 --data / --server-drop-cmd true
@@ -108,6 +108,12 @@ for way in "--seed=77" "--seed 77"; do
     out "batches of 8"
     out "depth 4"
     out "on 1 worker"
+done
+for way in "--threads 3 --loaders 2" "--decode-threads=3 --io-threads=2"; do
+    # shellcheck disable=SC2086 # words
+    try 0 run --data "$tmp/recordio" --runs 1 --no-calibrate --sample-interval none --json - $way
+    out '"threads": 3'
+    out '"loaders": 2'
 done
 try 0 --data "$tmp/recordio" --dry-run --iodepth auto --no-crc --on-error skip
 out "depth auto"

@@ -89,7 +89,7 @@ for text in 'all nodes' 'Fabric of series.csv' 'series.csv'; do
 done
 
 # What a monitor writes is drawn.
-expect 0 "$IOBENCH" monitor --json=lines --interval=50ms --sample=20ms --count=3 .
+expect 0 "$IOBENCH" monitor --json=lines --interval=50ms --sample-interval=20ms --count=3 .
 if grep -qE '"(storage_read|net_receive)_bytes_per_s":[0-9]' lines; then
     expect 0 "$IOBENCH" plot lines
     grep -q '</svg>' lines.svg || die "no picture of a profile"

@@ -62,7 +62,7 @@ says "--seed 3"
 expect 2 train --target 0.5
 says "--eval-data"
 expect 2 "$IOBENCH" train --network nonesuch --data set
-says "there is no network 'nonesuch'" "resnet50"
+says "unknown network 'nonesuch'" "resnet50"
 
 # The same loop is what run times.
 expect 0 "$IOBENCH" run --data set --trainer lenet:classes=3,threads=1 --decode jpeg:size=32 --runs 1 \

@@ -53,7 +53,7 @@ done
 
 # Further threads that read change nothing of it.
 expect 0 "$IOBENCH" shuffle epoch --data set --labels sorted --epochs 1 --window 100 --json=model.json
-expect 0 "$IOBENCH" run --data set --loaders 2 --window 100 --runs 1 --decode none --no-calibrate --json run.json
+expect 0 "$IOBENCH" run --data set --io-threads 2 --window 100 --runs 1 --decode none --no-calibrate --json run.json
 [ "$(number requests run.json)" = "$(number reads_per_epoch model.json)" ] || die "2 loaders: other reads"
 
 # ---- samples are the same ----

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A disk that takes a checkpoint slower than ranks are patient (--silence) is waited for, and rank 0
+# A disk that takes a checkpoint slower than ranks are patient (--rank-timeout) is waited for, and rank 0
 # says what for; a rank 0 that is gone meanwhile ends the job all the same. The disk is a file system
 # that takes no writes for a while (fsfreeze), which is all that a process sees of a slow one.
 # shellcheck source=tests/cluster/cluster.sh
@@ -28,8 +28,8 @@ expect 0 "$IOBENCH" pack synthetic:count=16,classes=3,mean=6k,seed=5 set
 train() {
     rm -f log disk/last.checkpoint*
     mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 \
-        --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 100000 \
-        --checkpoint disk --silence 3s >log 2>&1 &
+        --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 100000 \
+        --checkpoint disk --rank-timeout 3s >log 2>&1 &
     job=$!
     wait_for "[ -e disk/last.checkpoint ]"
     fsfreeze -f disk || die "the file system cannot be frozen"

@@ -22,10 +22,10 @@ done
 forget server node1 node2
 
 # Each rank is watched by a monitor that knows nothing of it, but for rank 0's own marks of epochs.
-mpirun_in "node1 node2" 1 "$IOBENCH monitor --probes=nfs,net --interval=200ms --sample=100ms \
+mpirun_in "node1 node2" 1 "$IOBENCH monitor --probes=nfs,net --interval=200ms --sample-interval=100ms \
     --json=/run/lines /mnt/nfs -- \
     $IOBENCH train --network lenet --size 28 --classes 10 --data /mnt/nfs/recordio --batch-size 25 \
-    --epochs 6 --lr 0.0001 --threads 1 --compute-threads 1 --memory 20m --json /run/run.json"
+    --epochs 6 --lr 0.0001 --decode-threads 1 --compute-threads 1 --memory 20m --json /run/run.json"
 cat "$T/must"
 on node1 "cat /run/run.json" >run.json || die "no result"
 for node in node1 node2; do on $node "cat /run/lines" >$node.lines; done

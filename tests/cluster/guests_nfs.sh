@@ -80,7 +80,7 @@ echo "== monitor, around a program that knows nothing of it"
 forget node1
 wire=$(wire node1) nfsd=$(served)
 must node1 "cat /sys/class/net/vec0/statistics/rx_bytes >/run/net
-    $IOBENCH monitor --json=/run/lines --interval=200ms --sample=50ms /mnt/nfs -- sh -c 'cat /mnt/nfs/set/* >/dev/null; exit 3' 2>/run/summary
+    $IOBENCH monitor --json=/run/lines --interval=200ms --sample-interval=50ms /mnt/nfs -- sh -c 'cat /mnt/nfs/set/* >/dev/null; exit 3' 2>/run/summary
     [ \$? = 3 ] || exit 1
     echo \$((\$(cat /sys/class/net/vec0/statistics/rx_bytes) - \$(cat /run/net))) >/run/net"
 wire=$(($(wire node1) - wire)) nfsd=$(($(served) - nfsd))

@@ -60,7 +60,7 @@ done
 # One picture of both hosts, on one clock.
 expect 0 "$IOBENCH" pack synthetic:count=256,classes=3,mean=6k,seed=5 set
 expect 0 hosts 4 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 \
-    --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 4 --json both.json \
+    --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 4 --json both.json \
     --series both.csv --sample-interval 10ms
 says "4 on 2 nodes" "host1" "host2" "Clocks"
 [ "$(grep -c '"clock_uncertainty_s"' both.json)" = 2 ] || die "both.json does not know of two clocks"

@@ -49,8 +49,8 @@ UCX="--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices a
     -x UCX_RC_VERBS_RX_QUEUE_LEN=128 -x UCX_UD_VERBS_RX_QUEUE_LEN=256 \
     -x UCX_RC_VERBS_TIMEOUT=8s -x UCX_RC_VERBS_RNR_TIMEOUT=10ms -x UCX_UD_VERBS_TIMEOUT=10m"
 mpirun_in "node1 node2" 1 "$IOBENCH train --network lenet --size 28 --classes 10 \
-    --data /mnt/nfs/recordio --batch-size 50 --epochs 3 --lr 0.0001 --threads 1 --compute-threads 1 \
-    --memory 20m --silence 5m --json /run/run.json" "$UCX"
+    --data /mnt/nfs/recordio --batch-size 50 --epochs 3 --lr 0.0001 --decode-threads 1 --compute-threads 1 \
+    --memory 20m --rank-timeout 5m --json /run/run.json" "$UCX"
 tell_bytes "$T/must"
 on node1 "cat /run/run.json" >train.json
 "$IOBENCH" plot --title "Two nodes learn; data and gradients over RDMA" -o "$OUT/rdma.svg" train.json || die "no picture"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A rank that lives but is silent (stopped) ends the job after --silence, and the rank that waited
+# A rank that lives but is silent (stopped) ends the job after --rank-timeout, and the rank that waited
 # says why; wherever the others wait for it. One that is slow is waited for by name.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
@@ -20,18 +20,18 @@ stop_rank_1() {
 for batch in 1 16; do
     rm -rf kept log
     mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size $batch \
-        --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 100000 \
-        --checkpoint kept --silence 2s >log 2>&1 &
+        --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 100000 \
+        --checkpoint kept --rank-timeout 2s >log 2>&1 &
     job=$!
     while [ ! -e kept/last.checkpoint ] && kill -0 $job 2>/dev/null; do sleep 0.05; done
     stop_rank_1
 done
 
-# A rank that reads for hours while the other is done: waited for beyond --silence, until it is silent.
+# A rank that reads for hours while the other is done: waited for beyond --rank-timeout, until it is silent.
 # shellcheck disable=SC2016 # the shell of each rank expands it
 slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10B; exec "$@"'
 mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \
-    --decode checksum --batch-size 1 --runs 1 --silence 4s >log 2>&1 &
+    --decode checksum --batch-size 1 --runs 1 --rank-timeout 4s >log 2>&1 &
 job=$!
 while ! grep -q "iobench: waiting for rank 1 on $(uname -n), [0-9]* s so far" log && kill -0 $job 2>/dev/null; do
     sleep 0.05

@@ -34,7 +34,7 @@ infer ahead=2 >ahead.answers
 [ "$(wc -l <apart.answers)" -eq 4 ] || die "no answers: $out"
 cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat ./*.answers)"
 # INT8's ranges are found on the device.
-expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate 6 \
+expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate-images 6 \
     --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
 says "tiny on cuda" "INT8 ranges by kl over 6 images"
 # By the device's clock: uploads took at least what they were late, and none was waited for twice.

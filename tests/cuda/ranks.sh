@@ -26,7 +26,7 @@ train() { # STATUS EXCHANGE BACKEND
     wanted_status=$1 exchange=$2 backend=$3
     shift 3
     expect "$wanted_status" mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
-        --batch-size 8 --threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 \
+        --batch-size 8 --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 1 \
         --exchange "$exchange" --backend "$backend" "$@"
 }
 train 0 nccl cuda:fp32,plans=none --json nccl.json

@@ -38,7 +38,7 @@ static const struct work works[] = {
     {"run-mmap", RUN "-r mmap --decode checksum", "files", false},
     {"run-inflate", RUN "-r inflate --decode checksum -s none", "gzip", false},
     {"run-lmdb", RUN "-r lmdb --decode checksum", "lmdb", false},
-    {"run-loaders", RUN "--loaders 2 --decode checksum --drop-caches --series %/s.csv", "shards",
+    {"run-loaders", RUN "--io-threads 2 --decode checksum --drop-caches --series %/s.csv", "shards",
      false},
     {"pack-shards", "pack @ %/set -f shards --shards 2 --threads 2", "files", true},
     {"pack-recordio", "pack @ %/set -f recordio --shards 2 --threads 1", "shards", true},

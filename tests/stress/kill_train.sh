@@ -24,7 +24,7 @@ while [ $killed -lt "$count" ]; do
     while :; do
         # shellcheck disable=SC2086 # an option or none; exec: the shell is not what is to be killed
         kill_within "$seconds" "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
-            --batch-size 20 --threads 1 --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 \
+            --batch-size 20 --decode-threads 1 --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 \
             --checkpoint kept $resume
         [ "$ended" != 0 ] || break
         killed=$((killed + 1))

@@ -32,7 +32,7 @@ static const struct option_spec table[] = {
     {"duration", 0, OPTION_DURATION, AT(duration), .fallback = "none", .zero = "none",
      .summary = ""},
     {"choice", 'd', OPTION_CHOICE, AT(choice), .choices = choices, .implied = "yes", .summary = ""},
-    {"text", 't', OPTION_TEXT, AT(text), .summary = ""},
+    {"text", 't', OPTION_TEXT, AT(text), .alias = "words", .summary = ""},
     {0},
 };
 
@@ -172,13 +172,13 @@ static void refused(const char *line, const char *reason)
 static void wrong_ones_are_refused(void **unused)
 {
     (void)unused;
-    refused("--cuont 3", "there is no option '--cuont'; did you mean '--count'?");
-    refused("--xyzzy", "there is no option '--xyzzy'");
-    refused("-x", "there is no option '-x'");
-    refused("-fx", "there is no option '-x'");
+    refused("--cuont 3", "unknown option '--cuont'; did you mean '--count'?");
+    refused("--xyzzy", "unknown option '--xyzzy'");
+    refused("-x", "unknown option '-x'");
+    refused("-fx", "unknown option '-x'");
     refused("--count", "--count needs a value");
     refused("-c", "-c needs a value");
-    refused("--no-count", "there is no option '--no-count'");
+    refused("--no-count", "unknown option '--no-count'");
     refused("--no-flag=1", "takes no value");
     refused("--flag=perhaps", "--flag: 'perhaps' is neither yes nor no");
     refused("--size 100", "--size: 100 is less than 512");
@@ -192,6 +192,24 @@ static void wrong_ones_are_refused(void **unused)
     refused("--count 1kb", "--count: '1kb' is not a whole number");
     refused("--count 8b", "--count: '8b' is not a whole number");
     refused("--choice=maybe", "no, yes, strict");
+}
+
+static void former_names_are_accepted(void **unused)
+{
+    static const char text[] = "[a]\nwords=three\n";
+    struct parsed parsed = parse("--words one");
+    struct jobfile jobfile;
+
+    (void)unused;
+    assert_int_equal(parsed.code, 0);
+    assert_string_equal(parsed.settings.text, "one");
+    assert_int_equal(option_set_list(table, &parsed.settings, "words=two", "x"), 0);
+    assert_string_equal(parsed.settings.text, "two");
+    assert_int_equal(jobfile_parse("x.ini", text, strlen(text), &jobfile), 0);
+    assert_int_equal(jobfile_apply(&jobfile, 0, table, &parsed.settings), 0);
+    assert_string_equal(parsed.settings.text, "three");
+    jobfile_release(&jobfile);
+    release(&parsed);
 }
 
 static void nearest_names(void **unused)
@@ -223,7 +241,7 @@ static void sections_inherit_what_stands_before(void **unused)
     assert_int_equal(settings.count, 1);
     assert_true(settings.flag);
     assert_int_equal(jobfile_apply(&jobfile, 3, table, &settings), -EINVAL);
-    assert_string_equal(fail_reason(), "x.ini:7: there is no option 'no-such'");
+    assert_string_equal(fail_reason(), "x.ini:7: unknown option 'no-such'");
     jobfile_release(&jobfile);
     option_release(table, &settings);
 }
@@ -234,6 +252,7 @@ int main(void)
         cmocka_unit_test(every_way_of_writing),
         cmocka_unit_test(units_are_what_they_say),
         cmocka_unit_test(wrong_ones_are_refused),
+        cmocka_unit_test(former_names_are_accepted),
         cmocka_unit_test(nearest_names),
         cmocka_unit_test(sections_inherit_what_stands_before),
     };

@@ -35,7 +35,7 @@ const struct network *network_find(const char *name)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*network)->name);
     }
-    fail(EINVAL, "there is no network '%s'; there are: %s", name, names);
+    fail(EINVAL, "unknown network '%s'; known: %s", name, names);
     return NULL;
 }
 
