@@ -9,7 +9,7 @@ libiobench_a_SOURCES += \
 	dataset/sample.c dataset/sample.h \
 	dataset/store.c dataset/store.h dataset/store_local.c dataset/store_members.h \
 	dataset/synthesis.c dataset/synthesis.h \
-	dataset/synthesis_picture.c dataset/synthesis_picture.h \
+	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \
 	dataset/sidecar.c dataset/sidecar.h
 
 if HAVE_NFS

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/pool.h"
-#include "dataset/synthesis_picture.h"
+#include "dataset/synthesis_pixels.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ enum {
 };
 
 /* What an image shall be, drawn from its number before its pixels. */
-struct plan {
+struct layout {
     uint32_t width, height;
     uint32_t bytes;   /* aimed at; density is in 1/16 bit a pixel */
     uint32_t quality; /* libjpeg's scale of the quantisers in percent, 2 * (100 - quality) */
@@ -40,7 +40,7 @@ struct synthesis {
     struct jpeg_error_mgr errors;
     struct jpeg_destination_mgr destination;
     struct synthesis_settings settings;
-    struct picture picture;
+    struct pixels pixels;
     struct pool pool;
     bool created;
     uint32_t side_max;
@@ -128,7 +128,7 @@ static int32_t interpolate(const struct knot *knots, int count, int32_t x)
 
 /* Texture and quantiser that give about this many 1/16 bits a pixel. Measured on the pictures
  * themselves; what they still differ by (a quarter) is part of the spread of sizes. */
-static void choose_detail(struct random *random, uint32_t density, struct plan *plan)
+static void choose_detail(struct random *random, uint32_t density, struct layout *layout)
 {
     static const struct knot detail_factor[] = {
         {16, 70}, {24, 79}, {48, 100}, {96, 124}, {192, 150}};
@@ -136,14 +136,14 @@ static void choose_detail(struct random *random, uint32_t density, struct plan *
                                              {68, 12}, {95, 6},  {112, 4}};
     uint32_t detail = (40 + (uint32_t)random_below(random, 33)) * density / 67;
 
-    plan->detail = (int32_t)limit(detail, 24, 192);
-    int32_t plain = (int32_t)density * 100 / interpolate(detail_factor, 5, plan->detail);
-    plan->quality = (uint32_t)interpolate(quality_of, 6, plain);
+    layout->detail = (int32_t)limit(detail, 24, 192);
+    int32_t plain = (int32_t)density * 100 / interpolate(detail_factor, 5, layout->detail);
+    layout->quality = (uint32_t)interpolate(quality_of, 6, plain);
 }
 
 /* The shape follows the bytes only where it must: an image that would need more bits a pixel than
  * JPEGs have gets more pixels, one that would need fewer gets fewer. */
-static struct plan draw_plan(struct random *random, const struct synthesis *synthesis)
+static struct layout draw_layout(struct random *random, const struct synthesis *synthesis)
 {
     /* Percent of the mean that gives this mean: the median is below it, and small pictures have
      * more edges for their pixels than large ones. Measured. */
@@ -151,27 +151,28 @@ static struct plan draw_plan(struct random *random, const struct synthesis *synt
                                        {110000, 99}, {400000, 109}, {1500000, 131}, {4000000, 155}};
     const uint64_t mean = synthesis->settings.mean_bytes;
     const uint64_t median = mean * (uint64_t)interpolate(aims, 8, (int32_t)mean) / 100;
-    struct plan plan;
+    struct layout layout;
     uint32_t width, height;
 
     /* 0.43 / ln 2 = 0.6203 */
-    plan.bytes = limit(power_of_two(normal_q16(random) * 6203 / 10000, median),
-                       (uint32_t)(mean / 12), (uint32_t)(mean * 12));
+    layout.bytes = limit(power_of_two(normal_q16(random) * 6203 / 10000, median),
+                         (uint32_t)(mean / 12), (uint32_t)(mean * 12));
     draw_shape(random, &width, &height);
     const uint32_t densest = 95 + (uint32_t)random_below(random, 30);
     const uint32_t thinnest = 20 + (uint32_t)random_below(random, 12);
     const uint64_t wanted = (uint64_t)width * height * mean / IMAGENET_MEAN_BYTES;
-    const uint64_t bytes = plan.bytes > 2 * HEADER_BYTES ? plan.bytes - HEADER_BYTES : HEADER_BYTES;
+    const uint64_t bytes =
+        layout.bytes > 2 * HEADER_BYTES ? layout.bytes - HEADER_BYTES : HEADER_BYTES;
     const uint32_t density = limit(bytes * 128 / wanted, thinnest, densest);
     /* Pixels over those of the drawn shape, in 1/65536; its root scales both sides. */
     uint64_t scale = (bytes * 128 << 16) / density / ((uint64_t)width * height);
     if (density > thinnest && density < densest)
         scale = (mean << 16) / IMAGENET_MEAN_BYTES;
     const uint64_t side_scale = square_root(scale << 16);
-    plan.width = limit((width * side_scale + 32768) >> 16, 32, synthesis->side_max);
-    plan.height = limit((height * side_scale + 32768) >> 16, 32, synthesis->side_max);
-    choose_detail(random, density, &plan);
-    return plan;
+    layout.width = limit((width * side_scale + 32768) >> 16, 32, synthesis->side_max);
+    layout.height = limit((height * side_scale + 32768) >> 16, 32, synthesis->side_max);
+    choose_detail(random, density, &layout);
+    return layout;
 }
 
 /* ---- what libjpeg calls ---- */
@@ -246,8 +247,8 @@ static int open_parts(struct synthesis *synthesis)
 
     synthesis->side_max = square_root((uint64_t)SIDE_MAX * SIDE_MAX * mean / IMAGENET_MEAN_BYTES);
     synthesis->side_max = limit(synthesis->side_max, 64, 16000);
-    if ((code = picture_open(&synthesis->picture, synthesis->side_max + PICTURE_STRIP,
-                             synthesis->side_max + PICTURE_STRIP)))
+    if ((code = pixels_open(&synthesis->pixels, synthesis->side_max + PIXELS_STRIP,
+                            synthesis->side_max + PIXELS_STRIP)))
         return code;
     synthesis->image_capacity = mean * 40 + 65536;
     synthesis->image = memory_zeroed(synthesis->image_capacity);
@@ -287,7 +288,7 @@ void synthesis_close(struct synthesis *synthesis)
     if (synthesis->created)
         jpeg_destroy_compress(&synthesis->jpeg);
     pool_close(&synthesis->pool);
-    picture_close(&synthesis->picture);
+    pixels_close(&synthesis->pixels);
     free(synthesis->image);
     free(synthesis);
 }
@@ -299,40 +300,40 @@ int32_t synthesis_label(const struct synthesis_settings *settings, uint64_t inde
     return (int32_t)random_below(&random, settings->classes);
 }
 
-static void compress(struct synthesis *synthesis, const struct plan *plan)
+static void compress(struct synthesis *synthesis, const struct layout *layout)
 {
     struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
-    struct picture *picture = &synthesis->picture;
-    JSAMPARRAY planes[3] = {picture->luma, picture->cb, picture->cr};
+    struct pixels *pixels = &synthesis->pixels;
+    JSAMPARRAY planes[3] = {pixels->luma, pixels->cb, pixels->cr};
 
-    jpeg->image_width = plan->width;
-    jpeg->image_height = plan->height;
-    jpeg_set_linear_quality(jpeg, (int)plan->quality, TRUE);
+    jpeg->image_width = layout->width;
+    jpeg->image_height = layout->height;
+    jpeg_set_linear_quality(jpeg, (int)layout->quality, TRUE);
     jpeg_start_compress(jpeg, TRUE);
-    for (uint32_t top = 0; top < plan->height; top += PICTURE_STRIP) {
-        picture_strip(picture, top);
-        jpeg_write_raw_data(jpeg, planes, PICTURE_STRIP);
+    for (uint32_t top = 0; top < layout->height; top += PIXELS_STRIP) {
+        pixels_strip(pixels, top);
+        jpeg_write_raw_data(jpeg, planes, PIXELS_STRIP);
     }
     jpeg_finish_compress(jpeg);
 }
 
 int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *sample)
 {
-    const uint32_t strip = PICTURE_STRIP;
+    const uint32_t strip = PIXELS_STRIP;
     const uint64_t seed = synthesis->settings.seed;
     struct random random = random_start(random_hash(seed, index, 1));
-    const struct plan plan = draw_plan(&random, synthesis);
+    const struct layout layout = draw_layout(&random, synthesis);
     const int32_t label = synthesis_label(&synthesis->settings, index);
 
-    picture_start(&synthesis->picture, random_hash(seed, index, 2), (uint32_t)label,
-                  (plan.width + strip - 1) / strip * strip,
-                  (plan.height + strip - 1) / strip * strip, plan.detail);
+    pixels_start(&synthesis->pixels, random_hash(seed, index, 2), (uint32_t)label,
+                 (layout.width + strip - 1) / strip * strip,
+                 (layout.height + strip - 1) / strip * strip, layout.detail);
     if (setjmp(synthesis->escape)) {
         jpeg_abort_compress(&synthesis->jpeg);
         return fail(EIO, "image %llu cannot be made: %s", (unsigned long long)index,
                     synthesis->reason);
     }
-    compress(synthesis, &plan);
+    compress(synthesis, &layout);
     int name_bytes = snprintf(synthesis->name, sizeof synthesis->name, "%010llu.JPEG",
                               (unsigned long long)index);
     *sample = (struct sample){

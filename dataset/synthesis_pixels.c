@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/synthesis_picture.h"
+#include "dataset/synthesis_pixels.h"
 
 #include "base/bytes.h"
 #include "base/memory.h"
@@ -17,43 +17,43 @@ static int32_t between(struct random *random, int32_t low, int32_t high)
     return low + (int32_t)random_below(random, (uint64_t)(high - low) + 1);
 }
 
-int picture_open(struct picture *picture, uint32_t width_max, uint32_t height_max)
+int pixels_open(struct pixels *pixels, uint32_t width_max, uint32_t height_max)
 {
     const size_t row = width_max + 2 * MARGIN;
 
-    *picture = (struct picture){0};
-    for (uint32_t i = 1; i < PICTURE_OCTAVES; i++) {
+    *pixels = (struct pixels){0};
+    for (uint32_t i = 1; i < PIXELS_OCTAVES; i++) {
         size_t stride = (width_max >> i) + 3 + MARGIN, height = (height_max >> i) + 3;
-        picture->octaves[i].values = memory_array(stride * height, sizeof(int16_t));
-        if (!picture->octaves[i].values)
+        pixels->octaves[i].values = memory_array(stride * height, sizeof(int16_t));
+        if (!pixels->octaves[i].values)
             return -ENOMEM;
     }
-    picture->rows = memory_array(row, 4 * sizeof(int16_t));
-    picture->gain = memory_array(row, 3);
-    picture->luma[0] = memory_array(row, PICTURE_STRIP * 3 / 2);
-    if (!picture->rows || !picture->gain || !picture->luma[0])
+    pixels->rows = memory_array(row, 4 * sizeof(int16_t));
+    pixels->gain = memory_array(row, 3);
+    pixels->luma[0] = memory_array(row, PIXELS_STRIP * 3 / 2);
+    if (!pixels->rows || !pixels->gain || !pixels->luma[0])
         return -ENOMEM;
-    picture->light = picture->rows;
-    picture->light_before = picture->light + row;
-    picture->noise = picture->light + 2 * row;
-    picture->blend = picture->light + 3 * row;
-    picture->bytes = picture->gain + row;
-    for (size_t i = 0; i < PICTURE_STRIP; i++)
-        picture->luma[i] = picture->luma[0] + i * row;
-    for (size_t i = 0; i < PICTURE_STRIP / 2; i++) {
-        picture->cb[i] = picture->luma[0] + PICTURE_STRIP * row + i * (row / 2);
-        picture->cr[i] = picture->cb[i] + PICTURE_STRIP / 2 * (row / 2);
+    pixels->light = pixels->rows;
+    pixels->light_before = pixels->light + row;
+    pixels->noise = pixels->light + 2 * row;
+    pixels->blend = pixels->light + 3 * row;
+    pixels->bytes = pixels->gain + row;
+    for (size_t i = 0; i < PIXELS_STRIP; i++)
+        pixels->luma[i] = pixels->luma[0] + i * row;
+    for (size_t i = 0; i < PIXELS_STRIP / 2; i++) {
+        pixels->cb[i] = pixels->luma[0] + PIXELS_STRIP * row + i * (row / 2);
+        pixels->cr[i] = pixels->cb[i] + PIXELS_STRIP / 2 * (row / 2);
     }
     return 0;
 }
 
-void picture_close(struct picture *picture)
+void pixels_close(struct pixels *pixels)
 {
-    for (int i = 1; i < PICTURE_OCTAVES; i++)
-        free(picture->octaves[i].values);
-    free(picture->rows);
-    free(picture->gain);
-    free(picture->luma[0]);
+    for (int i = 1; i < PIXELS_OCTAVES; i++)
+        free(pixels->octaves[i].values);
+    free(pixels->rows);
+    free(pixels->gain);
+    free(pixels->luma[0]);
 }
 
 /* ---- texture ---- */
@@ -94,31 +94,31 @@ static void refine(int16_t *restrict row, int16_t *restrict blend, const int16_t
     }
 }
 
-static void texture_row(struct picture *picture, int octave, int16_t *row, uint32_t y,
-                        uint32_t count, int32_t gain)
+static void texture_row(struct pixels *pixels, int octave, int16_t *row, uint32_t y, uint32_t count,
+                        int32_t gain)
 {
-    if (octave + 1 < PICTURE_OCTAVES) {
-        const struct picture_octave *coarse = &picture->octaves[octave + 1];
+    if (octave + 1 < PIXELS_OCTAVES) {
+        const struct pixels_octave *coarse = &pixels->octaves[octave + 1];
         const int16_t *upper = coarse->values + (size_t)(y / 2) * coarse->stride;
         const int16_t *lower = upper + coarse->stride;
-        refine(row, picture->blend, y % 2 ? lower : upper, y % 2 ? upper : lower, count);
+        refine(row, pixels->blend, y % 2 ? lower : upper, y % 2 ? upper : lower, count);
     } else {
         memset(row, 0, count * sizeof *row);
     }
-    random_bytes(&picture->random, picture->bytes, 2 * (size_t)count);
-    add_noise(row, picture->bytes, count, gain);
+    random_bytes(&pixels->random, pixels->bytes, 2 * (size_t)count);
+    add_noise(row, pixels->bytes, count, gain);
 }
 
-static void make_octaves(struct picture *picture)
+static void make_octaves(struct pixels *pixels)
 {
-    for (int i = PICTURE_OCTAVES - 1; i > 0; i--) {
-        struct picture_octave *octave = &picture->octaves[i];
+    for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
+        struct pixels_octave *octave = &pixels->octaves[i];
         /* Three more, so that the next finer one finds its neighbours at the far edges. */
-        octave->width = (picture->width >> i) + 3;
-        octave->height = (picture->height >> i) + 3;
+        octave->width = (pixels->width >> i) + 3;
+        octave->height = (pixels->height >> i) + 3;
         octave->stride = octave->width + MARGIN;
         for (uint32_t y = 0; y < octave->height; y++)
-            texture_row(picture, i, octave->values + (size_t)y * octave->stride, y, octave->width,
+            texture_row(pixels, i, octave->values + (size_t)y * octave->stride, y, octave->width,
                         64);
     }
 }
@@ -142,11 +142,11 @@ static const int16_t cosine16[16] = {256,  237,  181,  98,  0, -98, -181, -237,
 static const int8_t hue_cb[12] = {32, 28, 16, 0, -16, -28, -32, -28, -16, 0, 16, 28};
 static const int8_t hue_cr[12] = {0, 16, 28, 32, 28, 16, 0, -16, -28, -32, -28, -16};
 
-static struct picture_leaf make_leaf(struct random *random, int32_t width, int32_t height)
+static struct pixels_leaf make_leaf(struct random *random, int32_t width, int32_t height)
 {
     const int32_t side = width < height ? width : height;
     const int32_t low = side / 48 + 1, high = side / 3 + low + 1;
-    struct picture_leaf leaf = {
+    struct pixels_leaf leaf = {
         .x = between(random, 0, width),
         .y = between(random, 0, height),
         .half_width = leaf_radius(random, low, high),
@@ -166,22 +166,21 @@ static struct picture_leaf make_leaf(struct random *random, int32_t width, int32
 }
 
 /* The class: hue of the ground, direction and width of the waves on four large leaves. */
-static void show_class(struct picture *picture, uint32_t class)
+static void show_class(struct pixels *pixels, uint32_t class)
 {
     const uint32_t hue = class % 12, direction = class / 12 % 8, width = class / 96 % 3;
     const uint32_t hue_of_leaf = (hue + 4 + class / 288 % 4 * 2) % 12;
     const int32_t frequency = 16 << width; /* 65536 / (16 * 256): sixteen pixels and fewer */
-    struct random *random = &picture->random;
-    struct picture_leaf *leaf = picture->leaves;
+    struct random *random = &pixels->random;
+    struct pixels_leaf *leaf = pixels->leaves;
 
     leaf->cb = (uint8_t)(128 + hue_cb[hue]);
     leaf->cr = (uint8_t)(128 + hue_cr[hue]);
     for (int i = 0; i < 4; i++) {
-        leaf = &picture->leaves[PICTURE_LEAVES / 2 + i * 4];
-        leaf->half_width =
-            between(random, (int32_t)picture->width / 8, (int32_t)picture->width / 4);
+        leaf = &pixels->leaves[PIXELS_LEAVES / 2 + i * 4];
+        leaf->half_width = between(random, (int32_t)pixels->width / 8, (int32_t)pixels->width / 4);
         leaf->half_height =
-            between(random, (int32_t)picture->height / 8, (int32_t)picture->height / 4);
+            between(random, (int32_t)pixels->height / 8, (int32_t)pixels->height / 4);
         leaf->wave_x = frequency * cosine16[direction] / 2;
         leaf->wave_y = frequency * cosine16[(direction + 12) % 16] / 2;
         leaf->wave_height = between(random, 16, 40);
@@ -190,38 +189,38 @@ static void show_class(struct picture *picture, uint32_t class)
     }
 }
 
-static void make_leaves(struct picture *picture, int32_t detail)
+static void make_leaves(struct pixels *pixels, int32_t detail)
 {
-    const int32_t width = (int32_t)picture->width, height = (int32_t)picture->height;
+    const int32_t width = (int32_t)pixels->width, height = (int32_t)pixels->height;
 
-    for (int i = 0; i < PICTURE_LEAVES; i++) {
-        struct picture_leaf *leaf = &picture->leaves[i];
-        *leaf = make_leaf(&picture->random, width, height);
+    for (int i = 0; i < PIXELS_LEAVES; i++) {
+        struct pixels_leaf *leaf = &pixels->leaves[i];
+        *leaf = make_leaf(&pixels->random, width, height);
         int32_t gain = leaf->gain * detail / 64;
         leaf->gain = (uint8_t)(gain > 255 ? 255 : gain);
     }
     /* The first is the ground: it covers everything. */
-    picture->leaves[0].half_width = picture->leaves[0].half_height = 4 * (width + height);
-    picture->leaves[0].box = 1;
-    picture->leaves[0].shear = 0;
+    pixels->leaves[0].half_width = pixels->leaves[0].half_height = 4 * (width + height);
+    pixels->leaves[0].box = 1;
+    pixels->leaves[0].shear = 0;
 }
 
-void picture_start(struct picture *picture, uint64_t seed, uint32_t class, uint32_t width,
-                   uint32_t height, int32_t detail)
+void pixels_start(struct pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
+                  uint32_t height, int32_t detail)
 {
-    picture->random = random_start(seed);
-    picture->width = width;
-    picture->height = height;
-    picture->fine_gain = 48;
-    make_leaves(picture, detail);
-    show_class(picture, class);
-    make_octaves(picture);
-    memset(picture->light_before, 0, width * sizeof(int16_t));
+    pixels->random = random_start(seed);
+    pixels->width = width;
+    pixels->height = height;
+    pixels->fine_gain = 48;
+    make_leaves(pixels, detail);
+    show_class(pixels, class);
+    make_octaves(pixels);
+    memset(pixels->light_before, 0, width * sizeof(int16_t));
 }
 
 /* The part of row y that a leaf covers; false when it covers none. */
-static inline int leaf_span(const struct picture_leaf *leaf, int32_t y, int32_t width,
-                            int32_t *from, int32_t *to)
+static inline int leaf_span(const struct pixels_leaf *leaf, int32_t y, int32_t width, int32_t *from,
+                            int32_t *to)
 {
     const int32_t dy = y - leaf->y, high = leaf->half_height;
 
@@ -247,19 +246,19 @@ static void paint(int16_t *restrict row, int32_t count, int32_t light, int32_t s
     }
 }
 
-static void paint_row(struct picture *picture, int32_t y)
+static void paint_row(struct pixels *pixels, int32_t y)
 {
     int32_t from, to;
 
-    for (int i = 0; i < PICTURE_LEAVES; i++) {
-        const struct picture_leaf *leaf = &picture->leaves[i];
-        if (!leaf_span(leaf, y, (int32_t)picture->width, &from, &to))
+    for (int i = 0; i < PIXELS_LEAVES; i++) {
+        const struct pixels_leaf *leaf = &pixels->leaves[i];
+        if (!leaf_span(leaf, y, (int32_t)pixels->width, &from, &to))
             continue;
         int32_t light = leaf->light * 256;
         light += (from - leaf->x) * leaf->slope_x + (y - leaf->y) * leaf->slope_y;
-        paint(picture->light + from, to - from, light, leaf->slope_x,
+        paint(pixels->light + from, to - from, light, leaf->slope_x,
               from * leaf->wave_x + y * leaf->wave_y, leaf->wave_x, leaf->wave_height);
-        memset(picture->gain + from, leaf->gain, (size_t)(to - from));
+        memset(pixels->gain + from, leaf->gain, (size_t)(to - from));
     }
 }
 
@@ -283,14 +282,14 @@ static void expose(uint8_t *restrict luma, const int16_t *restrict light,
     }
 }
 
-static void colour_row(struct picture *picture, uint32_t row, int32_t y)
+static void colour_row(struct pixels *pixels, uint32_t row, int32_t y)
 {
-    uint8_t *cb = picture->cb[row], *cr = picture->cr[row];
-    const int32_t width = (int32_t)picture->width / 2;
+    uint8_t *cb = pixels->cb[row], *cr = pixels->cr[row];
+    const int32_t width = (int32_t)pixels->width / 2;
     int32_t from, to;
 
-    for (int i = 0; i < PICTURE_LEAVES; i++) {
-        const struct picture_leaf *leaf = &picture->leaves[i];
+    for (int i = 0; i < PIXELS_LEAVES; i++) {
+        const struct pixels_leaf *leaf = &pixels->leaves[i];
         if (!leaf_span(leaf, y, 2 * width, &from, &to))
             continue;
         memset(cb + from / 2, leaf->cb, (size_t)((to + 1) / 2 - from / 2));
@@ -309,27 +308,27 @@ static void tint(uint8_t *restrict cb, uint8_t *restrict cr, const int16_t *rest
     }
 }
 
-void picture_strip(struct picture *picture, uint32_t top)
+void pixels_strip(struct pixels *pixels, uint32_t top)
 {
-    const struct picture_octave *half = &picture->octaves[1];
-    const uint32_t width = picture->width;
+    const struct pixels_octave *half = &pixels->octaves[1];
+    const uint32_t width = pixels->width;
 
-    for (uint32_t i = 0; i < PICTURE_STRIP; i++) {
-        texture_row(picture, 0, picture->noise, top + i, width, picture->fine_gain);
-        paint_row(picture, (int32_t)(top + i));
-        picture->light[width] = picture->light[width - 1];
+    for (uint32_t i = 0; i < PIXELS_STRIP; i++) {
+        texture_row(pixels, 0, pixels->noise, top + i, width, pixels->fine_gain);
+        paint_row(pixels, (int32_t)(top + i));
+        pixels->light[width] = pixels->light[width - 1];
         if (top + i == 0)
-            memcpy(picture->light_before, picture->light, (width + 1) * sizeof(int16_t));
-        expose(picture->luma[i], picture->light, picture->light_before, picture->noise,
-               picture->gain, width);
-        int16_t *light = picture->light;
-        picture->light = picture->light_before;
-        picture->light_before = light;
+            memcpy(pixels->light_before, pixels->light, (width + 1) * sizeof(int16_t));
+        expose(pixels->luma[i], pixels->light, pixels->light_before, pixels->noise, pixels->gain,
+               width);
+        int16_t *light = pixels->light;
+        pixels->light = pixels->light_before;
+        pixels->light_before = light;
     }
-    for (uint32_t i = 0; i < PICTURE_STRIP / 2; i++) {
+    for (uint32_t i = 0; i < PIXELS_STRIP / 2; i++) {
         uint32_t y = top / 2 + i;
         const int16_t *noise = half->values + (size_t)y * half->stride;
-        colour_row(picture, i, (int32_t)(2 * y));
-        tint(picture->cb[i], picture->cr[i], noise, noise + half->stride, width / 2, 48);
+        colour_row(pixels, i, (int32_t)(2 * y));
+        tint(pixels->cb[i], pixels->cr[i], noise, noise + half->stride, width / 2, 48);
     }
 }
