@@ -2,7 +2,7 @@
 #include "shuffle/buffer.h"
 
 #include "base/fail.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t 
     buffer->initial = initial < capacity ? (uint32_t)initial : buffer->capacity;
     traits->slots = capacity;
     buffer->slots =
-        source_table(scope, traits, capacity, sizeof *buffer->slots, "the slots of its buffer");
+        sequence_table(scope, traits, capacity, sizeof *buffer->slots, "the slots of its buffer");
     return buffer->slots ? 0 : -ENOMEM;
 }
 

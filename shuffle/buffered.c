@@ -3,26 +3,26 @@
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 struct buffered_state {
-    struct source source;
+    struct sequence sequence;
     struct buffer buffer;
     uint64_t place;
 };
 
 static int buffered_open(struct buffered_state *buffered, const struct plan_scope *scope,
-                         const struct source_rules *rules, uint64_t capacity, uint64_t initial,
+                         const struct sequence_rules *rules, uint64_t capacity, uint64_t initial,
                          struct plan_traits *traits)
 {
     int code = buffer_refuse_elastic(scope);
 
     if (code == 0)
-        code = source_open(&buffered->source, scope, rules, traits);
+        code = sequence_open(&buffered->sequence, scope, rules, traits);
     if (code)
         return code;
     return buffer_open(&buffered->buffer, scope, capacity, initial,
-                       source_draws_max(&buffered->source), traits);
+                       sequence_draws_max(&buffered->sequence), traits);
 }
 
 static void buffered_close(void *state)
@@ -30,20 +30,20 @@ static void buffered_close(void *state)
     struct buffered_state *buffered = state;
 
     buffer_close(&buffered->buffer);
-    source_close(&buffered->source);
+    sequence_close(&buffered->sequence);
 }
 
 static int buffered_begin(void *state, uint64_t epoch)
 {
     struct buffered_state *buffered = state;
-    int code = source_begin(&buffered->source, epoch);
+    int code = sequence_begin(&buffered->sequence, epoch);
 
     if (code)
         return code;
     buffered->place = 0;
     buffer_begin(&buffered->buffer,
-                 source_seed(&buffered->source.scope, SOURCE_BUFFER, epoch, false),
-                 buffered->source.draws);
+                 sequence_seed(&buffered->sequence.scope, SEQUENCE_BUFFER, epoch, false),
+                 buffered->sequence.draws);
     return 0;
 }
 
@@ -51,7 +51,7 @@ static uint64_t buffered_input(void *context)
 {
     struct buffered_state *buffered = context;
 
-    return source_at(&buffered->source, buffered->place++);
+    return sequence_at(&buffered->sequence, buffered->place++);
 }
 
 static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
@@ -63,7 +63,7 @@ static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
 
 static uint64_t buffered_draws(void *state)
 {
-    return ((struct buffered_state *)state)->source.draws;
+    return ((struct buffered_state *)state)->sequence.draws;
 }
 
 #define BUFFERED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
@@ -96,7 +96,7 @@ static int plain_open(void *state, const void *settings, const struct plan_scope
                       struct plan_traits *traits)
 {
     const struct buffer_settings *chosen = settings;
-    const struct source_rules rules = {.unit = SOURCE_WHOLE};
+    const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE};
 
     return buffered_open(state, scope, &rules, chosen->records, chosen->records, traits);
 }
@@ -124,7 +124,7 @@ static int webdataset_open(void *state, const void *settings, const struct plan_
                            struct plan_traits *traits)
 {
     const struct buffer_settings *chosen = settings;
-    const struct source_rules rules = {.unit = SOURCE_SHARDS, .permute = true};
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS, .permute = true};
 
     return buffered_open(state, scope, &rules, chosen->records, chosen->initial, traits);
 }

@@ -2,49 +2,49 @@
  * The orders without a buffer of their own: each record is fetched when it is drawn next. */
 #include "base/option.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 struct direct_state {
-    struct source source;
-    struct source_cursor cursor;
+    struct sequence sequence;
+    struct sequence_cursor cursor;
 };
 
 static void direct_close(void *state)
 {
-    source_close(&((struct direct_state *)state)->source);
+    sequence_close(&((struct direct_state *)state)->sequence);
 }
 
 static int direct_begin(void *state, uint64_t epoch)
 {
     struct direct_state *direct = state;
 
-    direct->cursor = (struct source_cursor){0};
-    return source_begin(&direct->source, epoch);
+    direct->cursor = (struct sequence_cursor){0};
+    return sequence_begin(&direct->sequence, epoch);
 }
 
 static uint64_t direct_record(void *context, uint64_t place)
 {
-    struct source *source = &((struct direct_state *)context)->source;
+    struct sequence *sequence = &((struct direct_state *)context)->sequence;
 
-    return source_at(source, source_position(source, place));
+    return sequence_at(sequence, sequence_position(sequence, place));
 }
 
 static int direct_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct direct_state *direct = state;
 
-    return source_next(&direct->cursor, direct->source.draws, direct_record, direct, ops, max);
+    return sequence_next(&direct->cursor, direct->sequence.draws, direct_record, direct, ops, max);
 }
 
 static uint64_t direct_draws(void *state)
 {
-    return ((struct direct_state *)state)->source.draws;
+    return ((struct direct_state *)state)->sequence.draws;
 }
 
-static int open_with(void *state, const struct plan_scope *scope, const struct source_rules *rules,
-                     struct plan_traits *traits)
+static int open_with(void *state, const struct plan_scope *scope,
+                     const struct sequence_rules *rules, struct plan_traits *traits)
 {
-    return source_open(&((struct direct_state *)state)->source, scope, rules, traits);
+    return sequence_open(&((struct direct_state *)state)->sequence, scope, rules, traits);
 }
 
 struct none_settings {
@@ -65,7 +65,7 @@ static int none_open(void *state, const void *settings, const struct plan_scope 
                      struct plan_traits *traits)
 {
     const struct none_settings *chosen = settings;
-    const struct source_rules rules = {.unit = SOURCE_WHOLE, .stride = chosen->stride};
+    const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE, .stride = chosen->stride};
 
     return open_with(state, scope, &rules, traits);
 }
@@ -74,7 +74,7 @@ static int epoch_open(void *state, const void *settings, const struct plan_scope
                       struct plan_traits *traits)
 {
     (void)settings;
-    return open_with(state, scope, &(struct source_rules){.unit = SOURCE_RECORDS}, traits);
+    return open_with(state, scope, &(struct sequence_rules){.unit = SEQUENCE_RECORDS}, traits);
 }
 
 /* With an .idx file dmlc-core gives each rank ceil(N / P) records of the list sorted by offset,
@@ -82,7 +82,7 @@ static int epoch_open(void *state, const void *settings, const struct plan_scope
 static int mxnet_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {
-    const struct source_rules rules = {.unit = SOURCE_RECORDS, .cut = SOURCE_CUT_CEILING};
+    const struct sequence_rules rules = {.unit = SEQUENCE_RECORDS, .cut = SEQUENCE_CUT_CEILING};
 
     (void)settings;
     return open_with(state, scope, &rules, traits);
@@ -90,7 +90,7 @@ static int mxnet_open(void *state, const void *settings, const struct plan_scope
 
 static void direct_seek(void *state, uint64_t draw)
 {
-    ((struct direct_state *)state)->cursor = (struct source_cursor){.place = draw};
+    ((struct direct_state *)state)->cursor = (struct sequence_cursor){.place = draw};
 }
 
 #define DIRECT(NAME, OPEN, SUMMARY, ...)                                                 \

@@ -13,7 +13,7 @@
 #include "base/option.h"
 #include "shuffle/mosaic.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ struct displaced_settings {
 };
 
 struct displaced_state {
-    struct source source;
-    struct source_cursor cursor;
+    struct sequence sequence;
+    struct sequence_cursor cursor;
     uint32_t nodes;
     uint64_t block_records;
     uint64_t heap_capacity; /* of one stream */
@@ -94,7 +94,7 @@ static void enter_part(struct displaced_state *displaced, struct stream *stream)
     const uint64_t low = displaced->block_records * 3 / 4;
     const uint64_t high = displaced->block_records * 5 / 4;
 
-    source_bounds(&displaced->source, stream->thrown, &stream->part_begin, &stream->part_end);
+    sequence_bounds(&displaced->sequence, stream->thrown, &stream->part_begin, &stream->part_end);
     if (stream->part_end > stream->end)
         stream->part_end = stream->end;
     const uint64_t records = stream->part_end - stream->part_begin;
@@ -153,34 +153,34 @@ static int displaced_open(void *state, const void *settings, const struct plan_s
     struct displaced_state *displaced = state;
     const struct displaced_settings *chosen = settings;
     const bool elastic = scope->partition == PLAN_ELASTIC;
-    const struct source_rules rules = {.unit = SOURCE_SHARDS,
-                                       .permute = true,
-                                       .stride = true,
-                                       .nodes = elastic ? (uint32_t)chosen->nodes : 1};
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
+                                         .permute = true,
+                                         .stride = true,
+                                         .nodes = elastic ? (uint32_t)chosen->nodes : 1};
 
     displaced->nodes = rules.nodes;
     if (rules.nodes > scope->catalog->record_count)
         return fail(EINVAL, "%u canonical nodes are more than the %llu records", rules.nodes,
                     (unsigned long long)scope->catalog->record_count);
-    int code = source_open(&displaced->source, scope, &rules, traits);
+    int code = sequence_open(&displaced->sequence, scope, &rules, traits);
     if (code)
         return code;
     displaced->block_records = chosen->block;
     /* Held are records thrown from less than twice the reach before, and not more than a
      * stream has. */
-    const uint64_t length = source_length_max(&displaced->source) > scope->catalog->record_count
-                                ? source_length_max(&displaced->source)
+    const uint64_t length = sequence_length_max(&displaced->sequence) > scope->catalog->record_count
+                                ? sequence_length_max(&displaced->sequence)
                                 : scope->catalog->record_count;
     const uint64_t most = length / displaced->nodes + 1;
     displaced->heap_capacity = chosen->block * 5 / 4 + 2;
     if (displaced->heap_capacity > most)
         displaced->heap_capacity = most;
-    displaced->streams =
-        source_table(scope, traits, displaced->nodes, sizeof(struct stream), "its canonical nodes");
+    displaced->streams = sequence_table(scope, traits, displaced->nodes, sizeof(struct stream),
+                                        "its canonical nodes");
     if (!displaced->streams)
         return -ENOMEM;
-    displaced->heaps = source_table(scope, traits, displaced->nodes * displaced->heap_capacity,
-                                    sizeof(struct fallen), "displaced records");
+    displaced->heaps = sequence_table(scope, traits, displaced->nodes * displaced->heap_capacity,
+                                      sizeof(struct fallen), "displaced records");
     return displaced->heaps ? 0 : -ENOMEM;
 }
 
@@ -188,7 +188,7 @@ static void displaced_close(void *state)
 {
     struct displaced_state *displaced = state;
 
-    source_close(&displaced->source);
+    sequence_close(&displaced->sequence);
     free(displaced->streams);
     free(displaced->heaps);
     displaced->streams = NULL;
@@ -198,15 +198,15 @@ static void displaced_close(void *state)
 static int displaced_begin(void *state, uint64_t epoch)
 {
     struct displaced_state *displaced = state;
-    const struct plan_scope *scope = &displaced->source.scope;
-    int code = source_begin(&displaced->source, epoch);
+    const struct plan_scope *scope = &displaced->sequence.scope;
+    int code = sequence_begin(&displaced->sequence, epoch);
 
     if (code)
         return code;
-    displaced->cursor = (struct source_cursor){0};
-    displaced->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
+    displaced->cursor = (struct sequence_cursor){0};
+    displaced->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     displaced->total =
-        scope->partition == PLAN_ELASTIC ? displaced->source.own : displaced->source.length;
+        scope->partition == PLAN_ELASTIC ? displaced->sequence.own : displaced->sequence.length;
     start_streams(displaced);
     return 0;
 }
@@ -214,7 +214,7 @@ static int displaced_begin(void *state, uint64_t epoch)
 static uint64_t displaced_record(void *context, uint64_t place)
 {
     struct displaced_state *displaced = context;
-    const uint64_t wanted = source_position(&displaced->source, place);
+    const uint64_t wanted = sequence_position(&displaced->sequence, place);
 
     while (displaced->walked <= wanted) {
         const uint64_t draw = displaced->walked++ % displaced->total;
@@ -233,26 +233,26 @@ static uint64_t displaced_record(void *context, uint64_t place)
         }
         displaced->last = stream_next(displaced, &displaced->streams[node]);
     }
-    return source_at(&displaced->source, displaced->last);
+    return sequence_at(&displaced->sequence, displaced->last);
 }
 
 static int displaced_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct displaced_state *displaced = state;
 
-    return source_next(&displaced->cursor, displaced->source.draws, displaced_record, displaced,
-                       ops, max);
+    return sequence_next(&displaced->cursor, displaced->sequence.draws, displaced_record, displaced,
+                         ops, max);
 }
 
 static uint64_t displaced_draws(void *state)
 {
-    return ((struct displaced_state *)state)->source.draws;
+    return ((struct displaced_state *)state)->sequence.draws;
 }
 
 /* The records before are thrown when the next one is asked for. */
 static void displaced_seek(void *state, uint64_t draw)
 {
-    ((struct displaced_state *)state)->cursor = (struct source_cursor){.place = draw};
+    ((struct displaced_state *)state)->cursor = (struct sequence_cursor){.place = draw};
 }
 
 static const struct option_spec displaced_options[] = {

@@ -6,7 +6,7 @@
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct open_page {
 };
 
 struct ffcv_state {
-    struct source source;
+    struct sequence sequence;
     uint64_t page_most; /* records of the largest page */
     struct open_page *pages;
     uint32_t page_capacity, page_count;
@@ -55,24 +55,24 @@ static int ffcv_open(void *state, const void *settings, const struct plan_scope 
 {
     struct ffcv_state *ffcv = state;
     const struct ffcv_settings *chosen = settings;
-    const struct source_rules rules = {
-        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->page_bytes, .permute = true};
+    const struct sequence_rules rules = {
+        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->page_bytes, .permute = true};
     uint64_t pages = chosen->pages ? chosen->pages : 2 * (uint64_t)scope->batch_size;
     int code = buffer_refuse_elastic(scope);
 
     if (code == 0)
-        code = source_open(&ffcv->source, scope, &rules, traits);
+        code = sequence_open(&ffcv->sequence, scope, &rules, traits);
     if (code)
         return code;
-    ffcv->page_most = ffcv->source.unit_most;
-    if (pages > ffcv->source.run_capacity)
-        pages = ffcv->source.run_capacity;
+    ffcv->page_most = ffcv->sequence.unit_most;
+    if (pages > ffcv->sequence.run_capacity)
+        pages = ffcv->sequence.run_capacity;
     if (pages == 0 || pages * ffcv->page_most > UINT32_MAX)
         return fail(EINVAL, "%llu open pages of up to %llu records are none or too many",
                     (unsigned long long)pages, (unsigned long long)ffcv->page_most);
     ffcv->page_capacity = (uint32_t)pages;
     traits->slots = pages * ffcv->page_most;
-    ffcv->pages = source_table(scope, traits, pages, sizeof *ffcv->pages, "its open pages");
+    ffcv->pages = sequence_table(scope, traits, pages, sizeof *ffcv->pages, "its open pages");
     return ffcv->pages ? 0 : -ENOMEM;
 }
 
@@ -80,7 +80,7 @@ static void ffcv_close(void *state)
 {
     struct ffcv_state *ffcv = state;
 
-    source_close(&ffcv->source);
+    sequence_close(&ffcv->sequence);
     free(ffcv->pages);
     ffcv->pages = NULL;
 }
@@ -88,8 +88,8 @@ static void ffcv_close(void *state)
 static int ffcv_begin(void *state, uint64_t epoch)
 {
     struct ffcv_state *ffcv = state;
-    const struct plan_scope *scope = &ffcv->source.scope;
-    int code = source_begin(&ffcv->source, epoch);
+    const struct plan_scope *scope = &ffcv->sequence.scope;
+    int code = sequence_begin(&ffcv->sequence, epoch);
 
     if (code)
         return code;
@@ -98,17 +98,17 @@ static int ffcv_begin(void *state, uint64_t epoch)
     ffcv->page_count = 0;
     ffcv->picking = true;
     ffcv->opened = 0;
-    ffcv->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
-    ffcv->random = random_start(source_seed(scope, SOURCE_BUFFER, epoch, false));
+    ffcv->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
+    ffcv->random = random_start(sequence_seed(scope, SEQUENCE_BUFFER, epoch, false));
     return 0;
 }
 
 static void open_pages(struct ffcv_state *ffcv)
 {
-    while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->source.length) {
+    while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->sequence.length) {
         struct open_page *page = &ffcv->pages[ffcv->page_count++];
         uint64_t low, end;
-        source_bounds(&ffcv->source, ffcv->opened, &low, &end);
+        sequence_bounds(&ffcv->sequence, ffcv->opened, &low, &end);
         page->begin = ffcv->opened;
         page->records = (uint32_t)(end - ffcv->opened);
         page->fetched = page->drawn = 0;
@@ -143,10 +143,10 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
         struct open_page *page = &ffcv->pages[ffcv->picked];
         const uint32_t slot = page->frame * (uint32_t)ffcv->page_most;
         if (page->fetched < page->records) {
-            ops[count++] =
-                (struct plan_op){.kind = PLAN_FETCH,
-                                 .record = source_at(&ffcv->source, page->begin + page->fetched),
-                                 .slot = slot + page->fetched};
+            ops[count++] = (struct plan_op){
+                .kind = PLAN_FETCH,
+                .record = sequence_at(&ffcv->sequence, page->begin + page->fetched),
+                .slot = slot + page->fetched};
             page->fetched++;
             continue;
         }
@@ -161,7 +161,7 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
 
 static uint64_t ffcv_draws(void *state)
 {
-    return ((struct ffcv_state *)state)->source.draws;
+    return ((struct ffcv_state *)state)->sequence.draws;
 }
 
 const struct shuffle_ops shuffle_ffcv = {

@@ -2,7 +2,7 @@
 libiobench_a_SOURCES += \
 	shuffle/plan.c shuffle/plan.h \
 	shuffle/plugins.h shuffle/registry.c \
-	shuffle/source.c shuffle/source.h \
+	shuffle/sequence.c shuffle/sequence.h \
 	shuffle/coalesce.c shuffle/coalesce.h \
 	shuffle/buffer.c shuffle/buffer.h \
 	shuffle/direct.c \

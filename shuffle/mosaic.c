@@ -10,7 +10,7 @@
 #include "base/option.h"
 #include "shuffle/mosaic.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ struct mosaic_settings {
 enum mosaic_kind { MOSAIC_PY1S, MOSAIC_PY2S, MOSAIC_PY1BR };
 
 struct mosaic_state {
-    struct source source;
-    struct source_cursor cursor;
+    struct sequence sequence;
+    struct sequence_cursor cursor;
     enum mosaic_kind kind;
     uint32_t nodes;
     uint64_t total; /* positions before they go round */
@@ -90,25 +90,25 @@ static int open_kind(struct mosaic_state *mosaic, enum mosaic_kind kind,
                      struct plan_traits *traits)
 {
     const bool elastic = scope->partition == PLAN_ELASTIC;
-    const struct source_rules rules = {.unit = SOURCE_SHARDS,
-                                       .permute = true,
-                                       .stride = true,
-                                       .nodes = elastic ? (uint32_t)chosen->nodes : 1};
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
+                                         .permute = true,
+                                         .stride = true,
+                                         .nodes = elastic ? (uint32_t)chosen->nodes : 1};
 
     mosaic->kind = kind;
     mosaic->nodes = rules.nodes;
     if (rules.nodes > scope->catalog->record_count)
         return fail(EINVAL, "%u canonical nodes are more than the %llu records", rules.nodes,
                     (unsigned long long)scope->catalog->record_count);
-    int code = source_open(&mosaic->source, scope, &rules, traits);
+    int code = sequence_open(&mosaic->sequence, scope, &rules, traits);
     if (code || kind != MOSAIC_PY1BR)
         return code;
     mosaic->block_records = chosen->block;
     /* All blocks of a part but the first and the last have at least 3/4 of the block. */
-    mosaic->block_capacity =
-        source_length_max(&mosaic->source) / (chosen->block * 3 / 4) + (uint64_t)3 * mosaic->nodes;
-    mosaic->blocks = source_table(scope, traits, mosaic->block_capacity, sizeof *mosaic->blocks,
-                                  "its table of blocks");
+    mosaic->block_capacity = sequence_length_max(&mosaic->sequence) / (chosen->block * 3 / 4) +
+                             (uint64_t)3 * mosaic->nodes;
+    mosaic->blocks = sequence_table(scope, traits, mosaic->block_capacity, sizeof *mosaic->blocks,
+                                    "its table of blocks");
     return mosaic->blocks ? 0 : -ENOMEM;
 }
 
@@ -116,7 +116,7 @@ static void mosaic_close(void *state)
 {
     struct mosaic_state *mosaic = state;
 
-    source_close(&mosaic->source);
+    sequence_close(&mosaic->sequence);
     free(mosaic->blocks);
     mosaic->blocks = NULL;
 }
@@ -124,14 +124,15 @@ static void mosaic_close(void *state)
 static int mosaic_begin(void *state, uint64_t epoch)
 {
     struct mosaic_state *mosaic = state;
-    const struct plan_scope *scope = &mosaic->source.scope;
-    int code = source_begin(&mosaic->source, epoch);
+    const struct plan_scope *scope = &mosaic->sequence.scope;
+    int code = sequence_begin(&mosaic->sequence, epoch);
 
     if (code)
         return code;
-    mosaic->cursor = (struct source_cursor){0};
-    mosaic->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
-    mosaic->total = scope->partition == PLAN_ELASTIC ? mosaic->source.own : mosaic->source.length;
+    mosaic->cursor = (struct sequence_cursor){0};
+    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
+    mosaic->total =
+        scope->partition == PLAN_ELASTIC ? mosaic->sequence.own : mosaic->sequence.length;
     mosaic->now_begin = mosaic->now_end = 0;
     mosaic->block_count = 0;
     if (mosaic->kind == MOSAIC_PY1BR) {
@@ -163,7 +164,7 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
     uint64_t number = find_block(mosaic, position);
 
     if (number == mosaic->block_count)
-        return source_at(&mosaic->source, position);
+        return sequence_at(&mosaic->sequence, position);
     for (;;) { /* back through blocks that were shuffled before this one */
         const struct block *block = &mosaic->blocks[number];
         if (mosaic->now_begin != block->begin || mosaic->now_end != block->end) {
@@ -174,35 +175,36 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
         }
         position = block->begin + permutation_at(&mosaic->permutation, position - block->begin);
         if (number == 0 || position >= block[-1].end || position < block[-1].begin)
-            return source_at(&mosaic->source, position);
+            return sequence_at(&mosaic->sequence, position);
         number--;
     }
 }
 
 static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
 {
-    const struct catalog *catalog = mosaic->source.scope.catalog;
+    const struct catalog *catalog = mosaic->sequence.scope.catalog;
 
     if (position < mosaic->now_begin || position >= mosaic->now_end) {
-        source_bounds(&mosaic->source, position, &mosaic->now_begin, &mosaic->now_end);
+        sequence_bounds(&mosaic->sequence, position, &mosaic->now_begin, &mosaic->now_end);
         if (mosaic->now_end > mosaic->total)
             mosaic->now_end = mosaic->total;
         mosaic->permutation =
             permutation_start(random_hash(mosaic->seed, mosaic->now_begin, mosaic->now_end),
                               mosaic->now_end - mosaic->now_begin);
         if (mosaic->kind == MOSAIC_PY2S) {
-            const uint64_t record = source_at(&mosaic->source, mosaic->now_begin);
+            const uint64_t record = sequence_at(&mosaic->sequence, mosaic->now_begin);
             const uint32_t number = catalog_extent(catalog, record)->shard;
             const struct shard *shard = &catalog->shards[number];
             mosaic->shard_first = shard->first_record;
             mosaic->fixed = permutation_start(
-                random_hash(source_seed(&mosaic->source.scope, SOURCE_FIXED, 0, true), number, 2),
+                random_hash(sequence_seed(&mosaic->sequence.scope, SEQUENCE_FIXED, 0, true), number,
+                            2),
                 shard->record_count);
         }
     }
     position =
         mosaic->now_begin + permutation_at(&mosaic->permutation, position - mosaic->now_begin);
-    const uint64_t record = source_at(&mosaic->source, position);
+    const uint64_t record = sequence_at(&mosaic->sequence, position);
     if (mosaic->kind != MOSAIC_PY2S)
         return record;
     return mosaic->shard_first + permutation_at(&mosaic->fixed, record - mosaic->shard_first);
@@ -211,7 +213,7 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
 static uint64_t mosaic_record(void *context, uint64_t place)
 {
     struct mosaic_state *mosaic = context;
-    uint64_t position = source_position(&mosaic->source, place);
+    uint64_t position = sequence_position(&mosaic->sequence, place);
 
     position = mosaic_weave(position % mosaic->total, mosaic->total, mosaic->nodes);
     return mosaic->kind == MOSAIC_PY1BR ? block_record(mosaic, position)
@@ -222,17 +224,17 @@ static int mosaic_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct mosaic_state *mosaic = state;
 
-    return source_next(&mosaic->cursor, mosaic->source.draws, mosaic_record, mosaic, ops, max);
+    return sequence_next(&mosaic->cursor, mosaic->sequence.draws, mosaic_record, mosaic, ops, max);
 }
 
 static uint64_t mosaic_draws(void *state)
 {
-    return ((struct mosaic_state *)state)->source.draws;
+    return ((struct mosaic_state *)state)->sequence.draws;
 }
 
 static void mosaic_seek(void *state, uint64_t draw)
 {
-    ((struct mosaic_state *)state)->cursor = (struct source_cursor){.place = draw};
+    ((struct mosaic_state *)state)->cursor = (struct sequence_cursor){.place = draw};
 }
 
 #define NODES_ROW                                                                                 \

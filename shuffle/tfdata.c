@@ -5,7 +5,7 @@
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct open_file {
 };
 
 struct tfdata_state {
-    struct source source;
+    struct sequence sequence;
     struct buffer buffer;
     struct open_file *files;
     uint32_t file_count, turn; /* whose turn it is */
@@ -51,22 +51,22 @@ static int tfdata_open(void *state, const void *settings, const struct plan_scop
 {
     struct tfdata_state *tfdata = state;
     const struct tfdata_settings *chosen = settings;
-    const struct source_rules rules = {.unit = SOURCE_SHARDS, .permute = chosen->files};
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS, .permute = chosen->files};
     int code = buffer_refuse_elastic(scope);
 
     if (code == 0)
-        code = source_open(&tfdata->source, scope, &rules, traits);
+        code = sequence_open(&tfdata->sequence, scope, &rules, traits);
     if (code)
         return code;
-    const uint64_t files = tfdata->source.unit_count;
+    const uint64_t files = tfdata->sequence.unit_count;
     tfdata->file_count = (uint32_t)(chosen->interleave < files ? chosen->interleave : files);
     tfdata->length = chosen->length;
-    tfdata->files = source_table(scope, traits, tfdata->file_count, sizeof *tfdata->files,
-                                 "the files it interleaves");
+    tfdata->files = sequence_table(scope, traits, tfdata->file_count, sizeof *tfdata->files,
+                                   "the files it interleaves");
     if (!tfdata->files)
         return -ENOMEM;
     return buffer_open(&tfdata->buffer, scope, chosen->buffer, chosen->buffer,
-                       source_draws_max(&tfdata->source), traits);
+                       sequence_draws_max(&tfdata->sequence), traits);
 }
 
 static void tfdata_close(void *state)
@@ -74,7 +74,7 @@ static void tfdata_close(void *state)
     struct tfdata_state *tfdata = state;
 
     buffer_close(&tfdata->buffer);
-    source_close(&tfdata->source);
+    sequence_close(&tfdata->sequence);
     free(tfdata->files);
     tfdata->files = NULL;
 }
@@ -82,7 +82,7 @@ static void tfdata_close(void *state)
 static int tfdata_begin(void *state, uint64_t epoch)
 {
     struct tfdata_state *tfdata = state;
-    int code = source_begin(&tfdata->source, epoch);
+    int code = sequence_begin(&tfdata->sequence, epoch);
 
     if (code)
         return code;
@@ -90,8 +90,9 @@ static int tfdata_begin(void *state, uint64_t epoch)
         tfdata->files[i] = (struct open_file){0};
     tfdata->turn = 0;
     tfdata->taken = tfdata->opened = 0;
-    buffer_begin(&tfdata->buffer, source_seed(&tfdata->source.scope, SOURCE_BUFFER, epoch, false),
-                 tfdata->source.draws);
+    buffer_begin(&tfdata->buffer,
+                 sequence_seed(&tfdata->sequence.scope, SEQUENCE_BUFFER, epoch, false),
+                 tfdata->sequence.draws);
     return 0;
 }
 
@@ -103,15 +104,15 @@ static uint64_t tfdata_input(void *context)
     for (;;) {
         struct open_file *file = &tfdata->files[tfdata->turn];
         if (file->position == file->end && tfdata->taken == 0 &&
-            tfdata->opened < tfdata->source.length) {
+            tfdata->opened < tfdata->sequence.length) {
             file->position = tfdata->opened;
             uint64_t begin;
-            source_bounds(&tfdata->source, file->position, &begin, &file->end);
+            sequence_bounds(&tfdata->sequence, file->position, &begin, &file->end);
             tfdata->opened = file->end;
         }
         if (file->position < file->end && tfdata->taken < tfdata->length) {
             tfdata->taken++;
-            return source_at(&tfdata->source, file->position++);
+            return sequence_at(&tfdata->sequence, file->position++);
         }
         tfdata->taken = 0;
         tfdata->turn = tfdata->turn + 1 < tfdata->file_count ? tfdata->turn + 1 : 0;
@@ -127,7 +128,7 @@ static int tfdata_next(void *state, struct plan_op *ops, uint32_t max)
 
 static uint64_t tfdata_draws(void *state)
 {
-    return ((struct tfdata_state *)state)->source.draws;
+    return ((struct tfdata_state *)state)->sequence.draws;
 }
 
 const struct shuffle_ops shuffle_tfdata = {

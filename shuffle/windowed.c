@@ -8,12 +8,12 @@
 #include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/plugins.h"
-#include "shuffle/source.h"
+#include "shuffle/sequence.h"
 
 #include <errno.h>
 
 struct windowed_state {
-    struct source source;
+    struct sequence sequence;
     bool inside;       /* shuffle inside the window */
     uint64_t capacity; /* whole runs are added while they fit; the first one always does */
     uint64_t seed;
@@ -24,20 +24,20 @@ struct windowed_state {
 };
 
 static int windowed_open(struct windowed_state *windowed, const struct plan_scope *scope,
-                         const struct source_rules *rules, bool inside, double share,
+                         const struct sequence_rules *rules, bool inside, double share,
                          struct plan_traits *traits)
 {
-    int code = source_open(&windowed->source, scope, rules, traits);
+    int code = sequence_open(&windowed->sequence, scope, rules, traits);
 
     if (code)
         return code;
     windowed->inside = inside;
-    windowed->capacity = (uint64_t)(share * (double)source_length_max(&windowed->source));
-    const uint64_t most = windowed->source.unit_most;
+    windowed->capacity = (uint64_t)(share * (double)sequence_length_max(&windowed->sequence));
+    const uint64_t most = windowed->sequence.unit_most;
     uint64_t records = windowed->capacity > most ? windowed->capacity : most;
     if (scope->partition == PLAN_ELASTIC) /* a rank's rows of the batches a window touches */
         records = (records / ((uint64_t)scope->batch_size * scope->ranks) + 2) * scope->batch_size;
-    const uint64_t draws = source_draws_max(&windowed->source);
+    const uint64_t draws = sequence_draws_max(&windowed->sequence);
     traits->slots = records < draws ? records : draws;
     if (traits->slots > UINT32_MAX)
         return fail(EINVAL, "a window of %llu records is too large: at most 2^32 - 1",
@@ -47,18 +47,18 @@ static int windowed_open(struct windowed_state *windowed, const struct plan_scop
 
 static void windowed_close(void *state)
 {
-    source_close(&((struct windowed_state *)state)->source);
+    sequence_close(&((struct windowed_state *)state)->sequence);
 }
 
 static void start_window(struct windowed_state *windowed, uint64_t begin)
 {
-    const uint64_t length = windowed->source.length;
+    const uint64_t length = windowed->sequence.length;
     uint64_t low, end;
 
     windowed->begin = begin;
-    source_bounds(&windowed->source, begin, &low, &windowed->end);
+    sequence_bounds(&windowed->sequence, begin, &low, &windowed->end);
     while (windowed->end < length) {
-        source_bounds(&windowed->source, windowed->end, &low, &end);
+        sequence_bounds(&windowed->sequence, windowed->end, &low, &end);
         if (end - begin > windowed->capacity)
             break;
         windowed->end = end;
@@ -74,12 +74,12 @@ static void start_window(struct windowed_state *windowed, uint64_t begin)
 static int windowed_begin(void *state, uint64_t epoch)
 {
     struct windowed_state *windowed = state;
-    const struct plan_scope *scope = &windowed->source.scope;
-    int code = source_begin(&windowed->source, epoch);
+    const struct plan_scope *scope = &windowed->sequence.scope;
+    int code = sequence_begin(&windowed->sequence, epoch);
 
     if (code)
         return code;
-    windowed->seed = source_seed(scope, SOURCE_INSIDE, epoch, source_is_shared(scope));
+    windowed->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     windowed->place = 0;
     start_window(windowed, 0);
     return 0;
@@ -88,7 +88,7 @@ static int windowed_begin(void *state, uint64_t epoch)
 static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct windowed_state *windowed = state;
-    struct source *source = &windowed->source;
+    struct sequence *sequence = &windowed->sequence;
     uint32_t count = 0;
 
     while (count < max) {
@@ -98,17 +98,17 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
             if (windowed->inside)
                 drawn = permutation_inverse(&windowed->permutation, index);
             windowed->fetched++;
-            if (source_place(source, windowed->begin + drawn, &place))
+            if (sequence_place(sequence, windowed->begin + drawn, &place))
                 ops[count++] =
                     (struct plan_op){.kind = PLAN_FETCH,
-                                     .record = source_at(source, windowed->begin + index),
+                                     .record = sequence_at(sequence, windowed->begin + index),
                                      .slot = (uint32_t)(place - windowed->base)};
-        } else if (windowed->place < source->draws &&
-                   source_position(source, windowed->place) < windowed->end) {
+        } else if (windowed->place < sequence->draws &&
+                   sequence_position(sequence, windowed->place) < windowed->end) {
             ops[count++] = (struct plan_op){.kind = PLAN_DRAW,
                                             .slot = (uint32_t)(windowed->place - windowed->base)};
             windowed->place++;
-        } else if (windowed->end < source->length) {
+        } else if (windowed->end < sequence->length) {
             start_window(windowed, windowed->end);
         } else {
             break;
@@ -119,7 +119,7 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
 
 static uint64_t windowed_draws(void *state)
 {
-    return ((struct windowed_state *)state)->source.draws;
+    return ((struct windowed_state *)state)->sequence.draws;
 }
 
 struct window_settings {
@@ -159,8 +159,8 @@ static int block_open(void *state, const void *settings, const struct plan_scope
                       struct plan_traits *traits)
 {
     const struct window_settings *chosen = settings;
-    const struct source_rules rules = {
-        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
+    const struct sequence_rules rules = {
+        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
 
     return windowed_open(state, scope, &rules, chosen->flag, 0, traits);
 }
@@ -180,10 +180,10 @@ static int mxnet_chunk_open(void *state, const void *settings, const struct plan
                             struct plan_traits *traits)
 {
     const struct window_settings *chosen = settings;
-    const struct source_rules rules = {.unit = SOURCE_CHUNKS,
-                                       .chunk_bytes = chosen->bytes,
-                                       .permute = chosen->flag,
-                                       .cut = SOURCE_CUT_BYTES};
+    const struct sequence_rules rules = {.unit = SEQUENCE_CHUNKS,
+                                         .chunk_bytes = chosen->bytes,
+                                         .permute = chosen->flag,
+                                         .cut = SEQUENCE_CUT_BYTES};
 
     return windowed_open(state, scope, &rules, true, 0, traits);
 }
@@ -208,8 +208,8 @@ static int corgipile_open(void *state, const void *settings, const struct plan_s
                           struct plan_traits *traits)
 {
     const struct window_settings *chosen = settings;
-    const struct source_rules rules = {
-        .unit = SOURCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
+    const struct sequence_rules rules = {
+        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
 
     return windowed_open(state, scope, &rules, true, chosen->share, traits);
 }

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariants: runs[i].start grows and runs[run_count].start is the length of the walk; every
+ * record of the walk lies in exactly one run. least and most are the same on every rank, so all
+ * ranks agree on padding and dropping without a word between them. */
+#include "shuffle/sequence.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+bool sequence_is_shared(const struct plan_scope *scope)
+{
+    return scope->partition == PLAN_DISJOINT || scope->partition == PLAN_ELASTIC;
+}
+
+uint64_t sequence_seed(const struct plan_scope *scope, enum sequence_stream stream, uint64_t epoch,
+                       bool shared)
+{
+    uint64_t seed = random_hash(scope->seed, (uint64_t)stream, epoch);
+
+    return shared ? seed : random_hash(seed, scope->rank, 1);
+}
+
+void *sequence_table(const struct plan_scope *scope, struct plan_traits *traits, uint64_t count,
+                     uint64_t size, const char *what)
+{
+    char need[32], limit[32];
+    uint64_t bytes = count > UINT64_MAX / size ? UINT64_MAX : count * size;
+
+    traits->state_bytes += bytes;
+    if (scope->memory_bytes && traits->state_bytes > scope->memory_bytes) {
+        fail(ENOMEM, "the shuffle needs %s for %s, the limit is %s; take fewer or larger units",
+             bytes_text(traits->state_bytes, need, sizeof need), what,
+             bytes_text(scope->memory_bytes, limit, sizeof limit));
+        return NULL;
+    }
+    return memory_array(count, size);
+}
+
+/* ---- units ---- */
+
+/* At least as many as there are chunks. */
+static uint64_t bound_chunks(const struct sequence *sequence)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    const uint64_t count =
+        catalog->record_bytes_total / sequence->rules.chunk_bytes + catalog->shard_count;
+
+    return count < catalog->record_count ? count : catalog->record_count;
+}
+
+/* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several small
+ * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. Bytes are
+ * summed up and not taken from offsets, which for LMDB need not rise. */
+static void find_chunks(struct sequence *sequence, uint64_t capacity)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    const bool join = sequence->scope.partition != PLAN_SHARDS;
+    const uint64_t chunk_bytes = sequence->rules.chunk_bytes;
+    uint64_t count = 0, joined_bytes = 0;
+
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        const struct shard *shard = &catalog->shards[s];
+        const uint64_t end = shard->first_record + shard->record_count;
+        uint64_t bytes = 0, next_cut = 0;
+        if (join && joined_bytes && shard->stream_bytes <= chunk_bytes - joined_bytes) {
+            joined_bytes += shard->stream_bytes;
+            continue;
+        }
+        joined_bytes = shard->stream_bytes <= chunk_bytes ? shard->stream_bytes : 0;
+        for (uint64_t record = shard->first_record; record < end; record++) {
+            if (bytes >= next_cut && count < capacity) {
+                sequence->unit_first[count++] = record;
+                next_cut = (bytes / chunk_bytes + 1) * chunk_bytes;
+            }
+            bytes += catalog_extent(catalog, record)->bytes;
+        }
+    }
+    sequence->unit_first[count] = catalog->record_count;
+    sequence->unit_count = count;
+}
+
+static int make_units(struct sequence *sequence, struct plan_traits *traits)
+{
+    uint64_t capacity;
+
+    switch (sequence->rules.unit) {
+    case SEQUENCE_WHOLE:
+    case SEQUENCE_RECORDS:
+        sequence->unit_count = 1;
+        return 0;
+    case SEQUENCE_SHARDS:
+        sequence->unit_count = sequence->scope.catalog->shard_count;
+        return 0;
+    case SEQUENCE_CHUNKS:
+        capacity = bound_chunks(sequence);
+        sequence->unit_first = sequence_table(&sequence->scope, traits, capacity + 1,
+                                              sizeof(uint64_t), "its table of chunks");
+        if (!sequence->unit_first)
+            return -ENOMEM;
+        find_chunks(sequence, capacity);
+        return 0;
+    }
+    return 0;
+}
+
+static void unit_bounds(const struct sequence *sequence, uint64_t unit, uint64_t *first,
+                        uint64_t *end)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+
+    if (sequence->rules.unit == SEQUENCE_SHARDS) {
+        *first = catalog->shards[unit].first_record;
+        *end = *first + catalog->shards[unit].record_count;
+    } else if (sequence->rules.unit == SEQUENCE_CHUNKS) {
+        *first = sequence->unit_first[unit];
+        *end = sequence->unit_first[unit + 1];
+    } else {
+        *first = 0;
+        *end = catalog->record_count;
+    }
+}
+
+/* ---- partition ---- */
+
+static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
+{
+    return (uint64_t)((unsigned __int128)total * part / parts);
+}
+
+/* Cut the records into parts of equal bytes. */
+static int find_cuts(struct sequence *sequence, struct plan_traits *traits)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    const uint32_t parts = sequence->scope.ranks;
+    uint64_t bytes = 0, target = 0;
+    uint32_t part = 0;
+
+    sequence->cuts = sequence_table(&sequence->scope, traits, (uint64_t)parts + 1, sizeof(uint64_t),
+                                    "the ranges of its ranks");
+    if (!sequence->cuts)
+        return -ENOMEM;
+    for (uint64_t record = 0; record < catalog->record_count; record++) {
+        while (part < parts && bytes >= target) {
+            sequence->cuts[part++] = record;
+            target = share(catalog->record_bytes_total, part, parts);
+        }
+        bytes += catalog_extent(catalog, record)->bytes;
+    }
+    while (part <= parts)
+        sequence->cuts[part++] = catalog->record_count;
+    return 0;
+}
+
+/* Where part number `part` of the walk begins. */
+static uint64_t cut(const struct sequence *sequence, uint32_t part)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    const uint32_t parts = sequence->scope.ranks;
+
+    if (sequence->cuts)
+        return sequence->cuts[part];
+    if (sequence->rules.cut == SEQUENCE_CUT_CEILING) {
+        const uint64_t step = (catalog->record_count + parts - 1) / parts;
+        return step * part < catalog->record_count ? step * part : catalog->record_count;
+    }
+    return share(catalog->record_count, part, parts);
+}
+
+static uint64_t records_of_part(const struct sequence *sequence, uint32_t part)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    uint64_t count = 0;
+
+    if (sequence->scope.partition == PLAN_REPLICATED)
+        return catalog->record_count;
+    if (sequence->scope.partition != PLAN_SHARDS)
+        return cut(sequence, part + 1) - cut(sequence, part);
+    for (uint64_t s = part; s < catalog->shard_count; s += sequence->scope.ranks)
+        count += catalog->shards[s].record_count;
+    return count;
+}
+
+/* elastic: whole global batches, then the rest. A dropped rest is a whole global batch, so that
+ * all numbers of ranks leave out the same records; a padded one goes round to the first records,
+ * so that all of them repeat the same. */
+static uint64_t global_batch(const struct plan_scope *scope)
+{
+    return (uint64_t)scope->batch_size * scope->ranks;
+}
+
+static uint64_t elastic_length(const struct plan_scope *scope)
+{
+    const uint64_t records = scope->catalog->record_count, global = global_batch(scope);
+
+    if (scope->remainder == PLAN_UNEVEN)
+        return records;
+    return (records + (scope->remainder == PLAN_PAD ? global - 1 : 0)) / global * global;
+}
+
+/* Rows of a rank in a global batch of so many rows, and the first of them. */
+static uint64_t rows(const struct sequence *sequence, uint64_t of, uint64_t *first)
+{
+    const uint32_t rank = sequence->scope.rank, ranks = sequence->scope.ranks;
+
+    if (sequence->rules.stride) {
+        *first = rank;
+        return (of + ranks - 1 - rank) / ranks;
+    }
+    *first = share(of, rank, ranks);
+    return share(of, rank + 1, ranks) - *first;
+}
+
+static uint64_t elastic_draws(const struct sequence *sequence)
+{
+    const uint64_t length = elastic_length(&sequence->scope),
+                   global = global_batch(&sequence->scope);
+    uint64_t first;
+
+    return length / global * sequence->scope.batch_size + rows(sequence, length % global, &first);
+}
+
+uint64_t sequence_position(const struct sequence *sequence, uint64_t place)
+{
+    const struct plan_scope *scope = &sequence->scope;
+    uint64_t first;
+
+    if (scope->partition != PLAN_ELASTIC)
+        return place;
+    const uint64_t global = global_batch(scope);
+    const uint64_t batch = place / scope->batch_size, row = place % scope->batch_size;
+    const uint64_t left = sequence->length - batch * global;
+    rows(sequence, left < global ? left : global, &first);
+    return batch * global + first + (sequence->rules.stride ? row * scope->ranks : row);
+}
+
+bool sequence_place(const struct sequence *sequence, uint64_t position, uint64_t *place)
+{
+    const struct plan_scope *scope = &sequence->scope;
+    uint64_t first;
+
+    *place = position;
+    if (scope->partition != PLAN_ELASTIC)
+        return true;
+    const uint64_t global = global_batch(scope);
+    const uint64_t batch = position / global, left = sequence->length - batch * global;
+    const uint64_t count = rows(sequence, left < global ? left : global, &first);
+    const uint64_t row = position - batch * global;
+    if (row < first)
+        return false;
+    const uint64_t mine = sequence->rules.stride ? (row - first) / scope->ranks : row - first;
+    *place = batch * scope->batch_size + mine;
+    return mine < count && (!sequence->rules.stride || (row - first) % scope->ranks == 0);
+}
+
+static int count_shares(struct sequence *sequence)
+{
+    const struct plan_scope *scope = &sequence->scope;
+
+    sequence->least = UINT64_MAX;
+    if (scope->partition == PLAN_ELASTIC) {
+        if (scope->batch_size == 0)
+            return fail(EINVAL, "partition elastic deals batches: the batch size cannot be 0");
+        if (elastic_length(scope) == 0)
+            return fail(EINVAL,
+                        "%llu records are less than one batch of %u x %u ranks, and the "
+                        "rest is dropped; use a smaller batch or remainder pad",
+                        (unsigned long long)scope->catalog->record_count, scope->batch_size,
+                        scope->ranks);
+        if (elastic_length(scope) < scope->ranks)
+            return fail(EINVAL, "%u ranks are more than the %llu records", scope->ranks,
+                        (unsigned long long)scope->catalog->record_count);
+        sequence->most = elastic_draws(sequence);
+        return 0;
+    }
+    for (uint32_t rank = 0; rank < scope->ranks; rank++) {
+        uint64_t count = records_of_part(sequence, rank);
+        if (count == 0)
+            return fail(EINVAL,
+                        "rank %u of %u would have no records of the %llu in %u shards; "
+                        "use fewer ranks or another partition",
+                        rank, scope->ranks, (unsigned long long)scope->catalog->record_count,
+                        scope->catalog->shard_count);
+        sequence->least = count < sequence->least ? count : sequence->least;
+        sequence->most = count > sequence->most ? count : sequence->most;
+    }
+    return 0;
+}
+
+int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
+                  const struct sequence_rules *rules, struct plan_traits *traits)
+{
+    *sequence = (struct sequence){.scope = *scope, .rules = *rules};
+    int code = make_units(sequence, traits);
+    if (code == 0 && rules->cut == SEQUENCE_CUT_BYTES && scope->partition == PLAN_STICKY)
+        code = find_cuts(sequence, traits);
+    if (code == 0)
+        code = count_shares(sequence);
+    if (code)
+        return code;
+    for (uint64_t unit = 0, first, end; unit < sequence->unit_count; unit++) {
+        unit_bounds(sequence, unit, &first, &end);
+        sequence->unit_most = end - first > sequence->unit_most ? end - first : sequence->unit_most;
+    }
+    /* A range clips units and makes no more of them; nodes cut one each, and dealing shards cuts
+     * units that are larger. */
+    sequence->run_capacity = sequence->unit_count + rules->nodes;
+    if (scope->partition == PLAN_SHARDS && sequence->run_capacity < scope->catalog->shard_count)
+        sequence->run_capacity = scope->catalog->shard_count;
+    sequence->runs = sequence_table(scope, traits, sequence->run_capacity + 1,
+                                    sizeof(struct sequence_run), "its table of runs");
+    return sequence->runs ? 0 : -ENOMEM;
+}
+
+void sequence_close(struct sequence *sequence)
+{
+    free(sequence->unit_first);
+    free(sequence->cuts);
+    free(sequence->runs);
+    sequence->unit_first = sequence->cuts = NULL;
+    sequence->runs = NULL;
+}
+
+uint64_t sequence_draws_max(const struct sequence *sequence)
+{
+    return sequence->scope.remainder == PLAN_DROP && sequence->scope.partition != PLAN_ELASTIC
+               ? sequence->least
+               : sequence->most;
+}
+
+uint64_t sequence_length_max(const struct sequence *sequence)
+{
+    return sequence->scope.partition == PLAN_ELASTIC ? elastic_length(&sequence->scope)
+                                                     : sequence_draws_max(sequence);
+}
+
+/* ---- the walk of an epoch ---- */
+
+static void add_run(struct sequence *sequence, uint64_t first, uint64_t end)
+{
+    struct sequence_run *run = &sequence->runs[sequence->run_count];
+
+    assert(sequence->run_count < sequence->run_capacity);
+    if (end <= first)
+        return;
+    run->first = first;
+    run[1].start = run->start + (end - first);
+    sequence->run_count++;
+}
+
+/* Units that lie in [first, end), in this epoch's order. */
+static void add_units(struct sequence *sequence, uint64_t seed, uint64_t first, uint64_t end)
+{
+    uint64_t low = 0, count = sequence->unit_count, unit_first, unit_end;
+
+    for (; count > 1; count--) { /* a range of a sticky rank: skip what lies before and after */
+        unit_bounds(sequence, low, &unit_first, &unit_end);
+        if (unit_end > first)
+            break;
+        low++;
+    }
+    for (; count > 1; count--) {
+        unit_bounds(sequence, low + count - 1, &unit_first, &unit_end);
+        if (unit_first < end)
+            break;
+    }
+    struct permutation order = permutation_start(seed, count);
+    for (uint64_t i = 0; i < count; i++) {
+        unit_bounds(sequence, low + (sequence->rules.permute ? permutation_at(&order, i) : i),
+                    &unit_first, &unit_end);
+        add_run(sequence, unit_first > first ? unit_first : first, unit_end < end ? unit_end : end);
+    }
+}
+
+/* Permute the runs [low, high) of the walk. */
+static void shuffle_runs(struct sequence *sequence, uint64_t seed, uint64_t low, uint64_t high)
+{
+    struct sequence_run *runs = sequence->runs;
+    struct random random = random_start(seed);
+    uint64_t start = runs[low].start;
+
+    for (uint64_t i = low; i < high; i++) /* start holds the length for a while */
+        runs[i].start = runs[i + 1].start - runs[i].start;
+    for (uint64_t i = high; i > low + 1; i--) {
+        uint64_t j = low + random_below(&random, i - low);
+        struct sequence_run run = runs[i - 1];
+        runs[i - 1] = runs[j];
+        runs[j] = run;
+    }
+    for (uint64_t i = low; i < high; i++) {
+        uint64_t length = runs[i].start;
+        runs[i].start = start;
+        start += length;
+    }
+}
+
+/* The units of every ranks-th shard. Chunks do not cross shards then and lie in shard order. */
+static void add_shards(struct sequence *sequence, uint64_t seed)
+{
+    const struct catalog *catalog = sequence->scope.catalog;
+    const bool chunks = sequence->rules.unit == SEQUENCE_CHUNKS;
+    uint64_t unit = 0;
+
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        const struct shard *shard = &catalog->shards[s];
+        const uint64_t end = shard->first_record + shard->record_count;
+        const bool mine = s % sequence->scope.ranks == sequence->scope.rank;
+        if (mine && !chunks)
+            add_run(sequence, shard->first_record, end);
+        for (; chunks && unit < sequence->unit_count && sequence->unit_first[unit] < end; unit++)
+            if (mine)
+                add_run(sequence, sequence->unit_first[unit], sequence->unit_first[unit + 1]);
+    }
+    if (sequence->rules.permute)
+        shuffle_runs(sequence, seed, 0, sequence->run_count);
+}
+
+/* An order of shards that never changes, cut into parts whose shards are permuted each epoch. */
+static void add_nodes(struct sequence *sequence, uint64_t seed)
+{
+    const uint64_t records = sequence->scope.catalog->record_count;
+    struct permutation order = permutation_start(
+        sequence_seed(&sequence->scope, SEQUENCE_FIXED, 0, true), sequence->unit_count);
+    uint64_t unit = 0, first = 0, end = 0;
+
+    for (uint32_t node = 0; node < sequence->rules.nodes; node++) {
+        const uint64_t begin_run = sequence->run_count;
+        const uint64_t stop = share(records, node + 1, sequence->rules.nodes);
+        while (sequence->runs[sequence->run_count].start < stop) {
+            uint64_t left = stop - sequence->runs[sequence->run_count].start;
+            if (first == end)
+                unit_bounds(sequence, permutation_at(&order, unit++), &first, &end);
+            uint64_t part = end - first < left ? end : first + left;
+            add_run(sequence, first, part);
+            first = part;
+        }
+        shuffle_runs(sequence, random_hash(seed, node, 0), begin_run, sequence->run_count);
+    }
+}
+
+int sequence_begin(struct sequence *sequence, uint64_t epoch)
+{
+    const struct plan_scope *scope = &sequence->scope;
+    const bool permuted = sequence->rules.permute || sequence->rules.unit == SEQUENCE_RECORDS;
+    const uint64_t records = scope->catalog->record_count;
+    const uint64_t seed = sequence_seed(scope, SEQUENCE_ORDER, epoch, sequence_is_shared(scope));
+    uint32_t part = scope->rank;
+
+    sequence->run_count = sequence->run_now = 0;
+    sequence->runs[0].start = 0;
+    sequence->offset = 0;
+    if (scope->partition == PLAN_DISJOINT && !permuted)
+        part = (uint32_t)((scope->rank + epoch) % scope->ranks);
+    if (scope->partition == PLAN_SHARDS)
+        add_shards(sequence, seed);
+    else if (scope->partition == PLAN_STICKY)
+        add_units(sequence, seed, cut(sequence, part), cut(sequence, part + 1));
+    else if (scope->partition == PLAN_ELASTIC && sequence->rules.nodes > 1)
+        add_nodes(sequence, seed);
+    else
+        add_units(sequence, seed, 0, records);
+    if (scope->partition == PLAN_DISJOINT)
+        sequence->offset = cut(sequence, part);
+    if (sequence->rules.unit == SEQUENCE_RECORDS)
+        sequence->permutation = permutation_start(seed, sequence->runs[sequence->run_count].start);
+    if (scope->partition == PLAN_ELASTIC) {
+        sequence->own = records;
+        sequence->length = elastic_length(scope);
+        sequence->draws = elastic_draws(sequence);
+        return 0;
+    }
+    sequence->own = records_of_part(sequence, part);
+    sequence->draws = scope->remainder == PLAN_PAD    ? sequence->most
+                      : scope->remainder == PLAN_DROP ? sequence->least
+                                                      : sequence->own;
+    sequence->length = sequence->draws;
+    return 0;
+}
+
+static void find_run(struct sequence *sequence, uint64_t position)
+{
+    uint64_t low = 0, high = sequence->run_count;
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (sequence->runs[middle].start <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    sequence->run_now = low;
+}
+
+/* The run of a place in the walk, most often the last one or the one after it. */
+static const struct sequence_run *run_at(struct sequence *sequence, uint64_t walked)
+{
+    const struct sequence_run *run = &sequence->runs[sequence->run_now];
+
+    if (walked >= run[1].start && sequence->run_now + 1 < sequence->run_count) {
+        sequence->run_now++;
+        run++;
+    }
+    if (walked < run->start || walked >= run[1].start) {
+        find_run(sequence, walked);
+        run = &sequence->runs[sequence->run_now];
+    }
+    return run;
+}
+
+uint64_t sequence_at(struct sequence *sequence, uint64_t position)
+{
+    uint64_t walked =
+        sequence->offset + (position < sequence->own ? position : position % sequence->own);
+
+    assert(position < (sequence->own > sequence->length ? sequence->own : sequence->length));
+    if (sequence->rules.unit == SEQUENCE_RECORDS)
+        walked = permutation_at(&sequence->permutation, walked);
+    const struct sequence_run *run = run_at(sequence, walked);
+    return run->first + (walked - run->start);
+}
+
+void sequence_bounds(struct sequence *sequence, uint64_t position, uint64_t *begin, uint64_t *end)
+{
+    const uint64_t around = position - position % sequence->own; /* how far it went round */
+    const struct sequence_run *run = run_at(sequence, sequence->offset + position - around);
+    const uint64_t low = run->start > sequence->offset ? run->start - sequence->offset : 0;
+    const uint64_t high = run[1].start - sequence->offset;
+
+    *begin = around + low;
+    *end = around + (high < sequence->own ? high : sequence->own);
+    if (sequence->scope.partition != PLAN_ELASTIC && *end > sequence->length)
+        *end = sequence->length;
+}
+
+int sequence_next(struct sequence_cursor *cursor, uint64_t draws,
+                  uint64_t (*record)(void *context, uint64_t place), void *context,
+                  struct plan_op *ops, uint32_t max)
+{
+    uint32_t count = 0;
+
+    while (count < max && cursor->place < draws) {
+        if (!cursor->fetched) {
+            ops[count++] =
+                (struct plan_op){.kind = PLAN_FETCH, .record = record(context, cursor->place)};
+        } else {
+            ops[count++] = (struct plan_op){.kind = PLAN_DRAW};
+            cursor->place++;
+        }
+        cursor->fetched = !cursor->fetched;
+    }
+    return (int)count;
+}
