@@ -59,23 +59,23 @@ static const char *size_text(double bytes, char *text)
     return text;
 }
 
-static void print_origin(FILE *stream, const struct origin *origin)
+static void print_provenance(FILE *stream, const struct provenance *provenance)
 {
     char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
 
     fprintf(stream, "  Origin   %s read = %s page cache + %s local disk + %s fabric",
-            size_text(origin->read, read), size_text(origin->page_cache, cache),
-            size_text(origin->local, local), size_text(origin->fabric, fabric));
-    if (origin->ahead > 0.005 * origin->read)
-        fprintf(stream, " - %s ahead", size_text(origin->ahead, read));
+            size_text(provenance->read, read), size_text(provenance->page_cache, cache),
+            size_text(provenance->local, local), size_text(provenance->fabric, fabric));
+    if (provenance->ahead > 0.005 * provenance->read)
+        fprintf(stream, " - %s ahead", size_text(provenance->ahead, read));
     fputc('\n', stream);
-    if (!(origin->fabric > 0 || origin->gradients > 0))
+    if (!(provenance->fabric > 0 || provenance->gradients > 0))
         return;
-    fprintf(stream, "           received - sent = %s%s", origin->excess < 0 ? "-" : "",
-            size_text(fabs(origin->excess), read));
-    if (origin->gradients > 0)
+    fprintf(stream, "           received - sent = %s%s", provenance->excess < 0 ? "-" : "",
+            size_text(fabs(provenance->excess), read));
+    if (provenance->gradients > 0)
         fprintf(stream, "; gradients: %s expected, %s sent in all",
-                size_text(origin->gradients, cache), size_text(origin->sent, local));
+                size_text(provenance->gradients, cache), size_text(provenance->sent, local));
     fputc('\n', stream);
 }
 
@@ -91,11 +91,11 @@ static void print_nodes(FILE *stream, const struct timeline *timeline)
             "local disk", "fabric", "received", "sent");
     for (uint32_t i = 0; i < timeline->node_count && i < NODES_SHOWN; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
-        const struct origin *origin = &node->timeline->origin;
+        const struct provenance *provenance = &node->timeline->provenance;
         fprintf(stream, "           %-12.12s%11s%11s%11s%11s%11s%11s\n", node->host,
-                size_text(origin->read, text[0]), size_text(origin->page_cache, text[1]),
-                size_text(origin->local, text[2]), size_text(origin->fabric, text[3]),
-                size_text(origin->received, text[4]), size_text(origin->sent, text[5]));
+                size_text(provenance->read, text[0]), size_text(provenance->page_cache, text[1]),
+                size_text(provenance->local, text[2]), size_text(provenance->fabric, text[3]),
+                size_text(provenance->received, text[4]), size_text(provenance->sent, text[5]));
     }
     if (timeline->node_count > NODES_SHOWN)
         fprintf(stream, "           and %u more\n", timeline->node_count - NODES_SHOWN);
@@ -128,7 +128,7 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline)
                 words_rate(most / 1e6, rate));
         heading = "";
     }
-    if (timeline->origin.read > 0)
-        print_origin(stream, &timeline->origin);
+    if (timeline->provenance.read > 0)
+        print_provenance(stream, &timeline->provenance);
     print_nodes(stream, timeline);
 }

@@ -16,32 +16,33 @@
 
 enum { COLUMNS_MAX = 4096, NODES_MAX = 1 << 16 };
 
-/* In bytes, of struct origin. */
+/* In bytes, of struct provenance. */
 static const struct {
     const char *key;
     size_t offset;
-} origin_parts[] = {
-    {"read_bytes", offsetof(struct origin, read)},
-    {"from_page_cache_bytes", offsetof(struct origin, page_cache)},
-    {"from_local_bytes", offsetof(struct origin, local)},
-    {"from_fabric_bytes", offsetof(struct origin, fabric)},
-    {"ahead_bytes", offsetof(struct origin, ahead)},
-    {"fabric_receive_bytes", offsetof(struct origin, received)},
-    {"fabric_send_bytes", offsetof(struct origin, sent)},
-    {"fabric_excess_bytes", offsetof(struct origin, excess)},
-    {"expected_gradient_bytes", offsetof(struct origin, gradients)},
+} provenance_parts[] = {
+    {"read_bytes", offsetof(struct provenance, read)},
+    {"from_page_cache_bytes", offsetof(struct provenance, page_cache)},
+    {"from_local_bytes", offsetof(struct provenance, local)},
+    {"from_fabric_bytes", offsetof(struct provenance, fabric)},
+    {"ahead_bytes", offsetof(struct provenance, ahead)},
+    {"fabric_receive_bytes", offsetof(struct provenance, received)},
+    {"fabric_send_bytes", offsetof(struct provenance, sent)},
+    {"fabric_excess_bytes", offsetof(struct provenance, excess)},
+    {"expected_gradient_bytes", offsetof(struct provenance, gradients)},
 };
-enum { ORIGIN_PARTS = sizeof origin_parts / sizeof origin_parts[0] };
+enum { PROVENANCE_PARTS = sizeof provenance_parts / sizeof provenance_parts[0] };
 
 /* ---- written ---- */
 
-static json_t *origin_of(const struct origin *origin)
+static json_t *provenance_of(const struct provenance *provenance)
 {
     json_t *object = json_object();
 
-    for (int i = 0; i < ORIGIN_PARTS; i++) {
-        const char *key = origin_parts[i].key;
-        const double value = *(const double *)((const char *)origin + origin_parts[i].offset);
+    for (int i = 0; i < PROVENANCE_PARTS; i++) {
+        const char *key = provenance_parts[i].key;
+        const double value =
+            *(const double *)((const char *)provenance + provenance_parts[i].offset);
         char reason[64];
         if (isfinite(value)) {
             json_object_set_new(object, key, json_integer((json_int_t)llround(value)));
@@ -51,7 +52,7 @@ static json_t *origin_of(const struct origin *origin)
         json_object_set_new(object, key, json_null());
         json_object_set_new(object, reason, json_text("no probe counted it"));
     }
-    json_object_set_new(object, "method", json_text(origin_witness_text(origin->witness)));
+    json_object_set_new(object, "method", json_text(provenance_witness_text(provenance->witness)));
     return object;
 }
 
@@ -68,7 +69,7 @@ static json_t *phases_of(const struct timeline *timeline)
         json_object_set_new(object, "from_s", json_number(phase->from_s));
         json_object_set_new(object, "to_s", json_number(phase->to_s));
         if (strcmp(phase->name, "epoch") == 0)
-            json_object_set_new(object, "origin", origin_of(&phase->origin));
+            json_object_set_new(object, "origin", provenance_of(&phase->provenance));
         json_array_append_new(phases, object);
     }
     return phases;
@@ -129,7 +130,7 @@ json_t *report_timeline(const struct timeline *timeline)
     json_object_set_new(object, "late_samples", json_integer((json_int_t)timeline->late));
     json_object_set_new(object, "sampler_cpu_percent", json_number(timeline->cpu_percent));
     json_object_set_new(object, "absent", absent);
-    json_object_set_new(object, "origin", origin_of(&timeline->origin));
+    json_object_set_new(object, "origin", provenance_of(&timeline->provenance));
     json_object_set_new(object, "phases", phases_of(timeline));
     json_object_set_new(object, "lost_phases", json_integer((json_int_t)timeline->phases_lost));
     json_object_set_new(object, "columns", columns_of(timeline));
@@ -157,16 +158,16 @@ static uint64_t nanoseconds_of(const json_t *object, const char *key)
     return (uint64_t)llround(fmin(fmax(0, load_number(object, key)), 9e9) * 1e9);
 }
 
-static void load_origin(const json_t *object, struct origin *origin)
+static void load_provenance(const json_t *object, struct provenance *provenance)
 {
     const char *method = load_text(object, "method");
 
-    for (int i = 0; i < ORIGIN_PARTS; i++)
-        *(double *)((char *)origin + origin_parts[i].offset) =
-            load_number(object, origin_parts[i].key);
-    for (int witness = ORIGIN_NOTHING; method && witness <= ORIGIN_RECEIVED; witness++)
-        if (strcmp(method, origin_witness_text((enum origin_witness)witness)) == 0)
-            origin->witness = (enum origin_witness)witness;
+    for (int i = 0; i < PROVENANCE_PARTS; i++)
+        *(double *)((char *)provenance + provenance_parts[i].offset) =
+            load_number(object, provenance_parts[i].key);
+    for (int witness = PROVENANCE_NOTHING; method && witness <= PROVENANCE_RECEIVED; witness++)
+        if (strcmp(method, provenance_witness_text((enum provenance_witness)witness)) == 0)
+            provenance->witness = (enum provenance_witness)witness;
 }
 
 static int load_keys(const char *name, const json_t *columns, struct timeline *timeline)
@@ -225,7 +226,7 @@ static int load_phases(const char *name, const json_t *phases, struct timeline *
             return fail(EINVAL, "%s: series: phase %zu has no name or no time", name, i);
         memcpy(phase->name, phase_name, strlen(phase_name) + 1);
         if (json_object_get(object, "origin"))
-            load_origin(json_object_get(object, "origin"), &phase->origin);
+            load_provenance(json_object_get(object, "origin"), &phase->provenance);
     }
     return 0;
 }
@@ -247,7 +248,7 @@ static void load_sampling(const json_t *series, struct timeline *timeline)
         snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0], "%s",
                  reason ? reason : "");
     }
-    load_origin(json_object_get(series, "origin"), &timeline->origin);
+    load_provenance(json_object_get(series, "origin"), &timeline->provenance);
 }
 
 static struct timeline *load_one(const char *name, const json_t *series)

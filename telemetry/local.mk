@@ -12,7 +12,7 @@ libiobench_a_SOURCES += \
 	telemetry/mount.c telemetry/mount.h \
 	telemetry/net.c telemetry/net.h \
 	telemetry/nfs.c telemetry/nfs.h \
-	telemetry/origin.c telemetry/origin.h \
+	telemetry/provenance.c telemetry/provenance.h \
 	telemetry/plugins.h telemetry/registry.c \
 	telemetry/pressure.c telemetry/pressure.h \
 	telemetry/probe.c telemetry/probe.h \

@@ -38,18 +38,18 @@ enum { OWN_FIGURES = sizeof own_figures / sizeof own_figures[0] };
 
 static const struct {
     const char *key;
-    size_t offset; /* in struct origin */
-} origin_figures[] = {
-    {"from_page_cache_bytes_per_s", offsetof(struct origin, page_cache)},
-    {"from_local_bytes_per_s", offsetof(struct origin, local)},
-    {"from_fabric_bytes_per_s", offsetof(struct origin, fabric)},
-    {"ahead_bytes_per_s", offsetof(struct origin, ahead)},
-    {"fabric_receive_bytes_per_s", offsetof(struct origin, received)},
-    {"fabric_send_bytes_per_s", offsetof(struct origin, sent)},
-    {"fabric_excess_bytes_per_s", offsetof(struct origin, excess)},
-    {"expected_gradient_bytes_per_s", offsetof(struct origin, gradients)},
+    size_t offset; /* in struct provenance */
+} provenance_figures[] = {
+    {"from_page_cache_bytes_per_s", offsetof(struct provenance, page_cache)},
+    {"from_local_bytes_per_s", offsetof(struct provenance, local)},
+    {"from_fabric_bytes_per_s", offsetof(struct provenance, fabric)},
+    {"ahead_bytes_per_s", offsetof(struct provenance, ahead)},
+    {"fabric_receive_bytes_per_s", offsetof(struct provenance, received)},
+    {"fabric_send_bytes_per_s", offsetof(struct provenance, sent)},
+    {"fabric_excess_bytes_per_s", offsetof(struct provenance, excess)},
+    {"expected_gradient_bytes_per_s", offsetof(struct provenance, gradients)},
 };
-enum { ORIGIN_FIGURES = sizeof origin_figures / sizeof origin_figures[0] };
+enum { PROVENANCE_FIGURES = sizeof provenance_figures / sizeof provenance_figures[0] };
 
 static const char *metric_unit(const struct metric *metric)
 {
@@ -64,9 +64,9 @@ static uint32_t name_figures(const struct series *series, char (*keys)[TIMELINE_
     for (int i = 0; i < OWN_FIGURES; i++, count++)
         if (keys)
             snprintf(keys[count], sizeof *keys, "%s", own_figures[i].key);
-    for (int i = 0; i < ORIGIN_FIGURES; i++, count++)
+    for (int i = 0; i < PROVENANCE_FIGURES; i++, count++)
         if (keys)
-            snprintf(keys[count], sizeof *keys, "%s", origin_figures[i].key);
+            snprintf(keys[count], sizeof *keys, "%s", provenance_figures[i].key);
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         if (!monitor_counts(series, &monitor_figures[i]))
             continue;
@@ -98,13 +98,14 @@ static int name_columns(struct timeline *timeline, const struct series *series)
 static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_ns, double *values)
 {
     const double seconds = (double)(to_ns - from_ns) / 1e9;
-    struct origin origin;
+    struct provenance provenance;
 
     for (int i = 0; i < OWN_FIGURES; i++)
         *values++ = monitor_figure(series, &own_figures[i], from_ns, to_ns);
-    origin_take(series, from_ns, to_ns, &origin);
-    for (int i = 0; i < ORIGIN_FIGURES; i++)
-        *values++ = *(const double *)((const char *)&origin + origin_figures[i].offset) / seconds;
+    provenance_take(series, from_ns, to_ns, &provenance);
+    for (int i = 0; i < PROVENANCE_FIGURES; i++)
+        *values++ =
+            *(const double *)((const char *)&provenance + provenance_figures[i].offset) / seconds;
     for (int i = 0; i < MONITOR_FIGURES; i++)
         if (monitor_counts(series, &monitor_figures[i]))
             *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
@@ -165,9 +166,9 @@ static int fill_phases(struct timeline *timeline, const struct series *series, u
             .to_s = (double)(int64_t)(mark->to_ns - start_ns) / 1e9,
         };
         memcpy(phase->name, mark->phase, sizeof phase->name);
-        origin_take(series, mark->from_ns, mark->to_ns, &phase->origin);
+        provenance_take(series, mark->from_ns, mark->to_ns, &phase->provenance);
         if (strcmp(phase->name, "epoch") == 0)
-            origin_add(&timeline->origin, &phase->origin);
+            provenance_add(&timeline->provenance, &phase->provenance);
     }
     qsort(timeline->phases, timeline->phase_count, sizeof *timeline->phases, by_start);
     timeline->phases_lost = series->marks_lost;

@@ -8,15 +8,15 @@
 #ifndef IOBENCH_PIPELINE_RESULT_TIMELINE_H
 #define IOBENCH_PIPELINE_RESULT_TIMELINE_H
 
-#include "telemetry/origin.h"
+#include "telemetry/provenance.h"
 
 enum { TIMELINE_ROWS = 2000, TIMELINE_KEY_BYTES = 128, TIMELINE_REASONS = 16 };
 
 struct timeline_phase {
     char name[16];
-    uint64_t run, number; /* number: of the epoch */
-    double from_s, to_s;  /* since the start */
-    struct origin origin; /* of the bytes that came meanwhile */
+    uint64_t run, number;         /* number: of the epoch */
+    double from_s, to_s;          /* since the start */
+    struct provenance provenance; /* of the bytes that came meanwhile */
 };
 
 /* One of several nodes; the seconds of its timeline are those of node 0's. */
@@ -41,7 +41,7 @@ struct timeline {
     uint32_t phase_count;
     struct timeline_phase *phases; /* in the order in which they began */
     uint64_t phases_lost;
-    struct origin origin; /* of all epochs together */
+    struct provenance provenance; /* of all epochs together */
     /* how it was sampled */
     uint64_t samples, late;
     double cpu_percent; /* of one core */
@@ -79,7 +79,7 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
 void timeline_move(struct timeline *timeline, double start_s, double end_s);
 
 /* All nodes together, in the rows of node 0 and as many after them as others go on for: columns
- * that can be added up, phases and origins.
+ * that can be added up, phases and provenances.
  * Takes the nodes over. NULL when memory is short; the nodes are then destroyed. */
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 

@@ -65,15 +65,16 @@ static void *copy(const char **at, uint64_t bytes)
     return memory;
 }
 
-static bool sound_origin(const struct origin *origin)
+static bool sound_provenance(const struct provenance *provenance)
 {
-    return origin->witness >= ORIGIN_NOTHING && origin->witness <= ORIGIN_RECEIVED;
+    return provenance->witness >= PROVENANCE_NOTHING && provenance->witness <= PROVENANCE_RECEIVED;
 }
 
 /* The texts have ends and the enumerations members: a rank of another build may have other ones. */
 static bool is_sound(const struct timeline *timeline)
 {
-    bool sound = sound_origin(&timeline->origin) && timeline->absent_count <= TIMELINE_REASONS;
+    bool sound =
+        sound_provenance(&timeline->provenance) && timeline->absent_count <= TIMELINE_REASONS;
 
     for (uint32_t i = 0; sound && i < timeline->absent_count; i++)
         sound = memchr(timeline->absent[i], 0, sizeof timeline->absent[i]) != NULL;
@@ -81,7 +82,7 @@ static bool is_sound(const struct timeline *timeline)
         sound = memchr(timeline->keys[i], 0, sizeof timeline->keys[i]) != NULL;
     for (uint32_t i = 0; sound && i < timeline->phase_count; i++)
         sound = memchr(timeline->phases[i].name, 0, sizeof timeline->phases[i].name) &&
-                sound_origin(&timeline->phases[i].origin);
+                sound_provenance(&timeline->phases[i].provenance);
     return sound;
 }
 
@@ -235,7 +236,7 @@ static void add_phase(const struct timeline *timeline, struct timeline_phase *su
         const struct timeline_phase *phase = &timeline->phases[i];
         if (phase->run == sum->run && phase->number == sum->number &&
             strcmp(phase->name, sum->name) == 0) {
-            origin_add(&sum->origin, &phase->origin);
+            provenance_add(&sum->provenance, &phase->provenance);
             return;
         }
     }
@@ -251,7 +252,7 @@ static int add_phases(const struct timeline_node *nodes, uint32_t count, struct 
     sum->phase_count = first->phase_count;
     memcpy(sum->phases, first->phases, phases_bytes(first));
     for (uint32_t i = 1; i < count; i++) {
-        origin_add(&sum->origin, &nodes[i].timeline->origin);
+        provenance_add(&sum->provenance, &nodes[i].timeline->provenance);
         for (uint32_t k = 0; k < sum->phase_count; k++)
             if (strcmp(sum->phases[k].name, "epoch") == 0)
                 add_phase(nodes[i].timeline, &sum->phases[k]);
@@ -264,7 +265,7 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
     struct timeline *sum = memory_zeroed(sizeof *sum);
 
     if (sum) {
-        *sum = *nodes[0].timeline; /* start, sampling and origin */
+        *sum = *nodes[0].timeline; /* start, sampling and provenance */
         sum->keys = NULL;
         sum->values = NULL;
         sum->phases = NULL;

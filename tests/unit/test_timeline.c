@@ -41,18 +41,18 @@ static void make(const struct line *lines, struct series *series)
     }
 }
 
-static struct origin origin_in(const struct line *lines, uint64_t from_s, uint64_t to_s)
+static struct provenance provenance_in(const struct line *lines, uint64_t from_s, uint64_t to_s)
 {
     struct series series;
-    struct origin origin;
+    struct provenance provenance;
 
     make(lines, &series);
-    origin_take(&series, (10 + from_s) * SECOND, (10 + to_s) * SECOND, &origin);
+    provenance_take(&series, (10 + from_s) * SECOND, (10 + to_s) * SECOND, &provenance);
     series_close(&series);
-    if (!isnan(origin.read)) /* nothing is lost */
-        assert_true(fabs(origin.read + origin.ahead - origin.page_cache - origin.local -
-                         origin.fabric) < 1e-6);
-    return origin;
+    if (!isnan(provenance.read)) /* nothing is lost */
+        assert_true(fabs(provenance.read + provenance.ahead - provenance.page_cache -
+                         provenance.local - provenance.fabric) < 1e-6);
+    return provenance;
 }
 
 static void nfs_over_infiniband(void **unused)
@@ -71,21 +71,22 @@ static void nfs_over_infiniband(void **unused)
         {"net", "eth0", "receive_bytes", {3, 3, 3}},
         {"net", "eth0", "transmit_bytes", {2, 2, 2}},
         {0}};
-    struct origin origin = origin_in(node, 0, 1);
+    struct provenance provenance = provenance_in(node, 0, 1);
 
     (void)unused;
-    assert_int_equal(origin.witness, ORIGIN_SERVER);
-    assert_true(origin.read == 500 && origin.fabric == 500);
-    assert_true(origin.local == 0 && origin.page_cache == 0 && origin.ahead == 0);
-    assert_true(origin.received == 613 && origin.sent == 112 && origin.excess == 501);
-    assert_true(origin.gradients == 100);
-    origin = origin_in(node, 1, 2);
-    assert_true(origin.fabric == 250 && origin.page_cache == 250 && origin.local == 0);
-    origin = origin_in(node, 2, 3); /* all cached: both ways alike */
-    assert_true(origin.fabric == 0 && origin.page_cache == 500);
-    assert_true(origin.excess == 1);
-    origin = origin_in(node, 0, 3);
-    assert_true(origin.fabric == 750 && origin.page_cache == 750 && origin.read == 1500);
+    assert_int_equal(provenance.witness, PROVENANCE_SERVER);
+    assert_true(provenance.read == 500 && provenance.fabric == 500);
+    assert_true(provenance.local == 0 && provenance.page_cache == 0 && provenance.ahead == 0);
+    assert_true(provenance.received == 613 && provenance.sent == 112 && provenance.excess == 501);
+    assert_true(provenance.gradients == 100);
+    provenance = provenance_in(node, 1, 2);
+    assert_true(provenance.fabric == 250 && provenance.page_cache == 250 && provenance.local == 0);
+    provenance = provenance_in(node, 2, 3); /* all cached: both ways alike */
+    assert_true(provenance.fabric == 0 && provenance.page_cache == 500);
+    assert_true(provenance.excess == 1);
+    provenance = provenance_in(node, 0, 3);
+    assert_true(provenance.fabric == 750 && provenance.page_cache == 750 &&
+                provenance.read == 1500);
 }
 
 /* A port of soft-RoCE counts by its interface: once, and not twice. */
@@ -100,11 +101,11 @@ static void nfs_over_soft_roce(void **unused)
                                  {"net", "eth1", "receive_bytes", {3}},
                                  {"net", "eth1", "transmit_bytes", {1}},
                                  {0}};
-    const struct origin origin = origin_in(lines, 0, 1);
+    const struct provenance provenance = provenance_in(lines, 0, 1);
 
     (void)unused;
-    assert_true(origin.received == 613 && origin.sent == 111 && origin.excess == 502);
-    assert_true(origin.fabric == 500);
+    assert_true(provenance.received == 613 && provenance.sent == 111 && provenance.excess == 502);
+    assert_true(provenance.fabric == 500);
 }
 
 static void nfs_beside_a_local_disk(void **unused)
@@ -115,11 +116,12 @@ static void nfs_beside_a_local_disk(void **unused)
         {"disk", "vda", "read_bytes", {900, 0, 0}}, /* serves others too */
         {"process", "", "read_bytes", {700, 0, 0}}, /* 300 of NFS, 400 of the disk */
         {0}};
-    struct origin origin = origin_in(node, 0, 1);
+    struct provenance provenance = provenance_in(node, 0, 1);
 
     (void)unused;
-    assert_true(origin.fabric == 300 && origin.local == 400 && origin.page_cache == 300);
-    assert_true(isnan(origin.received) && isnan(origin.excess)); /* nobody counts */
+    assert_true(provenance.fabric == 300 && provenance.local == 400 &&
+                provenance.page_cache == 300);
+    assert_true(isnan(provenance.received) && isnan(provenance.excess)); /* nobody counts */
 }
 
 static void local_disks(void **unused)
@@ -135,16 +137,16 @@ static void local_disks(void **unused)
                                              {"disk", "sda", "read_bytes", {90, 0, 0}},
                                              {"disk", "sdb", "read_bytes", {70, 0, 0}},
                                              {0}};
-    struct origin origin = origin_in(node, 0, 1);
+    struct provenance provenance = provenance_in(node, 0, 1);
 
     (void)unused;
-    assert_int_equal(origin.witness, ORIGIN_DISK);
-    assert_true(origin.local == 128 && origin.ahead == 28 && origin.page_cache == 0);
-    assert_true(origin.fabric == 0); /* what else the network carries is no storage */
-    origin = origin_in(node, 1, 2);
-    assert_true(origin.local == 0 && origin.page_cache == 100 && origin.ahead == 0);
-    origin = origin_in(no_process, 0, 1);
-    assert_true(origin.local == 160 && origin.page_cache == 40);
+    assert_int_equal(provenance.witness, PROVENANCE_DISK);
+    assert_true(provenance.local == 128 && provenance.ahead == 28 && provenance.page_cache == 0);
+    assert_true(provenance.fabric == 0); /* what else the network carries is no storage */
+    provenance = provenance_in(node, 1, 2);
+    assert_true(provenance.local == 0 && provenance.page_cache == 100 && provenance.ahead == 0);
+    provenance = provenance_in(no_process, 0, 1);
+    assert_true(provenance.local == 160 && provenance.page_cache == 40);
 }
 
 static void neither_disk_nor_client_counts(void **unused)
@@ -157,16 +159,17 @@ static void neither_disk_nor_client_counts(void **unused)
     static const struct line memory[] = {{"pipeline", "", "read_bytes", {1000, 0, 0}},
                                          {"process", "", "read_bytes", {0, 0, 0}},
                                          {0}};
-    struct origin origin = origin_in(beegfs, 0, 1);
+    struct provenance provenance = provenance_in(beegfs, 0, 1);
 
     (void)unused;
-    assert_int_equal(origin.witness, ORIGIN_RECEIVED);
-    assert_true(origin.fabric == 1000 && origin.page_cache == 0);
-    origin = origin_in(beegfs, 1, 2); /* more sent than received: all cached */
-    assert_true(origin.fabric == 0 && origin.page_cache == 1000 && origin.excess == -10);
-    origin = origin_in(memory, 0, 1);
-    assert_int_equal(origin.witness, ORIGIN_NOTHING);
-    assert_true(origin.page_cache == 1000);
+    assert_int_equal(provenance.witness, PROVENANCE_RECEIVED);
+    assert_true(provenance.fabric == 1000 && provenance.page_cache == 0);
+    provenance = provenance_in(beegfs, 1, 2); /* more sent than received: all cached */
+    assert_true(provenance.fabric == 0 && provenance.page_cache == 1000 &&
+                provenance.excess == -10);
+    provenance = provenance_in(memory, 0, 1);
+    assert_int_equal(provenance.witness, PROVENANCE_NOTHING);
+    assert_true(provenance.page_cache == 1000);
 }
 
 /* ---- over time ---- */
@@ -222,8 +225,8 @@ static void figures_over_time(void **unused)
     assert_int_equal(timeline->phase_count, 2);
     assert_string_equal(timeline->phases[0].name, "shuffle");
     assert_true(timeline->phases[1].from_s == 1 && timeline->phases[1].to_s == 3);
-    assert_true(timeline->phases[1].origin.page_cache == 450);
-    assert_true(timeline->origin.read == 500 && timeline->origin.local == 50);
+    assert_true(timeline->phases[1].provenance.page_cache == 450);
+    assert_true(timeline->provenance.read == 500 && timeline->provenance.local == 50);
     timeline_destroy(timeline);
     series_close(&series);
 }

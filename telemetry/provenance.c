@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "telemetry/origin.h"
+#include "telemetry/provenance.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,14 +63,14 @@ static double from_servers(const struct series *series, uint64_t from_ns, uint64
                      grown(series, "lustre", "server_read_bytes", from_ns, to_ns));
 }
 
-static enum origin_witness witness_of(const struct series *series, double received)
+static enum provenance_witness witness_of(const struct series *series, double received)
 {
     if (is_there(series, "nfs", "server_read_bytes") ||
         is_there(series, "lustre", "server_read_bytes"))
-        return ORIGIN_SERVER;
+        return PROVENANCE_SERVER;
     if (is_there(series, "disk", "read_bytes"))
-        return ORIGIN_DISK;
-    return isnan(received) ? ORIGIN_NOTHING : ORIGIN_RECEIVED;
+        return PROVENANCE_DISK;
+    return isnan(received) ? PROVENANCE_NOTHING : PROVENANCE_RECEIVED;
 }
 
 /* The process' own counter is exact, but has what NFS served as well; the devices serve everybody.
@@ -86,12 +86,12 @@ static double from_disks(const struct series *series, double servers, uint64_t f
     return at_least_0(process - (isnan(servers) ? 0 : servers));
 }
 
-void origin_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
-                 struct origin *origin)
+void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                     struct provenance *provenance)
 {
     const double servers = from_servers(series, from_ns, to_ns);
 
-    *origin = (struct origin){
+    *provenance = (struct provenance){
         .read = grown(series, "pipeline", "read_bytes", from_ns, to_ns),
         .local = from_disks(series, servers, from_ns, to_ns),
         .received = add_known(grown(series, "infiniband", "receive_bytes", from_ns, to_ns),
@@ -100,24 +100,24 @@ void origin_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                           grown(series, "net", "transmit_bytes", from_ns, to_ns)),
         .gradients = grown(series, "pipeline", "gradient_bytes", from_ns, to_ns),
     };
-    origin->excess = origin->received - origin->sent;
-    origin->witness = witness_of(series, origin->received);
-    switch (origin->witness) {
-    case ORIGIN_SERVER:
-        origin->fabric = servers;
+    provenance->excess = provenance->received - provenance->sent;
+    provenance->witness = witness_of(series, provenance->received);
+    switch (provenance->witness) {
+    case PROVENANCE_SERVER:
+        provenance->fabric = servers;
         break;
-    case ORIGIN_RECEIVED:
-        origin->fabric = at_least_0(origin->excess);
+    case PROVENANCE_RECEIVED:
+        provenance->fabric = at_least_0(provenance->excess);
         break;
     default:
-        origin->fabric = 0;
+        provenance->fabric = 0;
     }
-    const double rest = origin->read - origin->local - origin->fabric;
-    origin->page_cache = at_least_0(rest);
-    origin->ahead = at_least_0(-rest);
+    const double rest = provenance->read - provenance->local - provenance->fabric;
+    provenance->page_cache = at_least_0(rest);
+    provenance->ahead = at_least_0(-rest);
 }
 
-void origin_add(struct origin *sum, const struct origin *part)
+void provenance_add(struct provenance *sum, const struct provenance *part)
 {
     sum->read += part->read;
     sum->local += part->local;
@@ -131,13 +131,13 @@ void origin_add(struct origin *sum, const struct origin *part)
     sum->witness = part->witness;
 }
 
-const char *origin_witness_text(enum origin_witness witness)
+const char *provenance_witness_text(enum provenance_witness witness)
 {
     static const char *const texts[] = {
-        [ORIGIN_NOTHING] = "no disk and no network serves the data",
-        [ORIGIN_DISK] = "bytes this process read from block devices",
-        [ORIGIN_SERVER] = "bytes that the file system's server sent",
-        [ORIGIN_RECEIVED] = "bytes received less bytes sent, by the whole node",
+        [PROVENANCE_NOTHING] = "no disk and no network serves the data",
+        [PROVENANCE_DISK] = "bytes this process read from block devices",
+        [PROVENANCE_SERVER] = "bytes that the file system's server sent",
+        [PROVENANCE_RECEIVED] = "bytes received less bytes sent, by the whole node",
     };
 
     return texts[witness];
