@@ -5,7 +5,7 @@ libiobench_a_SOURCES += \
 	formats/files.c \
 	formats/format.c formats/format.h \
 	formats/image_names.c formats/image_names.h \
-	formats/idx.c formats/idx.h \
+	formats/index_file.c formats/index_file.h \
 	formats/image_names.c formats/image_names.h \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \

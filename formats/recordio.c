@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "formats/idx.h"
+#include "formats/index_file.h"
 #include "formats/scan.h"
 #include "formats/sink.h"
 
@@ -27,13 +27,13 @@
 #define MAGIC UINT32_C(0xced7230a)
 #define MAGIC_2015 UINT32_C(0x3ed7230a) /* a variant with a 2/30 split of the second word */
 
-enum kind { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
+enum part_kind { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
 
 enum {
     PART_BYTES = 8,         /* magic and length word */
     LABEL_BYTES = 24,       /* the payload's header */
     RECORD_LIMIT = 1 << 29, /* payload of one record, exclusive */
-    IDX_PROBES = 64,
+    INDEX_PROBES = 64,
 };
 
 struct recordio_settings {
@@ -55,9 +55,9 @@ static const struct option_spec recordio_options[] = {
     {0},
 };
 
-static inline enum kind part_kind(const uint8_t *part)
+static inline enum part_kind part_kind(const uint8_t *part)
 {
-    return (enum kind)(bytes_le32(part + 4) >> 29);
+    return (enum part_kind)(bytes_le32(part + 4) >> 29);
 }
 
 static inline uint32_t part_length(const uint8_t *part)
@@ -93,27 +93,27 @@ static int recordio_detect(const char *path)
 
 /* ---- index: the .idx file ---- */
 
-static char *recordio_idx_path(const char *path)
+static char *recordio_index_path(const char *path)
 {
     static const char *const extensions[] = {".rec", NULL};
 
-    return idx_path(path, extensions);
+    return index_file_path(path, extensions);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct idx_row *x = a, *y = b;
+    const struct index_file_row *x = a, *y = b;
 
     return (x->second > y->second) - (x->second < y->second);
 }
 
 /* The offsets, which are in the second column, from the first record to the last. MXNet's readers
  * sort them too; shuffled files are common. */
-static uint64_t read_offsets(struct scanner *scanner, struct idx_row **rows)
+static uint64_t read_offsets(struct scanner *scanner, struct index_file_row **rows)
 {
-    char *path = recordio_idx_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / PART_BYTES + IDX_ROWS_MORE;
-    uint64_t count = path ? idx_read(path, '\t', limit, rows) : 0;
+    char *path = recordio_index_path(scanner->path);
+    uint64_t limit = scanner->file_bytes / PART_BYTES + INDEX_FILE_ROWS_MORE;
+    uint64_t count = path ? index_file_read(path, '\t', limit, rows) : 0;
 
     free(path);
     for (uint64_t i = 1; i < count; i++) {
@@ -125,7 +125,7 @@ static uint64_t read_offsets(struct scanner *scanner, struct idx_row **rows)
     return count;
 }
 
-static uint64_t record_end(const struct scanner *scanner, const struct idx_row *rows,
+static uint64_t record_end(const struct scanner *scanner, const struct index_file_row *rows,
                            uint64_t count, uint64_t i)
 {
     return i + 1 < count ? rows[i + 1].second : scanner->file_bytes;
@@ -139,7 +139,7 @@ static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
         const uint8_t *part = scanner_at(scanner, offset, PART_BYTES, &code);
         if (!part || bytes_le32(part) != MAGIC)
             return false;
-        enum kind kind = part_kind(part);
+        enum part_kind kind = part_kind(part);
         uint32_t bytes = padded(part_length(part)) + PART_BYTES;
         if (bytes > end - offset || first != (kind == WHOLE || kind == FIRST))
             return false;
@@ -153,9 +153,10 @@ static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
 /* An index may be of another file, or of a part of this one. So it is believed only when it
  * begins at the first record and records probed over the whole file reach exactly from one
  * offset to the next. */
-static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, uint64_t count)
+static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
+                            uint64_t count)
 {
-    uint64_t probes = count < IDX_PROBES ? count : IDX_PROBES;
+    uint64_t probes = count < INDEX_PROBES ? count : INDEX_PROBES;
 
     if (count == 0 || rows[0].second != 0 || rows[count - 1].second >= scanner->file_bytes)
         return false;
@@ -170,7 +171,7 @@ static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, u
     return true;
 }
 
-static uint64_t start_of(const struct idx_row *row)
+static uint64_t start_of(const struct index_file_row *row)
 {
     return row->second;
 }
@@ -179,10 +180,10 @@ static uint64_t start_of(const struct idx_row *row)
  * itself. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
-    struct idx_row *rows = NULL;
+    struct index_file_row *rows = NULL;
     uint64_t count = read_offsets(scanner, &rows);
-    int code = idx_check_cut(scanner, rows, count, start_of, recordio_idx_path);
-    bool use = code == 0 && !scanner->scan->fault && idx_plausible(scanner, rows, count);
+    int code = index_file_check_cut(scanner, rows, count, start_of, recordio_index_path);
+    bool use = code == 0 && !scanner->scan->fault && index_plausible(scanner, rows, count);
 
     for (uint64_t i = 0; use && code == 0 && i < count; i++)
         code = catalog_add(catalog, rows[i].second,
@@ -210,7 +211,7 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
         if (!part)
             return code;
         uint32_t length = part_length(part);
-        enum kind kind = part_kind(part);
+        enum part_kind kind = part_kind(part);
         *what = bytes_le32(part) != MAGIC ? first ? "no record begins here (the magic number "
                                                     "0xced7230a is missing)"
                                                   : "the next part of a record is missing"
@@ -294,7 +295,7 @@ static int64_t join_parts(const uint8_t *record, size_t bytes, struct format_scr
         const uint8_t *part = record + offset;
         if (bytes - offset < PART_BYTES || bytes_le32(part) != MAGIC)
             return fail(EBADMSG, "byte %zu of the record: a part of it is missing", offset);
-        enum kind kind = part_kind(part);
+        enum part_kind kind = part_kind(part);
         uint32_t length = part_length(part);
         if (kind != LAST && (kind != (first ? FIRST : MIDDLE) || length % 4))
             return fail(EBADMSG, "byte %zu of the record: its parts are not in order", offset);
@@ -374,7 +375,7 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
     int code = sink_open(&writer->rec, path);
 
     if (code == 0 && recordio->idx) {
-        char *beside = recordio_idx_path(path);
+        char *beside = recordio_index_path(path);
         code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
         free(beside);
     }
@@ -395,7 +396,7 @@ static uint32_t payload_word(const struct payload *payload, uint32_t at)
                             : bytes_le32(payload->image + (at - LABEL_BYTES));
 }
 
-static int write_part(struct sink *sink, const struct payload *payload, enum kind kind,
+static int write_part(struct sink *sink, const struct payload *payload, enum part_kind kind,
                       uint32_t from, uint32_t to)
 {
     static const uint8_t zeros[4];

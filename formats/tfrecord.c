@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
-#include "formats/idx.h"
+#include "formats/index_file.h"
 #include "formats/plugins.h"
 #include "formats/scan.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDX_PROBES = 64 };
+enum { INDEX_PROBES = 64 };
 
 static const char *const base_names[] = {"auto", "0", "1", NULL};
 static const char *const compression_names[] = {"none", "gzip", "zlib", NULL};
@@ -84,11 +84,11 @@ static bool wanted(const char *name)
             !shard_list_ends(name, ".tar"));
 }
 
-char *tfrecord_idx_path(const char *path)
+char *tfrecord_index_path(const char *path)
 {
     static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
 
-    return idx_path(path, extensions);
+    return index_file_path(path, extensions);
 }
 
 static bool head_right(const uint8_t *head)
@@ -131,7 +131,7 @@ static int tfrecord_detect(const char *path)
 
 /* ---- index: DALI's .idx ---- */
 
-static bool record_at(struct scanner *scanner, const struct idx_row *row)
+static bool record_at(struct scanner *scanner, const struct index_file_row *row)
 {
     int code;
     const uint8_t *head = scanner_at(scanner, row->first, TFRECORD_HEAD_BYTES, &code);
@@ -140,9 +140,10 @@ static bool record_at(struct scanner *scanner, const struct idx_row *row)
 }
 
 /* Believed only when its records cover the file without a gap and those probed are there. */
-static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, uint64_t count)
+static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
+                            uint64_t count)
 {
-    uint64_t probes = count < IDX_PROBES ? count : IDX_PROBES, end = 0;
+    uint64_t probes = count < INDEX_PROBES ? count : INDEX_PROBES, end = 0;
 
     for (uint64_t i = 0; i < count; i++) {
         if (rows[i].first != end || rows[i].second < TFRECORD_FRAME_BYTES ||
@@ -158,7 +159,7 @@ static bool idx_plausible(struct scanner *scanner, const struct idx_row *rows, u
     return true;
 }
 
-static uint64_t start_of(const struct idx_row *row)
+static uint64_t start_of(const struct index_file_row *row)
 {
     return row->first;
 }
@@ -167,12 +168,12 @@ static uint64_t start_of(const struct idx_row *row)
  * itself. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
-    struct idx_row *rows = NULL;
-    char *path = tfrecord_idx_path(scanner->path);
-    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES + IDX_ROWS_MORE;
-    uint64_t count = path ? idx_read(path, ' ', limit, &rows) : 0;
-    int code = idx_check_cut(scanner, rows, count, start_of, tfrecord_idx_path);
-    bool use = code == 0 && !scanner->scan->fault && idx_plausible(scanner, rows, count);
+    struct index_file_row *rows = NULL;
+    char *path = tfrecord_index_path(scanner->path);
+    uint64_t limit = scanner->file_bytes / TFRECORD_FRAME_BYTES + INDEX_FILE_ROWS_MORE;
+    uint64_t count = path ? index_file_read(path, ' ', limit, &rows) : 0;
+    int code = index_file_check_cut(scanner, rows, count, start_of, tfrecord_index_path);
+    bool use = code == 0 && !scanner->scan->fault && index_plausible(scanner, rows, count);
 
     for (uint64_t i = 0; use && code == 0 && i < count; i++)
         code = catalog_add(catalog, rows[i].first, rows[i].second);

@@ -46,7 +46,7 @@ static inline uint32_t tfrecord_mask(uint32_t crc)
 }
 
 /* The index beside a shard. free() it. */
-char *tfrecord_idx_path(const char *path);
+char *tfrecord_index_path(const char *path);
 
 /* ---- the writer: formats/tfrecord_writer.c ---- */
 

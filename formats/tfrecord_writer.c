@@ -74,7 +74,7 @@ int tfrecord_shard_open(void *state, const void *settings, const char *path)
     if (code == 0 && tfrecord->compression != TFRECORD_PLAIN)
         code = open_stream(writer, tfrecord->compression);
     if (code == 0 && tfrecord->idx) {
-        char *beside = tfrecord_idx_path(path);
+        char *beside = tfrecord_index_path(path);
         code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
         free(beside);
     }

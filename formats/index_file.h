@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * idx: the small text files that other tools keep beside a shard: a line a record, with two
+ * index_file: the small text files that other tools keep beside a shard: a line a record, with two
  * columns. It knows nothing of what they mean.
  */
-#ifndef IOBENCH_FORMATS_IDX_H
-#define IOBENCH_FORMATS_IDX_H
+#ifndef IOBENCH_FORMATS_INDEX_FILE_H
+#define IOBENCH_FORMATS_INDEX_FILE_H
 
 #include <stdint.h>
 
 struct scanner;
 
-struct idx_row {
+struct index_file_row {
     uint64_t first; /* 0 when it is not a number: RecordIO's keys may be text */
     uint64_t second;
 };
 
 /* The rows of the file. Returns their count, at most limit; 0 when there is no such file or it is
  * not one of two columns parted by separator. free() *rows in either case. */
-uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_row **rows);
+uint64_t index_file_read(const char *path, char separator, uint64_t limit,
+                         struct index_file_row **rows);
 
 /* An index may list this many more rows than its shard has room for: the shard may have been cut.
  */
-enum { IDX_ROWS_MORE = 1 << 24 };
+enum { INDEX_FILE_ROWS_MORE = 1 << 24 };
 
 /* Tell the scan when the shard was cut between two records. Such a shard looks whole, but a record
  * of its index begins where it ends. start_of: where the record of a row begins. path_of: the path
  * of a shard's index. When the next shard has no index, this one may be of both, and proves
  * nothing. Returns 0 or the scan's error. */
-int idx_check_cut(struct scanner *scanner, const struct idx_row *rows, uint64_t count,
-                  uint64_t (*start_of)(const struct idx_row *row),
-                  char *(*path_of)(const char *shard));
+int index_file_check_cut(struct scanner *scanner, const struct index_file_row *rows, uint64_t count,
+                         uint64_t (*start_of)(const struct index_file_row *row),
+                         char *(*path_of)(const char *shard));
 
 /* The index beside path: with its extension (one of those listed) replaced by ".idx" when it has
  * one, else with ".idx" behind. free() it. */
-char *idx_path(const char *path, const char *const *extensions);
+char *index_file_path(const char *path, const char *const *extensions);
 
 #endif

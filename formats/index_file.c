@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/idx.h"
+#include "formats/index_file.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -15,7 +15,7 @@
 
 enum { LINE_BYTES = 256, BUFFER_BYTES = 256 * 1024 };
 
-static bool parse_line(const char *line, char separator, struct idx_row *row)
+static bool parse_line(const char *line, char separator, struct index_file_row *row)
 {
     const char *second = strchr(line, separator);
     char *end;
@@ -65,7 +65,8 @@ static char *next_line(struct lines *lines)
     return line;
 }
 
-uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_row **rows)
+uint64_t index_file_read(const char *path, char separator, uint64_t limit,
+                         struct index_file_row **rows)
 {
     struct lines *lines = memory_zeroed(sizeof *lines);
     uint64_t count = 0;
@@ -83,7 +84,7 @@ uint64_t idx_read(const char *path, char separator, uint64_t limit, struct idx_r
     return right ? count : 0;
 }
 
-char *idx_path(const char *path, const char *const *extensions)
+char *index_file_path(const char *path, const char *const *extensions)
 {
     size_t length = strlen(path);
 
@@ -105,9 +106,9 @@ static bool has_index(const char *shard, char *(*path_of)(const char *shard))
     return has;
 }
 
-int idx_check_cut(struct scanner *scanner, const struct idx_row *rows, uint64_t count,
-                  uint64_t (*start_of)(const struct idx_row *row),
-                  char *(*path_of)(const char *shard))
+int index_file_check_cut(struct scanner *scanner, const struct index_file_row *rows, uint64_t count,
+                         uint64_t (*start_of)(const struct index_file_row *row),
+                         char *(*path_of)(const char *shard))
 {
     const uint64_t end = scanner->file_bytes;
     uint64_t beyond = 0;
