@@ -19,7 +19,7 @@ enum { PATH_END_BYTES = 256, TURN_MS = 100, REASON_BYTES = 512 };
 
 enum request_kind { FIND_HOLDERS, RUN_COMMAND, STOP };
 
-struct request {
+struct outside_request {
     uint32_t kind;
     uint32_t count; /* of files; or the number of the command */
     uint32_t wants_text;
@@ -59,7 +59,7 @@ static int run_here(const char *command, const struct child_task *task, struct c
 
 /* ---- the child ---- */
 
-static void find(const struct request *request, struct answer *answer)
+static void find(const struct outside_request *request, struct answer *answer)
 {
     struct holder holders[OUTSIDE_FILES] = {0};
 
@@ -81,7 +81,7 @@ static bool is_called_off(void *context)
     return poll(&other, 1, 0) > 0;
 }
 
-static bool is_sound(const struct request *request, ssize_t bytes, size_t commands)
+static bool is_sound(const struct outside_request *request, ssize_t bytes, size_t commands)
 {
     if (bytes != sizeof *request)
         return false;
@@ -95,7 +95,7 @@ static bool is_sound(const struct request *request, ssize_t bytes, size_t comman
 
 void outside_serve(int socket, const char *const *commands, size_t count)
 {
-    struct request request;
+    struct outside_request request;
     ssize_t bytes;
 
     while ((bytes = recv(socket, &request, sizeof request, 0)) > 0) {
@@ -128,9 +128,10 @@ void outside_use(int socket, const char *const *commands, size_t count)
 }
 
 /* task: what to do meanwhile; NULL: wait. */
-static int ask(const struct request *request, const struct child_task *task, struct answer *answer)
+static int ask(const struct outside_request *request, const struct child_task *task,
+               struct answer *answer)
 {
-    static const struct request stop = {.kind = STOP};
+    static const struct outside_request stop = {.kind = STOP};
     struct pollfd other = {.fd = outside.socket, .events = POLLIN};
     bool stopped = false;
 
@@ -150,7 +151,7 @@ static int ask(const struct request *request, const struct child_task *task, str
 
 void outside_find_holders(struct holder *holders, size_t count)
 {
-    struct request request = {.kind = FIND_HOLDERS, .count = (uint32_t)count};
+    struct outside_request request = {.kind = FIND_HOLDERS, .count = (uint32_t)count};
     struct answer answer;
 
     if (!outside.is_there) {
@@ -172,7 +173,7 @@ void outside_find_holders(struct holder *holders, size_t count)
 
 int outside_run(const char *command, const struct child_task *task, struct child_result *result)
 {
-    struct request request = {
+    struct outside_request request = {
         .kind = RUN_COMMAND, .wants_text = task->text != NULL, .timeout_ns = task->timeout_ns};
     struct answer answer;
 

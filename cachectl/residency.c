@@ -384,7 +384,7 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
 
 /* ---- many files ---- */
 
-struct survey {
+struct residency_survey {
     struct residency_probe *probe;
     struct residency_total totals[CREW_THREADS];
 };
@@ -444,7 +444,7 @@ static void count_file(struct residency_total *total, const char *path,
 
 static int survey_one(void *context, unsigned worker, const char *path)
 {
-    struct survey *survey = context;
+    struct residency_survey *survey = context;
     struct subject subject = {0};
     struct residency residency;
 
@@ -488,7 +488,7 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
                     uint64_t timeout_ns, const struct cache_observer *observer,
                     struct residency_total *total)
 {
-    struct survey *survey = memory_zeroed(sizeof *survey);
+    struct residency_survey *survey = memory_zeroed(sizeof *survey);
 
     *total = (struct residency_total){.state = RESIDENCY_UNVERIFIED};
     if (!survey)

@@ -12,7 +12,7 @@
 enum { FOLDER_DEPTH = 16 };
 
 /* Sum over the names of a folder, so that their order does not matter. */
-struct walk {
+struct names_walk {
     const struct folder *root; /* NULL: not the kernel's */
     struct names_below *found;
     const char *path, *below; /* of this folder: the whole, and from the root */
@@ -36,7 +36,7 @@ static uint64_t hash_name(uint64_t hash, const char *name)
     return random_hash(hash, 0, 2);
 }
 
-static void look_at_link(struct walk *into, const char *name)
+static void look_at_link(struct names_walk *into, const char *name)
 {
     char *below = into->root && !into->found->leave
                       ? file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name)
@@ -48,7 +48,7 @@ static void look_at_link(struct walk *into, const char *name)
 
 static int add_name(void *context, const struct store_entry *entry)
 {
-    struct walk *into = context;
+    struct names_walk *into = context;
     const char *name = entry->name;
 
     if (is_passed_over(name, strlen(name)))
@@ -59,12 +59,12 @@ static int add_name(void *context, const struct store_entry *entry)
     else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {
         char *path = file_join(into->path, name);
         char *below = file_format_path("%s%s%s", into->below, *into->below ? "/" : "", name);
-        struct walk inner = {.root = into->root,
-                             .found = into->found,
-                             .path = path,
-                             .below = below,
-                             .seed = hash,
-                             .depth = into->depth + 1};
+        struct names_walk inner = {.root = into->root,
+                                   .found = into->found,
+                                   .path = path,
+                                   .below = below,
+                                   .seed = hash,
+                                   .depth = into->depth + 1};
         if (path && below)
             store_list(path, add_name, &inner);
         hash += inner.sum;
@@ -80,7 +80,7 @@ struct names_below names_below(const char *root)
     struct folder folder = {.fd = -1};
     struct names_below found = {0};
     bool local = store_is_local(root) && folder_open(&folder, root) == 0;
-    struct walk whole = {
+    struct names_walk whole = {
         .root = local ? &folder : NULL, .found = &found, .path = root, .below = "", .seed = 1};
 
     store_list(root, add_name, &whole);

@@ -172,39 +172,39 @@ int store_free_bytes(const char *path, uint64_t *bytes)
 }
 
 /* Removing while listing may skip names, so they are kept first. */
-struct names {
+struct dir_entries {
     char **list;
     size_t count;
 };
 
 static int keep_name(void *context, const struct store_entry *entry)
 {
-    struct names *names = context;
+    struct dir_entries *entries = context;
     bool is_folder = entry->kind == STORE_FOLDER && !entry->is_link;
 
-    if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
+    if (memory_room(&entries->list, entries->count, sizeof *entries->list, "names"))
         return -ENOMEM;
-    names->list[names->count] = file_format_path("%c%s", is_folder ? 'd' : 'f', entry->name);
-    return names->list[names->count++] ? 0 : -ENOMEM;
+    entries->list[entries->count] = file_format_path("%c%s", is_folder ? 'd' : 'f', entry->name);
+    return entries->list[entries->count++] ? 0 : -ENOMEM;
 }
 
 static int remove_below(const char *path, int depth)
 {
-    struct names names = {0};
-    int code = depth < TREE_DEPTH ? store_list(path, keep_name, &names)
+    struct dir_entries entries = {0};
+    int code = depth < TREE_DEPTH ? store_list(path, keep_name, &entries)
                                   : fail(ELOOP, "%s: more than %d folders deep", path, TREE_DEPTH);
 
-    for (size_t i = 0; i < names.count; i++) {
-        const char *name = names.list[i];
+    for (size_t i = 0; i < entries.count; i++) {
+        const char *name = entries.list[i];
         char *below = code ? NULL : file_join(path, name + 1);
         if (below && name[0] == 'd')
             code = remove_below(below, depth + 1);
         else if (below)
             code = store_remove(below);
         free(below);
-        free(names.list[i]);
+        free(entries.list[i]);
     }
-    free(names.list);
+    free(entries.list);
     return code ? code : store_remove(path);
 }
 

@@ -63,7 +63,7 @@ static int local_stat(const char *path, struct store_status *status)
 
 /* ---- folders ---- */
 
-struct listing {
+struct local_listing {
     struct folder folder;
     store_visit visit;
     void *context;
@@ -71,7 +71,7 @@ struct listing {
 
 static int visit_one(void *context, const char *name, unsigned char type)
 {
-    const struct listing *listing = context;
+    const struct local_listing *listing = context;
     struct store_entry entry = {.name = name, .kind = STORE_OTHER, .is_link = type == DT_LNK};
     struct stat status;
 
@@ -84,7 +84,7 @@ static int visit_one(void *context, const char *name, unsigned char type)
 
 static int local_list(const char *path, store_visit visit, void *context)
 {
-    struct listing listing = {.visit = visit, .context = context};
+    struct local_listing listing = {.visit = visit, .context = context};
     int code = folder_open(&listing.folder, path);
 
     if (code == 0)
@@ -96,12 +96,12 @@ static int local_list(const char *path, store_visit visit, void *context)
 /* ---- open files ---- */
 
 /* A name in its folder. The folder's path is the user's own; the name is not followed. */
-struct place {
+struct local_place {
     struct folder folder;
     char *name;
 };
 
-static int place_find(struct place *place, const char *path)
+static int place_find(struct local_place *place, const char *path)
 {
     size_t length = strlen(path);
     const char *name = NULL;
@@ -118,7 +118,7 @@ static int place_find(struct place *place, const char *path)
     return code;
 }
 
-static void place_release(struct place *place)
+static void place_release(struct local_place *place)
 {
     folder_close(&place->folder);
     free(place->name);
@@ -126,7 +126,7 @@ static void place_release(struct place *place)
 
 static int create(const char *path, enum store_access access)
 {
-    struct place place = {.folder.fd = -1};
+    struct local_place place = {.folder.fd = -1};
     struct stat status;
     int code = place_find(&place, path), fd = -ENOENT;
 
@@ -238,7 +238,7 @@ static uint64_t local_next_data(struct store_file *file, uint64_t offset)
 
 static int local_rename(const char *from, const char *to)
 {
-    struct place source = {.folder.fd = -1}, target = {.folder.fd = -1};
+    struct local_place source = {.folder.fd = -1}, target = {.folder.fd = -1};
     int code = place_find(&source, from);
 
     if (code == 0)
@@ -254,7 +254,7 @@ static int local_rename(const char *from, const char *to)
 
 static int local_remove(const char *path)
 {
-    struct place place = {.folder.fd = -1};
+    struct local_place place = {.folder.fd = -1};
     int code = place_find(&place, path);
 
     if (code == 0)
@@ -265,7 +265,7 @@ static int local_remove(const char *path)
 
 static int local_make_folder(const char *path)
 {
-    struct place place = {.folder.fd = -1};
+    struct local_place place = {.folder.fd = -1};
     int code = place_find(&place, path);
 
     if (code == 0)

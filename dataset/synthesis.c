@@ -40,7 +40,7 @@ struct synthesis {
     struct jpeg_error_mgr errors;
     struct jpeg_destination_mgr destination;
     struct synthesis_settings settings;
-    struct pixels pixels;
+    struct synthesis_pixels pixels;
     struct pool pool;
     bool created;
     uint32_t side_max;
@@ -303,7 +303,7 @@ int32_t synthesis_label(const struct synthesis_settings *settings, uint64_t inde
 static void compress(struct synthesis *synthesis, const struct layout *layout)
 {
     struct jpeg_compress_struct *jpeg = &synthesis->jpeg;
-    struct pixels *pixels = &synthesis->pixels;
+    struct synthesis_pixels *pixels = &synthesis->pixels;
     JSAMPARRAY planes[3] = {pixels->luma, pixels->cb, pixels->cr};
 
     jpeg->image_width = layout->width;

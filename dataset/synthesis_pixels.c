@@ -17,11 +17,11 @@ static int32_t between(struct random *random, int32_t low, int32_t high)
     return low + (int32_t)random_below(random, (uint64_t)(high - low) + 1);
 }
 
-int pixels_open(struct pixels *pixels, uint32_t width_max, uint32_t height_max)
+int pixels_open(struct synthesis_pixels *pixels, uint32_t width_max, uint32_t height_max)
 {
     const size_t row = width_max + 2 * MARGIN;
 
-    *pixels = (struct pixels){0};
+    *pixels = (struct synthesis_pixels){0};
     for (uint32_t i = 1; i < PIXELS_OCTAVES; i++) {
         size_t stride = (width_max >> i) + 3 + MARGIN, height = (height_max >> i) + 3;
         pixels->octaves[i].values = memory_array(stride * height, sizeof(int16_t));
@@ -47,7 +47,7 @@ int pixels_open(struct pixels *pixels, uint32_t width_max, uint32_t height_max)
     return 0;
 }
 
-void pixels_close(struct pixels *pixels)
+void pixels_close(struct synthesis_pixels *pixels)
 {
     for (int i = 1; i < PIXELS_OCTAVES; i++)
         free(pixels->octaves[i].values);
@@ -94,8 +94,8 @@ static void refine(int16_t *restrict row, int16_t *restrict blend, const int16_t
     }
 }
 
-static void texture_row(struct pixels *pixels, int octave, int16_t *row, uint32_t y, uint32_t count,
-                        int32_t gain)
+static void texture_row(struct synthesis_pixels *pixels, int octave, int16_t *row, uint32_t y,
+                        uint32_t count, int32_t gain)
 {
     if (octave + 1 < PIXELS_OCTAVES) {
         const struct pixels_octave *coarse = &pixels->octaves[octave + 1];
@@ -109,7 +109,7 @@ static void texture_row(struct pixels *pixels, int octave, int16_t *row, uint32_
     add_noise(row, pixels->bytes, count, gain);
 }
 
-static void make_octaves(struct pixels *pixels)
+static void make_octaves(struct synthesis_pixels *pixels)
 {
     for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
         struct pixels_octave *octave = &pixels->octaves[i];
@@ -166,7 +166,7 @@ static struct pixels_leaf make_leaf(struct random *random, int32_t width, int32_
 }
 
 /* The class: hue of the ground, direction and width of the waves on four large leaves. */
-static void show_class(struct pixels *pixels, uint32_t class)
+static void show_class(struct synthesis_pixels *pixels, uint32_t class)
 {
     const uint32_t hue = class % 12, direction = class / 12 % 8, width = class / 96 % 3;
     const uint32_t hue_of_leaf = (hue + 4 + class / 288 % 4 * 2) % 12;
@@ -189,7 +189,7 @@ static void show_class(struct pixels *pixels, uint32_t class)
     }
 }
 
-static void make_leaves(struct pixels *pixels, int32_t detail)
+static void make_leaves(struct synthesis_pixels *pixels, int32_t detail)
 {
     const int32_t width = (int32_t)pixels->width, height = (int32_t)pixels->height;
 
@@ -205,7 +205,7 @@ static void make_leaves(struct pixels *pixels, int32_t detail)
     pixels->leaves[0].shear = 0;
 }
 
-void pixels_start(struct pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
+void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
                   uint32_t height, int32_t detail)
 {
     pixels->random = random_start(seed);
@@ -246,7 +246,7 @@ static void paint(int16_t *restrict row, int32_t count, int32_t light, int32_t s
     }
 }
 
-static void paint_row(struct pixels *pixels, int32_t y)
+static void paint_row(struct synthesis_pixels *pixels, int32_t y)
 {
     int32_t from, to;
 
@@ -282,7 +282,7 @@ static void expose(uint8_t *restrict luma, const int16_t *restrict light,
     }
 }
 
-static void colour_row(struct pixels *pixels, uint32_t row, int32_t y)
+static void colour_row(struct synthesis_pixels *pixels, uint32_t row, int32_t y)
 {
     uint8_t *cb = pixels->cb[row], *cr = pixels->cr[row];
     const int32_t width = (int32_t)pixels->width / 2;
@@ -308,7 +308,7 @@ static void tint(uint8_t *restrict cb, uint8_t *restrict cr, const int16_t *rest
     }
 }
 
-void pixels_strip(struct pixels *pixels, uint32_t top)
+void pixels_strip(struct synthesis_pixels *pixels, uint32_t top)
 {
     const struct pixels_octave *half = &pixels->octaves[1];
     const uint32_t width = pixels->width;

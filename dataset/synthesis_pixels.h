@@ -32,7 +32,7 @@ struct pixels_octave {
     uint32_t width, height, stride;
 };
 
-struct pixels {
+struct synthesis_pixels {
     struct random random;
     uint32_t width, height; /* multiples of PIXELS_STRIP */
     struct pixels_leaf leaves[PIXELS_LEAVES];
@@ -45,14 +45,14 @@ struct pixels {
 };
 
 /* Memory for pictures up to this size. 0, or -ENOMEM. */
-int pixels_open(struct pixels *pixels, uint32_t width_max, uint32_t height_max);
-void pixels_close(struct pixels *pixels);
+int pixels_open(struct synthesis_pixels *pixels, uint32_t width_max, uint32_t height_max);
+void pixels_close(struct synthesis_pixels *pixels);
 
 /* detail: strength of texture, 64 is 1. */
-void pixels_start(struct pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
+void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
                   uint32_t height, int32_t detail);
 
 /* Rows [top, top + PIXELS_STRIP) into luma, cb, cr. Strips come in order. */
-void pixels_strip(struct pixels *pixels, uint32_t top);
+void pixels_strip(struct synthesis_pixels *pixels, uint32_t top);
 
 #endif

@@ -285,12 +285,12 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
 /* ---- writing ---- */
 
 /* Where the next byte goes; NULL while the length is being found. */
-struct output {
+struct caffe_output {
     uint8_t *to;
     size_t bytes;
 };
 
-static void put_number(struct output *output, uint32_t field, uint64_t number)
+static void put_number(struct caffe_output *output, uint32_t field, uint64_t number)
 {
     if (output->to)
         protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_VARINT),
@@ -299,7 +299,7 @@ static void put_number(struct output *output, uint32_t field, uint64_t number)
 }
 
 /* The tag and length of a field of count bytes, which follow. */
-static void put_length(struct output *output, uint32_t field, size_t count)
+static void put_length(struct caffe_output *output, uint32_t field, size_t count)
 {
     if (output->to)
         protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_BYTES),
@@ -317,7 +317,8 @@ static size_t place_of(enum sample_encoding encoding, size_t channels, size_t pi
 }
 
 /* The image; bare pixels in the layout of raw. */
-static void put_image(struct output *output, const struct sample *sample, enum sample_encoding raw)
+static void put_image(struct caffe_output *output, const struct sample *sample,
+                      enum sample_encoding raw)
 {
     uint8_t *to = output->to ? output->to + output->bytes : NULL;
     const uint8_t *from = sample->image;
@@ -342,7 +343,7 @@ static uint64_t label_number(const struct sample *sample)
 }
 
 /* Fields in the order of their numbers, as protobuf's own writers put them. */
-static void put_datum(struct output *output, const struct sample *sample)
+static void put_datum(struct caffe_output *output, const struct sample *sample)
 {
     const bool raw = sample->encoding != SAMPLE_ENCODED;
 
@@ -357,7 +358,7 @@ static void put_datum(struct output *output, const struct sample *sample)
     put_number(output, DATUM_ENCODED, !raw);
 }
 
-static void put_image_tensor(struct output *output, const struct sample *sample)
+static void put_image_tensor(struct caffe_output *output, const struct sample *sample)
 {
     if (sample->encoding == SAMPLE_ENCODED) {
         put_number(output, TENSOR_DIMS, 1);
@@ -373,7 +374,7 @@ static void put_image_tensor(struct output *output, const struct sample *sample)
     put_image(output, sample, SAMPLE_RAW_HWC_BGR);
 }
 
-static void put_label_tensor(struct output *output, const struct sample *sample)
+static void put_label_tensor(struct caffe_output *output, const struct sample *sample)
 {
     const uint64_t label = label_number(sample);
 
@@ -385,9 +386,9 @@ static void put_label_tensor(struct output *output, const struct sample *sample)
     output->bytes += protobuf_varint_bytes(label);
 }
 
-static void put_tensors(struct output *output, const struct sample *sample)
+static void put_tensors(struct caffe_output *output, const struct sample *sample)
 {
-    struct output image = {0}, label = {0};
+    struct caffe_output image = {0}, label = {0};
 
     put_image_tensor(&image, sample);
     put_length(output, TENSORS_TENSOR, image.bytes);
@@ -397,7 +398,8 @@ static void put_tensors(struct output *output, const struct sample *sample)
     put_label_tensor(output, sample);
 }
 
-static void put(enum caffe_flavour flavour, const struct sample *sample, struct output *output)
+static void put(enum caffe_flavour flavour, const struct sample *sample,
+                struct caffe_output *output)
 {
     if (flavour == CAFFE_TENSORS)
         put_tensors(output, sample);
@@ -409,7 +411,7 @@ static void put(enum caffe_flavour flavour, const struct sample *sample, struct 
 
 size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample)
 {
-    struct output output = {0};
+    struct caffe_output output = {0};
 
     put(flavour, sample, &output);
     return output.bytes;
@@ -417,7 +419,7 @@ size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample)
 
 void caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to)
 {
-    struct output output = {.to = to};
+    struct caffe_output output = {.to = to};
 
     put(flavour, sample, &output);
 }

@@ -21,9 +21,9 @@ static const char image_key[] = "image/encoded", label_key[] = "image/class/labe
 /* ---- reading ---- */
 
 /* What is looked for, the better key of a pair first. */
-enum { IMAGE, IMAGE_OTHER, LABEL, LABEL_OTHER, NAME, NAME_OTHER, SLOTS };
+enum { IMAGE, IMAGE_OTHER, LABEL, LABEL_OTHER, NAME, NAME_OTHER, MATCHES };
 
-struct slot {
+struct feature_match {
     const char *key; /* NULL: nothing */
     size_t key_bytes;
     struct protobuf_field feature; /* bytes NULL: not found */
@@ -34,7 +34,7 @@ static int damaged(void)
     return fail(EBADMSG, "the record's Example (a protocol-buffer message) is damaged");
 }
 
-static int take_entry(struct slot *slots, const struct protobuf_field *entry)
+static int take_entry(struct feature_match *matches, const struct protobuf_field *entry)
 {
     struct protobuf_cursor cursor = protobuf_nested(entry);
     struct protobuf_field field, key = {.bytes = (const uint8_t *)""}, value = {0};
@@ -46,14 +46,14 @@ static int take_entry(struct slot *slots, const struct protobuf_field *entry)
         else if (field.wire == PROTOBUF_BYTES && field.number == MAP_VALUE)
             value = field;
     }
-    for (int i = 0; i < SLOTS && got == 0; i++)
-        if (slots[i].key && slots[i].key_bytes == key.count &&
-            memcmp(slots[i].key, key.bytes, key.count) == 0)
-            slots[i].feature = value; /* the last one of a key counts */
+    for (int i = 0; i < MATCHES && got == 0; i++)
+        if (matches[i].key && matches[i].key_bytes == key.count &&
+            memcmp(matches[i].key, key.bytes, key.count) == 0)
+            matches[i].feature = value; /* the last one of a key counts */
     return got;
 }
 
-static int find_features(struct slot *slots, const void *message, size_t bytes)
+static int find_features(struct feature_match *matches, const void *message, size_t bytes)
 {
     struct protobuf_cursor example = protobuf_start(message, bytes), features;
     struct protobuf_field field, entry;
@@ -65,7 +65,7 @@ static int find_features(struct slot *slots, const void *message, size_t bytes)
         features = protobuf_nested(&field);
         while ((inner = protobuf_next(&features, &entry)) > 0)
             if (entry.wire == PROTOBUF_BYTES && entry.number == FEATURE &&
-                take_entry(slots, &entry))
+                take_entry(matches, &entry))
                 return -EBADMSG;
         if (inner < 0)
             return inner;
@@ -144,36 +144,36 @@ static int label_base(const struct example_keys *keys, const char *key)
                                            : keys->base == EXAMPLE_BASE_1;
 }
 
-static int take_label(const struct example_keys *keys, const struct slot *slot,
+static int take_label(const struct example_keys *keys, const struct feature_match *match,
                       struct sample *sample)
 {
     int64_t number = 0;
-    int got = first_number(&slot->feature, &number);
+    int got = first_number(&match->feature, &number);
 
     if (got < 0)
         return damaged();
     if (got == 0)
         return fail(EBADMSG, "feature %s has no number to be a label; name another with label=KEY",
-                    slot->key);
-    int base = label_base(keys, slot->key);
+                    match->key);
+    int base = label_base(keys, match->key);
     if (number < base - 1 || number > INT32_MAX)
         return fail(EBADMSG, "label %lld in feature %s is no class number", (long long)number,
-                    slot->key);
+                    match->key);
     sample->label = (int32_t)(number - base);
     return 0;
 }
 
-static const struct slot *found_of(const struct slot *slots, int first)
+static const struct feature_match *found_of(const struct feature_match *matches, int first)
 {
-    return slots[first].feature.bytes       ? &slots[first]
-           : slots[first + 1].feature.bytes ? &slots[first + 1]
-                                            : NULL;
+    return matches[first].feature.bytes       ? &matches[first]
+           : matches[first + 1].feature.bytes ? &matches[first + 1]
+                                              : NULL;
 }
 
 int example_parse(const struct example_keys *keys, const void *message, size_t bytes,
                   struct sample *sample)
 {
-    struct slot slots[SLOTS] = {
+    struct feature_match matches[MATCHES] = {
         [IMAGE] = {.key = keys->image ? keys->image : image_key},
         [IMAGE_OTHER] = {.key = keys->image ? NULL : "image"},
         [LABEL] = {.key = keys->label ? keys->label : label_key},
@@ -183,15 +183,15 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
     };
     struct protobuf_field value;
 
-    for (int i = 0; i < SLOTS; i++)
-        slots[i].key_bytes = slots[i].key ? strlen(slots[i].key) : 0;
-    if (find_features(slots, message, bytes))
+    for (int i = 0; i < MATCHES; i++)
+        matches[i].key_bytes = matches[i].key ? strlen(matches[i].key) : 0;
+    if (find_features(matches, message, bytes))
         return damaged();
-    const struct slot *image = found_of(slots, IMAGE), *label = found_of(slots, LABEL),
-                      *name = found_of(slots, NAME);
+    const struct feature_match *image = found_of(matches, IMAGE), *label = found_of(matches, LABEL),
+                               *name = found_of(matches, NAME);
     if (!image)
         return fail(EBADMSG, "the record's Example has no feature %s%s; name one with image=KEY",
-                    slots[IMAGE].key, keys->image ? "" : " or image");
+                    matches[IMAGE].key, keys->image ? "" : " or image");
     int got = first_bytes(&image->feature, &value);
     if (got <= 0)
         return got ? damaged() : fail(EBADMSG, "feature %s holds no image", image->key);

@@ -33,49 +33,49 @@ static bool is_image(const char *name)
 
 /* ---- the names of one folder ---- */
 
-enum kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_LINKED_FOLDER = 'l', KIND_OTHER = 'o' };
+enum entry_kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_LINKED_FOLDER = 'l', KIND_OTHER = 'o' };
 
-struct name {
-    enum kind kind;
+struct class_entry {
+    enum entry_kind kind;
     bool status_known;
     struct store_status status;
     char *text;
 };
 
-struct names {
-    struct name *list;
+struct class_list {
+    struct class_entry *list;
     size_t count, limit; /* limit 0: all */
     bool follow;         /* links to folders */
 };
 
 enum { ENOUGH = 1 };
 
-static void names_release(struct names *names)
+static void class_list_release(struct class_list *names)
 {
     for (size_t i = 0; i < names->count; i++)
         free(names->list[i].text);
     free(names->list);
-    *names = (struct names){0};
+    *names = (struct class_list){0};
 }
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct name *x = a, *y = b;
+    const struct class_entry *x = a, *y = b;
 
     return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->text, y->text);
 }
 
 static int names_add(void *context, const struct store_entry *entry)
 {
-    struct names *names = context;
+    struct class_list *names = context;
 
     if (entry->name[0] == '.')
         return 0;
     if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
         return -ENOMEM;
-    struct name *name = &names->list[names->count];
-    *name = (struct name){.kind = entry->kind == STORE_FILE ? KIND_FILE : KIND_OTHER,
-                          .text = strdup(entry->name)};
+    struct class_entry *name = &names->list[names->count];
+    *name = (struct class_entry){.kind = entry->kind == STORE_FILE ? KIND_FILE : KIND_OTHER,
+                                 .text = strdup(entry->name)};
     if (!name->text)
         return fail(ENOMEM, "out of memory for a name");
     names->count++;
@@ -89,9 +89,9 @@ static int names_add(void *context, const struct store_entry *entry)
 
 /* The visible names in a folder, folders first, each kind sorted; at most limit, 0 for all.
  * Release in either case. */
-static int names_read(struct names *names, const char *path, bool follow, size_t limit)
+static int class_list_read(struct class_list *names, const char *path, bool follow, size_t limit)
 {
-    *names = (struct names){.follow = follow, .limit = limit};
+    *names = (struct class_list){.follow = follow, .limit = limit};
     int code = store_list(path, names_add, names);
 
     if (names->count > 0)
@@ -118,7 +118,7 @@ static int add_fault(const struct files_scan *files, int code, const char *path)
     return format_fault(files->scan, -code, path, 0, reason);
 }
 
-static int add_file(struct files_scan *files, const char *path, const struct name *name)
+static int add_file(struct files_scan *files, const char *path, const struct class_entry *name)
 {
     int code =
         catalog_begin_shard(files->catalog, path, name->status_known ? &name->status : NULL, 0);
@@ -132,7 +132,7 @@ static int add_file(struct files_scan *files, const char *path, const struct nam
 
 /* A file of another kind; or what others take for samples: an image that is not read, an image's
  * name that is no regular file, a folder that is not followed. */
-static int leave_out(struct files_scan *files, const char *path, const struct name *name)
+static int leave_out(struct files_scan *files, const char *path, const struct class_entry *name)
 {
     const char *why = name->kind == KIND_LINKED_FOLDER ? "a link to a folder, not followed"
                       : image_name_of_file(name->text) == IMAGE_NAME_NONE ? NULL
@@ -149,12 +149,12 @@ static int leave_out(struct files_scan *files, const char *path, const struct na
 }
 
 /* The images in names. */
-static int add_files(struct files_scan *files, const char *path, const struct names *names)
+static int add_files(struct files_scan *files, const char *path, const struct class_list *names)
 {
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < names->count; i++) {
-        const struct name *name = &names->list[i];
+        const struct class_entry *name = &names->list[i];
         if (name->kind == KIND_FOLDER)
             continue;
         if (name->kind != KIND_FILE || !is_image(name->text)) {
@@ -170,8 +170,8 @@ static int add_files(struct files_scan *files, const char *path, const struct na
 
 static int add_folder(struct files_scan *files, const char *path, int depth)
 {
-    struct names names;
-    int code = names_read(&names, path, false, 0);
+    struct class_list names;
+    int code = class_list_read(&names, path, false, 0);
 
     if (code)
         code = add_fault(files, code, path);
@@ -185,7 +185,7 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
                    : add_folder(files, below, depth + 1);
         free(below);
     }
-    names_release(&names);
+    class_list_release(&names);
     return code;
 }
 
@@ -193,8 +193,8 @@ static int files_index(const void *settings, const char *root, const struct form
                        struct catalog *catalog)
 {
     struct files_scan files = {.scan = scan, .catalog = catalog, .label = -1};
-    struct names names;
-    int code = names_read(&names, root, true, 0);
+    struct class_list names;
+    int code = class_list_read(&names, root, true, 0);
 
     (void)settings;
     if (code == 0)
@@ -207,17 +207,17 @@ static int files_index(const void *settings, const char *root, const struct form
         if (scan->progress)
             scan->progress(scan->progress_context, i + 1, names.count);
     }
-    names_release(&names);
+    class_list_release(&names);
     return code;
 }
 
 /* ---- detect and parse ---- */
 
-static int image_count(const char *path, struct names *names)
+static int image_count(const char *path, struct class_list *names)
 {
     int count = 0;
 
-    if (names_read(names, path, true, LOOKED_AT))
+    if (class_list_read(names, path, true, LOOKED_AT))
         return 0;
     for (size_t i = 0; i < names->count; i++)
         count += names->list[i].kind == KIND_FILE && is_image(names->list[i].text);
@@ -226,7 +226,7 @@ static int image_count(const char *path, struct names *names)
 
 static int files_detect(const char *root)
 {
-    struct names names = {0}, below;
+    struct class_list names = {0}, below;
     int sure = store_is_folder(root) && image_count(root, &names) ? 40 : 0;
 
     for (size_t i = 0; sure < 50 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {
@@ -234,10 +234,10 @@ static int files_detect(const char *root)
         if (folder && image_count(folder, &below))
             sure = 50;
         if (folder)
-            names_release(&below);
+            class_list_release(&below);
         free(folder);
     }
-    names_release(&names);
+    class_list_release(&names);
     return sure;
 }
 

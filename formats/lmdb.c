@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lmdb_settings {
+struct lmdb_format_settings {
     int flavour;
 };
 
@@ -27,7 +27,7 @@ static const char *const flavours[] = {"auto", "datum", "tensors", "image", NULL
 static const struct option_spec lmdb_options[] = {
     {.name = "flavour",
      .type = OPTION_CHOICE,
-     .offset = offsetof(struct lmdb_settings, flavour),
+     .offset = offsetof(struct lmdb_format_settings, flavour),
      .fallback = "auto",
      .choices = flavours,
      .summary =
@@ -96,7 +96,7 @@ static int lmdb_parse(const void *settings, const struct shard *shard, const voi
                       size_t bytes, unsigned flags, struct format_scratch *scratch,
                       struct sample *sample)
 {
-    const struct lmdb_settings *lmdb = settings;
+    const struct lmdb_format_settings *lmdb = settings;
 
     (void)shard, (void)flags, (void)scratch;
     return caffe_parse((enum caffe_flavour)lmdb->flavour, record, bytes, sample);
@@ -104,7 +104,7 @@ static int lmdb_parse(const void *settings, const struct shard *shard, const voi
 
 static int lmdb_shard_open(void *state, const void *settings, const char *path)
 {
-    const struct lmdb_settings *lmdb = settings;
+    const struct lmdb_format_settings *lmdb = settings;
 
     return lmdb_write_open(state, (enum caffe_flavour)lmdb->flavour, path);
 }
@@ -133,7 +133,7 @@ const struct format_ops format_lmdb = {
     .plugin = {.name = "lmdb",
                .summary = "LMDB of Caffe (Datum), Caffe2 (TensorProtos) or LSUN (images)",
                .options = lmdb_options,
-               .settings_size = sizeof(struct lmdb_settings),
+               .settings_size = sizeof(struct lmdb_format_settings),
                .state_size = sizeof(struct lmdb_write)},
     .detect = lmdb_detect,
     .index = lmdb_index,

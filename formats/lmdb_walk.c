@@ -62,13 +62,13 @@ struct meta {
     uint64_t entries, root, last_page, transaction;
 };
 
-struct level {
+struct tree_level {
     uint8_t *page;
     uint64_t number;
     uint32_t node_count, next;
 };
 
-struct walk {
+struct lmdb_walk {
     struct store_file *file;
     const char *path;
     const struct format_scan *scan;
@@ -77,7 +77,7 @@ struct walk {
     struct meta meta;
     uint64_t file_bytes, page_count; /* pages that the meta page vouches for and the file has */
     uint8_t *used;                   /* a bit a page */
-    struct level levels[DEPTH_MAX];
+    struct tree_level levels[DEPTH_MAX];
     uint8_t *pages; /* one a level */
     uint8_t last_key[PAGE_BYTES_MAX];
     size_t last_key_bytes;
@@ -85,7 +85,7 @@ struct walk {
     bool incomplete; /* a fault was passed over: the count cannot fit */
 };
 
-static int fault(struct walk *walk, uint64_t offset, const char *what)
+static int fault(struct lmdb_walk *walk, uint64_t offset, const char *what)
 {
     walk->incomplete = true;
     return format_fault(walk->scan, EBADMSG, walk->path, offset, what);
@@ -99,7 +99,7 @@ bool lmdb_looks_like(const uint8_t *start, size_t bytes)
            bytes_le32(start + META_MAGIC_OFFSET) == LMDB_MAGIC;
 }
 
-static int read_meta(struct walk *walk, uint64_t offset, struct meta *meta)
+static int read_meta(struct lmdb_walk *walk, uint64_t offset, struct meta *meta)
 {
     uint8_t page[META_BYTES];
     ssize_t got = store_read_at(walk->file, page, sizeof page, offset);
@@ -141,7 +141,7 @@ static int nothing_left(int code)
 
 /* liblmdb writes the two in turn, so the one of the larger transaction holds. It refuses a file
  * when either is no meta page, and so does this: the older one alone may tell of reused pages. */
-static int choose_meta(struct walk *walk)
+static int choose_meta(struct lmdb_walk *walk)
 {
     struct meta first = {0}, second = {0};
     int code = read_meta(walk, 0, &first);
@@ -157,7 +157,7 @@ static int choose_meta(struct walk *walk)
     return 0;
 }
 
-static int check_meta(struct walk *walk)
+static int check_meta(struct lmdb_walk *walk)
 {
     const struct meta *meta = &walk->meta;
     const uint64_t file_pages = walk->file_bytes / meta->page_bytes;
@@ -180,7 +180,7 @@ static int check_meta(struct walk *walk)
 /* ---- pages ---- */
 
 /* Mark pages as used. False when one of them was, or does not exist. */
-static bool mark_pages(struct walk *walk, uint64_t first, uint64_t count)
+static bool mark_pages(struct lmdb_walk *walk, uint64_t first, uint64_t count)
 {
     if (first < 2 || first >= walk->page_count || count > walk->page_count - first)
         return false;
@@ -213,13 +213,13 @@ static size_t node_bytes(const uint8_t *node, bool leaf)
     return bytes;
 }
 
-static const uint8_t *node_at(const struct level *level, uint32_t index)
+static const uint8_t *node_at(const struct tree_level *level, uint32_t index)
 {
     return level->page + bytes_le16(level->page + PAGE_HEADER_BYTES + 2 * index);
 }
 
 /* NULL when the page is as it should be, else what is wrong. After it every node may be read. */
-static const char *check_page(const struct walk *walk, struct level *level, bool leaf)
+static const char *check_page(const struct lmdb_walk *walk, struct tree_level *level, bool leaf)
 {
     const uint8_t *page = level->page;
     const size_t page_bytes = walk->meta.page_bytes;
@@ -256,7 +256,7 @@ static uint64_t child_page(const uint8_t *node)
 
 /* Ask for the pages below a branch at once: leaves are scattered between the large values, and
  * one wait for the device each would make a large database slow to index. */
-static void advise_children(const struct walk *walk, const struct level *level)
+static void advise_children(const struct lmdb_walk *walk, const struct tree_level *level)
 {
     const uint32_t page_bytes = walk->meta.page_bytes;
     uint64_t start = 0, end = 0;
@@ -277,9 +277,10 @@ static void advise_children(const struct walk *walk, const struct level *level)
 
 /* Read page number into the level at depth (1 is the root). 1 when it is there, 0 when it has a
  * fault that was passed over. */
-static int enter_page(struct walk *walk, uint64_t number, uint32_t depth, uint64_t parent_offset)
+static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
+                      uint64_t parent_offset)
 {
-    struct level *level = &walk->levels[depth - 1];
+    struct tree_level *level = &walk->levels[depth - 1];
     const uint32_t page_bytes = walk->meta.page_bytes;
     const bool leaf = depth == walk->meta.depth;
 
@@ -308,7 +309,7 @@ static int enter_page(struct walk *walk, uint64_t number, uint32_t depth, uint64
 /* ---- values ---- */
 
 /* Keys are compared as liblmdb does without flags; with others their order is not checked. */
-static bool key_rises(struct walk *walk, const uint8_t *key, size_t bytes)
+static bool key_rises(struct lmdb_walk *walk, const uint8_t *key, size_t bytes)
 {
     bool rises = true;
 
@@ -322,7 +323,7 @@ static bool key_rises(struct walk *walk, const uint8_t *key, size_t bytes)
     return rises;
 }
 
-static int visit_node(struct walk *walk, const struct level *level, const uint8_t *node)
+static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, const uint8_t *node)
 {
     const uint32_t page_bytes = walk->meta.page_bytes;
     const uint64_t place = level->number * page_bytes + (uint64_t)(node - level->page);
@@ -354,7 +355,7 @@ static int visit_node(struct walk *walk, const struct level *level, const uint8_
     return walk->visit(walk->context, &entry);
 }
 
-static int visit_leaf(struct walk *walk, struct level *level)
+static int visit_leaf(struct lmdb_walk *walk, struct tree_level *level)
 {
     int code = 0;
 
@@ -363,7 +364,7 @@ static int visit_leaf(struct walk *walk, struct level *level)
     return code;
 }
 
-static int walk_tree(struct walk *walk)
+static int walk_tree(struct lmdb_walk *walk)
 {
     const uint32_t leaf_depth = walk->meta.depth;
     uint32_t depth = 1; /* of the page being walked; 0: done */
@@ -372,7 +373,7 @@ static int walk_tree(struct walk *walk)
     if (code <= 0)
         return code;
     while (depth > 0) {
-        struct level *level = &walk->levels[depth - 1];
+        struct tree_level *level = &walk->levels[depth - 1];
         if (depth == leaf_depth) {
             code = visit_leaf(walk, level);
             if (code)
@@ -393,7 +394,7 @@ static int walk_tree(struct walk *walk)
 
 /* ---- the whole ---- */
 
-static int prepare(struct walk *walk)
+static int prepare(struct lmdb_walk *walk)
 {
     walk->used = memory_zeroed(walk->page_count / 8 + 1);
     walk->pages = memory_array(walk->meta.depth, walk->meta.page_bytes);
@@ -404,7 +405,7 @@ static int prepare(struct walk *walk)
     return 0;
 }
 
-static int walk_file(struct walk *walk)
+static int walk_file(struct lmdb_walk *walk)
 {
     int code = choose_meta(walk);
 
@@ -425,7 +426,7 @@ static int walk_file(struct walk *walk)
 int lmdb_walk(struct store_file *file, const struct format_scan *scan, lmdb_visit visit,
               void *context)
 {
-    struct walk *walk = memory_zeroed(sizeof *walk);
+    struct lmdb_walk *walk = memory_zeroed(sizeof *walk);
     if (!walk)
         return -ENOMEM;
     walk->file = file;

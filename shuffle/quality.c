@@ -20,18 +20,18 @@ struct distinct {
 };
 
 /* Where a record lies, all shards laid end to end. */
-struct place {
+struct record_place {
     uint64_t start, record;
 };
 
 struct measuring {
     const struct quality_terms *terms;
     struct quality *quality;
-    uint64_t *shard_start; /* of all shards laid end to end */
-    uint32_t *had;         /* the turn (rank and epoch) that last drew a record, from 1 */
-    uint8_t *times;        /* draws of a record, for each epoch; stops at 255 */
-    uint64_t *slots;       /* record held */
-    struct place *window;  /* fetches not yet read */
+    uint64_t *shard_start;       /* of all shards laid end to end */
+    uint32_t *had;               /* the turn (rank and epoch) that last drew a record, from 1 */
+    uint8_t *times;              /* draws of a record, for each epoch; stops at 255 */
+    uint64_t *slots;             /* record held */
+    struct record_place *window; /* fetches not yet read */
     uint32_t window_count;
     uint64_t window_bytes;
     struct distinct labels, shards;
@@ -98,7 +98,7 @@ static void measure_draw(struct measuring *m, uint64_t record, uint64_t epoch)
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct record_place *x = a, *y = b;
 
     return (x->start > y->start) - (x->start < y->start);
 }
@@ -168,7 +168,7 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
                     quality->buffer_bytes = m->held_bytes;
                 if (coalesce_is_full(&terms->reads, m->window_count, m->window_bytes))
                     measure_window(m);
-                m->window[m->window_count++] = (struct place){
+                m->window[m->window_count++] = (struct record_place){
                     .start = m->shard_start[extent->shard] + extent->offset, .record = *slot};
                 m->window_bytes += extent->bytes;
                 continue;

@@ -16,22 +16,22 @@
 enum { PLACES_MAX = 32 };
 
 /* What can be said of a file system's reads. */
-enum place_kind {
+enum storage_place_kind {
     PLACE_BLOCK,   /* the process is charged for what it reads from a device */
     PLACE_NFS,     /* ... and from the server */
     PLACE_MEMORY,  /* nothing is read from anywhere */
     PLACE_UNKNOWN, /* FUSE, ZFS, ...: the kernel charges nobody */
 };
 
-struct place {
+struct storage_place {
     uint64_t device; /* st_dev */
-    enum place_kind kind;
+    enum storage_place_kind kind;
     char type[32];
     char point[512];
 };
 
 struct storage {
-    struct place places[PLACES_MAX];
+    struct storage_place places[PLACES_MAX];
     uint32_t place_count;
     bool cut_off;
     struct mount mount;
@@ -49,7 +49,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return *words != NULL;
 }
 
-static enum place_kind kind_of(const struct mount *mount, uint32_t devices)
+static enum storage_place_kind kind_of(const struct mount *mount, uint32_t devices)
 {
     static const char *const nfs[] = {"nfs", "nfs4", NULL};
     /* Layers of a container whose folders cannot be seen from inside. */
@@ -82,7 +82,7 @@ static void add_place(struct storage *storage, const struct telemetry_roots *roo
     }
     devices_of_path(roots, path, &devices);
     devices_of_path(roots, path, &storage->devices);
-    struct place *place = &storage->places[storage->place_count++];
+    struct storage_place *place = &storage->places[storage->place_count++];
     place->device = status.st_dev;
     place->kind = kind_of(&mount, devices.count);
     memcpy(place->type, mount.type, sizeof place->type);
@@ -190,7 +190,7 @@ static void read_servers(struct storage *storage, struct storage_bytes *bytes)
         return;
     bytes->server_known = true;
     for (uint32_t i = 0; i < storage->place_count; i++) {
-        const struct place *place = &storage->places[i];
+        const struct storage_place *place = &storage->places[i];
         if (place->kind != PLACE_NFS)
             continue;
         if (nfs_parse(text, place->point, &counters))
@@ -239,7 +239,8 @@ static struct storage_bytes between(const struct storage_bytes *before,
     return parts;
 }
 
-static const struct place *find_place(const struct storage *storage, enum place_kind kind)
+static const struct storage_place *find_place(const struct storage *storage,
+                                              enum storage_place_kind kind)
 {
     for (uint32_t i = 0; i < storage->place_count; i++)
         if (storage->places[i].kind == kind)
@@ -248,9 +249,9 @@ static const struct place *find_place(const struct storage *storage, enum place_
 }
 
 /* Why no witness can be had; NULL when one can. */
-static const struct place *blind_place(const struct storage *storage, const char **why)
+static const struct storage_place *blind_place(const struct storage *storage, const char **why)
 {
-    const struct place *place = find_place(storage, PLACE_MEMORY);
+    const struct storage_place *place = find_place(storage, PLACE_MEMORY);
 
     *why = "lies in memory: nothing leaves storage";
     if (!place) {
@@ -272,7 +273,7 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
                      const struct storage_bytes *after, struct storage_share *share)
 {
     const char *why;
-    const struct place *blind = blind_place(storage, &why);
+    const struct storage_place *blind = blind_place(storage, &why);
     const bool local = find_place(storage, PLACE_BLOCK), remote = find_place(storage, PLACE_NFS);
 
     *share = (struct storage_share){.parts = between(before, after)};
