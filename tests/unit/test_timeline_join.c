@@ -211,7 +211,7 @@ static void one_alone_and_empty_ones(void **unused)
     timeline_destroy(sum);
 }
 
-/* The origin of an epoch is that of all nodes; other phases are those of the first. */
+/* The provenance of an epoch is that of all nodes; other phases are those of the first. */
 static void epochs_add_up(void **unused)
 {
     struct timeline *timelines[2];
@@ -220,22 +220,23 @@ static void epochs_add_up(void **unused)
     for (int i = 0; i < 2; i++) {
         timelines[i] = reader(1, 1, (double[]){0});
         struct timeline_phase *phases = timelines[i]->phases;
-        phases[0] = (struct timeline_phase){.name = "drop", .to_s = 1, .origin = {.read = 5}};
+        phases[0] = (struct timeline_phase){.name = "drop", .to_s = 1, .provenance = {.read = 5}};
         phases[1] = (struct timeline_phase){
-            .name = "epoch", .from_s = 1 + i, .to_s = 2, .origin = {.read = 100, .local = 40}};
+            .name = "epoch", .from_s = 1 + i, .to_s = 2, .provenance = {.read = 100, .local = 40}};
         /* The second's is of another run. */
         phases[2] = (struct timeline_phase){
-            .name = "epoch", .run = (uint64_t)i, .number = 1, .origin = {.read = 7}};
+            .name = "epoch", .run = (uint64_t)i, .number = 1, .provenance = {.read = 7}};
         timelines[i]->phase_count = 3;
-        timelines[i]->origin = (struct origin){.read = 107, .local = 40, .fabric = i ? NAN : 3};
+        timelines[i]->provenance =
+            (struct provenance){.read = 107, .local = 40, .fabric = i ? NAN : 3};
     }
     struct timeline *sum = join_two(timelines[0], timelines[1]);
     assert_int_equal(sum->phase_count, 3);
-    assert_true(sum->phases[0].origin.read == 5);
-    assert_true(sum->phases[1].origin.read == 200 && sum->phases[1].origin.local == 80);
+    assert_true(sum->phases[0].provenance.read == 5);
+    assert_true(sum->phases[1].provenance.read == 200 && sum->phases[1].provenance.local == 80);
     assert_true(sum->phases[1].from_s == 1);
-    assert_true(sum->phases[2].origin.read == 7);
-    assert_true(sum->origin.read == 214 && sum->origin.local == 80);
+    assert_true(sum->phases[2].provenance.read == 7);
+    assert_true(sum->provenance.read == 214 && sum->provenance.local == 80);
     timeline_destroy(sum);
 }
 
