@@ -66,18 +66,18 @@ static void fill_timeline(struct made *made)
                                        "disk.vda.read_bytes_per_s", "memory.free_bytes"};
     const double rows[3][5] = {
         {1, 8e6, 8e6, 9e6, 5}, {2, 4.4e6, NAN, 0, 5}, {3, 1234567.891, 0, 0, NAN}};
-    const struct origin origin = {.read = 12e6,
-                                  .local = 8e6,
-                                  .page_cache = 4e6,
-                                  .received = NAN,
-                                  .sent = NAN,
-                                  .excess = NAN,
-                                  .witness = ORIGIN_DISK};
+    const struct provenance provenance = {.read = 12e6,
+                                          .local = 8e6,
+                                          .page_cache = 4e6,
+                                          .received = NAN,
+                                          .sent = NAN,
+                                          .excess = NAN,
+                                          .witness = PROVENANCE_DISK};
 
     for (int i = 0; i < 4; i++)
         snprintf(made->keys[i], sizeof made->keys[i], "%s", keys[i]);
     memcpy(made->values, rows, sizeof rows);
-    made->phases[0] = (struct timeline_phase){.name = "epoch", .to_s = 2, .origin = origin};
+    made->phases[0] = (struct timeline_phase){.name = "epoch", .to_s = 2, .provenance = provenance};
     made->phases[1] =
         (struct timeline_phase){.name = "shuffle", .number = 1, .from_s = 1.5, .to_s = 2.5};
     made->timeline = (struct timeline){.start_unix_ns = UINT64_C(1700000000000000000),
@@ -89,7 +89,7 @@ static void fill_timeline(struct made *made)
                                        .values = made->values[0],
                                        .phase_count = 2,
                                        .phases = made->phases,
-                                       .origin = origin,
+                                       .provenance = provenance,
                                        .absent_count = 1,
                                        .absent = {"gpu: none"}};
     made->result.timeline = &made->timeline;

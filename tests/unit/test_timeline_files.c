@@ -22,16 +22,16 @@ static const double rows[ROWS][1 + COLUMNS] = {
     {0.5, 0, 0, 0, 1e6, 1e6},       {1.0, 8e7, 0, 8e7, 1.01e8, 2e7}, {1.5, 9e7, 0, 6e7, 8e7, 2e7},
     {2.0, 9e7, NAN, NAN, NAN, NAN}, {2.5, 9e7, 1e6, 0, 2e7, 2.1e7},  {2.75, 0, 0, 0, 0, 0}};
 
-static const struct origin origin = {.read = 12e6,
-                                     .local = 8e6,
-                                     .page_cache = 4e6,
-                                     .fabric = NAN,
-                                     .ahead = 3,
-                                     .received = 7,
-                                     .sent = 9,
-                                     .excess = -2,
-                                     .gradients = 1e15,
-                                     .witness = ORIGIN_SERVER};
+static const struct provenance provenance = {.read = 12e6,
+                                             .local = 8e6,
+                                             .page_cache = 4e6,
+                                             .fabric = NAN,
+                                             .ahead = 3,
+                                             .received = 7,
+                                             .sent = 9,
+                                             .excess = -2,
+                                             .gradients = 1e15,
+                                             .witness = PROVENANCE_SERVER};
 
 static struct timeline *make(void)
 {
@@ -46,13 +46,17 @@ static struct timeline *make(void)
     timeline->start_monotonic_ns = UINT64_C(12500000000);
     timeline->interval_s = 0.5;
     timeline->phases[0] = (struct timeline_phase){.name = "drop", .to_s = 0.5};
-    timeline->phases[1] = (struct timeline_phase){
-        .name = "epoch", .run = 2, .number = 4, .from_s = 0.5, .to_s = 2.75, .origin = origin};
+    timeline->phases[1] = (struct timeline_phase){.name = "epoch",
+                                                  .run = 2,
+                                                  .number = 4,
+                                                  .from_s = 0.5,
+                                                  .to_s = 2.75,
+                                                  .provenance = provenance};
     timeline->phases[2] = (struct timeline_phase){
         .name = "shuffle", .run = 2, .number = 5, .from_s = 1.5, .to_s = 2.0};
     timeline->phase_count = 3;
     timeline->phases_lost = 11;
-    timeline->origin = origin;
+    timeline->provenance = provenance;
     timeline->samples = 55;
     timeline->late = 3;
     timeline->cpu_percent = 0.25;
@@ -79,14 +83,15 @@ static void check_rows(const struct timeline *timeline)
     }
 }
 
-static void check_origin(const struct origin *read)
+static void check_provenance(const struct provenance *read)
 {
-    assert_true(same(read->read, origin.read) && same(read->local, origin.local));
-    assert_true(same(read->page_cache, origin.page_cache) && same(read->fabric, origin.fabric));
-    assert_true(same(read->ahead, origin.ahead) && same(read->received, origin.received));
-    assert_true(same(read->sent, origin.sent) && same(read->excess, origin.excess));
-    assert_true(same(read->gradients, origin.gradients));
-    assert_int_equal(read->witness, origin.witness);
+    assert_true(same(read->read, provenance.read) && same(read->local, provenance.local));
+    assert_true(same(read->page_cache, provenance.page_cache) &&
+                same(read->fabric, provenance.fabric));
+    assert_true(same(read->ahead, provenance.ahead) && same(read->received, provenance.received));
+    assert_true(same(read->sent, provenance.sent) && same(read->excess, provenance.excess));
+    assert_true(same(read->gradients, provenance.gradients));
+    assert_int_equal(read->witness, provenance.witness);
 }
 
 /* ---- JSON ---- */
@@ -118,7 +123,7 @@ static void json_is_read_back(void **unused)
     (void)unused;
     assert_non_null(read);
     check_rows(read);
-    check_origin(&read->origin);
+    check_provenance(&read->provenance);
     assert_int_equal(read->start_unix_ns / 1000, UINT64_C(1700000000500000));
     assert_int_equal(read->start_monotonic_ns, UINT64_C(12500000000));
     assert_true(read->interval_s == 0.5 && read->cpu_percent == 0.25);
@@ -132,7 +137,7 @@ static void json_is_read_back(void **unused)
     assert_int_equal(read->phases[1].run, 2);
     assert_int_equal(read->phases[1].number, 4);
     assert_true(read->phases[1].from_s == 0.5 && read->phases[1].to_s == 2.75);
-    check_origin(&read->phases[1].origin);
+    check_provenance(&read->phases[1].provenance);
     /* Written again it is the same. */
     json_t *again = json_of(read);
     assert_true(json_equal(json, again));
