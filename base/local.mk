@@ -13,6 +13,7 @@ libiobench_a_SOURCES += \
 	base/folder.c base/folder.h base/folder_match.c base/folder_tree.c \
 	base/fault_guard.c base/fault_guard.h \
 	base/headroom.c base/headroom.h \
+	base/heap.c base/heap.h \
 	base/histogram.c base/histogram.h \
 	base/image_end.c base/image_end.h \
 	base/image_limits.c base/image_limits.h \

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stats.h"
@@ -153,10 +154,10 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
              bench->reader && strchr(bench->reader, ':') ? "," : ":", way->direct ? "yes" : "no",
              way->random ? "no" : "yes");
     struct extent *extents = calloc(total / (32 * 1024) + 1, sizeof *extents);
-    struct arena *arena = arena_create(bytes, 4096); /* the memory that a loader reads into */
-    if (!extents || !arena)
+    struct heap *heap = heap_create(bytes, 4096); /* the memory that a loader reads into */
+    if (!extents || !heap)
         return fail(ENOMEM, "out of memory");
-    struct iovec region = {.iov_base = arena_base(arena), .iov_len = bytes};
+    struct iovec region = {.iov_base = heap_base(heap), .iov_len = bytes};
     struct reader_site site = {.catalog = bench->catalog,
                                .regions = &region,
                                .region_count = 1,
@@ -169,10 +170,10 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
     uint32_t count = plan(bench, way, total, extents);
     code = reader_open(&reader, &choice, &site);
     if (code == 0)
-        code = read_all(&reader, extents, count, arena_base(arena), outcome);
+        code = read_all(&reader, extents, count, heap_base(heap), outcome);
     reader_close(&reader);
     plugin_release(&choice);
-    arena_destroy(arena);
+    heap_destroy(heap);
     free(extents);
     return code;
 }

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/heap.h"
 #include "base/memory.h"
 #include "pipeline/loader/loader.h"
 
@@ -191,7 +192,7 @@ int budget_make(const struct budget_site *site, struct budget *budget, struct re
     note_window(site, budget, result);
     budget->tables_bytes =
         loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,
-                            site->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
+                            site->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
     note_limit(site, budget, result);
     code = check_limit(site, budget->records_bytes);
     return code ? code : check_total(budget, headroom.cause);

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/heap.h"
 #include "base/memory.h"
 #include "base/pace.h"
 #include "base/pool.h"
@@ -181,7 +182,7 @@ static int build(struct engine *engine, struct result *result)
         .epochs_max = engine->site.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
-        .alignment = plugins->direct ? ARENA_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
+        .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
         .skip_errors = job->on_error == JOB_ERROR_SKIP,
         .meter = engine->site.meter,
         .recorder = engine->site.recorder,

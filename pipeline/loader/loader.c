@@ -354,8 +354,8 @@ static int loader_body(void *argument)
             (loader->reads.read_bytes > loader->site.catalog->record_bytes_max
                  ? loader->reads.read_bytes
                  : loader->site.catalog->record_bytes_max) +
-                ARENA_ALIGNMENT,
-            ARENA_ALIGNMENT)),
+                HEAP_ALIGNMENT,
+            HEAP_ALIGNMENT)),
         .timeout_ns = loader->site.io_timeout_ns,
         .falls_back = loader->site.reader_falls_back,
     };
@@ -366,7 +366,7 @@ static int loader_body(void *argument)
     int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
                            &site);
     if (code == 0 && loader->reader.traits.alignment > 1 &&
-        loader->site.alignment < ARENA_ALIGNMENT)
+        loader->site.alignment < HEAP_ALIGNMENT)
         code = fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
                     loader->site.reader->plugin->name);
     if (code == 0)
@@ -522,7 +522,7 @@ static void reset(struct loader *loader)
         loader->free_blocks[loader->free_block_count++] = &loader->blocks[i];
     memset(loader->slots, 0, loader->slot_count * sizeof *loader->slots);
     for (uint32_t i = 0; i < loader->arena_count; i++)
-        arena_reset(loader->arenas[i]);
+        heap_reset(loader->arenas[i]);
     loader->window_at = loader->window_count = 0;
     loader->windows_cut = 0;
     loader->draw_head = loader->draw_tail = loader->outstanding = 0;
@@ -640,7 +640,7 @@ uint64_t loader_memory_peak_bytes(const struct loader *loader)
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < loader->arena_count; i++)
-        bytes += arena_peak_bytes(loader->arenas[i]);
+        bytes += heap_peak_bytes(loader->arenas[i]);
     return bytes;
 }
 

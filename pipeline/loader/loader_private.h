@@ -6,6 +6,7 @@
 
 #include "base/pace.h"
 #include "base/atomic.h"
+#include "base/heap.h"
 #include "base/memory.h"
 #include "base/queue.h"
 #include "base/stall.h"
@@ -70,7 +71,7 @@ struct loader {
     uint64_t epochs_run;
     uint32_t epochs_ahead; /* that are asked for and whose figures are not */
 
-    struct arena **arenas; /* as many for each loader, one loader after the other */
+    struct heap **arenas; /* as many for each loader, one loader after the other */
     uint32_t arena_count;
     struct iovec *regions;
     bool memory_is_held; /* the kernel may still write to it: a read timed out */

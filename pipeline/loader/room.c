@@ -25,7 +25,7 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
                                           uint64_t block_bytes, uint32_t loaders, uint32_t window)
 {
     uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
-    uint64_t largest = catalog->record_bytes_max + 2 * ARENA_ALIGNMENT;
+    uint64_t largest = catalog->record_bytes_max + 2 * HEAP_ALIGNMENT;
     uint64_t reads = depth ? depth : LOADER_DEPTH_MOST;
     uint64_t block = block_bytes > largest ? block_bytes : largest;
     /* A plan of one slot holds nothing for long. */
@@ -53,13 +53,13 @@ static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_n
 
     if (loader->site.loaders > 1)
         policy = numa_prefer(&loader->numa, loader_number % loader->numa.count);
-    struct arena *arena = arena_create(bytes, loader->site.alignment);
+    struct heap *arena = heap_create(bytes, loader->site.alignment);
     numa_put_back(&policy);
     loader->arenas[index] = arena;
     if (!arena)
         return -ENOMEM;
     loader->regions[index] =
-        (struct iovec){.iov_base = arena_base(arena), .iov_len = arena_bytes(arena)};
+        (struct iovec){.iov_base = heap_base(arena), .iov_len = heap_bytes(arena)};
     return 0;
 }
 
@@ -87,7 +87,7 @@ static void leave_arenas(struct loader *loader)
 {
     static struct left_behind {
         struct left_behind *next;
-        struct arena **arenas;
+        struct heap **arenas;
     } * left;
     struct left_behind *more = memory_zeroed(sizeof *more);
 
@@ -104,7 +104,7 @@ void loader_destroy_arenas(struct loader *loader)
         return;
     }
     for (uint32_t i = 0; i < loader->arena_count && loader->arenas; i++)
-        arena_destroy(loader->arenas[i]);
+        heap_destroy(loader->arenas[i]);
     free(loader->arenas);
 }
 
@@ -115,11 +115,11 @@ void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region
     uint32_t first = 0;
 
     for (uint32_t i = 1; i < loader->arena_count && loader->site.loaders > 1; i++)
-        if (arena_used_bytes(loader->arenas[i]) < arena_used_bytes(loader->arenas[first]))
+        if (heap_used_bytes(loader->arenas[i]) < heap_used_bytes(loader->arenas[first]))
             first = i;
     for (uint32_t i = 0; i < loader->arena_count; i++) {
         *region = (first + i) % loader->arena_count;
-        void *memory = arena_take(loader->arenas[*region], bytes);
+        void *memory = heap_alloc(loader->arenas[*region], bytes);
         if (memory)
             return memory;
     }
@@ -131,7 +131,7 @@ void loader_memory_give(struct loader *loader, void *memory)
     for (uint32_t i = 0; i < loader->arena_count; i++) {
         uint64_t offset = (uint64_t)((uintptr_t)memory - (uintptr_t)loader->regions[i].iov_base);
         if (offset < loader->regions[i].iov_len) {
-            arena_give(loader->arenas[i], memory);
+            heap_free(loader->arenas[i], memory);
             return;
         }
     }

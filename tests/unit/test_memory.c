@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
+#include "base/heap.h"
 #include "base/memory.h"
 #include "base/random.h"
 
@@ -12,10 +13,10 @@
 enum { EXTENTS = 400, ROUNDS = 200000 };
 
 /* Random takes and gives; each extent is filled with its own mark, which must still stand when
- * it is given back: extents never overlap. At the end the arena is whole again. */
+ * it is given back: extents never overlap. At the end the heap is whole again. */
 static void extents_never_overlap_and_merge_again(void **unused)
 {
-    struct arena *arena = arena_create(8 << 20, 512);
+    struct heap *heap = heap_create(8 << 20, 512);
     struct random random = random_start(7);
     struct {
         uint8_t *bytes;
@@ -23,19 +24,19 @@ static void extents_never_overlap_and_merge_again(void **unused)
     } extents[EXTENTS] = {0};
 
     (void)unused;
-    assert_non_null(arena);
+    assert_non_null(heap);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t i = random_below(&random, EXTENTS);
         uint8_t mark = (uint8_t)i;
         if (extents[i].bytes) {
             assert_int_equal(extents[i].bytes[0], mark);
             assert_int_equal(extents[i].bytes[extents[i].length - 1], mark);
-            arena_give(arena, extents[i].bytes);
+            heap_free(heap, extents[i].bytes);
             extents[i].bytes = NULL;
             continue;
         }
         extents[i].length = 1 + random_below(&random, random_below(&random, 16) ? 30000 : 900000);
-        extents[i].bytes = arena_take(arena, extents[i].length);
+        extents[i].bytes = heap_alloc(heap, extents[i].length);
         if (extents[i].bytes) {
             assert_int_equal((uintptr_t)extents[i].bytes % 512, 0);
             extents[i].bytes[0] = mark;
@@ -44,14 +45,14 @@ static void extents_never_overlap_and_merge_again(void **unused)
     }
     for (int i = 0; i < EXTENTS; i++)
         if (extents[i].bytes)
-            arena_give(arena, extents[i].bytes);
-    assert_int_equal(arena_used_bytes(arena), 0);
-    void *whole = arena_take(arena, arena_bytes(arena));
+            heap_free(heap, extents[i].bytes);
+    assert_int_equal(heap_used_bytes(heap), 0);
+    void *whole = heap_alloc(heap, heap_bytes(heap));
     assert_non_null(whole);
-    assert_null(arena_take(arena, 1));
-    assert_int_equal(arena_peak_bytes(arena), arena_bytes(arena));
-    arena_give(arena, whole);
-    arena_destroy(arena);
+    assert_null(heap_alloc(heap, 1));
+    assert_int_equal(heap_peak_bytes(heap), heap_bytes(heap));
+    heap_free(heap, whole);
+    heap_destroy(heap);
 }
 
 /* What is left of the address space is all that may be used (ulimit -v). */
