@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * atomic: the only place for atomics. A counter for statistics (relaxed), a flag to stop or
- * wake a thread, and a countdown whose last decrement sees everything the others wrote.
+ * atomic: the only place for atomics. A counter for statistics (relaxed), a flag to stop or wake a
+ * thread, a countdown whose last decrement sees all writes made before the others, and a gate.
  */
 #ifndef IOBENCH_BASE_ATOMIC_H
 #define IOBENCH_BASE_ATOMIC_H
@@ -25,8 +25,8 @@ static inline uint64_t counter_get(const struct counter *counter)
                                 memory_order_relaxed);
 }
 
-/* Add amount unless the sum would pass limit: then nothing is added, and false. */
-static inline bool counter_take(struct counter *counter, uint64_t amount, uint64_t limit)
+/* Add amount; return false, adding nothing, if the sum would exceed limit. */
+static inline bool counter_reserve(struct counter *counter, uint64_t amount, uint64_t limit)
 {
     uint64_t before = counter_get(counter);
 
@@ -38,7 +38,7 @@ static inline bool counter_take(struct counter *counter, uint64_t amount, uint64
     return true;
 }
 
-static inline void counter_give(struct counter *counter, uint64_t amount)
+static inline void counter_sub(struct counter *counter, uint64_t amount)
 {
     atomic_fetch_sub_explicit(&counter->value, amount, memory_order_relaxed);
 }
@@ -57,13 +57,13 @@ static inline void flag_clear(struct flag *flag)
     atomic_store_explicit(&flag->value, false, memory_order_release);
 }
 
-/* Both return what it was before. */
-static inline bool flag_raise(struct flag *flag)
+/* Both return the previous value. */
+static inline bool flag_test_and_set(struct flag *flag)
 {
     return atomic_exchange_explicit(&flag->value, true, memory_order_acq_rel);
 }
 
-static inline bool flag_take(struct flag *flag)
+static inline bool flag_test_and_clear(struct flag *flag)
 {
     return atomic_exchange_explicit(&flag->value, false, memory_order_acq_rel);
 }
@@ -82,13 +82,13 @@ static inline void countdown_set(struct countdown *countdown, uint32_t count)
     atomic_store_explicit(&countdown->left, count, memory_order_release);
 }
 
-/* True for exactly one caller: the one that takes it to zero. */
+/* Return true to exactly one caller: the one that reaches zero. */
 static inline bool countdown_done(struct countdown *countdown, uint32_t amount)
 {
     return atomic_fetch_sub_explicit(&countdown->left, amount, memory_order_acq_rel) == amount;
 }
 
-/* A number that only grows; who sees it also sees everything written before it was raised. */
+/* Release/acquire counter: reading N shows all writes made before N was stored. */
 struct gate {
     _Atomic uint64_t value;
 };

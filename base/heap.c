@@ -195,8 +195,7 @@ void *heap_alloc(struct heap *heap, uint64_t bytes)
 
 void heap_free(struct heap *heap, void *extent)
 {
-    uint32_t chunk =
-        (uint32_t)((uint64_t)((uint8_t *)extent - heap->base) >> heap->granule_shift);
+    uint32_t chunk = (uint32_t)((uint64_t)((uint8_t *)extent - heap->base) >> heap->granule_shift);
 
     assert(chunk < heap->granules && (heap->size[chunk] & ALLOCATED));
     uint32_t granules = heap->size[chunk] & ~ALLOCATED, after = chunk + granules;

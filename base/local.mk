@@ -27,7 +27,7 @@ libiobench_a_SOURCES += \
 	base/pace.c base/pace.h \
 	base/paired.c base/paired.h \
 	base/plugin.c base/plugin.h \
-	base/pool.c base/pool.h base/pool_jpeg.c \
+	base/bump.c base/bump.h base/bump_jpeg.c \
 	base/queue.c base/queue.h \
 	base/vector.h \
 	base/random.c base/random.h \

@@ -128,7 +128,7 @@ static void huffman(struct jpeg_decompress_struct *jpeg, const struct decode_sou
     jpeg_abort_decompress(jpeg);
 }
 
-static void plain(struct jpeg_decompress_struct *jpeg, struct pool *pool,
+static void plain(struct jpeg_decompress_struct *jpeg, struct bump *bump,
                   const struct decode_source *source, const struct view *view, uint8_t *row)
 {
     static uint8_t *image;
@@ -151,8 +151,8 @@ static void plain(struct jpeg_decompress_struct *jpeg, struct pool *pool,
     jpeg_finish_decompress(jpeg);
     struct view_box crop = view_box(view, &view_rules_imagenet, width, height);
     struct resize_box box = {crop.x, crop.y, crop.width, crop.height, width, height, crop.mirror};
-    pool_reset(pool);
-    resize_plan(&resize, &box, SIDE, pool);
+    bump_reset(bump);
+    resize_plan(&resize, &box, SIDE, bump);
     const uint32_t low = resize.x.low, columns = resize.x.high - low;
     resize_begin(&resize, low, columns, row);
     for (uint32_t count; (count = resize_want(&resize, rows));) {
@@ -166,7 +166,7 @@ static void plain(struct jpeg_decompress_struct *jpeg, struct pool *pool,
 struct workplace {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
-    struct pool pool;
+    struct bump bump;
     struct decoder decoders[VARIANTS];
     struct plugin_choice choices[VARIANTS];
     uint8_t *row;
@@ -177,7 +177,7 @@ static int prepare(struct workplace *place)
     place->jpeg.err = jpeg_std_error(&place->errors);
     jpeg_create_decompress(&place->jpeg);
     place->row = malloc((size_t)SIDE * SIDE * 3);
-    if (!place->row || pool_open(&place->pool, 4 << 20, SIZE_MAX))
+    if (!place->row || bump_open(&place->bump, 4 << 20, SIZE_MAX))
         return -1;
     for (int i = OURS; i < VARIANTS; i++)
         if (plugin_choose("decoder", decoder_registry, variants[i], &place->choices[i]) ||
@@ -197,7 +197,7 @@ static double run_once(struct workplace *place, const struct images *images, int
         if (variant == BOUND || variant == SCAN)
             huffman(&place->jpeg, source, &view, variant == SCAN);
         else if (variant == PLAIN)
-            plain(&place->jpeg, &place->pool, source, &view, place->row);
+            plain(&place->jpeg, &place->bump, source, &view, place->row);
         else if (decoder_decode(&place->decoders[variant], source, &view, place->row))
             fprintf(stderr, "%s\n", fail_reason());
     }

@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/pool.h"
+#include "base/bump.h"
 #include "dataset/synthesis_pixels.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ enum {
     IMAGENET_MEAN_BYTES = 110000,
     SIDE_MAX = 1600,    /* at ImageNet's mean */
     HEADER_BYTES = 623, /* of a JPEG with the standard tables */
-    POOL_BYTES = 2 << 20,
-    POOL_LIMIT_BYTES = 1 << 30,
+    BUMP_BYTES = 2 << 20,
+    BUMP_LIMIT_BYTES = 1 << 30,
 };
 
 /* What an image shall be, drawn from its number before its pixels. */
@@ -41,7 +41,7 @@ struct synthesis {
     struct jpeg_destination_mgr destination;
     struct synthesis_settings settings;
     struct synthesis_pixels pixels;
-    struct pool pool;
+    struct bump bump;
     bool created;
     uint32_t side_max;
     uint8_t *image;
@@ -237,7 +237,7 @@ static int start_jpeg(struct synthesis *synthesis)
     jpeg_set_defaults(jpeg);
     jpeg->raw_data_in = TRUE;
     jpeg->dct_method = JDCT_ISLOW;
-    return pool_serve_jpeg(&synthesis->pool, (struct jpeg_common_struct *)jpeg);
+    return bump_serve_jpeg(&synthesis->bump, (struct jpeg_common_struct *)jpeg);
 }
 
 static int open_parts(struct synthesis *synthesis)
@@ -254,7 +254,7 @@ static int open_parts(struct synthesis *synthesis)
     synthesis->image = memory_zeroed(synthesis->image_capacity);
     if (!synthesis->image)
         return -ENOMEM;
-    if ((code = pool_open(&synthesis->pool, POOL_BYTES, POOL_LIMIT_BYTES)))
+    if ((code = bump_open(&synthesis->bump, BUMP_BYTES, BUMP_LIMIT_BYTES)))
         return code;
     return start_jpeg(synthesis);
 }
@@ -287,7 +287,7 @@ void synthesis_close(struct synthesis *synthesis)
         return;
     if (synthesis->created)
         jpeg_destroy_compress(&synthesis->jpeg);
-    pool_close(&synthesis->pool);
+    bump_close(&synthesis->bump);
     pixels_close(&synthesis->pixels);
     free(synthesis->image);
     free(synthesis);

@@ -39,5 +39,5 @@ int image_plan(const struct image_request *request, struct resize *resize, uint3
         .mirror = view.mirror,
     };
 
-    return resize_plan(resize, &box, request->side, request->pool);
+    return resize_plan(resize, &box, request->side, request->bump);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * image: what the parts of the jpeg decoder share: the request for one row of pixels, and the
- * readers of each kind of image. All memory of one image comes from one pool. One thread.
+ * readers of each kind of image. All memory of one image comes from one bump allocator. One thread.
  */
 #ifndef IOBENCH_DECODE_IMAGE_H
 #define IOBENCH_DECODE_IMAGE_H
 
 #include "base/image_limits.h"
-#include "base/pool.h"
+#include "base/bump.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
 
@@ -17,7 +17,7 @@ struct image_request {
     const struct view_rules *rules;
     const struct image_limits *limits;
     uint32_t side;
-    struct pool *pool;
+    struct bump *bump;
     uint8_t *row;
     struct decode_figures *figures;
     bool accepts_damaged;

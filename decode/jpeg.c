@@ -13,7 +13,7 @@
  * of the field's loaders; the fast DCT and repeated chroma save about 1% each, since both ways have
  * SIMD code. "scale=any" is slower: there is none for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
  *
- * libjpeg's and libpng's memory is a pool, so nothing is allocated per image.
+ * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
  *
  * EXIF orientation is ignored, as the field's training pipelines do.
  */
@@ -32,11 +32,11 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-enum { POOL_BYTES = 4 << 20 };
+enum { BUMP_BYTES = 4 << 20 };
 
 /* The coefficients of a progressive image in all of four components, two bytes each, plus rows (see
  * jdcoefct.c); a baseline image takes rows alone. */
-enum { POOL_BYTES_PER_PIXEL = 12 };
+enum { BUMP_BYTES_PER_PIXEL = 12 };
 
 enum { DCT_ISLOW, DCT_IFAST };
 enum { UPSAMPLE_PLAIN, UPSAMPLE_FANCY };
@@ -56,7 +56,7 @@ struct jpeg_state {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
-    struct pool pool;
+    struct bump bump;
     struct resize resize;
     struct view view;
     struct view_rules rules;
@@ -311,7 +311,7 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     state->source.bytes_in_buffer = source->length;
     if (setjmp(state->escape) == 0)
         code = decode_opened(state, request);
-    else if (state->pool.refused) /* the pool has said why */
+    else if (state->bump.refused) /* with the reason */
         code = -ENOMEM;
     else
         code = fail(EBADMSG, "the JPEG cannot be decoded: %s", state->reason);
@@ -336,8 +336,8 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     state->rules = view_rules_imagenet;
     state->rules.min_area = state->settings->min_area;
     state->rules.crop_share = state->settings->crop;
-    code = pool_open(&state->pool, POOL_BYTES,
-                     POOL_BYTES + state->settings->limits.pixels * POOL_BYTES_PER_PIXEL);
+    code = bump_open(&state->bump, BUMP_BYTES,
+                     BUMP_BYTES + state->settings->limits.pixels * BUMP_BYTES_PER_PIXEL);
     if (code)
         return code;
     state->jpeg.err = jpeg_std_error(&state->errors);
@@ -357,7 +357,7 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
         .term_source = source_end,
     };
     state->jpeg.src = &state->source;
-    return pool_serve_jpeg(&state->pool, (struct jpeg_common_struct *)&state->jpeg);
+    return bump_serve_jpeg(&state->bump, (struct jpeg_common_struct *)&state->jpeg);
 }
 
 static void jpeg_close(void *opaque)
@@ -366,7 +366,7 @@ static void jpeg_close(void *opaque)
 
     if (state->created)
         jpeg_destroy_decompress(&state->jpeg);
-    pool_close(&state->pool);
+    bump_close(&state->bump);
 }
 
 static int jpeg_decode(void *opaque, const struct decode_source *source, const struct view *view,
@@ -379,7 +379,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         .rules = &state->rules,
         .limits = &state->settings->limits,
         .side = (uint32_t)state->settings->size,
-        .pool = &state->pool,
+        .bump = &state->bump,
         .row = row,
         .figures = figures,
         .accepts_damaged = state->settings->damaged == DAMAGED_DECODE,
@@ -388,7 +388,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     state->view = *view;
     if (state->settings->view != LOOK_ASKED)
         state->view.kind = state->settings->view == LOOK_TRAIN ? VIEW_TRAIN : VIEW_EVALUATE;
-    pool_reset(&state->pool);
+    bump_reset(&state->bump);
     if (source->layout != DECODE_ENCODED)
         return image_decode_raw(&request);
     if (image_is_png(source))

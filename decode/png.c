@@ -2,7 +2,7 @@
  *
  * PNG, which turns up in JPEG data sets under JPEG names. Any PNG becomes 8-bit RGB: palettes and
  * grey are spread, 16 bits cut to 8, transparency is dropped. libpng's memory (and zlib's) comes
- * from the pool, so nothing has to be freed after an error.
+ * from the bump allocator, so nothing has to be freed after an error.
  */
 #include "decode/image.h"
 
@@ -45,7 +45,7 @@ static void on_warning(png_structp png, png_const_charp message)
 
 static png_voidp take(png_structp png, png_alloc_size_t bytes)
 {
-    return pool_take(png_get_mem_ptr(png), bytes);
+    return bump_alloc(png_get_mem_ptr(png), bytes);
 }
 
 static void give(png_structp png, png_voidp piece)
@@ -85,14 +85,14 @@ static int read_rows(struct png_reader *reader, struct resize *resize, uint32_t 
                      uint32_t height, bool interlaced)
 {
     const size_t stride = (size_t)width * RESIZE_PIXEL_BYTES;
-    struct pool *pool = reader->request->pool;
+    struct bump *bump = reader->request->bump;
     uint8_t *rows[RESIZE_ROWS_MAX], **whole = NULL;
-    uint8_t *pixels = pool_take_array(pool, interlaced ? height : 1, stride);
+    uint8_t *pixels = bump_alloc_array(bump, interlaced ? height : 1, stride);
 
     if (!pixels)
         return -ENOMEM;
     if (interlaced) {
-        whole = pool_take_array(pool, height, sizeof *whole);
+        whole = bump_alloc_array(bump, height, sizeof *whole);
         if (!whole)
             return -ENOMEM;
         for (uint32_t i = 0; i < height; i++)
@@ -144,18 +144,18 @@ static int read_png(struct png_reader *reader)
 
 int image_decode_png(const struct image_request *request)
 {
-    struct png_reader *reader = pool_take(request->pool, sizeof *reader);
+    struct png_reader *reader = bump_alloc(request->bump, sizeof *reader);
 
     if (!reader)
         return -ENOMEM;
     request->figures->png++;
     *reader = (struct png_reader){.request = request};
     if (setjmp(reader->escape))
-        return request->pool->refused
+        return request->bump->refused
                    ? -ENOMEM
                    : fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
     reader->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning,
-                                           request->pool, take, give);
+                                           request->bump, take, give);
     if (reader->png)
         reader->header = png_create_info_struct(reader->png);
     if (!reader->header)

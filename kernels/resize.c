@@ -98,15 +98,15 @@ static void bounds(double start, double length, uint32_t image, uint32_t *low, u
 }
 
 static int plan_axis(struct resize_axis *axis, double start, double length, uint32_t image,
-                     uint32_t side, struct pool *pool)
+                     uint32_t side, struct bump *bump)
 {
     const double scale = length / side;
     uint32_t low, high;
 
     bounds(start, length, image, &low, &high);
     axis->taps = (uint32_t)(2 * fmax(1, scale)) + 1;
-    axis->first = pool_take_array(pool, side, sizeof *axis->first);
-    axis->weights = pool_take_array(pool, (size_t)side * axis->taps, sizeof *axis->weights);
+    axis->first = bump_alloc_array(bump, side, sizeof *axis->first);
+    axis->weights = bump_alloc_array(bump, (size_t)side * axis->taps, sizeof *axis->weights);
     if (!axis->first || !axis->weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < side; i++) {
@@ -122,16 +122,16 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
 }
 
 int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
-                struct pool *pool)
+                struct bump *bump)
 {
-    *resize = (struct resize){.side = side, .mirror = box->mirror, .pool = pool};
+    *resize = (struct resize){.side = side, .mirror = box->mirror, .bump = bump};
 #ifdef __x86_64__
     resize->avx2 = __builtin_cpu_supports("avx2");
 #endif
-    int code = plan_axis(&resize->x, box->x, box->width, box->image_width, side, pool);
+    int code = plan_axis(&resize->x, box->x, box->width, box->image_width, side, bump);
     if (code)
         return code;
-    return plan_axis(&resize->y, box->y, box->height, box->image_height, side, pool);
+    return plan_axis(&resize->y, box->y, box->height, box->image_height, side, bump);
 }
 
 /* Weights of the horizontal pass, each four times: one for every byte of a pixel. Two columns go
@@ -142,9 +142,9 @@ static int spread_columns(struct resize *resize)
     const uint32_t taps = resize->column_taps = (x->widest + 1) & ~1u;
     const uint32_t columns = (resize->side + 1) & ~1u;
 
-    resize->column_offset = pool_take_array(resize->pool, columns, sizeof(uint32_t));
+    resize->column_offset = bump_alloc_array(resize->bump, columns, sizeof(uint32_t));
     resize->column_weights =
-        pool_take_array(resize->pool, (size_t)columns * taps * LANES, sizeof(uint16_t));
+        bump_alloc_array(resize->bump, (size_t)columns * taps * LANES, sizeof(uint16_t));
     if (!resize->column_offset || !resize->column_weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < columns; i++) {
@@ -172,11 +172,11 @@ int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8
     /* A window with padding may reach behind the last column; its weights there are zero. */
     size_t line = (size_t)(x->high - x->low) * LANES;
     size_t behind = (size_t)resize->column_taps * LANES;
-    resize->line = pool_take_array(resize->pool, line + behind, sizeof *resize->line);
+    resize->line = bump_alloc_array(resize->bump, line + behind, sizeof *resize->line);
     resize->ring_rows = resize->y.taps + RESIZE_ROWS_MAX;
-    resize->ring_stride = bytes_align_up((size_t)columns * LANES + PADDING_BYTES, POOL_ALIGNMENT);
-    resize->ring = pool_take_array(resize->pool, resize->ring_rows, resize->ring_stride);
-    resize->window = pool_take_array(resize->pool, resize->y.taps, sizeof *resize->window);
+    resize->ring_stride = bytes_align_up((size_t)columns * LANES + PADDING_BYTES, BUMP_ALIGNMENT);
+    resize->ring = bump_alloc_array(resize->bump, resize->ring_rows, resize->ring_stride);
+    resize->window = bump_alloc_array(resize->bump, resize->y.taps, sizeof *resize->window);
     if (!resize->line || !resize->ring || !resize->window)
         return -ENOMEM;
     memset(resize->line + line, 0, behind * sizeof *resize->line);

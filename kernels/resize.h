@@ -12,12 +12,12 @@
  *     resize_begin()  with the columns that rows will really hold
  *     while ((count = resize_want(...)))  { fill the rows; resize_give(count); }
  *
- * Knows no image format. Memory comes from a pool and lives until its reset. One thread.
+ * Knows no image format. Memory comes from a bump allocator and lives until its reset. One thread.
  */
 #ifndef IOBENCH_KERNELS_RESIZE_H
 #define IOBENCH_KERNELS_RESIZE_H
 
-#include "base/pool.h"
+#include "base/bump.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ struct resize_axis {
 
 struct resize {
     struct resize_axis x, y;
-    struct pool *pool;
+    struct bump *bump;
     uint32_t side;
     bool mirror;
     bool avx2;               /* the machine has it; tests clear it after the plan */
@@ -61,7 +61,7 @@ struct resize_box {
 /* Pixels outside the box (rounded outwards to whole ones) are never used. The box lies inside the
  * image and is not empty. 0, or -ENOMEM. */
 int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
-                struct pool *pool);
+                struct bump *bump);
 
 /* Rows will hold the columns [origin, origin + columns), which include [x.low, x.high).
  * output: side x side x 3 bytes. 0, or -ENOMEM. */

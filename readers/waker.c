@@ -23,13 +23,13 @@ void waker_close(struct waker *waker)
 /* Only the first of several calls enters the kernel. An eventfd that is full is readable too. */
 void waker_wake(struct waker *waker)
 {
-    if (!flag_raise(&waker->is_asked))
+    if (!flag_test_and_set(&waker->is_asked))
         eventfd_write(waker->fd, 1);
 }
 
 bool waker_was_asked(struct waker *waker)
 {
-    return flag_take(&waker->is_asked);
+    return flag_test_and_clear(&waker->is_asked);
 }
 
 void waker_silence(const struct waker *waker)

@@ -7,7 +7,7 @@
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/pace.h"
-#include "base/pool.h"
+#include "base/bump.h"
 #include "base/thread.h"
 #include "base/headroom.h"
 #include "pipeline/engine/batches.h"
@@ -154,7 +154,7 @@ static int build(struct engine *engine, struct result *result)
     if (code)
         return code;
     /* What decoding may take for huge images, all workers together: of what records leave free. */
-    pool_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
+    bump_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
     engine->batches = batches_create(&(struct batches_site){
         .batch_size = (uint32_t)job->batch_size,
         .slots = slots,

@@ -365,8 +365,7 @@ static int loader_body(void *argument)
 
     int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
                            &site);
-    if (code == 0 && loader->reader.traits.alignment > 1 &&
-        loader->site.alignment < HEAP_ALIGNMENT)
+    if (code == 0 && loader->reader.traits.alignment > 1 && loader->site.alignment < HEAP_ALIGNMENT)
         code = fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
                     loader->site.reader->plugin->name);
     if (code == 0)
@@ -606,7 +605,7 @@ void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t
     for (uint32_t i = 0; i < count; i++)
         group[i] = fetches[i];
     queue_push_many(loader->returned, group, count);
-    if (flag_get(&loader->wants_returned) && flag_take(&loader->wants_returned))
+    if (flag_get(&loader->wants_returned) && flag_test_and_clear(&loader->wants_returned))
         reader_wake(&loader->reader);
 }
 

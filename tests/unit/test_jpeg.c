@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/pool.h"
+#include "base/bump.h"
 #include "base/random.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
@@ -492,31 +492,31 @@ static void huge_images_share_what_memory_there_is(void **unused)
 {
     struct decode_source huge = make_huge(4000), small = load(fixtures[0]);
     struct bench bench;
-    struct pool other;
+    struct bump other;
 
     (void)unused;
     start(&bench, "jpeg:size=32");
-    pool_limit_together(20 << 20);
+    bump_limit_together(20 << 20);
     assert_int_equal(decode(&bench, &huge, 1), -ENOMEM); /* 3 bytes a pixel: 48 MB */
-    assert_non_null(strstr(fail_reason(), "decoded at once need more than 20.00 MiB"));
+    assert_non_null(strstr(fail_reason(), "being decoded need more than 20.00 MiB"));
     assert_int_equal(decode(&bench, &small, 1), 0);
-    pool_limit_together(100 << 20);
+    bump_limit_together(100 << 20);
     assert_int_equal(decode(&bench, &huge, 1), 0);
-    assert_int_equal(pool_open(&other, 4096, 1 << 30), 0);
-    assert_null(pool_take(&other, 64 << 20)); /* the first one keeps its block */
-    assert_non_null(pool_take(&other, 30 << 20));
-    pool_close(&other);
+    assert_int_equal(bump_open(&other, 4096, 1 << 30), 0);
+    assert_null(bump_alloc(&other, 64 << 20)); /* the first one keeps its block */
+    assert_non_null(bump_alloc(&other, 30 << 20));
+    bump_close(&other);
     stop(&bench);
-    assert_int_equal(pool_open(&other, 4096, 1 << 30), 0);
-    pool_limit_together(160 << 20);
+    assert_int_equal(bump_open(&other, 4096, 1 << 30), 0);
+    bump_limit_together(160 << 20);
     for (int i = 0; i < 3;
          i++) { /* all was given back, and is again, but for a block of the usual */
-        assert_non_null(pool_take(&other, 90 << 20));
-        pool_reset(&other);
-        assert_true(other.block_bytes <= POOL_KEPT_MOST);
+        assert_non_null(bump_alloc(&other, 90 << 20));
+        bump_reset(&other);
+        assert_true(other.block_bytes <= BUMP_KEPT_MOST);
     }
-    pool_close(&other);
-    pool_limit_together(0);
+    bump_close(&other);
+    bump_limit_together(0);
     drop(&huge);
     drop(&small);
 }

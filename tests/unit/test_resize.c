@@ -19,14 +19,14 @@ static uint8_t *make_image(struct random *random, uint32_t width, uint32_t heigh
 }
 
 /* Rows come in uneven portions, and hold more columns than the box, as a JPEG's do. */
-static void run(struct pool *pool, struct random *random, const uint8_t *image,
+static void run(struct bump *bump, struct random *random, const uint8_t *image,
                 const struct resize_box *box, uint32_t side, uint8_t *output)
 {
     uint8_t *rows[RESIZE_ROWS_MAX];
     struct resize resize;
 
-    pool_reset(pool);
-    assert_int_equal(resize_plan(&resize, box, side, pool), 0);
+    bump_reset(bump);
+    assert_int_equal(resize_plan(&resize, box, side, bump), 0);
     assert_true(resize.x.low < resize.x.high && resize.x.high <= box->image_width);
     if (random_next(random) & 1)
         resize.avx2 = false;
@@ -61,12 +61,12 @@ static struct resize_box random_box(struct random *random, uint32_t width, uint3
 static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
 {
     struct random random = random_start(4);
-    struct pool pool;
+    struct bump bump;
     double worst = 0, sum = 0;
     uint64_t count = 0;
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 64, 1 << 28), 0);
+    assert_int_equal(bump_open(&bump, 64, 1 << 28), 0);
     for (int round = 0; round < 150; round++) {
         uint32_t width = 1 + (uint32_t)random_below(&random, round % 3 ? 200 : 12);
         uint32_t height = 1 + (uint32_t)random_below(&random, round % 5 ? 200 : 12);
@@ -75,7 +75,7 @@ static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
         struct resize_box box = random_box(&random, width, height);
         uint8_t *output = malloc(side * side * 3);
         double *exact = malloc(side * side * 3 * sizeof *exact);
-        run(&pool, &random, image, &box, side, output);
+        run(&bump, &random, image, &box, side, output);
         resize_reference(image, &box, side, exact);
         for (uint32_t i = 0; i < side * side * 3; i++) {
             double error = output[i] - exact[i];
@@ -90,17 +90,17 @@ static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
     print_message("worst %.3f levels, mean %.4f\n", worst, sum / (double)count);
     assert_true(worst < 0.6);
     assert_true(fabs(sum / (double)count) < 0.02);
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 static void a_flat_image_stays_flat(void **unused)
 {
     struct random random = random_start(5);
-    struct pool pool;
+    struct bump bump;
     uint8_t output[32 * 32 * 3];
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 1 << 20, 1 << 28), 0);
+    assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     for (int round = 0; round < 30; round++) {
         uint32_t width = round == 0 ? 6000 : 1 + (uint32_t)random_below(&random, 300);
         uint8_t *image = make_image(&random, width, 60, true);
@@ -109,83 +109,83 @@ static void a_flat_image_stays_flat(void **unused)
             box.x = 0;
             box.width = width;
         }
-        run(&pool, &random, image, &box, 32, output);
+        run(&bump, &random, image, &box, 32, output);
         for (size_t i = 0; i < sizeof output; i++)
             assert_int_equal(output[i], 255);
         free(image);
     }
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 static void a_mirrored_box_is_the_box_read_backwards(void **unused)
 {
     struct random random = random_start(6);
-    struct pool pool;
+    struct bump bump;
     uint8_t plain[20 * 20 * 3], mirrored[20 * 20 * 3];
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 1 << 20, 1 << 28), 0);
+    assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     uint8_t *image = make_image(&random, 90, 70, false);
     struct resize_box box = random_box(&random, 90, 70);
     box.mirror = false;
-    run(&pool, &random, image, &box, 20, plain);
+    run(&bump, &random, image, &box, 20, plain);
     box.mirror = true;
-    run(&pool, &random, image, &box, 20, mirrored);
+    run(&bump, &random, image, &box, 20, mirrored);
     for (size_t i = 0; i < 400; i++)
         assert_memory_equal(plain + i * 3, mirrored + (i / 20 * 20 + 19 - i % 20) * 3, 3);
     free(image);
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 /* Same size: no filter at all, so the crop must be exact to the byte. */
 static void an_unscaled_box_is_copied(void **unused)
 {
     struct random random = random_start(7);
-    struct pool pool;
+    struct bump bump;
     uint8_t output[16 * 16 * 3];
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 1 << 20, 1 << 28), 0);
+    assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     uint8_t *image = make_image(&random, 40, 30, false);
     struct resize_box box = {
         .x = 7, .y = 9, .width = 16, .height = 16, .image_width = 40, .image_height = 30};
-    run(&pool, &random, image, &box, 16, output);
+    run(&bump, &random, image, &box, 16, output);
     for (size_t i = 0; i < 256; i++)
         assert_memory_equal(output + i * 3, image + ((9 + i / 16) * 40 + 7 + i % 16) * 4, 3);
     free(image);
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 static void the_pool_keeps_its_limit(void **unused)
 {
-    struct pool pool;
+    struct bump bump;
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 4096, 100000), 0);
-    assert_non_null(pool_take(&pool, 60000));
-    assert_null(pool_take(&pool, 60000));
-    assert_null(pool_take_array(&pool, SIZE_MAX / 2, 3));
-    pool_reset(&pool);
-    uint8_t *first = pool_take(&pool, 60000), *second = pool_take(&pool, 1);
-    assert_int_equal((uintptr_t)first % POOL_ALIGNMENT, 0);
+    assert_int_equal(bump_open(&bump, 4096, 100000), 0);
+    assert_non_null(bump_alloc(&bump, 60000));
+    assert_null(bump_alloc(&bump, 60000));
+    assert_null(bump_alloc_array(&bump, SIZE_MAX / 2, 3));
+    bump_reset(&bump);
+    uint8_t *first = bump_alloc(&bump, 60000), *second = bump_alloc(&bump, 1);
+    assert_int_equal((uintptr_t)first % BUMP_ALIGNMENT, 0);
     assert_ptr_equal(second, first + 60032);
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 /* What did not fit once fits from the next reset on: no allocation in the steady state. */
 static void the_pool_grows_to_the_largest_image(void **unused)
 {
-    struct pool pool;
+    struct bump bump;
 
     (void)unused;
-    assert_int_equal(pool_open(&pool, 4096, 1 << 20), 0);
+    assert_int_equal(bump_open(&bump, 4096, 1 << 20), 0);
     for (int round = 0; round < 3; round++) {
-        pool_reset(&pool);
+        bump_reset(&bump);
         for (int i = 0; i < 5; i++)
-            assert_non_null(pool_take(&pool, 30000));
-        assert_true(round == 0 ? pool.spills != NULL : pool.spills == NULL);
+            assert_non_null(bump_alloc(&bump, 30000));
+        assert_true(round == 0 ? bump.spills != NULL : bump.spills == NULL);
     }
-    pool_close(&pool);
+    bump_close(&bump);
 }
 
 int main(void)

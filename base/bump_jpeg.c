@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libjpeg's memory manager over a pool (libjpeg.txt, "Memory management", and jmemsys.h).
- * - The manager libjpeg made stays in place and keeps the permanent pool (tables that live as long
- *   as the object); only the calls of the image pool are replaced in its table.
- * - A virtual array is simply all in memory, from its request on.
- * - Rows of samples are padded to 64 bytes, since SIMD code of libjpeg-turbo works on whole
- * vectors.
+ * libjpeg's memory manager on a bump allocator (libjpeg.txt, "Memory management"; jmemsys.h).
+ * - libjpeg's own manager stays in place for JPOOL_PERMANENT (tables that live as long as the
+ *   object); only its calls for JPOOL_IMAGE are replaced.
+ * - A virtual array is entirely in memory from its request on.
+ * - Sample rows are padded to 64 bytes, since libjpeg-turbo's SIMD code works on whole vectors.
  */
-#include "base/pool.h"
+#include "base/bump.h"
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -31,52 +30,52 @@ struct jvirt_barray_control {
     JDIMENSION count;
 };
 
-static struct pool *pool_of(j_common_ptr jpeg)
+static struct bump *bump_of(j_common_ptr jpeg)
 {
     return jpeg->client_data;
 }
 
-static void *take(j_common_ptr jpeg, size_t count, size_t size)
+static void *alloc(j_common_ptr jpeg, size_t count, size_t size)
 {
-    void *piece = pool_take_array(pool_of(jpeg), count, size);
+    void *piece = bump_alloc_array(bump_of(jpeg), count, size);
 
     if (!piece)
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     return piece;
 }
 
-static void *take_small(j_common_ptr jpeg, int pool_id, size_t bytes)
+static void *alloc_small(j_common_ptr jpeg, int pool_id, size_t bytes)
 {
     if (pool_id != JPOOL_IMAGE)
-        return pool_of(jpeg)->jpeg_original->alloc_small(jpeg, pool_id, bytes);
-    return take(jpeg, 1, bytes);
+        return bump_of(jpeg)->jpeg_original->alloc_small(jpeg, pool_id, bytes);
+    return alloc(jpeg, 1, bytes);
 }
 
-static void *take_large(j_common_ptr jpeg, int pool_id, size_t bytes)
+static void *alloc_large(j_common_ptr jpeg, int pool_id, size_t bytes)
 {
     if (pool_id != JPOOL_IMAGE)
-        return pool_of(jpeg)->jpeg_original->alloc_large(jpeg, pool_id, bytes);
-    return take(jpeg, 1, bytes);
+        return bump_of(jpeg)->jpeg_original->alloc_large(jpeg, pool_id, bytes);
+    return alloc(jpeg, 1, bytes);
 }
 
-static JSAMPARRAY take_samples(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
+static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
 {
     if (pool_id != JPOOL_IMAGE)
-        return pool_of(jpeg)->jpeg_original->alloc_sarray(jpeg, pool_id, width, count);
-    size_t stride = bytes_align_up((size_t)width * sizeof(JSAMPLE), POOL_ALIGNMENT);
-    JSAMPARRAY rows = take(jpeg, count, sizeof *rows);
-    uint8_t *samples = take(jpeg, count, stride);
+        return bump_of(jpeg)->jpeg_original->alloc_sarray(jpeg, pool_id, width, count);
+    size_t stride = bytes_align_up((size_t)width * sizeof(JSAMPLE), BUMP_ALIGNMENT);
+    JSAMPARRAY rows = alloc(jpeg, count, sizeof *rows);
+    uint8_t *samples = alloc(jpeg, count, stride);
     for (JDIMENSION i = 0; i < count; i++)
         rows[i] = samples + i * stride;
     return rows;
 }
 
-static JBLOCKARRAY take_blocks(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
+static JBLOCKARRAY alloc_blocks(j_common_ptr jpeg, int pool_id, JDIMENSION width, JDIMENSION count)
 {
     if (pool_id != JPOOL_IMAGE)
-        return pool_of(jpeg)->jpeg_original->alloc_barray(jpeg, pool_id, width, count);
-    JBLOCKARRAY rows = take(jpeg, count, sizeof *rows);
-    JBLOCKROW blocks = take(jpeg, (size_t)width * count, sizeof *blocks);
+        return bump_of(jpeg)->jpeg_original->alloc_barray(jpeg, pool_id, width, count);
+    JBLOCKARRAY rows = alloc(jpeg, count, sizeof *rows);
+    JBLOCKROW blocks = alloc(jpeg, (size_t)width * count, sizeof *blocks);
     for (JDIMENSION i = 0; i < count; i++)
         rows[i] = blocks + (size_t)i * width;
     return rows;
@@ -85,12 +84,12 @@ static JBLOCKARRAY take_blocks(j_common_ptr jpeg, int pool_id, JDIMENSION width,
 static jvirt_sarray_ptr request_samples(j_common_ptr jpeg, int pool_id, boolean zero,
                                         JDIMENSION width, JDIMENSION count, JDIMENSION access)
 {
-    jvirt_sarray_ptr array = take(jpeg, 1, sizeof *array);
+    jvirt_sarray_ptr array = alloc(jpeg, 1, sizeof *array);
 
     (void)access;
     if (pool_id != JPOOL_IMAGE)
         ERREXIT1(jpeg, JERR_BAD_POOL_ID, pool_id);
-    array->rows = take_samples(jpeg, pool_id, width, count);
+    array->rows = alloc_samples(jpeg, pool_id, width, count);
     array->count = count;
     for (JDIMENSION i = 0; zero && i < count; i++)
         memset(array->rows[i], 0, width);
@@ -100,12 +99,12 @@ static jvirt_sarray_ptr request_samples(j_common_ptr jpeg, int pool_id, boolean 
 static jvirt_barray_ptr request_blocks(j_common_ptr jpeg, int pool_id, boolean zero,
                                        JDIMENSION width, JDIMENSION count, JDIMENSION access)
 {
-    jvirt_barray_ptr array = take(jpeg, 1, sizeof *array);
+    jvirt_barray_ptr array = alloc(jpeg, 1, sizeof *array);
 
     (void)access;
     if (pool_id != JPOOL_IMAGE)
         ERREXIT1(jpeg, JERR_BAD_POOL_ID, pool_id);
-    array->rows = take_blocks(jpeg, pool_id, width, count);
+    array->rows = alloc_blocks(jpeg, pool_id, width, count);
     array->count = count;
     if (zero && count)
         memset(array->rows[0], 0, (size_t)width * count * sizeof(JBLOCK));
@@ -142,24 +141,24 @@ static JBLOCKARRAY access_blocks(j_common_ptr jpeg, jvirt_barray_ptr array, JDIM
 static void free_pool(j_common_ptr jpeg, int pool_id)
 {
     if (pool_id != JPOOL_IMAGE)
-        pool_of(jpeg)->jpeg_original->free_pool(jpeg, pool_id);
+        bump_of(jpeg)->jpeg_original->free_pool(jpeg, pool_id);
     else
-        pool_reset(pool_of(jpeg));
+        bump_reset(bump_of(jpeg));
 }
 
-int pool_serve_jpeg(struct pool *pool, struct jpeg_common_struct *jpeg)
+int bump_serve_jpeg(struct bump *bump, struct jpeg_common_struct *jpeg)
 {
     struct jpeg_memory_mgr *manager = jpeg->mem;
 
-    pool->jpeg_original = memory_zeroed(sizeof *manager);
-    if (!pool->jpeg_original)
+    bump->jpeg_original = memory_zeroed(sizeof *manager);
+    if (!bump->jpeg_original)
         return -ENOMEM;
-    *pool->jpeg_original = *manager;
-    jpeg->client_data = pool;
-    manager->alloc_small = take_small;
-    manager->alloc_large = take_large;
-    manager->alloc_sarray = take_samples;
-    manager->alloc_barray = take_blocks;
+    *bump->jpeg_original = *manager;
+    jpeg->client_data = bump;
+    manager->alloc_small = alloc_small;
+    manager->alloc_large = alloc_large;
+    manager->alloc_sarray = alloc_samples;
+    manager->alloc_barray = alloc_blocks;
     manager->request_virt_sarray = request_samples;
     manager->request_virt_barray = request_blocks;
     manager->realize_virt_arrays = realize;
