@@ -55,8 +55,8 @@ static const struct option_spec infer_options[] = {
      .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
     {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
      .summary = "batches computed before the clock starts"},
-    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, output.json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .section = "What comes out",
      .summary = "write settings and figures; - is standard output instead of the table"},
     {0},
 };
@@ -281,9 +281,9 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
         "notices", notices, "calibrated", (json_int_t)result->calibrated, "calibrated_by",
         quantise_methods[settings->calibrate_by], "side", (json_int_t)job->side, "classes",
         (json_int_t)job->classes, "parameters", (json_int_t)result->cost.parameters, "gmacs",
-        json_number((double)result->cost.forward_macs * 1e-9), "data", json_text(job->job.data),
-        "checkpoint", result->checkpoint[0] ? json_text(result->checkpoint) : json_null(),
-        "batch_sizes", rows);
+        json_number((double)result->cost.forward_macs * 1e-9), "data",
+        json_text(job->job.read.data), "checkpoint",
+        result->checkpoint[0] ? json_text(result->checkpoint) : json_null(), "batch_sizes", rows);
 }
 
 /* ---- the command ---- */
@@ -376,7 +376,7 @@ static int infer_command(const struct invocation *invocation)
     command_on_interrupt(on_signal);
     struct show show = {.settings = settings,
                         .line = line_start(),
-                        .table = !job.job.json || strcmp(job.job.json, "-") != 0};
+                        .table = !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = outputs_check(&job.job); /* before the work, not after it */
@@ -386,8 +386,8 @@ static int infer_command(const struct invocation *invocation)
     line_clear(&show.line);
     if (code == 0 && show.table)
         print_end(&result);
-    if (code == 0 && job.job.json)
-        code = json_file_write(job.job.json, json_of(settings, &job, &result));
+    if (code == 0 && job.job.output.json)
+        code = json_file_write(job.job.output.json, json_of(settings, &job, &result));
     infer_destroy(&result);
     option_release(job_options, &settings->network.job);
     return code ? command_failed(invocation) : degraded ? COMMAND_FAILED : COMMAND_OK;

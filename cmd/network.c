@@ -38,6 +38,6 @@ int network_choose(struct network_settings *settings, const struct option_spec *
     code = option_set(job_options, job, "trainer", settings->name, "--network");
     if (code)
         return code;
-    return job->data ? arguments_check_data(job->data)
-                     : fail(EINVAL, "--data PATH: which data set?");
+    return job->read.data ? arguments_check_data(job->read.data)
+                          : fail(EINVAL, "--data PATH: which data set?");
 }

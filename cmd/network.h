@@ -39,7 +39,7 @@ struct network_settings {
     {"compute-threads", 0, OPTION_COUNT, NETWORK_FIELD(type, threads), .fallback = "auto", \
      .zero = "auto", .maximum = 4096, .summary = "that compute; auto is one a CPU"}, \
     JOB_SEED_ROW(NETWORK_JOB(type)), \
-    {"data", 'd', OPTION_TEXT, JOB_FIELD(NETWORK_JOB(type), data), .metavar = "PATH", \
+    {"data", 'd', OPTION_TEXT, JOB_FIELD(NETWORK_JOB(type), read.data), .metavar = "PATH", \
      .reach = OPTION_INDEXES_SET, \
      .section = "What is read", .summary = "the data set: file, folder or nfs:// URL"}, \
     JOB_SET_ROWS(NETWORK_JOB(type))

@@ -29,11 +29,11 @@ static int check_path(const char *path, const char *begin)
 
 int outputs_check(const struct job *job)
 {
-    int code = check_path(job->json, "{");
+    int code = check_path(job->output.json, "{");
 
     if (code == 0)
-        code = check_path(job->csv, "a,b");
-    return code ? code : check_path(job->series, "a,b");
+        code = check_path(job->output.csv, "a,b");
+    return code ? code : check_path(job->output.series, "a,b");
 }
 
 static bool is_same_file(const char *path, const char *other)
@@ -120,7 +120,7 @@ static int write_csv(struct output *file, bool to_stdout)
 static int add_json(struct outputs *outputs, const struct result *result,
                     const struct summary *summary)
 {
-    struct output *file = find(outputs, result->job->json, OUTPUT_JSON);
+    struct output *file = find(outputs, result->job->output.json, OUTPUT_JSON);
 
     if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
         return fail(ENOMEM, "%s: out of memory", file->path);
@@ -129,7 +129,7 @@ static int add_json(struct outputs *outputs, const struct result *result,
 
 static int add_csv(struct outputs *outputs, const struct result *result)
 {
-    struct output *file = find(outputs, result->job->csv, OUTPUT_CSV);
+    struct output *file = find(outputs, result->job->output.csv, OUTPUT_CSV);
 
     if (!file->csv.stream)
         return fail(ENOMEM, "%s: out of memory", file->path);
@@ -141,7 +141,7 @@ static int add_csv(struct outputs *outputs, const struct result *result)
  */
 static int add_series(struct outputs *outputs, const struct result *result)
 {
-    struct output *file = find(outputs, result->job->series, OUTPUT_SERIES);
+    struct output *file = find(outputs, result->job->output.series, OUTPUT_SERIES);
 
     if (!file->csv.stream)
         return fail(ENOMEM, "%s: out of memory", file->path);
@@ -158,11 +158,11 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
 {
     int code = 0;
 
-    if (result->job->json)
+    if (result->job->output.json)
         code = add_json(outputs, result, summary);
-    if (code == 0 && result->job->csv)
+    if (code == 0 && result->job->output.csv)
         code = add_csv(outputs, result);
-    if (code == 0 && result->job->series)
+    if (code == 0 && result->job->output.series)
         code = add_series(outputs, result);
     return code;
 }

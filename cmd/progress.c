@@ -34,7 +34,7 @@ static void write_epoch(char *line, size_t bytes, const struct run_progress *now
 
 static void write_phase(char *line, size_t bytes, const struct run_progress *now)
 {
-    const bool drops = now->job->drop_caches != JOB_DROP_NO;
+    const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
     const char *const phases[] = {
         [RUN_INDEX] = "indexing",
         [RUN_DROP] = drops ? "dropping caches" : "looking at the caches",

@@ -85,14 +85,14 @@ int rivals_apply(const char *against, size_t line, struct job *job)
     char *options = line_of(against, line), *copy = options ? strdup(options) : NULL;
     char reason[FAIL_REASON_BYTES];
 
-    free(job->label);
+    free(job->output.label);
     free(job->against);
-    job->label = job->against = NULL;
+    job->output.label = job->against = NULL;
     int code = copy ? parse(copy, job) : fail(ENOMEM, "out of memory");
     if (code) {
         snprintf(reason, sizeof reason, "%s", fail_reason());
         code = fail(-code, "--against '%s': %s", options ? options : "", reason);
-    } else if (!job->label) {
+    } else if (!job->output.label) {
         code = option_set(job_options, job, "label", options, "--against");
     }
     free(copy);
@@ -113,9 +113,10 @@ int rivals_check(const struct job *jobs, size_t count)
             return fail(EINVAL,
                         "'%s': jobs that take turns make the same number of runs "
                         "(--runs, --until)",
-                        rival->label);
+                        rival->output.label);
         if (rival->dry_run != first->dry_run)
-            return fail(EINVAL, "'%s': --dry-run is of all jobs that take turns", rival->label);
+            return fail(EINVAL, "'%s': --dry-run is of all jobs that take turns",
+                        rival->output.label);
     }
     return 0;
 }

@@ -104,7 +104,7 @@ static int add_command_line(const struct invocation *invocation, struct jobs *jo
     int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
     const size_t rivals = code ? 0 : rivals_count(first->against);
 
-    if (rivals && !first->label)
+    if (rivals && !first->output.label)
         code = option_set(job_options, first, "label", "as given", "label");
     for (size_t i = 0; i < rivals && code == 0; i++) {
         struct job *rival = add_job(jobs);
@@ -125,7 +125,7 @@ static int add_section(const struct invocation *invocation, const struct jobfile
                             "job file");
     if (code == 0)
         jobs->take_turns |= job->paired;
-    if (code == 0 && !job->label)
+    if (code == 0 && !job->output.label)
         code = option_set(job_options, job, "label", jobfile->sections[section].name, "label");
     return code;
 }
@@ -171,9 +171,9 @@ static int check_jobs(struct jobs *jobs)
             code = job_choose(job, &plugins);
             job_release(&plugins);
         }
-        store_set_timeout(job->io_timeout_ns);
-        if (code == 0 && job->data)
-            code = arguments_check_data(job->data);
+        store_set_timeout(job->read.io_timeout_ns);
+        if (code == 0 && job->read.data)
+            code = arguments_check_data(job->read.data);
         if (code == 0 && speaks(jobs))
             code = outputs_check(job);
     }
@@ -255,8 +255,8 @@ static int find_data_of(const struct invocation *invocation, struct jobs *jobs, 
                         bool *is_missing)
 {
     *is_missing = false;
-    store_set_timeout(job->io_timeout_ns);
-    int code = job->data ? 0 : ranks_in_turn(&jobs->ranks, prepare_data, job);
+    store_set_timeout(job->read.io_timeout_ns);
+    int code = job->read.data ? 0 : ranks_in_turn(&jobs->ranks, prepare_data, job);
     *is_missing = code == -ENOENT && job->dry_run;
     if (*is_missing && speaks(jobs))
         puts(fail_reason());
@@ -267,7 +267,7 @@ static int find_data_of(const struct invocation *invocation, struct jobs *jobs, 
 static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
                      struct outputs *outputs)
 {
-    const bool synthetic = !job->data;
+    const bool synthetic = !job->read.data;
     struct progress progress = progress_start();
     const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
                                           .context = &progress};
@@ -308,12 +308,14 @@ static int compare(const struct jobs *jobs, const json_t *all, struct outputs *o
         compare_correct(comparisons, rivals);
     for (size_t i = 0; i < rivals && code == 0; i++) {
         char name[512];
-        snprintf(name, sizeof name, "B: %s; A: %s", jobs->jobs[i + 1].label, jobs->jobs[0].label);
+        snprintf(name, sizeof name, "B: %s; A: %s", jobs->jobs[i + 1].output.label,
+                 jobs->jobs[0].output.label);
         if (!takes_stdout(&jobs->jobs[0])) {
             putchar('\n');
             compare_text(stdout, name, &comparisons[i], alpha);
         }
-        json_array_append_new(told, compare_json(jobs->jobs[i + 1].label, &comparisons[i], alpha));
+        json_array_append_new(told,
+                              compare_json(jobs->jobs[i + 1].output.label, &comparisons[i], alpha));
     }
     if (code == 0 && json_check())
         code = fail(ENOMEM, "out of memory");
@@ -357,7 +359,7 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
     int status = results && synthetic ? COMMAND_OK : command_failed(invocation);
 
     for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
-        synthetic[i] = !jobs->jobs[i].data;
+        synthetic[i] = !jobs->jobs[i].read.data;
         status = find_data_of(invocation, jobs, &jobs->jobs[i], &is_missing);
     }
     if (status == COMMAND_OK) {

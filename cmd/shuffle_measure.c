@@ -23,18 +23,18 @@ static int fill_job(const struct survey *survey, const struct shuffle_row *row, 
 
     for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)
         code = option_set(job_options, job, texts[i][0], texts[i][1], texts[i][0]);
-    job->partition = (int)row->partition;
-    job->remainder = settings->remainder;
-    job->ranks = row->ranks;
-    job->seed = settings->seed;
+    job->order.partition = (int)row->partition;
+    job->order.remainder = settings->remainder;
+    job->order.ranks = row->ranks;
+    job->order.seed = settings->seed;
     job->batch_size = settings->batch_size;
-    job->block_bytes = settings->block_bytes;
-    job->window = settings->window;
-    job->iodepth = settings->iodepth;
-    job->direct = settings->direct;
-    job->memory_bytes = settings->memory_bytes;
-    job->limit_samples = settings->limit_samples;
-    job->drop_caches = JOB_DROP_YES;
+    job->read.block_bytes = settings->block_bytes;
+    job->order.window = settings->window;
+    job->read.iodepth = settings->iodepth;
+    job->read.direct = settings->direct;
+    job->read.memory_bytes = settings->memory_bytes;
+    job->order.limit_samples = settings->limit_samples;
+    job->cold.drop_caches = JOB_DROP_YES;
     job->calibrate = false;
     job->runs = 1;
     return code;

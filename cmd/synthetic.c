@@ -153,7 +153,7 @@ end:
 
 int synthetic_prepare(struct job *job)
 {
-    const char *format = strcmp(job->format, "auto") == 0 ? "shards" : job->format;
+    const char *format = strcmp(job->read.format, "auto") == 0 ? "shards" : job->read.format;
     char *folder = cache_folder();
     char *path = folder ? set_path(folder, format) : NULL;
     int code = path ? file_make_folders(folder) : -EINVAL;

@@ -76,11 +76,11 @@ static const struct option_spec train_options[] = {
 
     JOB_COLD_ROWS(JOB),
 
-    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .section = "What comes out",
+    {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, output.json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .section = "What comes out",
      .summary = "write settings, curves and how the data came; - is standard output instead of the "
                 "table"},
-    {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, csv), .metavar = "FILE", .reach = OPTION_WRITES,
+    {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write a row an epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(JOB),
     {0},
@@ -118,7 +118,7 @@ static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64
 static void show_cold(void *context, uint64_t elapsed_ns)
 {
     struct show *show = context;
-    const bool drops = show->settings->network.job.drop_caches != JOB_DROP_NO;
+    const bool drops = show->settings->network.job.cold.drop_caches != JOB_DROP_NO;
     char text[64];
 
     snprintf(text, sizeof text, "%s, %.0f s", drops ? "dropping caches" : "looking at the caches",

@@ -148,7 +148,7 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         "s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
         "network", job->network->name, "backend", result->backend, "side", (json_int_t)job->side,
         "classes", (json_int_t)job->classes, "batch_size", (json_int_t)job->job.batch_size, "ranks",
-        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.seed, "records",
+        (json_int_t)job->ranks->place.ranks, "seed", (json_int_t)job->job.order.seed, "records",
         (json_int_t)result->records, "evaluation_records", (json_int_t)result->evaluation_records,
         "recipe", "name", recipe->kind == BACKEND_LARS ? "lars" : "sgd", "rate",
         json_number(recipe->rate), "momentum", json_number(recipe->momentum), "weight_decay",
@@ -181,12 +181,12 @@ static int write_files(const struct train_job *job, const struct train_result *r
                        const struct summary *summary)
 {
     const struct job *files = &job->job;
-    int code = files->csv ? write_csv(files->csv, result) : 0;
+    int code = files->output.csv ? write_csv(files->output.csv, result) : 0;
 
-    if (code == 0 && files->series)
-        code = write_series(files->series, &result->result);
-    if (code == 0 && files->json)
-        code = json_file_write(files->json, json_of(job, result, summary));
+    if (code == 0 && files->output.series)
+        code = write_series(files->output.series, &result->result);
+    if (code == 0 && files->output.json)
+        code = json_file_write(files->output.json, json_of(job, result, summary));
     return code;
 }
 

@@ -2,7 +2,8 @@
 libiobench_a_SOURCES += \
 	pipeline/settings/job.c \
 	pipeline/settings/job.h \
-	pipeline/settings/job_options.h
+	pipeline/settings/job_options.h \
+	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
 	pipeline/result/accelerators.h \
 	pipeline/result/compare.c \

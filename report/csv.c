@@ -21,7 +21,7 @@ static void print_quoted(FILE *stream, const char *text)
 static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
                       const struct result_epoch *epoch)
 {
-    print_quoted(stream, result->job->label ? result->job->label : "");
+    print_quoted(stream, result->job->output.label ? result->job->output.label : "");
     fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch);
     const char *cache = summary_cache_name(run->cold.state);
     if (strchr(cache, ','))

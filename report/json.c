@@ -614,7 +614,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
 {
     json_t *object = json_object(), *runs = json_array();
 
-    put_text_if(object, "label", result->job->label, "--label was not given");
+    put_text_if(object, "label", result->job->output.label, "--label was not given");
     json_object_set_new(object, "valid", json_boolean(result->valid));
     put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
                 "it is valid");
@@ -631,7 +631,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     json_object_set_new(object, "engine", engine_of(result));
     json_object_set_new(object, "summary", summary_of(result, summary));
     for (uint32_t i = 0; i < result->run_count; i++)
-        json_array_append_new(runs, run_of(&result->runs[i], result->job->digest));
+        json_array_append_new(runs, run_of(&result->runs[i], result->job->decode.digest));
     json_object_set_new(object, "runs", runs);
     if (result->timeline)
         json_object_set_new(object, "series", report_timeline(result->timeline));

@@ -183,7 +183,7 @@ static void word_source_limit(const struct result *result, struct summary *summa
 
     if (summary->limit == RESULT_LIMIT_RATE)
         snprintf(text, size, "--limit-rate: %s/s are allowed, %s/s were read",
-                 bytes_text(result->job->rate_limit_bytes, allowed, sizeof allowed),
+                 bytes_text(result->job->read.rate_limit_bytes, allowed, sizeof allowed),
                  bytes_text(all->wall_ns ? (uint64_t)((double)all->request_bytes * 1e9 /
                                                       (double)all->wall_ns)
                                          : 0,
@@ -261,11 +261,11 @@ static void advise_source(const struct result *result, struct summary *summary)
 {
     const struct job *job = result->job;
 
-    if (summary->limit == RESULT_LIMIT_STORAGE && job->iodepth)
+    if (summary->limit == RESULT_LIMIT_STORAGE && job->read.iodepth)
         advise(summary,
                "to find the limit of storage: --iodepth auto (now %llu), a larger --%s, or more "
                "clients (mpirun, srun, --ranks)",
-               (unsigned long long)job->iodepth, result->reads.window == 1 ? "window" : "bs");
+               (unsigned long long)job->read.iodepth, result->reads.window == 1 ? "window" : "bs");
     else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
         advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
                         "--ranks) show whether the "
@@ -273,7 +273,7 @@ static void advise_source(const struct result *result, struct summary *summary)
     if (summary->limit == RESULT_LIMIT_RATE)
         advise(summary, "this is the rate that was allowed; leave --limit-rate out to see what "
                         "storage gives");
-    if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->drop_caches != JOB_DROP_NO)
+    if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->cold.drop_caches != JOB_DROP_NO)
         advise(summary, "later epochs were read out of memory: --memory-limit below the size of "
                         "the set, or --direct, has storage give them");
 }
@@ -297,7 +297,8 @@ static void make_advice(const struct result *result, struct summary *summary)
                100 * (summary->head_ratio.median - 1));
     bool from_storage = summary->device_known &&
                         (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
-    if (job->drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD && !from_storage)
+    if (job->cold.drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD &&
+        !from_storage)
         advise(summary,
                "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
                "and --server-drop-cmd for a server, for storage alone");
@@ -305,7 +306,7 @@ static void make_advice(const struct result *result, struct summary *summary)
         advise(summary,
                "this may be the speed of the server's memory: empty it with --server-drop-cmd, and "
                "prove it with --server-check-cmd 'ssh SERVER cachectl status --json PATH'");
-    else if (job->drop_caches != JOB_DROP_NO && summary->cache == RESULT_CACHE_DATA_COLD)
+    else if (job->cold.drop_caches != JOB_DROP_NO && summary->cache == RESULT_CACHE_DATA_COLD)
         advise(
             summary,
             "opening files needed no storage: to drop dentries and inodes as well run as root, or "
@@ -427,7 +428,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->drift = trend_test(collection.run_samples.values, collection.run_samples.count);
     summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     summary->trains = summary->all.compute_ns > 0;
-    summary->decodes = gives_pixels(result->job->decode);
+    summary->decodes = gives_pixels(result->job->decode.decoder);
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
     make_shares(result, &summary->all, &summary->shares);
     make_limit(result, &totals, summary);

@@ -79,27 +79,29 @@ static void print_settings(const struct page *page)
         ranks[96] = "", limit[96] = "", group[128] = "", depth[WORDS_BYTES] = "auto";
 
     bytes_text(result->memory_bytes, memory, sizeof memory);
-    if (job->iodepth || result->iodepth)
-        words_count(job->iodepth ? job->iodepth : result->iodepth, depth);
-    if (job->rate_limit_bytes)
+    if (job->read.iodepth || result->iodepth)
+        words_count(job->read.iodepth ? job->read.iodepth : result->iodepth, depth);
+    if (job->read.rate_limit_bytes)
         snprintf(limit, sizeof limit, ", at most %s/s (--limit-rate)",
-                 bytes_text(job->rate_limit_bytes, group, sizeof group));
+                 bytes_text(job->read.rate_limit_bytes, group, sizeof group));
     print_entry(page, "Reader", "%s; depth %s, %s of memory%s",
-                result->reader_engine[0] ? result->reader_engine : job->reader, depth, memory,
+                result->reader_engine[0] ? result->reader_engine : job->read.reader, depth, memory,
                 limit);
     limit[0] = group[0] = '\0';
     if (result->ranks > 1)
         snprintf(ranks, sizeof ranks, ", %u ranks", result->ranks);
-    else if (job->ranks > 1)
-        snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->rank, job->ranks);
-    if (job->limit_samples)
+    else if (job->order.ranks > 1)
+        snprintf(ranks, sizeof ranks, ", rank %" PRIu64 " of %" PRIu64, job->order.rank,
+                 job->order.ranks);
+    if (job->order.limit_samples)
         snprintf(limit, sizeof limit, ", the first %s samples of an epoch",
-                 words_count(job->limit_samples, memory));
-    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s", job->shuffle, job->seed,
-                ranks, limit, words_window(result->reads.window, result->reads.read_bytes, window));
-    print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s", job->decode,
-                result->threads, result->threads == 1 ? "worker" : "workers", job->batch_size,
-                job->trainer);
+                 words_count(job->order.limit_samples, memory));
+    print_entry(page, "Order", "shuffle %s, seed %" PRIu64 "%s%s; %s", job->order.shuffle,
+                job->order.seed, ranks, limit,
+                words_window(result->reads.window, result->reads.read_bytes, window));
+    print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s",
+                job->decode.decoder, result->threads, result->threads == 1 ? "worker" : "workers",
+                job->batch_size, job->trainer);
     if (place->host[0]) {
         bytes_text(place->memory_bytes, memory, sizeof memory);
         if (place->memory_limit_bytes)
@@ -188,7 +190,7 @@ static void print_feeds(const struct page *page)
     print_entry(page, "Feeds", "%s%s training ResNet-50%s%s%s [1]",
                 summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
                 summary->decodes ? "" : ", if something else decodes", source,
-                page->result->job->ranks > page->result->ranks ? ", this rank alone" : "");
+                page->result->job->order.ranks > page->result->ranks ? ", this rank alone" : "");
 }
 
 static void print_utilisation(const struct page *page)
@@ -506,8 +508,8 @@ static void print_headline(const struct page *page)
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
     fprintf(page->stream, "%siobench %s%s%s%s", page->bold, PACKAGE_VERSION,
-            result->job->label ? ": " : "",
-            result->job->label ? escape_shown(result->job->label) : "", page->plain);
+            result->job->output.label ? ": " : "",
+            result->job->output.label ? escape_shown(result->job->output.label) : "", page->plain);
     if (!result->valid)
         fprintf(page->stream, "\n%sINVALID: %s%s\n\n", page->alarm,
                 escape_shown(result->invalid_reason), page->plain);
@@ -559,7 +561,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
         print_odd_images(&page);
         print_findings(&page);
         print_floor(&page);
-        if (result->job->digest)
+        if (result->job->decode.digest)
             print_digest(&page);
     }
     if (result->run_count && result->runs[0].epoch_count)
@@ -583,8 +585,8 @@ void report_plan(FILE *stream, const struct result *result)
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
 
     fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,
-            result->job->label ? ": " : "",
-            result->job->label ? escape_shown(result->job->label) : "");
+            result->job->output.label ? ": " : "",
+            result->job->output.label ? escape_shown(result->job->output.label) : "");
     print_data(&page);
     print_settings(&page);
     bytes_text(result->memory_bytes, memory, sizeof memory);

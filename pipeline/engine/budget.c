@@ -13,7 +13,7 @@
 uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom)
 {
-    const uint64_t limit_bytes = job->memory_limit_bytes;
+    const uint64_t limit_bytes = job->cold.memory_limit_bytes;
     const uint64_t held = held_bytes < limit_bytes ? held_bytes : limit_bytes;
 
     headroom_find(headroom, "/proc", "/sys");
@@ -30,7 +30,7 @@ uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks
  * cannot give up before they are filled: it ends the process instead. */
 static uint64_t records_share_bytes(const struct budget_site *site, const struct budget *budget)
 {
-    const bool twice = site->job->memory_limit_bytes && !site->direct;
+    const bool twice = site->job->cold.memory_limit_bytes && !site->direct;
     const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
     const uint64_t left_bytes =
         budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
@@ -43,20 +43,20 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
 {
     const struct job *job = site->job;
     struct loader_memory need =
-        loader_memory_needed(site->catalog, site->plan, (uint32_t)job->iodepth, job->block_bytes,
-                             job_loaders(job), (uint32_t)job->window);
+        loader_memory_needed(site->catalog, site->plan, (uint32_t)job->read.iodepth,
+                             job->read.block_bytes, job_loaders(job), (uint32_t)job->order.window);
     char least[32], given[32];
 
-    if (job->memory_bytes) {
-        if (job->memory_bytes >= need.least_bytes)
-            return job->memory_bytes;
+    if (job->read.memory_bytes) {
+        if (job->read.memory_bytes >= need.least_bytes)
+            return job->read.memory_bytes;
         bytes_text(need.least_bytes, least, sizeof least);
-        bytes_text(job->memory_bytes, given, sizeof given);
+        bytes_text(job->read.memory_bytes, given, sizeof given);
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             job->shuffle, (unsigned long long)site->plan->slots, least, given);
+             job->order.shuffle, (unsigned long long)site->plan->slots, least, given);
         return 0;
     }
     uint64_t share = records_share_bytes(site, budget);
@@ -66,7 +66,7 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             job->shuffle, (unsigned long long)site->plan->slots, least, given,
+             job->order.shuffle, (unsigned long long)site->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
@@ -82,26 +82,27 @@ static void note_window(const struct budget_site *site, const struct budget *bud
                         struct result *result)
 {
     const struct job *job = site->job;
-    const struct coalesce wanted = loader_reads(site->catalog, UINT64_MAX, job->block_bytes,
-                                                job_loaders(job), (uint32_t)job->window);
+    const struct coalesce wanted = loader_reads(site->catalog, UINT64_MAX, job->read.block_bytes,
+                                                job_loaders(job), (uint32_t)job->order.window);
     char memory[32], needed[32];
 
-    if (!job->window || budget->reads.window == wanted.window)
+    if (!job->order.window || budget->reads.window == wanted.window)
         return;
-    result_notice(result,
-                  "--window %u: record memory of %s holds windows of %u records; it takes --memory "
-                  "%s",
-                  wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
-                  budget->reads.window,
-                  bytes_text(coalesce_memory_bytes(site->catalog, wanted.window, job->block_bytes),
-                             needed, sizeof needed));
+    result_notice(
+        result,
+        "--window %u: record memory of %s holds windows of %u records; it takes --memory "
+        "%s",
+        wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
+        budget->reads.window,
+        bytes_text(coalesce_memory_bytes(site->catalog, wanted.window, job->read.block_bytes),
+                   needed, sizeof needed));
 }
 
 /* A limit that holds the whole set makes no page leave memory. */
 static void note_limit(const struct budget_site *site, const struct budget *budget,
                        struct result *result)
 {
-    const uint64_t limit_bytes = site->job->memory_limit_bytes;
+    const uint64_t limit_bytes = site->job->cold.memory_limit_bytes;
     const uint64_t set_bytes = catalog_data_bytes(site->catalog);
     char limit[32], set[32];
 
@@ -129,9 +130,9 @@ static int check_limit(const struct budget_site *site, uint64_t records_bytes)
     const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
-    if (!job->memory_limit_bytes ||
+    if (!job->cold.memory_limit_bytes ||
         site->held_bytes + site->batches_bytes + records_bytes + pages_bytes <=
-            job->memory_limit_bytes / 4 * 3)
+            job->cold.memory_limit_bytes / 4 * 3)
         return 0;
     if (site->held_bytes)
         snprintf(network, sizeof network, "the network takes %s, ",
@@ -140,7 +141,7 @@ static int check_limit(const struct budget_site *site, uint64_t records_bytes)
                 "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
-                bytes_text(job->memory_limit_bytes, limit, sizeof limit), network,
+                bytes_text(job->cold.memory_limit_bytes, limit, sizeof limit), network,
                 bytes_text(site->batches_bytes, batches, sizeof batches),
                 bytes_text(records_bytes, records, sizeof records),
                 direct ? "" : ", and as much in the page cache");
@@ -187,8 +188,8 @@ int budget_make(const struct budget_site *site, struct budget *budget, struct re
     budget->records_bytes = choose_records(site, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
-    budget->reads = loader_reads(site->catalog, budget->records_bytes, site->job->block_bytes,
-                                 job_loaders(site->job), (uint32_t)site->job->window);
+    budget->reads = loader_reads(site->catalog, budget->records_bytes, site->job->read.block_bytes,
+                                 job_loaders(site->job), (uint32_t)site->job->order.window);
     note_window(site, budget, result);
     budget->tables_bytes =
         loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,

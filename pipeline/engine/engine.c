@@ -49,7 +49,7 @@ static uint64_t available_bytes(const struct engine *engine)
 
 static uint32_t choose_workers(const struct engine *engine)
 {
-    const uint64_t wanted = engine->site.job->threads;
+    const uint64_t wanted = engine->site.job->decode.threads;
 
     if (wanted)
         return (uint32_t)wanted;
@@ -60,11 +60,11 @@ struct plan_scope engine_scope(const struct job *job, const struct catalog *cata
 {
     return (struct plan_scope){
         .catalog = catalog,
-        .seed = job->seed,
-        .rank = (uint32_t)job->rank,
-        .ranks = (uint32_t)job->ranks,
-        .partition = (enum plan_partition)job->partition,
-        .remainder = (enum plan_remainder)job->remainder,
+        .seed = job->order.seed,
+        .rank = (uint32_t)job->order.rank,
+        .ranks = (uint32_t)job->order.ranks,
+        .partition = (enum plan_partition)job->order.partition,
+        .remainder = (enum plan_remainder)job->order.remainder,
         .batch_size = (uint32_t)job->batch_size,
     };
 }
@@ -74,10 +74,10 @@ static int open_plan(struct engine *engine)
     const struct job *job = engine->site.job;
     struct plan_scope scope = engine_scope(job, engine->site.catalog);
 
-    scope.memory_bytes = available_bytes(engine) / (job->overlap_epochs ? 2 : 1);
+    scope.memory_bytes = available_bytes(engine) / (job->order.overlap_epochs ? 2 : 1);
     int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
 
-    if (code == 0 && job->overlap_epochs)
+    if (code == 0 && job->order.overlap_epochs)
         code = plan_open(&engine->next_plan, &engine->site.plugins->shuffle, &scope);
     return code;
 }
@@ -88,7 +88,7 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
     struct trainer_config config = {
         .batch_size = (uint32_t)job->batch_size,
         .row_bytes = row_bytes,
-        .seed = job->seed,
+        .seed = job->order.seed,
         .ranks = engine->site.ranks,
         .silence_ns = job->silence_ns,
     };
@@ -139,7 +139,7 @@ static int build(struct engine *engine, struct result *result)
     size_t row_bytes;
     int code;
 
-    if (job->memory_limit_bytes && engine->site.trainer)
+    if (job->cold.memory_limit_bytes && engine->site.trainer)
         engine->held_bytes = memory_resident_bytes();
     if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
         (code = decoders_row_bytes(&plugins->decoder, &row_bytes)))
@@ -154,7 +154,7 @@ static int build(struct engine *engine, struct result *result)
     if (code)
         return code;
     /* What decoding may take for huge images, all workers together: of what records leave free. */
-    bump_limit_together(available_bytes(engine) / (job->memory_limit_bytes ? 8 : 4));
+    bump_limit_together(available_bytes(engine) / (job->cold.memory_limit_bytes ? 8 : 4));
     engine->batches = batches_create(&(struct batches_site){
         .batch_size = (uint32_t)job->batch_size,
         .slots = slots,
@@ -169,21 +169,21 @@ static int build(struct engine *engine, struct result *result)
         .reader = &plugins->reader,
         .reader_falls_back = plugins->reader_is_auto,
         .plan = &engine->plan,
-        .next_plan = job->overlap_epochs ? &engine->next_plan : NULL,
+        .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
         .sink = batches_sink(engine->batches),
         .loaders = job_loaders(job),
-        .depth = (uint32_t)job->iodepth,
+        .depth = (uint32_t)job->read.iodepth,
         .memory_bytes = result->memory_bytes,
-        .block_bytes = job->block_bytes,
-        .window = (uint32_t)job->window,
-        .io_timeout_ns = job->io_timeout_ns,
-        .rate_limit_bytes = job->rate_limit_bytes,
-        .limit_samples = job->limit_samples,
+        .block_bytes = job->read.block_bytes,
+        .window = (uint32_t)job->order.window,
+        .io_timeout_ns = job->read.io_timeout_ns,
+        .rate_limit_bytes = job->read.rate_limit_bytes,
+        .limit_samples = job->order.limit_samples,
         .epochs_max = engine->site.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
         .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
-        .skip_errors = job->on_error == JOB_ERROR_SKIP,
+        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
         .meter = engine->site.meter,
         .recorder = engine->site.recorder,
     });
@@ -197,10 +197,10 @@ static int build(struct engine *engine, struct result *result)
         .batches = engine->batches,
         .workers = engine->workers,
         .batch_size = (uint32_t)job->batch_size,
-        .seed = job->seed,
-        .skip_errors = job->on_error == JOB_ERROR_SKIP,
-        .check_crc = job->check_crc,
-        .digest = job->digest,
+        .seed = job->order.seed,
+        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
+        .check_crc = job->decode.check_crc,
+        .digest = job->decode.digest,
         .meter = engine->site.meter,
     });
     return engine->decoders ? 0 : -ENOMEM;
@@ -400,10 +400,10 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
 {
     const bool is_first = epoch->epoch == engine->resume.epoch;
 
-    if (!engine->site.job->overlap_epochs)
+    if (!engine->site.job->order.overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
-    for (uint64_t next = epoch->epoch; engine->site.job->overlap_epochs && is_first && next <= last;
-         next++)
+    for (uint64_t next = epoch->epoch;
+         engine->site.job->order.overlap_epochs && is_first && next <= last; next++)
         loader_begin(engine->loader, next);
 }
 
@@ -490,7 +490,8 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     for (uint64_t i = 0; code == 0 && i < epochs; i++) {
         struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
         code = run_epoch(engine, hooks, &epoch, last);
-        result_epoch_name_source(&epoch, i == 0, &run->cold, engine->site.job->rate_limit_bytes);
+        result_epoch_name_source(&epoch, i == 0, &run->cold,
+                                 engine->site.job->read.rate_limit_bytes);
         if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
             run->epochs[run->epoch_count] = epoch;
         if (code == 0) {
@@ -532,7 +533,7 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
     bool was_found = result->iodepth > 0;
 
     result->iodepth = depth->is_found ? depth->knee : 0;
-    if (engine->site.job->iodepth || was_found)
+    if (engine->site.job->read.iodepth || was_found)
         return;
     if (depth->is_found)
         result_notice(result,
@@ -571,7 +572,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
     if (traits->notice[0] && run->number == 0)
         result_notice(result, "%s", traits->notice);
-    if (engine->site.job->digest && traits->no_bytes)
+    if (engine->site.job->decode.digest && traits->no_bytes)
         code = fail(EINVAL, "--digest: reader %s brings no bytes to make one of",
                     engine->site.plugins->reader.plugin->name);
     if (code == 0)

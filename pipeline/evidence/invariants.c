@@ -102,10 +102,11 @@ static uint64_t draws_of_epoch(const struct result *result)
 {
     const struct job *job = result->job;
 
-    if (job->remainder != PLAN_UNEVEN || job->limit_samples || job->ranks != result->ranks ||
-        job->resume_at)
+    if (job->order.remainder != PLAN_UNEVEN || job->order.limit_samples ||
+        job->order.ranks != result->ranks || job->order.resume_at)
         return 0;
-    return job->partition == PLAN_REPLICATED ? result->records * result->ranks : result->records;
+    return job->order.partition == PLAN_REPLICATED ? result->records * result->ranks
+                                                   : result->records;
 }
 
 static int check_row(const struct result *result, const struct result_epoch *row)

@@ -22,7 +22,8 @@ static int refuse(const struct job *job, const struct job_plugins *plugins,
         cold->server.start.disk_known && !cold->server.start.resident_known)
         at_best.server.state = SERVER_COLD;
     const char *why = result_cold_unproven(&at_best);
-    return job->drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why) : 0;
+    return job->cold.drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why)
+                                                           : 0;
 }
 
 int validity_make_cold(struct witness *witness, const struct job *job,
@@ -35,7 +36,7 @@ int validity_make_cold(struct witness *witness, const struct job *job,
     int code = 0;
 
     ranks->silence_ns = 0; /* dropping takes the time it takes */
-    if (job->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
+    if (job->cold.memory_limit_bytes && run->number == 0 && place->local_rank == 0)
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
         code = witness_make_cold(witness, progress, context, &mine);
@@ -66,10 +67,10 @@ static const double SHARE_MOST = 150;
 static void condemn(const struct job *job, struct result_run *run, struct result *result,
                     const char *what)
 {
-    if (job->drop_caches == JOB_DROP_STRICT) {
+    if (job->cold.drop_caches == JOB_DROP_STRICT) {
         run->valid = false;
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", what);
-    } else if (job->drop_caches != JOB_DROP_NO) {
+    } else if (job->cold.drop_caches != JOB_DROP_NO) {
         result_degraded(result, "run %llu: %s", (unsigned long long)run->number + 1, what);
     } else {
         result_notice(result, "run %llu: %s", (unsigned long long)run->number + 1, what);
@@ -100,8 +101,8 @@ static void compare_witnesses(const struct result_run *run, struct result *resul
  * twice. */
 static double least_percent(const struct job *job, uint32_t ranks, uint32_t caches)
 {
-    return job->partition == PLAN_REPLICATED && ranks > caches ? SHARE_LEAST * caches / ranks
-                                                               : SHARE_LEAST;
+    return job->order.partition == PLAN_REPLICATED && ranks > caches ? SHARE_LEAST * caches / ranks
+                                                                     : SHARE_LEAST;
 }
 
 /* Bytes that left storage must match the bytes delivered when the cache was cold: a check of the
@@ -187,7 +188,7 @@ static void check_cold(const struct job *job, struct result_run *run)
     const struct result_cold *cold = &run->cold;
     const char *why = result_cold_unproven(cold);
 
-    if (job->drop_caches == JOB_DROP_NO || !run->valid)
+    if (job->cold.drop_caches == JOB_DROP_NO || !run->valid)
         return;
     if (cold->state == RESULT_CACHE_WARM && cold->server.state == SERVER_WARM)
         snprintf(run->invalid_reason, sizeof run->invalid_reason,
@@ -196,7 +197,7 @@ static void check_cold(const struct job *job, struct result_run *run)
         snprintf(run->invalid_reason, sizeof run->invalid_reason,
                  "the cache was to be cold, but %.2f%% of it was resident: %.180s",
                  cold->residue_percent, cold->reason);
-    else if (job->drop_caches == JOB_DROP_STRICT && why)
+    else if (job->cold.drop_caches == JOB_DROP_STRICT && why)
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "not proven cold: %.230s", why);
     else
         return;

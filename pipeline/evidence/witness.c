@@ -142,8 +142,8 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
     const struct cold_request request = {
         .paths = witness->paths,
         .count = witness->catalog->shard_count,
-        .drop = job->drop_caches != JOB_DROP_NO,
-        .timeout_ns = job->drop_timeout_ns,
+        .drop = job->cold.drop_caches != JOB_DROP_NO,
+        .timeout_ns = job->cold.drop_timeout_ns,
         .observer = &observer,
     };
 
@@ -180,10 +180,10 @@ static void call_server(struct witness *witness, struct told *told,
         .where = !store_is_local(witness->catalog->root) ? "libnfs"
                  : elsewhere[0]                          ? elsewhere
                                                          : NULL,
-        .drop_command = job->drop_caches == JOB_DROP_NO ? NULL : job->server_drop_command,
-        .check_command = job->server_check_command,
+        .drop_command = job->cold.drop_caches == JOB_DROP_NO ? NULL : job->cold.server_drop_command,
+        .check_command = job->cold.server_check_command,
         .set_bytes = catalog_data_bytes(witness->catalog),
-        .timeout_ns = job->drop_timeout_ns,
+        .timeout_ns = job->cold.drop_timeout_ns,
         .observer = told->progress ? &observer : NULL,
     };
 
@@ -216,7 +216,7 @@ int witness_evict(struct witness *witness)
     if (!store_is_local(witness->catalog->root))
         return 0; /* not in this machine's cache */
     return evict_files(witness->paths, witness->catalog->shard_count, true,
-                       witness->job->drop_timeout_ns, NULL, &figures);
+                       witness->job->cold.drop_timeout_ns, NULL, &figures);
 }
 
 void witness_begin_run(struct witness *witness)
@@ -298,8 +298,9 @@ void witness_place(const struct witness *witness, struct result_place *place)
         snprintf(place->sandbox, sizeof place->sandbox, "landlock ABI %d", landlock_abi());
     place->cpu_count = thread_cpu_count();
     headroom_find(&headroom, "/proc", "/sys");
-    place->memory_limit_bytes =
-        witness->job->memory_limit_bytes ? witness->job->memory_limit_bytes : headroom.limit_bytes;
+    place->memory_limit_bytes = witness->job->cold.memory_limit_bytes
+                                    ? witness->job->cold.memory_limit_bytes
+                                    : headroom.limit_bytes;
     if (sysinfo(&memory) == 0)
         place->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
     gmtime_r(&now, &utc);

@@ -37,21 +37,21 @@ static int search(void *context)
     const struct search *search = context;
     const struct job *job = search->job;
     const struct plugin_choice *format = &search->plugins->format;
-    int code = format_choose(job->format, job->data, &search->plugins->format);
+    int code = format_choose(job->read.format, job->read.data, &search->plugins->format);
 
     if (code)
         return code;
-    code = format_catalog(format, job->data, true, search->scan, search->catalog);
+    code = format_catalog(format, job->read.data, true, search->scan, search->catalog);
     /* Whatever is wrong with one file, but not what would be as wrong the second time. */
     if (code == 0 || code == -ENOMEM || code == -EINTR || code == -ECANCELED ||
         code == -ETIMEDOUT || code == -EINPROGRESS)
         return code;
-    if (job->on_error != JOB_ERROR_SKIP)
+    if (job->read.on_error != JOB_ERROR_SKIP)
         return code;
     struct format_scan skipping = *search->scan;
     skipping.fault = note_fault;
     skipping.fault_context = search->result;
-    return format_catalog(format, job->data, false, &skipping, search->catalog);
+    return format_catalog(format, job->read.data, false, &skipping, search->catalog);
 }
 
 /* Ranks may keep the set elsewhere, and may have to make do with less than others. All else is told
@@ -107,7 +107,7 @@ static int check_same(const struct job *job, struct ranks *ranks, const struct c
         code = fail(EINVAL,
                     "%s: it is not the same data set on all nodes: %.0f samples of %.0f bytes "
                     "here, %.1f of %.1f bytes in the mean",
-                    job->data, records, bytes, sums[0] / count, sums[1] / count);
+                    job->read.data, records, bytes, sums[0] / count, sums[1] / count);
     return code;
 }
 
@@ -133,7 +133,7 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
     struct search mine = {
         .job = job, .scan = scan, .plugins = plugins, .catalog = catalog, .result = result};
 
-    store_set_timeout(job->io_timeout_ns);
+    store_set_timeout(job->read.io_timeout_ns);
     int code = ranks->place.ranks > 1 ? check_options(job, ranks) : 0;
     if (code == 0)
         code = ranks_in_turn(ranks, search, &mine);

@@ -126,7 +126,7 @@ static struct training_config config_of(const struct infer_job *job, uint32_t ba
                                     .classes = job->classes,
                                     .batch_size = batch_size,
                                     .late = true,
-                                    .seed = job->job.seed,
+                                    .seed = job->job.order.seed,
                                     .threads = job->threads};
 }
 
@@ -213,7 +213,7 @@ static int open_feed(struct inference *inference, const char *data, uint64_t lim
     input_close(&inference->input);
     int code = input_find(&inference->input, &job->job, data, INPUT_EVALUATE, job->side,
                           &inference->alone, &inference->result->result);
-    inference->input.job.limit_samples = limit;
+    inference->input.job.order.limit_samples = limit;
     return code;
 }
 
@@ -251,7 +251,7 @@ static int look_at_images(struct inference *inference)
 static int calibrate(struct inference *inference)
 {
     const struct infer_job *job = inference->job;
-    const char *data = job->calibrate_data ? job->calibrate_data : job->job.data;
+    const char *data = job->calibrate_data ? job->calibrate_data : job->job.read.data;
     int code = open_feed(inference, data, job->calibrate);
 
     return code ? code : look_at_images(inference);
@@ -301,7 +301,7 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
         if (is_int8(job->precisions[i]) && !inference.ranges)
             code = calibrate(&inference);
     if (code == 0)
-        code = open_feed(&inference, job->job.data, job->job.limit_samples);
+        code = open_feed(&inference, job->job.read.data, job->job.order.limit_samples);
     if (code == 0) {
         result->records = inference.input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,

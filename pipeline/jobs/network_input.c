@@ -28,20 +28,20 @@ int input_find(struct network_input *input, const struct job *job, const char *d
     const struct format_scan scan = {0};
 
     *input = (struct network_input){.job = *job, .ranks = ranks};
-    input->job.data = (char *)(uintptr_t)data;
-    input->job.decode = input->decode;
-    input->job.rank = ranks->place.rank;
-    input->job.ranks = ranks->place.ranks;
+    input->job.read.data = (char *)(uintptr_t)data;
+    input->job.decode.decoder = input->decode;
+    input->job.order.rank = ranks->place.rank;
+    input->job.order.ranks = ranks->place.ranks;
     if (use == INPUT_EVALUATE) {
         snprintf(input->order, sizeof input->order, "none");
-        input->job.shuffle = input->order;
-        input->job.partition = PLAN_DISJOINT;
-        input->job.remainder = PLAN_UNEVEN;
-        input->job.limit_samples = 0;
-    } else if (input->job.ranks > 1 && input->job.remainder == PLAN_UNEVEN) {
-        input->job.remainder = PLAN_DROP; /* all ranks take the same steps */
+        input->job.order.shuffle = input->order;
+        input->job.order.partition = PLAN_DISJOINT;
+        input->job.order.remainder = PLAN_UNEVEN;
+        input->job.order.limit_samples = 0;
+    } else if (input->job.order.ranks > 1 && input->job.order.remainder == PLAN_UNEVEN) {
+        input->job.order.remainder = PLAN_DROP; /* all ranks take the same steps */
     }
-    int code = describe_decoder(input, job->decode, use, side);
+    int code = describe_decoder(input, job->decode.decoder, use, side);
     if (code == 0)
         code = job_choose(&input->job, &input->plugins);
     code = ranks_meet(ranks, code, NULL);
@@ -62,8 +62,8 @@ int input_draws(const struct network_input *input, uint64_t *draws)
     if (code == 0)
         *draws = plan_draws(&plan);
     plan_close(&plan);
-    if (code == 0 && input->job.limit_samples && *draws > input->job.limit_samples)
-        *draws = input->job.limit_samples;
+    if (code == 0 && input->job.order.limit_samples && *draws > input->job.order.limit_samples)
+        *draws = input->job.order.limit_samples;
     return code;
 }
 
@@ -80,7 +80,7 @@ int input_open(struct network_input *input, const struct trainer_ops *ops, void 
 {
     input_shut(input);
     snprintf(input->resume_at, sizeof input->resume_at, "%llu:0", (unsigned long long)first_epoch);
-    input->job.resume_at = input->resume_at;
+    input->job.order.resume_at = input->resume_at;
     input->trainer = (struct trainer){.ops = ops, .state = state};
     input->run.epochs = memory_array(epochs, sizeof *input->run.epochs);
     const struct engine_site site = {.job = &input->job,

@@ -83,8 +83,8 @@ static int load_catalog(struct execution *execution)
     if (code)
         return code;
     recorder_mark(execution->recorder, "index", 0, execution->phase_start_ns);
-    result_describe(execution->result, execution->job->data, execution->plugins.format.plugin->name,
-                    execution->catalog);
+    result_describe(execution->result, execution->job->read.data,
+                    execution->plugins.format.plugin->name, execution->catalog);
     return 0;
 }
 
@@ -246,12 +246,12 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     struct result_run run = {.epochs = epoch};
     const struct engine_hooks hooks = {.tick = calibration_tick};
 
-    job.reader = (char[]){"null"};
-    job.decode = (char[]){"none"};
+    job.read.reader = (char[]){"null"};
+    job.decode.decoder = (char[]){"none"};
     job.trainer = (char *)(uintptr_t)trainer;
-    job.direct = job.digest = false;
-    job.limit_samples = samples;
-    job.rate_limit_bytes = 0;
+    job.read.direct = job.decode.digest = false;
+    job.order.limit_samples = samples;
+    job.read.rate_limit_bytes = 0;
     int code = job_choose(&job, &plugins);
     if (code)
         return code;
@@ -308,9 +308,10 @@ static int enter_limit(struct execution *execution)
 {
     const struct job *job = execution->job;
 
-    if (!job->memory_limit_bytes || job->dry_run || execution->limit.from[0])
+    if (!job->cold.memory_limit_bytes || job->dry_run || execution->limit.from[0])
         return 0;
-    return memory_limit_enter(&execution->limit, &telemetry_roots_usual, job->memory_limit_bytes);
+    return memory_limit_enter(&execution->limit, &telemetry_roots_usual,
+                              job->cold.memory_limit_bytes);
 }
 
 static void leave_limit(struct execution *execution)

@@ -200,7 +200,7 @@ static int evaluate(struct course *course, struct train_epoch *row)
     if (code)
         return code;
     if (sums[1] < 1)
-        return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", input->job.data);
+        return fail(EINVAL, "%s: no sample has a label: nothing to evaluate", input->job.read.data);
     char where[48];
     snprintf(where, sizeof where, "evaluation of epoch %llu",
              (unsigned long long)row->io.epoch + 1);
@@ -331,9 +331,9 @@ static int open_training(struct course *course)
                                            .exchange = job->exchange,
                                            .buckets = job->buckets,
                                            .silence_ns = job->job.silence_ns,
-                                           .seed = job->job.seed,
+                                           .seed = job->job.order.seed,
                                            .threads = job->threads,
-                                           .memory_bytes = job->job.memory_limit_bytes,
+                                           .memory_bytes = job->job.cold.memory_limit_bytes,
                                            .learns = true,
                                            .late = true,
                                            .recipe = result->recipe};
@@ -403,15 +403,15 @@ static int find_sets(struct course *course)
     const struct train_job *job = course->job;
     struct result *result = &course->result->result;
     const uint64_t start_ns = clock_now_ns();
-    int code = input_find(&course->learn, &job->job, job->job.data, INPUT_LEARN, job->side,
+    int code = input_find(&course->learn, &job->job, job->job.read.data, INPUT_LEARN, job->side,
                           job->ranks, result);
 
     if (code == 0)
-        result_describe(result, job->job.data, course->learn.plugins.format.plugin->name,
+        result_describe(result, job->job.read.data, course->learn.plugins.format.plugin->name,
                         course->learn.catalog);
-    course->result->job.rank = course->learn.job.rank;
-    course->result->job.ranks = course->learn.job.ranks;
-    course->result->job.remainder = course->learn.job.remainder;
+    course->result->job.order.rank = course->learn.job.order.rank;
+    course->result->job.order.ranks = course->learn.job.order.ranks;
+    course->result->job.order.remainder = course->learn.job.order.remainder;
     if (code == 0 && job->evaluation_data) {
         code = input_find(&course->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
                           job->side, job->ranks, result);
@@ -441,9 +441,9 @@ static int prepare(struct course *course)
     struct result *result = &course->result->result;
     int code = 0;
 
-    if (job->job.memory_limit_bytes)
-        code =
-            memory_limit_enter(&course->limit, &telemetry_roots_usual, job->job.memory_limit_bytes);
+    if (job->job.cold.memory_limit_bytes)
+        code = memory_limit_enter(&course->limit, &telemetry_roots_usual,
+                                  job->job.cold.memory_limit_bytes);
     code = ranks_meet(job->ranks, code, NULL);
     if (code)
         return code;

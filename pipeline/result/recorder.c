@@ -81,7 +81,7 @@ static int find_all(struct recorder *recorder, size_t *pids)
 static int start_sampler(struct recorder *recorder, const struct job *job)
 {
     const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
-    const char *path = job->data;
+    const char *path = job->read.data;
     size_t pids = 0;
     int code = find_all(recorder, &pids);
     const struct sampler_site site = {
@@ -91,7 +91,7 @@ static int start_sampler(struct recorder *recorder, const struct job *job)
                    .pids = recorder->pids,
                    .pid_count = pids},
         .own = &own,
-        .interval_ns = job->sample_interval_ns,
+        .interval_ns = job->output.sample_interval_ns,
         .memory_bytes = MEMORY_BYTES,
         .rows_max = ROWS,
     };
@@ -119,7 +119,7 @@ struct recorder *recorder_start(const struct job *job, struct ranks *ranks)
     struct recorder *recorder = memory_zeroed(sizeof *recorder);
     int code = recorder ? 0 : -ENOMEM;
 
-    if (code == 0 && !job->sample_interval_ns)
+    if (code == 0 && !job->output.sample_interval_ns)
         code = fail(ENODATA, "--sample-interval none was given");
     code = ranks_meet(ranks, code, NULL);
     if (code) {
@@ -127,8 +127,8 @@ struct recorder *recorder_start(const struct job *job, struct ranks *ranks)
         return NULL;
     }
     recorder->ranks = ranks;
-    recorder->interval_ns = job->sample_interval_ns;
-    recorder->sends_all = job->series != NULL;
+    recorder->interval_ns = job->output.sample_interval_ns;
+    recorder->sends_all = job->output.series != NULL;
     code = sit_down(recorder);
     if (code == 0 && ranks->place.local_rank == 0)
         code = start_sampler(recorder, job);

@@ -20,7 +20,7 @@ const char *const job_on_error_names[] = {"stop", "skip", NULL};
 /* clang-format off */
 #define FIELD(field) JOB_FIELD(0, field)
 const struct option_spec job_options[] = {
-    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH",
+    {"data", 'd', OPTION_TEXT, FIELD(read.data), .metavar = "PATH",
      .reach = OPTION_INDEXES_SET, .section = "What is read",
      .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
                 "set is made once and kept"},
@@ -31,11 +31,11 @@ const struct option_spec job_options[] = {
 
     JOB_ORDER_ROWS(0),
     JOB_SEED_ROW(0),
-    {"resume-at", 0, OPTION_TEXT, FIELD(resume_at), .metavar = "EPOCH:SAMPLE",
+    {"resume-at", 0, OPTION_TEXT, FIELD(order.resume_at), .metavar = "EPOCH:SAMPLE",
      .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
-    {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
+    {"ranks", 0, OPTION_COUNT, FIELD(order.ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
      .summary = "the data set is shared by so many processes; mpirun and srun say it by themselves"},
-    {"rank", 0, OPTION_COUNT, FIELD(rank), .fallback = "0", .maximum = 1 << 20,
+    {"rank", 0, OPTION_COUNT, FIELD(order.rank), .fallback = "0", .maximum = 1 << 20,
      .summary = "which of them this one is, from 0"},
     JOB_SILENCE_ROW(0),
 
@@ -58,7 +58,7 @@ const struct option_spec job_options[] = {
      .maximum = 10000, .summary = "--runs auto gives up after so many, and says so"},
     {"until-time", 0, OPTION_DURATION, FIELD(until_time_ns), .fallback = "30m", .zero = "none",
      .summary = "--runs auto gives up after so long, and says so"},
-    {"overlap-epochs", 0, OPTION_FLAG, FIELD(overlap_epochs), .fallback = "no",
+    {"overlap-epochs", 0, OPTION_FLAG, FIELD(order.overlap_epochs), .fallback = "no",
      .summary = "make the next order and begin to read it before this epoch is used up"},
 
     JOB_COLD_ROWS(0),
@@ -73,13 +73,13 @@ const struct option_spec job_options[] = {
      .maximum = 4294967295,
      .summary = "of the turns that are taken, to repeat one sitting's"},
 
-    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+    {"json", 'j', OPTION_TEXT, FIELD(output.json), .metavar = "FILE", .reach = OPTION_WRITES,
      .section = "What comes out",
      .summary = "write the whole result; - is standard output instead of the table"},
-    {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
+    {"csv", 0, OPTION_TEXT, FIELD(output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write one row an epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(0),
-    {"digest", 0, OPTION_FLAG, FIELD(digest), .fallback = "no",
+    {"digest", 0, OPTION_FLAG, FIELD(decode.digest), .fallback = "no",
      .summary = "print a checksum over all (label, image), the same for every order"},
     {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",
      .summary = "measure first what the program itself can do without storage"},
@@ -102,14 +102,14 @@ static int choose(const char *family, const struct plugin *const *registry, cons
  * server that is no part of the file system has a reader of its own. */
 static const char *reader_name(const struct job *job)
 {
-    if (strcmp(job->reader, "auto") != 0)
-        return job->reader;
-    if (job->data && !store_is_local(job->data))
+    if (strcmp(job->read.reader, "auto") != 0)
+        return job->read.reader;
+    if (job->read.data && !store_is_local(job->read.data))
         return "nfs";
     for (int i = 0; reader_registry[i]; i++)
         if (plugin_usable(reader_registry[i]) == 0)
             return reader_registry[i]->name;
-    return job->reader;
+    return job->read.reader;
 }
 
 /* --direct is for readers that have such an option of their own. */
@@ -122,10 +122,10 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader, boo
 
     if (strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
         return 0;
-    if (job->direct && !row)
+    if (job->read.direct && !row)
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
                     reader->plugin->name);
-    if (job->direct)
+    if (job->read.direct)
         code = option_set(options, reader->settings, "direct", "yes", "--direct");
     *direct = row && strcmp(option_text(row, reader->settings, text, sizeof text), "yes") == 0;
     return code;
@@ -143,7 +143,7 @@ uint64_t job_runs_most(const struct job *job)
 
 uint32_t job_loaders(const struct job *job)
 {
-    return job->loaders ? (uint32_t)job->loaders : 1;
+    return job->read.loaders ? (uint32_t)job->read.loaders : 1;
 }
 
 int job_resume(const struct job *job, struct job_place *place)
@@ -152,11 +152,12 @@ int job_resume(const struct job *job, struct job_place *place)
     int end = 0;
 
     *place = (struct job_place){0};
-    if (!job->resume_at)
+    if (!job->order.resume_at)
         return 0;
-    if (sscanf(job->resume_at, "%llu:%llu%n", &epoch, &sample, &end) != 2 ||
-        job->resume_at[end] != '\0')
-        return fail(EINVAL, "--resume-at: '%s' is not EPOCH:SAMPLE, as in 3:25600", job->resume_at);
+    if (sscanf(job->order.resume_at, "%llu:%llu%n", &epoch, &sample, &end) != 2 ||
+        job->order.resume_at[end] != '\0')
+        return fail(EINVAL, "--resume-at: '%s' is not EPOCH:SAMPLE, as in 3:25600",
+                    job->order.resume_at);
     if (sample % job->batch_size)
         return fail(EINVAL, "--resume-at: sample %llu is not at the start of a batch of %llu",
                     sample, (unsigned long long)job->batch_size);
@@ -166,7 +167,7 @@ int job_resume(const struct job *job, struct job_place *place)
 
 int job_stdout_count(const struct job *job)
 {
-    const char *const files[] = {job->json, job->csv, job->series};
+    const char *const files[] = {job->output.json, job->output.csv, job->output.series};
     int count = 0;
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
@@ -179,13 +180,13 @@ static int check_reader(const struct job *job, const struct plugin *reader)
 {
     static const char *const names[] = {"nfs", "inflate", "null", NULL};
 
-    if (!job->data || store_is_local(job->data))
+    if (!job->read.data || store_is_local(job->read.data))
         return 0;
     for (int i = 0; names[i]; i++)
         if (strcmp(reader->name, names[i]) == 0)
             return 0;
     return fail(EINVAL, "--reader %s reads files; %s is read by the reader nfs, or mount it",
-                reader->name, job->data);
+                reader->name, job->read.data);
 }
 
 static int check(const struct job *job)
@@ -196,22 +197,22 @@ static int check(const struct job *job)
     if (job->runs && job->until_percent > 0)
         return fail(EINVAL, "--until is for --runs auto, not --runs %llu",
                     (unsigned long long)job->runs);
-    if (job->rank >= job->ranks)
+    if (job->order.rank >= job->order.ranks)
         return fail(EINVAL, "--rank %llu: with --ranks %llu ranks are numbered 0 to %llu",
-                    (unsigned long long)job->rank, (unsigned long long)job->ranks,
-                    (unsigned long long)job->ranks - 1);
-    if (job->server_drop_command && job->drop_caches == JOB_DROP_NO)
+                    (unsigned long long)job->order.rank, (unsigned long long)job->order.ranks,
+                    (unsigned long long)job->order.ranks - 1);
+    if (job->cold.server_drop_command && job->cold.drop_caches == JOB_DROP_NO)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
     if (job_stdout_count(job) > 1)
         return fail(EINVAL, "one alone of --json, --csv and --series can have the standard output");
-    if (job->series && !job->sample_interval_ns)
+    if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
     int resumes = job_resume(job, &place);
     if (resumes)
         return resumes;
-    if (strcmp(job->format, "auto") == 0)
+    if (strcmp(job->read.format, "auto") == 0)
         return 0;
-    int code = plugin_choose("format", format_registry, job->format, &format);
+    int code = plugin_choose("format", format_registry, job->read.format, &format);
     if (code == 0)
         plugin_release(&format);
     return code;
@@ -223,15 +224,15 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     int code = check(job);
     if (code == 0)
         code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
-    plugins->reader_is_auto = strcmp(job->reader, "auto") == 0;
+    plugins->reader_is_auto = strcmp(job->read.reader, "auto") == 0;
     if (code == 0)
         code = check_reader(job, plugins->reader.plugin);
     if (code == 0)
         code = apply_direct(job, &plugins->reader, &plugins->direct);
     if (code == 0)
-        code = choose("shuffle", shuffle_registry, job->shuffle, &plugins->shuffle);
+        code = choose("shuffle", shuffle_registry, job->order.shuffle, &plugins->shuffle);
     if (code == 0)
-        code = choose("decoder", decoder_registry, job->decode, &plugins->decoder);
+        code = choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
     if (code == 0)
         code = trainer_choose(job->trainer, &plugins->trainer);
     if (code == 0)
@@ -245,13 +246,13 @@ int job_share(struct job *job, const struct ranks_place *place)
 {
     if (place->ranks == 1)
         return 0;
-    if (job->ranks != 1 || job->rank != 0)
+    if (job->order.ranks != 1 || job->order.rank != 0)
         return fail(EINVAL, "--ranks and --rank: mpirun or srun says them here, %u ranks",
                     place->ranks);
-    job->ranks = place->ranks;
-    job->rank = place->rank;
-    if (job->remainder == PLAN_UNEVEN && trainer_is_synchronous(job->trainer))
-        job->remainder = PLAN_DROP;
+    job->order.ranks = place->ranks;
+    job->order.rank = place->rank;
+    if (job->order.remainder == PLAN_UNEVEN && trainer_is_synchronous(job->trainer))
+        job->order.remainder = PLAN_DROP;
     return 0;
 }
 

@@ -8,67 +8,33 @@
 
 #include "base/option.h"
 #include "base/plugin.h"
+#include "pipeline/settings/settings.h"
 #include "ranks/ranks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum job_drop { JOB_DROP_NO, JOB_DROP_YES, JOB_DROP_STRICT };
-enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
-
 struct job {
-    /* what */
-    char *data;   /* NULL: a synthetic set is made once and kept */
-    char *format; /* "auto" or NAME[:options] */
-    char *label;  /* free text kept in the result */
-    char *as;     /* a preset of shuffle/preset.h, applied by whoever parses, before all else */
-    uint64_t limit_samples; /* stop an epoch after so many; 0: all */
-    /* how it is read */
-    char *reader;
-    uint64_t loaders; /* threads that read; 0: see job_loaders() */
-    uint64_t iodepth;
-    uint64_t block_bytes; /* neighbouring records are read together up to this size */
-    bool direct;
-    uint64_t memory_bytes; /* for records in flight and in shuffle buffers; 0: from the machine */
-    uint64_t io_timeout_ns;
-    uint64_t rate_limit_bytes; /* per second; 0: none */
-    bool check_crc;
-    int on_error; /* enum job_on_error */
-    /* in which order */
-    char *shuffle;
-    uint64_t window; /* see shuffle/coalesce.h; 0: auto */
-    int partition;   /* enum plan_partition */
-    int remainder;   /* enum plan_remainder */
-    uint64_t ranks, rank;
-    uint64_t silence_ns; /* a rank without a sign of life for longer ends the job; 0: never */
-    uint64_t seed;
-    char *resume_at; /* "EPOCH:SAMPLE", see job_resume(); NULL: from the start */
-    /* what is done with it */
-    char *decode;
-    uint64_t threads; /* decode workers; 0: one a CPU */
+    char *as; /* a preset of shuffle/preset.h, applied by whoever parses, before all else */
+    struct read_settings read;
+    struct order_settings order;
+    struct decode_settings decode;
+    struct cold_settings cold;
+    struct output_settings output;
     char *trainer;
     uint64_t batch_size;
     uint64_t prefetch_batches;
+    uint64_t silence_ns; /* an unresponsive rank ends the job after this long; 0: never */
     uint64_t epochs;
     uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
-    double until_percent; /* 0: not said */
+    double until_percent; /* 0: not given */
     uint64_t until_runs, until_time_ns;
-    char
-        *against; /* options of rivals, one a line; NULL: none. Whoever parses makes jobs of them */
-    bool paired;  /* the sections of a job file are rivals */
-    uint64_t order_seed; /* of the turns that jobs of a sitting take; 0: drawn */
-    bool overlap_epochs;
-    /* cold */
-    uint64_t memory_limit_bytes; /* of memory and page cache, see memory_limit.h; 0: none */
-    int drop_caches;             /* enum job_drop */
-    char *server_drop_command, *server_check_command;
-    uint64_t drop_timeout_ns;
-    /* what comes out */
-    uint64_t sample_interval_ns; /* of the time series; 0: none */
-    char *json, *csv, *series;
-    bool digest; /* print the order-independent digest of (label, image checksum) */
+    char *against; /* options of rival jobs, one a line, made into jobs by whoever parses; NULL:
+                      none */
+    bool paired;   /* the sections of a job file are rivals */
+    uint64_t order_seed; /* of the turns that the jobs of a sitting take; 0: drawn */
     bool dry_run;
-    bool calibrate; /* measure the harness floor and the AU of a loop fed from memory */
+    bool calibrate; /* measure the harness alone, and the AU of a loop fed from memory */
 };
 
 extern const struct option_spec job_options[];

@@ -48,7 +48,8 @@ static struct result_epoch epoch_of(uint64_t number, uint64_t samples, uint64_t 
 static void make(struct made *made)
 {
     memset(made, 0, sizeof *made);
-    made->job = (struct job){.ranks = 2, .remainder = PLAN_UNEVEN, .partition = PLAN_DISJOINT};
+    made->job = (struct job){
+        .order.ranks = 2, .order.remainder = PLAN_UNEVEN, .order.partition = PLAN_DISJOINT};
     made->result = (struct result){
         .job = &made->job, .ranks = 2, .nodes = 2, .records = 100, .record_bytes_total = 5000};
     for (uint64_t i = 0; i < 2; i++) {
@@ -94,7 +95,7 @@ static void a_sound_account_passes(void **unused)
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
     made.run.rank_count = made.run.node_count = 0; /* alone */
     made.result.ranks = 1;
-    made.job.ranks = 1;
+    made.job.order.ranks = 1;
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
 }
 
@@ -165,17 +166,17 @@ static void plans_that_leave_out_or_repeat(void **unused)
 
     (void)unused;
     make(&made);
-    made.job.remainder = PLAN_DROP;
+    made.job.order.remainder = PLAN_DROP;
     made.epochs[0].samples = 99;
     made.run.decode.images = 199;
     made.ranks[0].total.samples = 99;
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
     make(&made);
-    made.job.limit_samples = 50;
+    made.job.order.limit_samples = 50;
     made.result.records = 1000;
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
     make(&made);
-    made.job.partition = PLAN_REPLICATED;
+    made.job.order.partition = PLAN_REPLICATED;
     expect_run(&made, "but 200 records of the data set");
     make(&made);
     made.epochs[0].merged = 2; /* rows of several epochs */

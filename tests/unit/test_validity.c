@@ -22,7 +22,7 @@ static void judge(struct verdict *verdict, enum job_drop drop, const struct job_
                   uint64_t device)
 {
     static struct result_epoch epoch;
-    const struct job job = {.drop_caches = (int)drop};
+    const struct job job = {.cold.drop_caches = (int)drop};
 
     epoch = (struct result_epoch){.record_bytes = 1000, .device = {.known = true, .bytes = device}};
     *verdict = (struct verdict){.result = {.valid = true},
@@ -60,7 +60,7 @@ static void bytes_that_no_storage_gave(void **unused)
                                       .cold = {.metadata_dropped = true}};
     verdict.run.epochs[0].device.beneath_known = true;
     verdict.run.epochs[0].device.beneath_bytes = 500;
-    validity_check(&(struct job){.drop_caches = JOB_DROP_STRICT}, &uring, &verdict.run,
+    validity_check(&(struct job){.cold.drop_caches = JOB_DROP_STRICT}, &uring, &verdict.run,
                    &verdict.result);
     assert_false(verdict.run.valid);
     assert_non_null(strstr(verdict.run.invalid_reason, "only 50.0%"));
@@ -91,8 +91,8 @@ static void ranks_that_share_a_cache_read_less(void **unused)
                                      .cold = {.dropped = true, .metadata_dropped = true}};
             struct result result = {
                 .valid = true, .ranks = cases[i].ranks, .nodes = cases[i].nodes};
-            const struct job job = {.drop_caches = JOB_DROP_STRICT,
-                                    .partition = (int)cases[i].partition};
+            const struct job job = {.cold.drop_caches = JOB_DROP_STRICT,
+                                    .order.partition = (int)cases[i].partition};
             validity_check(&job, &uring, &run, &result);
             assert_int_equal(run.valid, !lack);
         }
@@ -102,7 +102,7 @@ static void ranks_that_share_a_cache_read_less(void **unused)
 static void bytes_counted_twice(void **unused)
 {
     const uint64_t bytes = 100000000;
-    const struct job job = {.drop_caches = JOB_DROP_YES};
+    const struct job job = {.cold.drop_caches = JOB_DROP_YES};
     struct result_epoch epoch = {
         .record_bytes = bytes,
         .device = {.known = true, .bytes = 2 * bytes, .beneath_known = true}};
@@ -130,7 +130,7 @@ static enum result_cache label(struct result_cold cold, enum job_drop drop,
 {
     struct result_epoch epoch = {
         .record_bytes = 1000, .request_bytes = 1000, .device = {.known = true, .bytes = device}};
-    const struct job job = {.drop_caches = (int)drop};
+    const struct job job = {.cold.drop_caches = (int)drop};
     struct result_run run = {.valid = true, .epoch_count = 1, .epochs = &epoch, .cold = cold};
     struct result result = {.valid = true};
 

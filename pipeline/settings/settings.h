@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * settings: what a user can ask of a job, grouped by the part of the pipeline that reads it. Each
+ * part gets a pointer to its groups and nothing else. The option table is in job.h.
+ */
+#ifndef IOBENCH_PIPELINE_SETTINGS_SETTINGS_H
+#define IOBENCH_PIPELINE_SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum job_drop { JOB_DROP_NO, JOB_DROP_YES, JOB_DROP_STRICT };
+enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
+
+/* How records come into memory. */
+struct read_settings {
+    char *data;   /* NULL: a synthetic set, generated once and kept */
+    char *format; /* "auto" or NAME[:options] */
+    char *reader;
+    uint64_t loaders; /* I/O threads; 0: see job_loaders() */
+    uint64_t iodepth;
+    uint64_t block_bytes; /* adjacent records are read together up to this size */
+    bool direct;
+    uint64_t memory_bytes; /* for records in flight and in shuffle buffers; 0: from the machine */
+    uint64_t io_timeout_ns;
+    uint64_t rate_limit_bytes; /* per second; 0: none */
+    int on_error;              /* enum job_on_error */
+};
+
+/* Which samples, in which order. */
+struct order_settings {
+    char *shuffle;
+    uint64_t window;        /* see shuffle/coalesce.h; 0: auto */
+    uint64_t limit_samples; /* of an epoch; 0: all */
+    int partition;          /* enum plan_partition */
+    int remainder;          /* enum plan_remainder */
+    uint64_t ranks, rank;
+    uint64_t seed;
+    char *resume_at; /* "EPOCH:SAMPLE", see job_resume(); NULL: from the start */
+    bool overlap_epochs;
+};
+
+/* What becomes of a record. */
+struct decode_settings {
+    char *decoder;
+    uint64_t threads; /* decode threads; 0: one per CPU */
+    bool check_crc;
+    bool digest; /* sum up (label, image checksum), whatever the order */
+};
+
+/* Caches before a run, and memory during it. */
+struct cold_settings {
+    uint64_t memory_limit_bytes; /* memory and page cache, see memory_limit.h; 0: none */
+    int drop_caches;             /* enum job_drop */
+    char *server_drop_command, *server_check_command;
+    uint64_t drop_timeout_ns;
+};
+
+struct output_settings {
+    uint64_t sample_interval_ns; /* of the time series; 0: none */
+    char *json, *csv, *series;
+    char *label; /* free text kept in the result */
+};
+
+#endif
