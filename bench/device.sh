@@ -12,7 +12,7 @@ usage: device.sh [PART...] [--out FOLDER] [--work FOLDER] [--seconds N]
   sanitize    the kernels under compute-sanitizer, where it is installed: memcheck, racecheck
   learn       figures of PyTorch in FP32; all precisions learn 256 images by heart
   rates       each kernel beside a copy; images/s of ResNet-50 in FP16 by batch
-  fusion      fused plans against their reference; images/s of ResNet-50 with nothing, all and the faster fused
+  fusion      fused plans against their reference; images/s of ResNet-50 with fusion=no, all and auto
   precisions  images/s of ResNet-50 in the other precisions, by batch
   torch       PyTorch's, by batch, in all precisions, eager and compiled
   networks    images/s of every network
@@ -152,21 +152,11 @@ rates() {
     done
 }
 
-# The contests between fused and unfused come back beside the figures.
 fusion() {
     fused 1
     for fusion in no all auto; do
-        plans=$WORK/plans-$fusion.json
-        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$plans" resnet50 "${BATCH:-256}" 5 7950
+        steps 120 "cuda:fp16,fusion=$fusion,tournament=$TOURNAMENT,plans=$WORK/plans-$fusion.json" resnet50 "${BATCH:-256}" 5 7950
     done
-    "$PYTHON" - "$WORK/plans-auto.json" <<'END' 2>/dev/null || echo "no contests were held, or no python3"
-import json, sys
-rows = json.load(open(sys.argv[1]))["plans"]
-held = sorted((key.split("; ", 2)[2], row) for key, row in rows.items() if key.startswith("contest; "))
-for key, row in held:
-    print("%-110s winner %d of %d, %.3f ms" % (key, row["engine"], row["candidates"], row["milliseconds"]))
-print("fused: %d of %d groups" % (sum(row["engine"] > 0 for _, row in held), len(held)))
-END
 }
 
 precisions() {

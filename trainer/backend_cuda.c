@@ -22,7 +22,7 @@ static const char *const precisions[] = {
     [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};
 
 static const char *const fusions[] = {
-    [CUDA_FUSE_FASTEST] = "auto", [CUDA_FUSE_NONE] = "no", [CUDA_FUSE_ALL] = "all", NULL};
+    [CUDA_FUSE_AUTO] = "auto", [CUDA_FUSE_NONE] = "no", [CUDA_FUSE_ALL] = "all", NULL};
 
 static const struct option_spec cuda_options[] = {
     {"precision", 0, OPTION_CHOICE, offsetof(struct cuda_settings, precision), .fallback = "fp16",
@@ -40,7 +40,8 @@ static const struct option_spec cuda_options[] = {
      .summary = "engines that compete for each layer; 1: cuDNN's choice"},
     {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",
      .choices = fusions,
-     .summary = "BN and ReLU in convolutions: where faster, nowhere, or wherever cuDNN can"},
+     .summary =
+         "BN and ReLU in convolutions: where it saves traffic, nowhere, or wherever possible"},
     {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
      .reach = OPTION_WRITES,
      .summary = "where chosen cuDNN plans are kept, or none; else in the user's cache folder"},

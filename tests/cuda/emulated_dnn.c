@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * No cuDNN, for trainer/cuda/dnn.h: convolutions are the plain kernels', and what is fused with
- * them is computed before and behind them, by our kernels and loops over floats. Groups and
- * INT8 are refused, as by a cuDNN that lacks an engine. Times are made up, so that contests end in
- * all ways, the same each time.
+ * them is computed before and after them, by our kernels and loops over floats. Groups and INT8 are
+ * refused, as by a cuDNN that lacks an engine.
  */
 #include "trainer/cuda/dnn.h"
 
@@ -24,7 +23,6 @@ struct dnn_plan {
 
 struct dnn {
     struct dnn_plan *plans;
-    uint64_t times; /* asked for */
     void *stream;
 };
 
@@ -65,51 +63,23 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
     return plan;
 }
 
-/* Of different sizes, as cuDNN's are. */
+/* Of different sizes, as cuDNN's are; for some fused shapes too large to pay, so that fusion=auto
+ * is a mixture. */
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
 {
-    return 1000 + plan->shape.window.in_channels;
-}
-
-double dnn_milliseconds(const struct dnn_plan *plan)
-{
     const struct kernel_window *w = &plan->shape.window;
+    const uint64_t seed = plan->shape.fusion * 64 + w->in_channels * 16 + w->out_channels +
+                          w->height + (uint64_t)plan->shape.kind;
+    const uint64_t tensor = (uint64_t)w->images * w->in_height * w->in_width *
+                            (w->in_channels + w->out_channels) * sizeof(float);
 
-    return (double)(random_mix(plan->shape.fusion * 64 + w->in_channels * 16 + w->out_channels +
-                               w->height + (uint64_t)plan->shape.kind) %
-                    1000) +
-           1;
+    return 1000 + w->in_channels + (plan->shape.fusion && random_mix(seed) % 3 == 0 ? tensor : 0);
 }
 
-bool dnn_has_clock(const struct dnn *dnn)
+bool dnn_has_device(const struct dnn *dnn)
 {
     (void)dnn;
     return true;
-}
-
-int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *milliseconds)
-{
-    int code = run(context);
-
-    *milliseconds = (double)(random_mix(dnn->times++) % 1000);
-    return code ? code : runtime_wait(dnn->stream);
-}
-
-bool dnn_recall_winner(const struct dnn *dnn, const struct dnn_shape *name, uint32_t *winner)
-{
-    (void)dnn;
-    (void)name;
-    (void)winner;
-    return false;
-}
-
-int dnn_keep_winner(struct dnn *dnn, const struct dnn_shape *name, uint32_t winner,
-                    uint32_t contenders, double milliseconds)
-{
-    (void)dnn;
-    (void)name;
-    (void)winner;
-    return contenders > 1 && milliseconds > 0 ? 0 : fail(EINVAL, "that was no contest");
 }
 
 int dnn_keep(struct dnn *dnn)

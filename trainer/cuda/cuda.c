@@ -127,7 +127,6 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                                .deterministic = settings->deterministic,
                                /* One look at some images is no race. */
                                .tournament = site->calibration ? 1 : (uint32_t)settings->tournament,
-                               .timed = settings->fusion == CUDA_FUSE_FASTEST,
                                .plans = path[0] ? path : NULL});
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, site);

@@ -232,30 +232,28 @@ struct heat {
     cudnnBackendDescriptor_t plan;
 };
 
-static int run_heat(void *context)
+static int run_heat(const struct heat *heat)
 {
-    const struct heat *heat = context;
-
     return execute(heat->trial->dnn, heat->trial->shape, heat->plan, &heat->trial->tensors);
 }
 
-bool dnn_has_clock(const struct dnn *dnn)
+bool dnn_has_device(const struct dnn *dnn)
 {
     return dnn->site.runtime != NULL;
 }
 
-static int take_time(const struct dnn *dnn, void *first, void *last, int (*run)(void *context),
-                     void *context, double *milliseconds)
+static int take_time(const struct dnn *dnn, void *first, void *last, const struct heat *heat,
+                     double *milliseconds)
 {
     void *stream = dnn->site.runtime->stream;
-    int code = run(context); /* warm */
+    int code = run_heat(heat); /* warm */
 
     *milliseconds = 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
         code = runtime_event_record(first, stream);
         if (code == 0)
-            code = run(context);
+            code = run_heat(heat);
         if (code == 0)
             code = runtime_event_record(last, stream);
         if (code == 0)
@@ -268,7 +266,7 @@ static int take_time(const struct dnn *dnn, void *first, void *last, int (*run)(
     return code;
 }
 
-int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *milliseconds)
+static int time_heat(const struct dnn *dnn, struct heat *heat, double *milliseconds)
 {
     void *first = NULL, *last = NULL;
     int code = runtime_event_create(&first);
@@ -276,7 +274,7 @@ int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *
     if (code == 0)
         code = runtime_event_create(&last);
     if (code == 0)
-        code = take_time(dnn, first, last, run, context, milliseconds);
+        code = take_time(dnn, first, last, heat, milliseconds);
     runtime_event_destroy(first);
     runtime_event_destroy(last);
     return code;
@@ -335,7 +333,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     int code = trial_open(&trial, dnn, shape, most), taken = code;
     for (uint32_t i = 0; i < count && code == 0; i++) {
         double milliseconds;
-        int failed = dnn_time(dnn, run_heat, &(struct heat){&trial, plans[i]}, &milliseconds);
+        int failed = time_heat(dnn, &(struct heat){&trial, plans[i]}, &milliseconds);
         if (failed)
             taken = winner->milliseconds > 0 ? 0 : failed;
         else if (winner->milliseconds == 0 || milliseconds < winner->milliseconds) {
@@ -361,7 +359,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
 
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
-    if (dnn->site.runtime && (count > 1 || dnn->site.timed))
+    if (dnn->site.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
         code = compete(dnn, &plan->shape, plans, count, plan);
     plan->plan = code ? NULL : plans[0];
     plan->candidates = count;
@@ -419,41 +417,6 @@ static int remember(struct dnn *dnn, const struct dnn_plan *plan)
         code = dnn_choices_put(dnn->kept, plan->key, &choice, plan->candidates, plan->milliseconds);
     dnn->changed = dnn->changed || code == 0;
     return code;
-}
-
-/* The row of a contest: its engine is the winner's number, and there are no knobs. */
-static void name_contest(const struct dnn *dnn, const struct dnn_shape *shape,
-                         char name[KEY_BYTES + 16])
-{
-    char key[KEY_BYTES];
-
-    name_shape(dnn, shape, key);
-    snprintf(name, KEY_BYTES + 16, "contest; %s", key);
-}
-
-bool dnn_recall_winner(const struct dnn *dnn, const struct dnn_shape *name, uint32_t *winner)
-{
-    char key[KEY_BYTES + 16];
-    struct dnn_choice choice;
-    uint32_t contenders;
-    double milliseconds;
-
-    name_contest(dnn, name, key);
-    if (!dnn_choices_get(dnn->kept, key, &choice, &contenders, &milliseconds))
-        return false;
-    *winner = (uint32_t)choice.engine;
-    return true;
-}
-
-int dnn_keep_winner(struct dnn *dnn, const struct dnn_shape *name, uint32_t winner,
-                    uint32_t contenders, double milliseconds)
-{
-    char key[KEY_BYTES + 16];
-    const struct dnn_choice choice = {.engine = winner};
-
-    name_contest(dnn, name, key);
-    dnn->changed = true;
-    return dnn_choices_put(dnn->kept, key, &choice, contenders ? contenders : 1, milliseconds);
 }
 
 int dnn_keep(struct dnn *dnn)
@@ -514,9 +477,4 @@ uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
 uint32_t dnn_candidates(const struct dnn_plan *plan)
 {
     return plan->candidates;
-}
-
-double dnn_milliseconds(const struct dnn_plan *plan)
-{
-    return plan->milliseconds;
 }

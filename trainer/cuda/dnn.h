@@ -98,8 +98,7 @@ struct dnn_site {
     const struct runtime *runtime; /* with a stream; NULL: no device, `described` takes its place */
     uint32_t described;            /* 80 or 90: plans are made as for an A100 or an H200 */
     bool deterministic;
-    uint32_t tournament; /* at most so many engines are timed; 1: none, the first is taken, */
-    bool timed;          /* but its time is taken */
+    uint32_t tournament; /* at most this many engines are timed; 1: none, the first is taken */
     const char *plans;   /* file that chosen plans are kept in; NULL: none */
 };
 
@@ -112,21 +111,9 @@ struct dnn_plan;
  * no engine takes it, else an error. It belongs to dnn. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan);
-/* How many engines took it, and the milliseconds of the one kept (0: not timed). */
-uint32_t dnn_candidates(const struct dnn_plan *plan);
-double dnn_milliseconds(const struct dnn_plan *plan);
-
-/* ---- contests between ways to compute more than one kernel ---- */
-
-/* Whether there is a device that takes times. */
-bool dnn_has_clock(const struct dnn *dnn);
-/* Milliseconds of what `run` starts on the runtime's stream, the best of some rounds. */
-int dnn_time(struct dnn *dnn, int (*run)(void *context), void *context, double *milliseconds);
-/* Which contender won the contest that is known by this shape, if the file of plans knows; and for
- * the file, how many there were, and the winner's time. */
-bool dnn_recall_winner(const struct dnn *dnn, const struct dnn_shape *name, uint32_t *winner);
-int dnn_keep_winner(struct dnn *dnn, const struct dnn_shape *name, uint32_t winner,
-                    uint32_t contenders, double milliseconds);
+uint32_t dnn_candidates(const struct dnn_plan *plan); /* engines that took it */
+/* Whether plans are for a device that is there, not a described one. */
+bool dnn_has_device(const struct dnn *dnn);
 
 /* Starts it on the runtime's stream. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors);

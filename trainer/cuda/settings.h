@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_FP16, CUDA_BF16 };
-enum cuda_fusion { CUDA_FUSE_FASTEST, CUDA_FUSE_NONE, CUDA_FUSE_ALL };
+enum cuda_fusion { CUDA_FUSE_AUTO, CUDA_FUSE_NONE, CUDA_FUSE_ALL };
 
 struct cuda_settings {
     int precision;       /* enum cuda_precision */
