@@ -2,10 +2,10 @@
 #include "base/fail.h"
 
 #include "base/escape.h"
-#include "base/landlock.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +35,18 @@ void fail_clear(void)
     reason[0] = '\0';
 }
 
+static bool is_confined; /* set before a second thread starts */
+
+void fail_note_sandbox(void)
+{
+    is_confined = true;
+}
+
 const char *fail_errno_text(int code)
 {
     const char *text = strerrordesc_np(abs(code));
 
-    if (abs(code) == EACCES && landlock_is_on())
+    if (abs(code) == EACCES && is_confined)
         return "Permission denied (by the file system, or by the sandbox: see --sandbox)";
     return text ? text : "unknown error";
 }

@@ -25,4 +25,7 @@ void fail_clear(void);
 /* A short text for a positive or negative errno; thread safe. */
 const char *fail_errno_text(int code);
 
+/* From now on EACCES may be the sandbox's, and the text says so. Before a second thread starts. */
+void fail_note_sandbox(void);
+
 #endif

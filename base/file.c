@@ -2,7 +2,6 @@
 #include "base/file.h"
 
 #include "base/fail.h"
-#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,21 +50,6 @@ bool file_is_folder(const char *path)
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;
-}
-
-int file_make_folders(const char *path)
-{
-    return folder_make_path(path);
-}
-
-int file_make_parent(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int code = folder ? folder_make_path(folder) : fail(ENOMEM, "out of memory for a path");
-
-    free(folder);
-    return code;
 }
 
 /* ---- opening ---- */

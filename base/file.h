@@ -22,10 +22,6 @@ char *file_format_path(const char *format, ...) __attribute__((format(printf, 1,
 bool file_is_folder(const char *path);
 bool file_exists(const char *path);
 
-/* mkdir -p. 0 or a negative errno. */
-int file_make_folders(const char *path);
-int file_make_parent(const char *path); /* the folder that a file of this path lies in */
-
 /* ---- opening ----
  *
  * What lies under a name may be a FIFO or a device, put there by mistake or to harm: opening it

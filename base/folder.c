@@ -121,6 +121,16 @@ int folder_make_path(const char *path)
     return code;
 }
 
+int folder_make_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int code = folder ? folder_make_path(folder) : fail(ENOMEM, "out of memory for a path");
+
+    free(folder);
+    return code;
+}
+
 int folder_sync(const struct folder *folder)
 {
     /* Some file systems have no sync of folders: their names last anyway. */

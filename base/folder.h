@@ -28,6 +28,7 @@ void folder_close(struct folder *folder); /* also after a failed open; the reaso
 
 int folder_make(const struct folder *folder, const char *name); /* -EEXIST: any kind of name */
 int folder_make_path(const char *path);                         /* mkdir -p of the user's path */
+int folder_make_parent(const char *path);                       /* the same of what path lies in */
 int folder_sync(const struct folder *folder);                   /* so that names in it last */
 
 /* One name in no order, never "." and ".."; type: DT_REG, DT_DIR, DT_LNK, ... of the name itself,

@@ -139,6 +139,7 @@ int landlock_enter(struct landlock_rules *rules)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_landlock_restrict_self, rules->fd, 0))
         return fail(errno, "cannot enter the sandbox: %s", fail_errno_text(errno));
     is_on = true;
+    fail_note_sandbox();
     return 0;
 }
 

@@ -13,7 +13,6 @@
 #include "report/words.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,25 +30,6 @@ static const struct option_spec doctor_options[] = {
 
 static const char *const state_names[] = {
     [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
-
-void finding_say(struct finding *finding, enum doctor_state state, const char *format, ...)
-{
-    va_list arguments;
-
-    finding->state = state;
-    va_start(arguments, format);
-    vsnprintf(finding->what, sizeof finding->what, format, arguments);
-    va_end(arguments);
-}
-
-void finding_advise(struct finding *finding, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(finding->advice, sizeof finding->advice, format, arguments);
-    va_end(arguments);
-}
 
 static void print_wrapped(const char *before, const char *text)
 {

@@ -356,7 +356,7 @@ static void allow_caches(struct sandbox *sandbox)
         snprintf(path, sizeof path, "%s/.cache/iobench", home);
     else
         return;
-    if (file_make_folders(path) == 0)
+    if (folder_make_path(path) == 0)
         allow(sandbox, path, CHANGE);
     fail_clear();
     allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);

@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/thread.h"
 #include "cmd/line.h"
 #include "dataset/synthesis.h"
@@ -156,7 +157,7 @@ int synthetic_prepare(struct job *job)
     const char *format = strcmp(job->read.format, "auto") == 0 ? "shards" : job->read.format;
     char *folder = cache_folder();
     char *path = folder ? set_path(folder, format) : NULL;
-    int code = path ? file_make_folders(folder) : -EINVAL;
+    int code = path ? folder_make_path(folder) : -EINVAL;
 
     if (code == 0 && !is_there(path)) {
         if (job->dry_run)

@@ -7,7 +7,7 @@ libiobench_a_SOURCES += \
 	trainer/networks/inception_bn.c \
 	trainer/networks/inception_v3.c \
 	trainer/networks/lenet.c \
-	trainer/networks/networks.h trainer/networks/registry.c \
+	trainer/networks/networks.h trainer/networks/parts.c trainer/networks/registry.c \
 	trainer/networks/resnet.c trainer/networks/vgg.c \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \

@@ -6,6 +6,7 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/jobs/network_input.h"
@@ -358,7 +359,7 @@ static int go_on(struct course *course)
 
     if (!job->checkpoint)
         return job->resume ? fail(EINVAL, "--resume needs --checkpoint DIR") : 0;
-    int code = file_make_folders(job->checkpoint);
+    int code = folder_make_path(job->checkpoint);
     course->checkpoint_path = code ? NULL : file_join(job->checkpoint, "last.checkpoint");
     if (!course->checkpoint_path)
         return code ? code : -ENOMEM;

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/random.h"
 #include "formats/format.h"
 
@@ -82,7 +83,7 @@ static int write_set(const char *folder, const struct set *set)
     }
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    code = file_make_folders(path);
+    code = folder_make_path(path);
     *slash = '/';
     if (code == 0)
         code = format_writer_open(&writer, &format, path);

@@ -21,7 +21,7 @@ static void put(const char *name, const char *text)
 
     snprintf(folder, sizeof folder, "%s/%s", test_folder, name);
     *strrchr(folder, '/') = '\0';
-    assert_int_equal(file_make_folders(folder), 0);
+    assert_int_equal(folder_make_path(folder), 0);
     folder_write(name, text, strlen(text));
 }
 
@@ -44,7 +44,7 @@ static void link_device(const char *at, const char *device)
 
     snprintf(name, sizeof name, "%s/sys/%s", test_folder, at);
     *strrchr(name, '/') = '\0';
-    assert_int_equal(file_make_folders(name), 0);
+    assert_int_equal(folder_make_path(name), 0);
     snprintf(name, sizeof name, "%s/sys/%s", test_folder, at);
     snprintf(target, sizeof target, "%s/sys/devices/%s", test_folder, device);
     assert_int_equal(symlink(target, name), 0);
@@ -59,7 +59,7 @@ static void make_mount(const char *point, const char *type, const char *source, 
     for (; *options; options++)
         snprintf(text + strlen(text), sizeof text - strlen(text), *options == '%' ? "%s" : "%.1s",
                  *options == '%' ? test_folder : options);
-    assert_int_equal(file_make_folders(folder_path(point)), 0);
+    assert_int_equal(folder_make_path(folder_path(point)), 0);
     snprintf(mountinfo + used, sizeof mountinfo - used, "4%zu 22 0:45 / %s/%s rw - %s %s %s\n",
              used, test_folder, point, type, source, text);
     put("proc/self/mountinfo", mountinfo);
@@ -80,7 +80,7 @@ static int make_machine(void **state)
         return -1;
     snprintf(proc_root, sizeof proc_root, "%s/proc", test_folder);
     snprintf(sys_root, sizeof sys_root, "%s/sys", test_folder);
-    file_make_folders(folder_path("sys/dev/block"));
+    folder_make_path(folder_path("sys/dev/block"));
     mountinfo[0] = '\0';
     make_device("pci/sda", "8:0");
     make_device("pci/sda/sda1", "8:1");

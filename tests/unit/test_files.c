@@ -27,7 +27,7 @@ static void make(const char *folder, const char *name)
 {
     char path[128];
 
-    assert_int_equal(file_make_folders(folder_path(folder)), 0);
+    assert_int_equal(folder_make_path(folder_path(folder)), 0);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     folder_write(path, name, strlen(name));
 }
@@ -185,7 +185,7 @@ static void what_is_wrong_is_said(void **unused)
                      -ENOENT);
     assert_int_equal(format_catalog(&files, folder_path("bad/a/fine.jpg"), false, NULL, &catalog),
                      -ENOTDIR);
-    assert_int_equal(file_make_folders(folder_path("nothing/in/it")), 0);
+    assert_int_equal(folder_make_path(folder_path("nothing/in/it")), 0);
     assert_int_equal(format_catalog(&files, folder_path("nothing"), false, NULL, &catalog),
                      -ENODATA);
     if (geteuid() != 0) {

@@ -58,7 +58,7 @@ static void write_set(const char *format_text, const char *folder, struct plugin
     uint64_t number = 0;
 
     assert_int_equal(plugin_choose("format", format_registry, format_text, format), 0);
-    assert_int_equal(file_make_folders(folder_path(folder)), 0);
+    assert_int_equal(folder_make_path(folder_path(folder)), 0);
     const struct format_ops *ops = format_of(format->plugin);
     const uint32_t shards = ops->shard_path(folder_path(folder), 0, 0, NULL) == 1 ? 1 : SHARDS;
     for (uint32_t shard = 0; shard < shards; shard++) {

@@ -175,7 +175,7 @@ static void check_format(const struct plugin *plugin)
     uint32_t variant = 0;
 
     snprintf(folder, sizeof folder, "%s/%s", test_folder, plugin->name);
-    assert_int_equal(file_make_folders(folder), 0);
+    assert_int_equal(folder_make_path(folder), 0);
     assert_int_equal(plugin_choose("format", format_registry, plugin->name, &format), 0);
     uint32_t most = 0;
     char *unused_path = NULL;

@@ -19,7 +19,7 @@ static void make_group(const char *path, const char *subtree_control)
     char folder[400], name[512];
 
     snprintf(folder, sizeof folder, "%s/fs/cgroup%s", sys, path);
-    assert_int_equal(file_make_folders(folder), 0);
+    assert_int_equal(folder_make_path(folder), 0);
     if (!subtree_control)
         return;
     snprintf(name, sizeof name, "%s/cgroup.subtree_control", folder);
@@ -36,7 +36,7 @@ static void make_process(const char *groups)
     snprintf(proc, sizeof proc, "%s/proc", test_folder);
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
     snprintf(name, sizeof name, "%s/self", proc);
-    assert_int_equal(file_make_folders(name), 0);
+    assert_int_equal(folder_make_path(name), 0);
     snprintf(name, sizeof name, "%s/self/cgroup", proc);
     FILE *file = fopen(name, "w");
     assert_non_null(file);

@@ -22,7 +22,7 @@ static void make_node(const char *node)
     char path[256];
 
     snprintf(path, sizeof path, "%s/devices/system/node/%s", test_folder, node);
-    assert_int_equal(file_make_folders(path), 0);
+    assert_int_equal(folder_make_path(path), 0);
 }
 
 /* A machine whose nodes 0 and 8 both have the CPUs that this test runs on, so that they can be

@@ -32,7 +32,7 @@ static void put(const char *name, const char *text)
 
     snprintf(folder, sizeof folder, "%s/%s", test_folder, name);
     *strrchr(folder, '/') = '\0';
-    assert_int_equal(file_make_folders(folder), 0);
+    assert_int_equal(folder_make_path(folder), 0);
     folder_write(name, text, strlen(text));
 }
 

@@ -418,7 +418,7 @@ static void folders_and_their_sets(void **unused)
 
     (void)unused;
     put_image(&maker, 1, "x");
-    assert_int_equal(file_make_folders(folder_path("set")), 0);
+    assert_int_equal(folder_make_path(folder_path("set")), 0);
     folder_write("set/train-00000-of-00003.rec", maker.bytes, maker.used);
     folder_write("set/train-00002-of-00003.rec", maker.bytes, maker.used);
     folder_write("set/README", "x", 1);

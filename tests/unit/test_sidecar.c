@@ -37,7 +37,7 @@ static int setup(void **unused)
 {
     static char bytes[SHARD_BYTES];
 
-    if (folder_setup(unused) || file_make_folders(folder_path("set")))
+    if (folder_setup(unused) || folder_make_path(folder_path("set")))
         return -1;
     folder_write("set/shard-0", bytes, sizeof bytes);
     folder_write("set/shard-1", "", 0);
@@ -243,7 +243,7 @@ static void a_path_out_of_the_set_is_refused(void **unused)
     struct catalog *catalog;
 
     (void)unused;
-    assert_int_equal(file_make_folders(folder_path("set/.b")), 0);
+    assert_int_equal(folder_make_path(folder_path("set/.b")), 0);
     copy_shard("secret");
     copy_shard("set/.hidden");
     copy_shard("set/.b/file");
@@ -269,7 +269,7 @@ static void a_link_out_of_the_set_needs_a_scan(void **unused)
     char *target = strdup(folder_path("set/link")), *set = strdup(folder_path("set"));
 
     (void)unused;
-    assert_int_equal(file_make_folders(folder_path("other")), 0);
+    assert_int_equal(folder_make_path(folder_path("other")), 0);
     assert_int_equal(symlink("../other", target), 0);
     catalog = make_catalog(set);
     assert_int_equal(sidecar_save(catalog, folder_path("kept"), KEY), -EXDEV);

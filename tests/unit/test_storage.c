@@ -145,7 +145,7 @@ static void make_device(const char *path, const char *number)
     char name[256], link[256];
 
     snprintf(name, sizeof name, "%s/sys/devices/%s", test_folder, path);
-    assert_int_equal(file_make_folders(name), 0);
+    assert_int_equal(folder_make_path(name), 0);
     snprintf(name, sizeof name, "sys/devices/%s/dev", path);
     folder_write(name, number, strlen(number));
     snprintf(name, sizeof name, "%s/sys/dev/block/%s", test_folder, number);
@@ -158,7 +158,7 @@ static void make_slave(const char *device, const char *slave)
     char name[256], link[256];
 
     snprintf(name, sizeof name, "%s/sys/devices/%s/slaves", test_folder, device);
-    assert_int_equal(file_make_folders(name), 0);
+    assert_int_equal(folder_make_path(name), 0);
     snprintf(name, sizeof name, "%s/sys/devices/%s/slaves/%s", test_folder, device,
              strrchr(slave, '/') + 1);
     snprintf(link, sizeof link, "%s/sys/devices/%s", test_folder, slave);
@@ -173,7 +173,7 @@ static void leaves_are_found(void **unused)
 
     (void)unused;
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
-    assert_int_equal(file_make_folders(folder_path("sys/dev/block")), 0);
+    assert_int_equal(folder_make_path(folder_path("sys/dev/block")), 0);
     make_device("pci/sda", "8:0");
     make_device("pci/sda/sda1", "8:1");
     folder_write("sys/devices/pci/sda/sda1/partition", "1\n", 2);
@@ -213,7 +213,7 @@ static const char *elsewhere_beneath(unsigned device_major, unsigned device_mino
 
 static void make_attribute(const char *path, const char *text)
 {
-    assert_int_equal(file_make_parent(folder_path(path)), 0);
+    assert_int_equal(folder_make_parent(folder_path(path)), 0);
     folder_write(path, text, strlen(text));
 }
 

@@ -328,7 +328,7 @@ static void a_bad_file_is_named(void **unused)
     expect_reason("no record begins here");
     assert_null(index_of("absent"));
     expect_reason("absent");
-    assert_int_equal(file_make_folders(folder_path("nothing")), 0);
+    assert_int_equal(folder_make_path(folder_path("nothing")), 0);
     assert_null(index_of("nothing"));
     expect_reason("no shard of this format");
     assert_null(format_detect(folder_path("nothing")));
@@ -505,7 +505,7 @@ static void the_first_failing_shard_is_told(void **unused)
     size_t bytes = frame(record, example.bytes, example.used);
 
     (void)unused;
-    assert_int_equal(file_make_folders(folder_path("many")), 0);
+    assert_int_equal(folder_make_path(folder_path("many")), 0);
     for (int i = 0; i < 40; i++) {
         char name[64];
         snprintf(name, sizeof name, "many/train-%05d-of-00040", i);

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -109,7 +110,7 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
     if (!folder[0])
         return;
     snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
-    file_make_parent(path); /* what is wrong with it shows when the file is written */
+    folder_make_parent(path); /* what is wrong with it shows when the file is written */
 }
 
 static int cuda_open(void *state, const void *settings_given, const struct backend_config *site)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/command.h"
+
+#include "base/child.h"
+#include "base/escape.h"
+#include "base/fail.h"
+#include "ranks/ranks.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+int command_failed(const struct invocation *invocation)
+{
+    fprintf(stderr, "iobench %s: %s\n", invocation->command->name, fail_reason());
+    return COMMAND_FAILED;
+}
+
+void command_text(const struct invocation *invocation, char *text, size_t bytes)
+{
+    size_t used = (size_t)snprintf(text, bytes, "iobench %s", invocation->command->name);
+
+    for (int i = 0; i < invocation->argc && used < bytes; i++) {
+        bool quoted = strpbrk(invocation->argv[i], " \t\n\"'\\$*?;&|<>()") != NULL;
+        used += (size_t)snprintf(text + used, bytes - used, quoted ? " '%s'" : " %s",
+                                 invocation->argv[i]);
+    }
+}
+
+int command_misused(const struct invocation *invocation)
+{
+    if (ranks_speaks())
+        fprintf(stderr, "iobench %s: %s\nTry 'iobench help %s'.\n", invocation->command->name,
+                fail_reason(), invocation->command->name);
+    return COMMAND_USAGE;
+}
+
+static void (*interrupt_handler)(int number);
+
+static void on_interrupt(int number)
+{
+    child_interrupt();
+    if (interrupt_handler)
+        interrupt_handler(number);
+}
+
+void command_on_interrupt(void (*handler)(int number))
+{
+    static char stack[256 * 1024]; /* of the main thread, which takes the process's signals */
+    const stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = on_interrupt,
+                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+    struct sigaction former;
+
+    interrupt_handler = handler;
+    sigemptyset(&action.sa_mask);
+    sigaltstack(&apart, NULL);
+    if (sigaction(SIGHUP, NULL, &former) == 0 && former.sa_handler != SIG_IGN) /* no nohup */
+        sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void show_waiting(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "iobench: %s\n", escape_shown(text));
+}
+
+int command_join(struct ranks *ranks)
+{
+    int code = ranks_join(ranks);
+
+    ranks->waiting = show_waiting;
+    return code;
+}
