@@ -225,7 +225,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
 
     if (!summary)
         return command_failed(invocation);
-    command_text(invocation, result->place.command, sizeof result->place.command);
+    command_text(invocation, result->environment.command, sizeof result->environment.command);
     int code = summary_make(result, summary);
     if (code == 0 && (result->valid || result->run_count))
         print_result(result, summary);

@@ -205,7 +205,8 @@ static int learn(const struct invocation *invocation, struct train_job *job)
     int code = train_run(job, &observer, &result);
 
     line_clear(&show.line);
-    command_text(invocation, result.result.place.command, sizeof result.result.place.command);
+    command_text(invocation, result.result.environment.command,
+                 sizeof result.result.environment.command);
     if (code == 0)
         code = show.speaks ? train_report_end(job, &result) : !result.result.valid;
     train_destroy(&result);

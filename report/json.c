@@ -153,25 +153,26 @@ static json_t *settings_of(const struct job *job)
     return settings;
 }
 
-static json_t *place_of(const struct result_place *place)
+static json_t *environment_of(const struct environment *environment)
 {
     json_t *object = json_object();
 
-    put_text_if(object, "host", place->host, "the kernel did not say");
-    put_text_if(object, "kernel", place->kernel, "the kernel did not say");
-    put_text_if(object, "cpu", place->cpu, "the kernel did not say");
-    put_count(object, "cpu_count", place->cpu_count);
-    put_count(object, "memory_bytes", place->memory_bytes);
-    if (place->memory_limit_bytes)
-        put_count(object, "memory_limit_bytes", place->memory_limit_bytes);
+    put_text_if(object, "host", environment->host, "the kernel did not say");
+    put_text_if(object, "kernel", environment->kernel, "the kernel did not say");
+    put_text_if(object, "cpu", environment->cpu, "the kernel did not say");
+    put_count(object, "cpu_count", environment->cpu_count);
+    put_count(object, "memory_bytes", environment->memory_bytes);
+    if (environment->memory_limit_bytes)
+        put_count(object, "memory_limit_bytes", environment->memory_limit_bytes);
     else
         put_null(object, "memory_limit_bytes", "no limit is set");
-    put_text_if(object, "file_system", place->file_system, "not found in the mount table");
-    put_text_if(object, "mount_point", place->mount_point, "not found in the mount table");
-    put_text_if(object, "mount_options", place->mount_options, "not found in the mount table");
-    put_text_if(object, "devices", place->devices, "no block device beneath the data");
-    put_text_if(object, "clock_source", place->clock_source, "the kernel did not say");
-    put_text_if(object, "sandbox", place->sandbox, "not recorded");
+    put_text_if(object, "file_system", environment->file_system, "not found in the mount table");
+    put_text_if(object, "mount_point", environment->mount_point, "not found in the mount table");
+    put_text_if(object, "mount_options", environment->mount_options,
+                "not found in the mount table");
+    put_text_if(object, "devices", environment->devices, "no block device beneath the data");
+    put_text_if(object, "clock_source", environment->clock_source, "the kernel did not say");
+    put_text_if(object, "sandbox", environment->sandbox, "not recorded");
     return object;
 }
 
@@ -622,10 +623,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
                         json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
     put_text_if(object, "degraded_reason",
                 *result->degraded_reason ? result->degraded_reason : NULL, "it is not");
-    put_text_if(object, "started", result->place.started, "not recorded");
-    put_text_if(object, "command", result->place.command, "not recorded");
+    put_text_if(object, "started", result->environment.started, "not recorded");
+    put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));
-    json_object_set_new(object, "place", place_of(&result->place));
+    json_object_set_new(object, "place", environment_of(&result->environment));
     json_object_set_new(object, "sitting", sitting_of(&result->sitting));
     json_object_set_new(object, "dataset", dataset_of(result));
     json_object_set_new(object, "engine", engine_of(result));

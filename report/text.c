@@ -64,17 +64,17 @@ static void print_data(const struct page *page)
                 each, result->data_was_made ? ", synthetic" : "", others);
     for (uint32_t i = 0; i < result->unread_named; i++)
         print_entry(page, "", "left out: %s", result->unread[i]);
-    if (result->place.file_system[0])
-        print_entry(page, "Storage", "%s at %s%s%s", result->place.file_system,
-                    result->place.mount_point, result->place.devices[0] ? " on " : "",
-                    result->place.devices);
+    if (result->environment.file_system[0])
+        print_entry(page, "Storage", "%s at %s%s%s", result->environment.file_system,
+                    result->environment.mount_point, result->environment.devices[0] ? " on " : "",
+                    result->environment.devices);
 }
 
 static void print_settings(const struct page *page)
 {
     const struct result *result = page->result;
     const struct job *job = result->job;
-    const struct result_place *place = &result->place;
+    const struct environment *environment = &result->environment;
     char window[WORDS_WINDOW_BYTES], memory[WORDS_BYTES],
         ranks[96] = "", limit[96] = "", group[128] = "", depth[WORDS_BYTES] = "auto";
 
@@ -102,13 +102,13 @@ static void print_settings(const struct page *page)
     print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s",
                 job->decode.decoder, result->threads, result->threads == 1 ? "worker" : "workers",
                 job->batch_size, job->trainer);
-    if (place->host[0]) {
-        bytes_text(place->memory_bytes, memory, sizeof memory);
-        if (place->memory_limit_bytes)
+    if (environment->host[0]) {
+        bytes_text(environment->memory_bytes, memory, sizeof memory);
+        if (environment->memory_limit_bytes)
             snprintf(group, sizeof group, " (%s for its control group)",
-                     bytes_text(place->memory_limit_bytes, limit, sizeof limit));
-        print_entry(page, "Host", "%s: %u x %s, %s of memory%s, %s", place->host, place->cpu_count,
-                    place->cpu, memory, group, place->kernel);
+                     bytes_text(environment->memory_limit_bytes, limit, sizeof limit));
+        print_entry(page, "Host", "%s: %u x %s, %s of memory%s, %s", environment->host,
+                    environment->cpu_count, environment->cpu, memory, group, environment->kernel);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants, under the lock: batches [taken - 1 or taken, opened) hold a slot each, batch b the
- * slot b % slots; opened <= known, the number of batches of the epochs announced so far. `opened`
- * is a gate, so that workers look at it without the lock.
+ * Invariants, under the lock: batches [taken - 1 or taken, opened) hold a buffer each, batch b the
+ * buffer b % buffers; opened <= known, the number of batches of the epochs announced so far.
+ * `opened` is a gate, so that workers look at it without the lock.
  */
 #include "pipeline/engine/batches.h"
 
@@ -23,14 +23,14 @@ struct epoch_range {
     uint64_t first_batch, batches, draws;
 };
 
-struct slot {
+struct batch_buffer {
     uint32_t rows_left;
     bool complete;
     struct batch_account account;
 };
 
 struct batches {
-    struct batches_site site;
+    struct batches_config config;
     pthread_mutex_t lock;
     pthread_cond_t batch_opened, batch_complete;
     struct gate opened;
@@ -39,17 +39,17 @@ struct batches {
     struct stall opening;
     bool cancelled;
     struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is few epochs ahead */
-    struct slot *slots;
-    int32_t *labels; /* slots x batch_size */
+    struct batch_buffer *buffers;
+    int32_t *labels; /* buffers x batch_size */
 };
 
-struct batches *batches_create(const struct batches_site *site)
+struct batches *batches_create(const struct batches_config *config)
 {
     struct batches *batches = memory_zeroed(sizeof *batches);
 
     if (!batches)
         return NULL;
-    batches->site = *site;
+    batches->config = *config;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->batch_opened, NULL);
     pthread_condattr_t monotonic;
@@ -57,9 +57,10 @@ struct batches *batches_create(const struct batches_site *site)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&batches->batch_complete, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    batches->slots = memory_array(site->slots, sizeof *batches->slots);
-    batches->labels = memory_array((size_t)site->slots * site->batch_size, sizeof *batches->labels);
-    if (!batches->slots || !batches->labels) {
+    batches->buffers = memory_array(config->buffers, sizeof *batches->buffers);
+    batches->labels =
+        memory_array((size_t)config->buffers * config->batch_size, sizeof *batches->labels);
+    if (!batches->buffers || !batches->labels) {
         batches_destroy(batches);
         return NULL;
     }
@@ -71,7 +72,7 @@ void batches_destroy(struct batches *batches)
     if (!batches)
         return;
     free(batches->labels);
-    free(batches->slots);
+    free(batches->buffers);
     pthread_cond_destroy(&batches->batch_complete);
     pthread_cond_destroy(&batches->batch_opened);
     pthread_mutex_destroy(&batches->lock);
@@ -85,14 +86,14 @@ void batches_reset(struct batches *batches)
     batches->epochs = batches->take_epoch = 0;
     batches->cancelled = false;
     batches->opening = (struct stall){0};
-    for (uint32_t i = 0; i < batches->site.slots; i++)
-        batches->slots[i].complete = false;
+    for (uint32_t i = 0; i < batches->config.buffers; i++)
+        batches->buffers[i].complete = false;
 }
 
 /* Rows of a batch: all of them but in the last batch of its epoch. epoch: a lower bound. */
 static uint32_t rows_of(const struct batches *batches, uint64_t batch, uint64_t epoch)
 {
-    const uint32_t size = batches->site.batch_size;
+    const uint32_t size = batches->config.batch_size;
 
     while (batch >= batches->ranges[epoch % EPOCHS_KEPT].first_batch +
                         batches->ranges[epoch % EPOCHS_KEPT].batches)
@@ -106,11 +107,11 @@ static void open_batches(struct batches *batches)
 {
     uint64_t opened = gate_value(&batches->opened), before = opened;
 
-    while (opened < batches->known && opened < batches->given + batches->site.slots) {
-        struct slot *slot = &batches->slots[opened % batches->site.slots];
-        slot->complete = false;
-        slot->rows_left = rows_of(batches, opened, batches->take_epoch);
-        slot->account = (struct batch_account){0};
+    while (opened < batches->known && opened < batches->given + batches->config.buffers) {
+        struct batch_buffer *buffer = &batches->buffers[opened % batches->config.buffers];
+        buffer->complete = false;
+        buffer->rows_left = rows_of(batches, opened, batches->take_epoch);
+        buffer->account = (struct batch_account){0};
         opened++;
     }
     if (opened == before)
@@ -125,7 +126,7 @@ static uint64_t expect(void *state, uint64_t draws)
     struct batches *batches = state;
 
     pthread_mutex_lock(&batches->lock);
-    const uint32_t size = batches->site.batch_size;
+    const uint32_t size = batches->config.batch_size;
     uint64_t first = batches->known, count = (draws + size - 1) / size;
     batches->ranges[batches->epochs++ % EPOCHS_KEPT] =
         (struct epoch_range){.first_batch = first, .batches = count, .draws = draws};
@@ -153,7 +154,7 @@ int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws)
 
 int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waited_ns)
 {
-    uint64_t batch = address / batches->site.batch_size;
+    uint64_t batch = address / batches->config.batch_size;
     int code = 0;
 
     if (batch < gate_value(&batches->opened))
@@ -173,14 +174,14 @@ int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waite
 
 static uint64_t place_of(const struct batches *batches, uint64_t address)
 {
-    return address % ((uint64_t)batches->site.slots * batches->site.batch_size);
+    return address % ((uint64_t)batches->config.buffers * batches->config.batch_size);
 }
 
 void *batches_row(struct batches *batches, uint64_t address)
 {
-    if (!batches->site.row_bytes)
+    if (!batches->config.row_bytes)
         return NULL;
-    return (char *)batches->site.rows + place_of(batches, address) * batches->site.row_bytes;
+    return (char *)batches->config.rows + place_of(batches, address) * batches->config.row_bytes;
 }
 
 int32_t *batches_label(struct batches *batches, uint64_t address)
@@ -200,13 +201,13 @@ void batch_account_add(struct batch_account *sum, const struct batch_account *pa
 void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
                   const struct batch_account *account)
 {
-    struct slot *slot = &batches->slots[batch % batches->site.slots];
+    struct batch_buffer *buffer = &batches->buffers[batch % batches->config.buffers];
 
     pthread_mutex_lock(&batches->lock);
-    batch_account_add(&slot->account, account);
-    slot->rows_left -= rows;
-    slot->complete = slot->rows_left == 0;
-    if (slot->complete && batch == batches->taken)
+    batch_account_add(&buffer->account, account);
+    buffer->rows_left -= rows;
+    buffer->complete = buffer->rows_left == 0;
+    if (buffer->complete && batch == batches->taken)
         pthread_cond_signal(&batches->batch_complete);
     pthread_mutex_unlock(&batches->lock);
 }
@@ -228,9 +229,9 @@ int batches_take(struct batches *batches, struct batch *batch)
 
     pthread_mutex_lock(&batches->lock);
     uint64_t number = batches->taken;
-    struct slot *slot = &batches->slots[number % batches->site.slots];
+    struct batch_buffer *buffer = &batches->buffers[number % batches->config.buffers];
     while (code == 1 && !batches->cancelled &&
-           !(number < gate_value(&batches->opened) && slot->complete))
+           !(number < gate_value(&batches->opened) && buffer->complete))
         if (pthread_cond_timedwait(&batches->batch_complete, &batches->lock, &until))
             code = 0;
     if (batches->cancelled) {
@@ -239,13 +240,13 @@ int batches_take(struct batches *batches, struct batch *batch)
         const struct epoch_range *range = &batches->ranges[batches->take_epoch % EPOCHS_KEPT];
         while (number >= range->first_batch + range->batches)
             range = &batches->ranges[++batches->take_epoch % EPOCHS_KEPT];
-        uint64_t address = number * batches->site.batch_size;
+        uint64_t address = number * batches->config.batch_size;
         batch->rows = batches_row(batches, address);
         batch->labels = batches_label(batches, address);
         batch->count = rows_of(batches, number, batches->take_epoch);
         batch->epoch = batches->take_epoch;
         batch->step = number - range->first_batch;
-        batch->account = slot->account;
+        batch->account = buffer->account;
         batches->taken++;
     }
     pthread_mutex_unlock(&batches->lock);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batches: the batch slots between the decode workers and the trainer.
+ * batches: the batch buffers between the decode workers and the trainer.
  *
  * A draw's number is its address: row = address % batch size of batch = address / batch size.
  * Addresses run on over the epochs of a run; each epoch starts a new batch, so its last one may
  * be short. Workers finish rows in any order and write straight into them; the trainer takes the
- * batches in order. A batch is open while one of the slots is its own.
+ * batches in order. A batch is open while one of the buffers is its own.
  *
  * No deadlock: workers wait only for batches that are not open yet, and get their draws in
  * order, so the rows of every open batch are with a worker already or still to come.
@@ -20,10 +20,10 @@
 
 struct batches;
 
-struct batches_site {
-    uint32_t batch_size, slots;
+struct batches_config {
+    uint32_t batch_size, buffers;
     size_t row_bytes;
-    void *rows; /* slots x batch_size x row_bytes, the trainer's; NULL when row_bytes is 0 */
+    void *rows; /* buffers x batch_size x row_bytes, the trainer's; NULL when row_bytes is 0 */
     uint64_t epochs_max;
 };
 
@@ -48,7 +48,7 @@ struct batch {
     struct batch_account account;
 };
 
-struct batches *batches_create(const struct batches_site *site); /* NULL with a reason */
+struct batches *batches_create(const struct batches_config *config); /* NULL with a reason */
 void batches_destroy(struct batches *batches);
 
 /* Empty again, for the next run. Only when no thread uses it. */

@@ -28,9 +28,9 @@ uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks
 /* What records may take of it. Under --memory-limit a read through the page cache is charged twice
  * while it is in flight, in the record's memory and in the pages that are read, which the kernel
  * cannot give up before they are filled: it ends the process instead. */
-static uint64_t records_share_bytes(const struct budget_site *site, const struct budget *budget)
+static uint64_t records_share_bytes(const struct budget_config *config, const struct budget *budget)
 {
-    const bool twice = site->job->cold.memory_limit_bytes && !site->direct;
+    const bool twice = config->job->cold.memory_limit_bytes && !config->direct;
     const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
     const uint64_t left_bytes =
         budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
@@ -38,12 +38,12 @@ static uint64_t records_share_bytes(const struct budget_site *site, const struct
     return left_bytes / (twice ? 4 : 2);
 }
 
-static uint64_t choose_records(const struct budget_site *site, const struct budget *budget,
+static uint64_t choose_records(const struct budget_config *config, const struct budget *budget,
                                struct result *result)
 {
-    const struct job *job = site->job;
+    const struct job *job = config->job;
     struct loader_memory need =
-        loader_memory_needed(site->catalog, site->plan, (uint32_t)job->read.iodepth,
+        loader_memory_needed(config->catalog, config->plan, (uint32_t)job->read.iodepth,
                              job->read.block_bytes, job_loaders(job), (uint32_t)job->order.window);
     char least[32], given[32];
 
@@ -56,17 +56,17 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             job->order.shuffle, (unsigned long long)site->plan->slots, least, given);
+             job->order.shuffle, (unsigned long long)config->plan->slots, least, given);
         return 0;
     }
-    uint64_t share = records_share_bytes(site, budget);
+    uint64_t share = records_share_bytes(config, budget);
     if (need.least_bytes > share) {
         bytes_text(need.least_bytes, least, sizeof least);
         bytes_text(share, given, sizeof given);
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             job->order.shuffle, (unsigned long long)site->plan->slots, least, given,
+             job->order.shuffle, (unsigned long long)config->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
@@ -78,11 +78,11 @@ static uint64_t choose_records(const struct budget_site *site, const struct budg
 }
 
 /* A window that was asked for is not made shorter without a word. */
-static void note_window(const struct budget_site *site, const struct budget *budget,
+static void note_window(const struct budget_config *config, const struct budget *budget,
                         struct result *result)
 {
-    const struct job *job = site->job;
-    const struct coalesce wanted = loader_reads(site->catalog, UINT64_MAX, job->read.block_bytes,
+    const struct job *job = config->job;
+    const struct coalesce wanted = loader_reads(config->catalog, UINT64_MAX, job->read.block_bytes,
                                                 job_loaders(job), (uint32_t)job->order.window);
     char memory[32], needed[32];
 
@@ -94,28 +94,28 @@ static void note_window(const struct budget_site *site, const struct budget *bud
         "%s",
         wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
         budget->reads.window,
-        bytes_text(coalesce_memory_bytes(site->catalog, wanted.window, job->read.block_bytes),
+        bytes_text(coalesce_memory_bytes(config->catalog, wanted.window, job->read.block_bytes),
                    needed, sizeof needed));
 }
 
 /* A limit that holds the whole set makes no page leave memory. */
-static void note_limit(const struct budget_site *site, const struct budget *budget,
+static void note_limit(const struct budget_config *config, const struct budget *budget,
                        struct result *result)
 {
-    const uint64_t limit_bytes = site->job->cold.memory_limit_bytes;
-    const uint64_t set_bytes = catalog_data_bytes(site->catalog);
+    const uint64_t limit_bytes = config->job->cold.memory_limit_bytes;
+    const uint64_t set_bytes = catalog_data_bytes(config->catalog);
     char limit[32], set[32];
 
     if (!limit_bytes)
         return;
     bytes_text(limit_bytes, limit, sizeof limit);
-    if (site->direct)
+    if (config->direct)
         result_notice(result,
                       "--memory-limit %s has no effect on direct reads: they do not use the page "
                       "cache",
                       limit);
     else if (limit_bytes >= set_bytes &&
-             limit_bytes - set_bytes >= budget_total_bytes(budget) + site->held_bytes)
+             limit_bytes - set_bytes >= budget_total_bytes(budget) + config->held_bytes)
         result_notice(result,
                       "--memory-limit %s has no effect: the data set of %s fits into it, and later "
                       "epochs can be read out of memory; give less than the set",
@@ -123,26 +123,26 @@ static void note_limit(const struct budget_site *site, const struct budget *budg
 }
 
 /* Beyond its limit the kernel would end the process without a word. */
-static int check_limit(const struct budget_site *site, uint64_t records_bytes)
+static int check_limit(const struct budget_config *config, uint64_t records_bytes)
 {
-    const struct job *job = site->job;
-    const bool direct = site->direct;
+    const struct job *job = config->job;
+    const bool direct = config->direct;
     const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
     if (!job->cold.memory_limit_bytes ||
-        site->held_bytes + site->batches_bytes + records_bytes + pages_bytes <=
+        config->held_bytes + config->batches_bytes + records_bytes + pages_bytes <=
             job->cold.memory_limit_bytes / 4 * 3)
         return 0;
-    if (site->held_bytes)
+    if (config->held_bytes)
         snprintf(network, sizeof network, "the network takes %s, ",
-                 bytes_text(site->held_bytes, held, sizeof held));
+                 bytes_text(config->held_bytes, held, sizeof held));
     return fail(ENOMEM,
                 "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
                 bytes_text(job->cold.memory_limit_bytes, limit, sizeof limit), network,
-                bytes_text(site->batches_bytes, batches, sizeof batches),
+                bytes_text(config->batches_bytes, batches, sizeof batches),
                 bytes_text(records_bytes, records, sizeof records),
                 direct ? "" : ", and as much in the page cache");
 }
@@ -172,29 +172,30 @@ static int check_total(const struct budget *budget, const char *cause)
                 bytes_text(budget->available_bytes, available, sizeof available));
 }
 
-int budget_make(const struct budget_site *site, struct budget *budget, struct result *result)
+int budget_make(const struct budget_config *config, struct budget *budget, struct result *result)
 {
     struct headroom headroom;
 
     *budget = (struct budget){
-        .batches_bytes = site->batches_bytes,
-        .decode_bytes = site->workers * site->catalog->record_bytes_max,
+        .batches_bytes = config->batches_bytes,
+        .decode_bytes = config->workers * config->catalog->record_bytes_max,
     };
     budget->available_bytes =
-        budget_available_bytes(site->job, site->ranks, site->held_bytes, &headroom);
+        budget_available_bytes(config->job, config->ranks, config->held_bytes, &headroom);
     int code = check_total(budget, headroom.cause); /* without records already? */
     if (code)
         return code;
-    budget->records_bytes = choose_records(site, budget, result);
+    budget->records_bytes = choose_records(config, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
-    budget->reads = loader_reads(site->catalog, budget->records_bytes, site->job->read.block_bytes,
-                                 job_loaders(site->job), (uint32_t)site->job->order.window);
-    note_window(site, budget, result);
+    budget->reads =
+        loader_reads(config->catalog, budget->records_bytes, config->job->read.block_bytes,
+                     job_loaders(config->job), (uint32_t)config->job->order.window);
+    note_window(config, budget, result);
     budget->tables_bytes =
-        loader_tables_bytes(&budget->reads, site->plan, budget->records_bytes,
-                            site->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
-    note_limit(site, budget, result);
-    code = check_limit(site, budget->records_bytes);
+        loader_tables_bytes(&budget->reads, config->plan, budget->records_bytes,
+                            config->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED);
+    note_limit(config, budget, result);
+    code = check_limit(config, budget->records_bytes);
     return code ? code : check_total(budget, headroom.cause);
 }

@@ -13,7 +13,7 @@
 #include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
-struct budget_site {
+struct budget_config {
     const struct job *job;
     const struct catalog *catalog;
     const struct plan_traits *plan;
@@ -37,7 +37,7 @@ uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks
 
 /* 0, or -ENOMEM with a reason that has both figures. The budget is filled in either case, as far as
  * it was found. */
-int budget_make(const struct budget_site *site, struct budget *budget, struct result *result);
+int budget_make(const struct budget_config *config, struct budget *budget, struct result *result);
 uint64_t budget_total_bytes(const struct budget *budget);
 
 #endif

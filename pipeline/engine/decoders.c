@@ -31,7 +31,7 @@ struct worker {
 };
 
 struct decoders {
-    struct decoders_site site;
+    struct decoders_config config;
     bool parses; /* records are looked at: they have bytes, and the decoder wants them */
     struct worker *workers;
 };
@@ -65,13 +65,13 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
-    const struct decoders_site *site = &worker->decoders->site;
+    const struct decoders_config *config = &worker->decoders->config;
     struct sample sample;
 
     const struct shard *shard =
-        &site->catalog->shards[catalog_extent(site->catalog, fetch->record)->shard];
-    int code = format_parse(site->format, shard, fetch->bytes, fetch->length,
-                            FORMAT_ODD_LABELS | (site->check_crc ? 0 : FORMAT_SKIP_CRC),
+        &config->catalog->shards[catalog_extent(config->catalog, fetch->record)->shard];
+    int code = format_parse(config->format, shard, fetch->bytes, fetch->length,
+                            FORMAT_ODD_LABELS | (config->check_crc ? 0 : FORMAT_SKIP_CRC),
                             &worker->scratch, &sample);
     if (code)
         return code;
@@ -87,9 +87,9 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
                                    .height = sample.height,
                                    .channels = sample.channels};
     struct view view = {.kind = VIEW_TRAIN,
-                        .seed = random_hash(site->seed, fetch->epoch, fetch->record)};
+                        .seed = random_hash(config->seed, fetch->epoch, fetch->record)};
     code = decoder_decode(&worker->decoder, &source, &view, row);
-    if (code >= 0 && site->digest)
+    if (code >= 0 && config->digest)
         add_digest(account, &sample);
     return code ? fail_image(&sample, shard, code) : 0;
 }
@@ -109,23 +109,24 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 }
 
 /* The place of a bad record, in front of what is wrong with it. */
-static int fail_record(const struct decoders_site *site, const struct fetch *fetch, int code)
+static int fail_record(const struct decoders_config *config, const struct fetch *fetch, int code)
 {
-    const struct extent *place = catalog_extent(site->catalog, fetch->record);
+    const struct extent *place = catalog_extent(config->catalog, fetch->record);
     char reason[FAIL_REASON_BYTES];
 
     snprintf(reason, sizeof reason, "%s",
              fetch->code == -EFAULT ? fault_guard_reason
              : fetch->code          ? fail_errno_text(code)
                                     : fail_reason());
-    return fail(code, "%s: offset %llu: record %llu: %s", site->catalog->shards[place->shard].path,
-                (unsigned long long)place->offset, (unsigned long long)fetch->record, reason);
+    return fail(code, "%s: offset %llu: record %llu: %s",
+                config->catalog->shards[place->shard].path, (unsigned long long)place->offset,
+                (unsigned long long)fetch->record, reason);
 }
 
 /* The reason is recorded. */
 static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
-    fail_record(&worker->decoders->site, fetch, -EBADMSG);
+    fail_record(&worker->decoders->config, fetch, -EBADMSG);
     findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
 }
 
@@ -144,9 +145,9 @@ static void note_oddities(struct worker *worker, const struct fetch *fetch,
 /* One record into its row. 0, or why the run must stop. */
 static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
 {
-    const struct decoders_site *site = &worker->decoders->site;
-    int32_t *label = batches_label(site->batches, fetch->address);
-    void *row = batches_row(site->batches, fetch->address);
+    const struct decoders_config *config = &worker->decoders->config;
+    int32_t *label = batches_label(config->batches, fetch->address);
+    void *row = batches_row(config->batches, fetch->address);
 
     struct sample sample = {.label = -1};
     int code = fetch->code;
@@ -160,8 +161,8 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
         account->record_bytes += fetch->length;
         return 0;
     }
-    code = fail_record(site, fetch, code);
-    if (!site->skip_errors)
+    code = fail_record(config, fetch, code);
+    if (!config->skip_errors)
         return code;
     account->skipped++;
     findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
@@ -179,46 +180,46 @@ struct written {
 
 /* What a group took, for the live counters. */
 struct group_times {
-    uint64_t slot_wait_ns; /* waited for a batch to open: the trainer is behind */
-    uint64_t busy_ns;      /* parsed and decoded */
+    uint64_t buffer_wait_ns; /* waited for a batch to open: the trainer is behind */
+    uint64_t busy_ns;        /* parsed and decoded */
 };
 
 static void announce(struct worker *worker, struct written *written)
 {
-    const struct decoders_site *site = &worker->decoders->site;
+    const struct decoders_config *config = &worker->decoders->config;
 
-    meter_add(site->meter, METER_RECORD_BYTES, written->account.record_bytes);
-    meter_add(site->meter, METER_RECORD_COUNT, written->account.samples);
-    batches_done(site->batches, written->batch, written->rows, &written->account);
+    meter_add(config->meter, METER_RECORD_BYTES, written->account.record_bytes);
+    meter_add(config->meter, METER_RECORD_COUNT, written->account.samples);
+    batches_done(config->batches, written->batch, written->rows, &written->account);
 }
 
 static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
                          struct group_times *times, struct written *written)
 {
-    const struct decoders_site *site = &worker->decoders->site;
+    const struct decoders_config *config = &worker->decoders->config;
 
-    *written = (struct written){.batch = fetches[0]->address / site->batch_size};
+    *written = (struct written){.batch = fetches[0]->address / config->batch_size};
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t own = fetches[i]->address / site->batch_size;
+        uint64_t own = fetches[i]->address / config->batch_size;
         if (own != written->batch) {
             announce(worker, written);
             *written = (struct written){.batch = own};
         }
-        int code = batches_wait_open(site->batches, fetches[i]->address, &times->slot_wait_ns);
+        int code = batches_wait_open(config->batches, fetches[i]->address, &times->buffer_wait_ns);
         if (code == 0)
             code = work_on(worker, fetches[i], &written->account);
         if (code)
             return code;
         written->rows++;
     }
-    loader_return(site->loader, fetches, count);
+    loader_return(config->loader, fetches, count);
     return 0;
 }
 
 static void count_times(struct meter *meter, const struct group_times *times, uint64_t waited_ns)
 {
     meter_add(meter, METER_DECODE_RECORD_NS, waited_ns);
-    meter_add(meter, METER_DECODE_BATCH_NS, times->slot_wait_ns);
+    meter_add(meter, METER_DECODE_BATCH_NS, times->buffer_wait_ns);
     meter_add(meter, METER_DECODE_BUSY_NS, times->busy_ns);
 }
 
@@ -230,18 +231,18 @@ static int worker_body(void *argument)
     uint64_t end_ns = clock_now_ns();
     int taken;
 
-    while ((taken = loader_take(decoders->site.loader, fetches, worker->group)) > 0) {
+    while ((taken = loader_take(decoders->config.loader, fetches, worker->group)) > 0) {
         struct group_times times = {0};
         struct written written;
         uint64_t start_ns = clock_now_ns();
         int code = work_on_group(worker, fetches, (uint32_t)taken, &times, &written);
         uint64_t waited_ns = start_ns - end_ns;
         end_ns = clock_now_ns();
-        times.busy_ns = end_ns - start_ns - times.slot_wait_ns;
-        count_times(decoders->site.meter, &times, waited_ns);
+        times.busy_ns = end_ns - start_ns - times.buffer_wait_ns;
+        count_times(decoders->config.meter, &times, waited_ns);
         if (code) {
-            loader_cancel(decoders->site.loader);
-            batches_cancel(decoders->site.batches);
+            loader_cancel(decoders->config.loader);
+            batches_cancel(decoders->config.batches);
             return code;
         }
         announce(worker, &written);
@@ -251,25 +252,25 @@ static int worker_body(void *argument)
     return taken;
 }
 
-struct decoders *decoders_create(const struct decoders_site *site)
+struct decoders *decoders_create(const struct decoders_config *config)
 {
     struct decoders *decoders = memory_zeroed(sizeof *decoders);
 
     if (!decoders)
         return NULL;
-    decoders->site = *site;
-    decoders->workers = memory_array(site->workers, sizeof *decoders->workers);
+    decoders->config = *config;
+    decoders->workers = memory_array(config->workers, sizeof *decoders->workers);
     if (!decoders->workers) {
         decoders_destroy(decoders);
         return NULL;
     }
-    for (uint32_t i = 0; i < site->workers; i++) {
+    for (uint32_t i = 0; i < config->workers; i++) {
         struct worker *worker = &decoders->workers[i];
         worker->decoders = decoders;
         worker->decoder_open = true;
-        worker->scratch.capacity = site->catalog->record_bytes_max;
+        worker->scratch.capacity = config->catalog->record_bytes_max;
         worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
-        if (!worker->scratch.bytes || decoder_open(&worker->decoder, site->decoder)) {
+        if (!worker->scratch.bytes || decoder_open(&worker->decoder, config->decoder)) {
             decoders_destroy(decoders);
             return NULL;
         }
@@ -281,7 +282,7 @@ void decoders_destroy(struct decoders *decoders)
 {
     if (!decoders)
         return;
-    for (uint32_t i = 0; decoders->workers && i < decoders->site.workers; i++) {
+    for (uint32_t i = 0; decoders->workers && i < decoders->config.workers; i++) {
         if (decoders->workers[i].decoder_open)
             decoder_close(&decoders->workers[i].decoder);
         free(decoders->workers[i].scratch.bytes);
@@ -302,9 +303,9 @@ int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 
 int decoders_start(struct decoders *decoders, bool no_bytes)
 {
-    decoders->parses = !no_bytes && (decoders->site.check_crc || decoders->site.digest ||
+    decoders->parses = !no_bytes && (decoders->config.check_crc || decoders->config.digest ||
                                      decoders->workers[0].decoder.traits.reads_image);
-    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+    for (uint32_t i = 0; i < decoders->config.workers; i++) {
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);
         decoders->workers[i].group = decoders->parses ? 1 : GROUP_MAX;
@@ -323,7 +324,7 @@ int decoders_join(struct decoders *decoders)
     char reason[FAIL_REASON_BYTES] = "";
     int first = 0;
 
-    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+    for (uint32_t i = 0; i < decoders->config.workers; i++) {
         int code = thread_join(&decoders->workers[i].thread);
         if (code && (first == 0 || first == -ECANCELED)) {
             first = code;
@@ -336,7 +337,7 @@ int decoders_join(struct decoders *decoders)
 void decoders_figures(struct decoders *decoders, struct decoders_figures *figures)
 {
     *figures = (struct decoders_figures){0};
-    for (uint32_t i = 0; i < decoders->site.workers; i++) {
+    for (uint32_t i = 0; i < decoders->config.workers; i++) {
         const struct worker *worker = &decoders->workers[i];
         findings_add(&figures->findings, &worker->figures.findings);
         decode_figures_add(&figures->decode, &worker->decoder.figures);

@@ -17,7 +17,7 @@
 
 struct decoders;
 
-struct decoders_site {
+struct decoders_config {
     const struct catalog *catalog;
     const struct plugin_choice *format, *decoder;
     struct loader *loader;
@@ -38,7 +38,7 @@ struct decoders_figures {
     struct findings findings;
 };
 
-struct decoders *decoders_create(const struct decoders_site *site); /* NULL with a reason */
+struct decoders *decoders_create(const struct decoders_config *config); /* NULL with a reason */
 void decoders_destroy(struct decoders *decoders);
 /* Bytes of a row of this decoder. 0 or a negative errno. */
 int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);

@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 
 struct engine {
-    struct engine_site site;
+    struct engine_config config;
     struct plan plan, next_plan; /* the second of overlapping epochs, which take turns */
     struct trainer trainer;
     struct batches *batches;
@@ -33,7 +33,7 @@ struct engine {
     void *rows;
     size_t rows_bytes;
     uint32_t workers;
-    struct job_place resume;
+    struct resume_point resume;
     struct pace taken;   /* samples of the epoch, by the trainer */
     uint64_t waited_ns;  /* for the batch that is waited for */
     uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
@@ -43,17 +43,17 @@ static uint64_t available_bytes(const struct engine *engine)
 {
     struct headroom headroom;
 
-    return budget_available_bytes(engine->site.job, engine->site.ranks, engine->held_bytes,
+    return budget_available_bytes(engine->config.job, engine->config.ranks, engine->held_bytes,
                                   &headroom);
 }
 
 static uint32_t choose_workers(const struct engine *engine)
 {
-    const uint64_t wanted = engine->site.job->decode.threads;
+    const uint64_t wanted = engine->config.job->decode.threads;
 
     if (wanted)
         return (uint32_t)wanted;
-    return engine->site.ranks ? engine->site.ranks->place.cpus : thread_cpu_count();
+    return engine->config.ranks ? engine->config.ranks->place.cpus : thread_cpu_count();
 }
 
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog)
@@ -71,36 +71,36 @@ struct plan_scope engine_scope(const struct job *job, const struct catalog *cata
 
 static int open_plan(struct engine *engine)
 {
-    const struct job *job = engine->site.job;
-    struct plan_scope scope = engine_scope(job, engine->site.catalog);
+    const struct job *job = engine->config.job;
+    struct plan_scope scope = engine_scope(job, engine->config.catalog);
 
     scope.memory_bytes = available_bytes(engine) / (job->order.overlap_epochs ? 2 : 1);
-    int code = plan_open(&engine->plan, &engine->site.plugins->shuffle, &scope);
+    int code = plan_open(&engine->plan, &engine->config.plugins->shuffle, &scope);
 
     if (code == 0 && job->order.overlap_epochs)
-        code = plan_open(&engine->next_plan, &engine->site.plugins->shuffle, &scope);
+        code = plan_open(&engine->next_plan, &engine->config.plugins->shuffle, &scope);
     return code;
 }
 
-static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
+static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffers)
 {
-    const struct job *job = engine->site.job;
+    const struct job *job = engine->config.job;
     struct trainer_config config = {
         .batch_size = (uint32_t)job->batch_size,
         .row_bytes = row_bytes,
         .seed = job->order.seed,
-        .ranks = engine->site.ranks,
+        .ranks = engine->config.ranks,
         .silence_ns = job->silence_ns,
     };
     int code = 0;
 
-    if (engine->site.trainer)
-        engine->trainer = *engine->site.trainer;
+    if (engine->config.trainer)
+        engine->trainer = *engine->config.trainer;
     else
-        code = trainer_open(&engine->trainer, &engine->site.plugins->trainer, &config);
+        code = trainer_open(&engine->trainer, &engine->config.plugins->trainer, &config);
     if (code)
         return code;
-    engine->rows_bytes = row_bytes * job->batch_size * slots;
+    engine->rows_bytes = row_bytes * job->batch_size * buffers;
     if (engine->rows_bytes == 0)
         return 0;
     engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
@@ -114,14 +114,14 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t slots)
 static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
 {
     struct budget budget;
-    int code = budget_make(&(struct budget_site){.job = engine->site.job,
-                                                 .catalog = engine->site.catalog,
-                                                 .plan = &engine->plan.traits,
-                                                 .ranks = engine->site.ranks,
-                                                 .direct = engine->site.plugins->direct,
-                                                 .workers = engine->workers,
-                                                 .batches_bytes = batches_bytes,
-                                                 .held_bytes = engine->held_bytes},
+    int code = budget_make(&(struct budget_config){.job = engine->config.job,
+                                                   .catalog = engine->config.catalog,
+                                                   .plan = &engine->plan.traits,
+                                                   .ranks = engine->config.ranks,
+                                                   .direct = engine->config.plugins->direct,
+                                                   .workers = engine->workers,
+                                                   .batches_bytes = batches_bytes,
+                                                   .held_bytes = engine->held_bytes},
                            &budget, result);
 
     result->memory_bytes = budget.records_bytes;
@@ -133,13 +133,13 @@ static int make_budget(const struct engine *engine, uint64_t batches_bytes, stru
 
 static int build(struct engine *engine, struct result *result)
 {
-    const struct job *job = engine->site.job;
-    const struct job_plugins *plugins = engine->site.plugins;
-    uint32_t slots = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
+    const struct job *job = engine->config.job;
+    const struct job_plugins *plugins = engine->config.plugins;
+    uint32_t buffers = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
     size_t row_bytes;
     int code;
 
-    if (job->cold.memory_limit_bytes && engine->site.trainer)
+    if (job->cold.memory_limit_bytes && engine->config.trainer)
         engine->held_bytes = memory_resident_bytes();
     if ((code = job_resume(job, &engine->resume)) || (code = open_plan(engine)) ||
         (code = decoders_row_bytes(&plugins->decoder, &row_bytes)))
@@ -147,25 +147,25 @@ static int build(struct engine *engine, struct result *result)
     engine->workers = choose_workers(engine);
     result->slots = engine->plan.traits.slots;
     result->threads = engine->workers;
-    code = make_budget(engine, row_bytes * job->batch_size * slots, result);
+    code = make_budget(engine, row_bytes * job->batch_size * buffers, result);
     if (code || job->dry_run)
         return code;
-    code = open_trainer(engine, row_bytes, slots);
+    code = open_trainer(engine, row_bytes, buffers);
     if (code)
         return code;
     /* What decoding may take for huge images, all workers together: of what records leave free. */
     bump_limit_together(available_bytes(engine) / (job->cold.memory_limit_bytes ? 8 : 4));
-    engine->batches = batches_create(&(struct batches_site){
+    engine->batches = batches_create(&(struct batches_config){
         .batch_size = (uint32_t)job->batch_size,
-        .slots = slots,
+        .buffers = buffers,
         .row_bytes = row_bytes,
         .rows = engine->rows,
-        .epochs_max = engine->site.epochs_max,
+        .epochs_max = engine->config.epochs_max,
     });
     if (!engine->batches)
         return -ENOMEM;
     engine->loader = loader_create(&(struct loader_site){
-        .catalog = engine->site.catalog,
+        .catalog = engine->config.catalog,
         .reader = &plugins->reader,
         .reader_falls_back = plugins->reader_is_auto,
         .plan = &engine->plan,
@@ -179,18 +179,18 @@ static int build(struct engine *engine, struct result *result)
         .io_timeout_ns = job->read.io_timeout_ns,
         .rate_limit_bytes = job->read.rate_limit_bytes,
         .limit_samples = job->order.limit_samples,
-        .epochs_max = engine->site.epochs_max,
+        .epochs_max = engine->config.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
         .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
         .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
-        .meter = engine->site.meter,
-        .recorder = engine->site.recorder,
+        .meter = engine->config.meter,
+        .recorder = engine->config.recorder,
     });
     if (!engine->loader)
         return -ENOMEM;
-    engine->decoders = decoders_create(&(struct decoders_site){
-        .catalog = engine->site.catalog,
+    engine->decoders = decoders_create(&(struct decoders_config){
+        .catalog = engine->config.catalog,
         .format = &plugins->format,
         .decoder = &plugins->decoder,
         .loader = engine->loader,
@@ -201,18 +201,18 @@ static int build(struct engine *engine, struct result *result)
         .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
         .check_crc = job->decode.check_crc,
         .digest = job->decode.digest,
-        .meter = engine->site.meter,
+        .meter = engine->config.meter,
     });
     return engine->decoders ? 0 : -ENOMEM;
 }
 
-struct engine *engine_create(const struct engine_site *site, struct result *result)
+struct engine *engine_create(const struct engine_config *config, struct result *result)
 {
     struct engine *engine = memory_zeroed(sizeof *engine);
 
     if (!engine)
         return NULL;
-    engine->site = *site;
+    engine->config = *config;
     if (build(engine, result)) {
         engine_destroy(engine);
         return NULL;
@@ -229,7 +229,7 @@ void engine_destroy(struct engine *engine)
     batches_destroy(engine->batches);
     if (engine->rows)
         trainer_release(&engine->trainer, engine->rows);
-    if (!engine->site.trainer)
+    if (!engine->config.trainer)
         trainer_close(&engine->trainer);
     plan_close(&engine->plan);
     plan_close(&engine->next_plan);
@@ -313,9 +313,9 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         epoch->storage_idle_ns = loader.idle_ns;
         account_reads(engine, &loader, epoch);
         if (loader.read_end_ns)
-            recorder_mark(engine->site.recorder, "drain", epoch->epoch, loader.read_end_ns);
+            recorder_mark(engine->config.recorder, "drain", epoch->epoch, loader.read_end_ns);
     }
-    const bool reads = strcmp(engine->site.plugins->reader.plugin->name, "null") != 0;
+    const bool reads = strcmp(engine->config.plugins->reader.plugin->name, "null") != 0;
     epoch->limit = result_epoch_limit(epoch, engine->workers, reads);
 }
 
@@ -337,7 +337,7 @@ static void add_times(struct engine *engine, const struct trainer_times *times,
     epoch->nominal_ns += times->nominal_ns;
     if (epoch->first_compute_ns == 0)
         epoch->first_compute_ns = times->compute_ns;
-    meter_add(engine->site.meter, METER_TRAINER_BUSY_NS,
+    meter_add(engine->config.meter, METER_TRAINER_BUSY_NS,
               times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
 }
 
@@ -351,7 +351,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     int code = batches_take(engine->batches, &batch);
     uint64_t taken_ns = clock_now_ns();
     engine->waited_ns += taken_ns - start_ns;
-    meter_add(engine->site.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
+    meter_add(engine->config.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
     if (code <= 0)
         return code;
     if (epoch->batches == 0)
@@ -374,7 +374,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     epoch->record_bytes += batch.account.record_bytes;
     epoch->digest_sum += batch.account.digest_sum;
     epoch->digest_xor ^= batch.account.digest_xor;
-    meter_add(engine->site.meter, METER_TRAINED_COUNT, batch.count);
+    meter_add(engine->config.meter, METER_TRAINED_COUNT, batch.count);
     return code;
 }
 
@@ -400,10 +400,10 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
 {
     const bool is_first = epoch->epoch == engine->resume.epoch;
 
-    if (!engine->site.job->order.overlap_epochs)
+    if (!engine->config.job->order.overlap_epochs)
         loader_begin(engine->loader, epoch->epoch);
     for (uint64_t next = epoch->epoch;
-         engine->site.job->order.overlap_epochs && is_first && next <= last; next++)
+         engine->config.job->order.overlap_epochs && is_first && next <= last; next++)
         loader_begin(engine->loader, next);
 }
 
@@ -426,7 +426,7 @@ static int check_clock(const struct result_epoch *epoch, const struct clock_mome
 static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
                         struct result_epoch *epoch, uint64_t draws)
 {
-    const uint64_t tick_ns = 100000000, batch_size = engine->site.job->batch_size;
+    const uint64_t tick_ns = 100000000, batch_size = engine->config.job->batch_size;
     const uint64_t batches = (draws + batch_size - 1) / batch_size;
     uint64_t next_tick_ns = epoch->start_ns + tick_ns;
     int code = 0;
@@ -451,7 +451,7 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     uint64_t draws = 0;
 
     /* One sample while no rank of the node reads, before all begin and after all have ended. */
-    recorder_sample(engine->site.recorder);
+    recorder_sample(engine->config.recorder);
     int code = begin(hooks, epoch, 0);
     if (code)
         return code;
@@ -470,14 +470,14 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     if (code == 0)
         code = check_clock(epoch, &start);
     if (code == 0)
-        code = invariants_epoch(epoch, draws, engine->site.job->batch_size, engine->workers);
+        code = invariants_epoch(epoch, draws, engine->config.job->batch_size, engine->workers);
     if (code)
         cancel(engine);
     account_epoch(engine, epoch, &before);
     if (hooks->after)
         code = hooks->after(hooks->context, epoch, code);
-    recorder_sample(engine->site.recorder);
-    recorder_mark(engine->site.recorder, "epoch", epoch->epoch, epoch->start_ns);
+    recorder_sample(engine->config.recorder);
+    recorder_mark(engine->config.recorder, "epoch", epoch->epoch, epoch->start_ns);
     return code;
 }
 
@@ -491,7 +491,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
         struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
         code = run_epoch(engine, hooks, &epoch, last);
         result_epoch_name_source(&epoch, i == 0, &run->cold,
-                                 engine->site.job->read.rate_limit_bytes);
+                                 engine->config.job->read.rate_limit_bytes);
         if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
             run->epochs[run->epoch_count] = epoch;
         if (code == 0) {
@@ -533,7 +533,7 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
     bool was_found = result->iodepth > 0;
 
     result->iodepth = depth->is_found ? depth->knee : 0;
-    if (engine->site.job->read.iodepth || was_found)
+    if (engine->config.job->read.iodepth || was_found)
         return;
     if (depth->is_found)
         result_notice(result,
@@ -562,8 +562,8 @@ static void note_windows(const struct engine *engine, uint64_t run, struct resul
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
-    if (engine->site.ranks) /* what comes before may take its time */
-        engine->site.ranks->silence_ns = engine->site.job->silence_ns;
+    if (engine->config.ranks) /* what comes before may take its time */
+        engine->config.ranks->silence_ns = engine->config.job->silence_ns;
     batches_reset(engine->batches);
     int code = loader_start(engine->loader);
     if (code)
@@ -572,9 +572,9 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     snprintf(result->reader_engine, sizeof result->reader_engine, "%s", traits->engine);
     if (traits->notice[0] && run->number == 0)
         result_notice(result, "%s", traits->notice);
-    if (engine->site.job->decode.digest && traits->no_bytes)
+    if (engine->config.job->decode.digest && traits->no_bytes)
         code = fail(EINVAL, "--digest: reader %s brings no bytes to make one of",
-                    engine->site.plugins->reader.plugin->name);
+                    engine->config.plugins->reader.plugin->name);
     if (code == 0)
         code = decoders_start(engine->decoders, traits->no_bytes);
     code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine: loader, decode workers, batch slots and trainer joined for one job. It is built once,
+ * engine: loader, decode workers, batch buffers and trainer joined for one job. It is built once,
  * and carries out one run after the other; run.c decides what happens between runs.
  */
 #ifndef IOBENCH_PIPELINE_ENGINE_ENGINE_H
@@ -13,7 +13,7 @@
 
 struct engine;
 
-struct engine_site {
+struct engine_config {
     const struct job *job;
     const struct job_plugins *plugins;
     const struct catalog *catalog;
@@ -31,7 +31,7 @@ struct plan_scope engine_scope(const struct job *job, const struct catalog *cata
 /* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);
 
-struct engine *engine_create(const struct engine_site *site, struct result *result);
+struct engine *engine_create(const struct engine_config *config, struct result *result);
 void engine_destroy(struct engine *engine);
 
 /* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after

@@ -269,7 +269,7 @@ static void read_cpu_name(char *name, size_t bytes)
         fclose(file);
 }
 
-void witness_place(const struct witness *witness, struct result_place *place)
+void witness_environment(const struct witness *witness, struct environment *environment)
 {
     struct utsname names;
     struct sysinfo memory;
@@ -279,30 +279,35 @@ void witness_place(const struct witness *witness, struct result_place *place)
 
     const struct mount *mount = storage_mount(witness->storage);
     if (mount) {
-        snprintf(place->file_system, sizeof place->file_system, "%s", mount->type);
-        snprintf(place->mount_options, sizeof place->mount_options, "%s", mount->options);
-        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", mount->point);
+        snprintf(environment->file_system, sizeof environment->file_system, "%s", mount->type);
+        snprintf(environment->mount_options, sizeof environment->mount_options, "%s",
+                 mount->options);
+        snprintf(environment->mount_point, sizeof environment->mount_point, "%.255s", mount->point);
     }
     if (!store_is_local(witness->catalog->root)) {
-        snprintf(place->file_system, sizeof place->file_system, "NFS without a mount");
-        snprintf(place->mount_point, sizeof place->mount_point, "%.255s", witness->catalog->root);
+        snprintf(environment->file_system, sizeof environment->file_system, "NFS without a mount");
+        snprintf(environment->mount_point, sizeof environment->mount_point, "%.255s",
+                 witness->catalog->root);
     }
-    devices_text(storage_devices(witness->storage), place->devices, sizeof place->devices);
+    devices_text(storage_devices(witness->storage), environment->devices,
+                 sizeof environment->devices);
     uname(&names);
-    snprintf(place->host, sizeof place->host, "%s", names.nodename);
-    snprintf(place->kernel, sizeof place->kernel, "%.70s %.70s", names.sysname, names.release);
-    read_cpu_name(place->cpu, sizeof place->cpu);
-    snprintf(place->clock_source, sizeof place->clock_source, "%s", clock_source());
-    snprintf(place->sandbox, sizeof place->sandbox, "none");
+    snprintf(environment->host, sizeof environment->host, "%s", names.nodename);
+    snprintf(environment->kernel, sizeof environment->kernel, "%.70s %.70s", names.sysname,
+             names.release);
+    read_cpu_name(environment->cpu, sizeof environment->cpu);
+    snprintf(environment->clock_source, sizeof environment->clock_source, "%s", clock_source());
+    snprintf(environment->sandbox, sizeof environment->sandbox, "none");
     if (landlock_is_on())
-        snprintf(place->sandbox, sizeof place->sandbox, "landlock ABI %d", landlock_abi());
-    place->cpu_count = thread_cpu_count();
+        snprintf(environment->sandbox, sizeof environment->sandbox, "landlock ABI %d",
+                 landlock_abi());
+    environment->cpu_count = thread_cpu_count();
     headroom_find(&headroom, "/proc", "/sys");
-    place->memory_limit_bytes = witness->job->cold.memory_limit_bytes
-                                    ? witness->job->cold.memory_limit_bytes
-                                    : headroom.limit_bytes;
+    environment->memory_limit_bytes = witness->job->cold.memory_limit_bytes
+                                          ? witness->job->cold.memory_limit_bytes
+                                          : headroom.limit_bytes;
     if (sysinfo(&memory) == 0)
-        place->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
+        environment->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
     gmtime_r(&now, &utc);
-    strftime(place->started, sizeof place->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(environment->started, sizeof environment->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }

@@ -38,6 +38,6 @@ void witness_before(struct witness *witness);
 void witness_after(struct witness *witness, struct result_bytes *device);
 
 /* Host, kernel, processor, file system and devices of the data. */
-void witness_place(const struct witness *witness, struct result_place *place);
+void witness_environment(const struct witness *witness, struct environment *environment);
 
 #endif

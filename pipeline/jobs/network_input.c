@@ -83,15 +83,15 @@ int input_open(struct network_input *input, const struct trainer_ops *ops, void 
     input->job.order.resume_at = input->resume_at;
     input->trainer = (struct trainer){.ops = ops, .state = state};
     input->run.epochs = memory_array(epochs, sizeof *input->run.epochs);
-    const struct engine_site site = {.job = &input->job,
-                                     .plugins = &input->plugins,
-                                     .catalog = input->catalog,
-                                     .epochs_max = epochs,
-                                     .ranks = input->ranks,
-                                     .trainer = &input->trainer,
-                                     .meter = input->meter,
-                                     .recorder = input->recorder};
-    input->engine = input->run.epochs ? engine_create(&site, result) : NULL;
+    const struct engine_config config = {.job = &input->job,
+                                         .plugins = &input->plugins,
+                                         .catalog = input->catalog,
+                                         .epochs_max = epochs,
+                                         .ranks = input->ranks,
+                                         .trainer = &input->trainer,
+                                         .meter = input->meter,
+                                         .recorder = input->recorder};
+    input->engine = input->run.epochs ? engine_create(&config, result) : NULL;
     return input->engine ? 0 : -ENOMEM;
 }
 

@@ -189,13 +189,13 @@ static int make_engine(struct execution *execution)
 {
     const struct job *job = execution->job;
     struct result *result = execution->result;
-    struct engine_site site = {.job = job,
-                               .plugins = &execution->plugins,
-                               .catalog = execution->catalog,
-                               .epochs_max = job->epochs,
-                               .ranks = execution->ranks,
-                               .meter = recorder_meter(execution->recorder),
-                               .recorder = execution->recorder};
+    struct engine_config site = {.job = job,
+                                 .plugins = &execution->plugins,
+                                 .catalog = execution->catalog,
+                                 .epochs_max = job->epochs,
+                                 .ranks = execution->ranks,
+                                 .meter = recorder_meter(execution->recorder),
+                                 .recorder = execution->recorder};
     if (result->memory_before_bytes == 0)
         result->memory_before_bytes = memory_resident_bytes();
     execution->engine = engine_create(&site, result);
@@ -255,7 +255,7 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     int code = job_choose(&job, &plugins);
     if (code)
         return code;
-    struct engine_site site = {
+    struct engine_config site = {
         .job = &job, .plugins = &plugins, .catalog = execution->catalog, .epochs_max = 1};
     struct engine *engine = engine_create(&site, &scratch);
     code = engine ? engine_run(engine, 1, &hooks, &run, &scratch) : -ENOMEM;
@@ -341,7 +341,7 @@ static int prepare(struct execution *execution)
     code = ranks_meet(execution->ranks, execution->witness ? 0 : -ENOMEM, NULL);
     if (code)
         return code;
-    witness_place(execution->witness, &result->place);
+    witness_environment(execution->witness, &result->environment);
     return 0;
 }
 
@@ -566,11 +566,11 @@ int run_plan(const struct job *job, struct ranks *ranks, const struct run_observ
     int code = prepare(&execution);
 
     if (code == 0) {
-        struct engine_site site = {.job = job,
-                                   .plugins = &execution.plugins,
-                                   .catalog = execution.catalog,
-                                   .epochs_max = 1,
-                                   .ranks = execution.ranks};
+        struct engine_config site = {.job = job,
+                                     .plugins = &execution.plugins,
+                                     .catalog = execution.catalog,
+                                     .epochs_max = 1,
+                                     .ranks = execution.ranks};
         struct engine *engine = engine_create(&site, result);
         code = ranks_meet(execution.ranks, engine ? 0 : -ENOMEM, NULL);
         engine_destroy(engine);

@@ -430,7 +430,7 @@ static int open_witness(struct course *course)
     course->witness = witness_open(&course->job->job, course->learn.catalog);
     int code = ranks_meet(course->job->ranks, course->witness ? 0 : -ENOMEM, NULL);
     if (code == 0)
-        witness_place(course->witness, &course->result->result.place);
+        witness_environment(course->witness, &course->result->result.environment);
     return code;
 }
 

@@ -167,7 +167,7 @@ struct result_sitting {
 enum { RESULT_NOTICES = 16, RESULT_NOTICE_BYTES = 320 };
 
 /* The machine and the settings, recorded with every result. */
-struct result_place {
+struct environment {
     char host[128], kernel[160], cpu[128], clock_source[64];
     uint32_t cpu_count;
     uint64_t memory_bytes, memory_limit_bytes; /* limit 0: none */
@@ -180,7 +180,7 @@ struct result_place {
 
 struct result {
     const struct job *job;
-    struct result_place place;
+    struct environment environment;
     struct result_sitting sitting;
     /* the data set */
     char data[512], format[64];

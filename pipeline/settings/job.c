@@ -146,12 +146,12 @@ uint32_t job_loaders(const struct job *job)
     return job->read.loaders ? (uint32_t)job->read.loaders : 1;
 }
 
-int job_resume(const struct job *job, struct job_place *place)
+int job_resume(const struct job *job, struct resume_point *point)
 {
     unsigned long long epoch, sample;
     int end = 0;
 
-    *place = (struct job_place){0};
+    *point = (struct resume_point){0};
     if (!job->order.resume_at)
         return 0;
     if (sscanf(job->order.resume_at, "%llu:%llu%n", &epoch, &sample, &end) != 2 ||
@@ -161,7 +161,7 @@ int job_resume(const struct job *job, struct job_place *place)
     if (sample % job->batch_size)
         return fail(EINVAL, "--resume-at: sample %llu is not at the start of a batch of %llu",
                     sample, (unsigned long long)job->batch_size);
-    *place = (struct job_place){.epoch = epoch, .sample = sample};
+    *point = (struct resume_point){.epoch = epoch, .sample = sample};
     return 0;
 }
 
@@ -192,7 +192,7 @@ static int check_reader(const struct job *job, const struct plugin *reader)
 static int check(const struct job *job)
 {
     struct plugin_choice format;
-    struct job_place place;
+    struct resume_point point;
 
     if (job->runs && job->until_percent > 0)
         return fail(EINVAL, "--until is for --runs auto, not --runs %llu",
@@ -207,7 +207,7 @@ static int check(const struct job *job)
         return fail(EINVAL, "one alone of --json, --csv and --series can have the standard output");
     if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
-    int resumes = job_resume(job, &place);
+    int resumes = job_resume(job, &point);
     if (resumes)
         return resumes;
     if (strcmp(job->read.format, "auto") == 0)

@@ -42,10 +42,10 @@ extern const char *const job_drop_names[], *const job_on_error_names[]; /* of th
 
 /* Where the first epoch of a run starts. sample is a whole number of batches, so that every batch
  * is what it would have been. 0, or -EINVAL with a reason. */
-struct job_place {
+struct resume_point {
     uint64_t epoch, sample;
 };
-int job_resume(const struct job *job, struct job_place *place);
+int job_resume(const struct job *job, struct resume_point *place);
 
 /* With --runs auto: half of the interval's width at which it ends. */
 double job_until_percent(const struct job *job);

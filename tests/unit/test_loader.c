@@ -282,7 +282,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     assert_int_equal(plan_open(&bench->plan, &bench->shuffle, &scope), 0);
     assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
     bench->batches = batches_create(
-        &(struct batches_site){.batch_size = BATCH, .slots = SLOTS, .epochs_max = 4});
+        &(struct batches_config){.batch_size = BATCH, .buffers = SLOTS, .epochs_max = 4});
     if (memory_bytes == 0)
         memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes,
                                             loaders, 0)

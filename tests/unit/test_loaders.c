@@ -115,7 +115,7 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
     plugins.format = *format;
-    struct engine_site site = {
+    struct engine_config site = {
         .job = &job, .plugins = &plugins, .catalog = catalog, .epochs_max = 2, .trainer = &trainer};
     seen = into;
     memset(seen, 0, sizeof *seen);

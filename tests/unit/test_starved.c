@@ -193,7 +193,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, text, &shuffle), 0);
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
     struct batches *batches = batches_create(
-        &(struct batches_site){.batch_size = BATCH, .slots = SHARDS / BATCH, .epochs_max = 1});
+        &(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH, .epochs_max = 1});
     struct loader *loader = loader_create(&(struct loader_site){
         .catalog = catalog,
         .reader = &reader,

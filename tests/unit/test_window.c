@@ -114,7 +114,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
 
     assert_int_equal(plan_open(&plan, shuffle, scope), 0);
     struct batches *batches =
-        batches_create(&(struct batches_site){.batch_size = 64, .slots = 3, .epochs_max = 1});
+        batches_create(&(struct batches_config){.batch_size = 64, .buffers = 3, .epochs_max = 1});
     struct loader *loader = loader_create(&(struct loader_site){
         .catalog = catalog,
         .reader = &reader,
