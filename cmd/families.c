@@ -3,7 +3,7 @@
 
 #include "decode/decoder.h"
 #include "formats/format.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"
@@ -18,6 +18,6 @@ const struct family family_table[] = {
     {"backend", "backend", "what computes a network", backend_registry},
     {"trainer", "trainer", "what takes the batches", trainer_registry},
     {"probe", "probes", "what iobench monitor watches", probe_registry},
-    {"source", "from", "what iobench pack makes a data set out of", origin_registry},
+    {"source", "from", "what iobench pack makes a data set out of", source_registry},
     {0},
 };

@@ -6,7 +6,7 @@
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -87,14 +87,14 @@ static void count_extents(const struct catalog *catalog, struct inspection *insp
 
 /* ---- records ---- */
 
-static void count_picture(struct inspection *inspection, const struct picture *picture)
+static void count_image(struct inspection *inspection, const struct image_facts *facts)
 {
-    inspection->jpeg += picture->kind == PICTURE_JPEG;
-    inspection->png += picture->kind == PICTURE_PNG;
-    inspection->other += picture->kind == PICTURE_OTHER;
-    inspection->progressive += picture->progressive;
-    inspection->gray += picture->components == 1;
-    inspection->four_components += picture->components == 4 && picture->kind == PICTURE_JPEG;
+    inspection->jpeg += facts->kind == IMAGE_JPEG;
+    inspection->png += facts->kind == IMAGE_PNG;
+    inspection->other += facts->kind == IMAGE_OTHER;
+    inspection->progressive += facts->progressive;
+    inspection->gray += facts->components == 1;
+    inspection->four_components += facts->components == 4 && facts->kind == IMAGE_JPEG;
 }
 
 /* What one record holds. 0, -EBADMSG and the like when it is damaged. */
@@ -104,7 +104,7 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     const struct shard *shard = &inspect->catalog->shards[extent->shard];
     struct inspection *inspection = inspect->inspection;
     const char *slash = strrchr(shard->path, '/');
-    struct picture picture = {0};
+    struct image_facts facts = {0};
     struct sample sample;
 
     *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
@@ -120,20 +120,20 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     seen->image_bytes = sample.image_bytes;
     snprintf(seen->name, sizeof seen->name, "%.*s", (int)sample.name_bytes, sample.name);
     if (sample.encoding == SAMPLE_ENCODED) {
-        code = picture_look(sample.image, sample.image_bytes, &picture);
-        count_picture(inspection, &picture);
+        code = image_check_headers(sample.image, sample.image_bytes, &facts);
+        count_image(inspection, &facts);
     } else {
-        picture = (struct picture){
+        facts = (struct image_facts){
             .width = sample.width, .height = sample.height, .components = sample.channels};
         inspection->raw++;
     }
     seen->kind = sample.encoding != SAMPLE_ENCODED ? "raw"
-                 : picture.kind == PICTURE_JPEG    ? "JPEG"
-                 : picture.kind == PICTURE_PNG     ? "PNG"
+                 : facts.kind == IMAGE_JPEG        ? "JPEG"
+                 : facts.kind == IMAGE_PNG         ? "PNG"
                                                    : "other";
-    seen->width = picture.width;
-    seen->height = picture.height;
-    seen->components = picture.components;
+    seen->width = facts.width;
+    seen->height = facts.height;
+    seen->components = facts.components;
     return code;
 }
 

@@ -9,7 +9,7 @@
 #include "base/thread.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
-#include "pack/lane.h"
+#include "pack/shard_writer.h"
 #include "pack/target.h"
 #include "pack/team.h"
 
@@ -66,11 +66,11 @@ struct pack {
     const struct pack_job *job;
     const struct pack_observer *observer;
     struct pack_figures *figures;
-    struct origin origin;
+    struct source source;
     struct plugin_choice format;
     struct target target;
     struct permutation order;
-    struct lane_site site;
+    struct shard_writer_common site;
     uint64_t count, kept, threads, start_ns, plan;
     uint32_t shards, pending;
     pthread_mutex_t lock; /* of all below and of target */
@@ -100,25 +100,25 @@ static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
 static int choose_source(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
-    struct origin *origin = &pack->origin;
-    const struct origin_site site = {.threads = pack->threads,
-                                     .skip = job->on_error == PACK_SKIP,
-                                     .quality = job->quality,
-                                     .progress = tell_look,
-                                     .progress_context = pack};
-    int code = origin_open(origin, job->from, job->source, &site);
+    struct source *source = &pack->source;
+    const struct source_config site = {.threads = pack->threads,
+                                       .skip = job->on_error == PACK_SKIP,
+                                       .quality = job->quality,
+                                       .progress = tell_look,
+                                       .progress_context = pack};
+    int code = source_open(source, job->from, job->source, &site);
 
     if (code)
         return code;
-    memcpy(pack->figures->source, origin->traits.what, sizeof origin->traits.what);
-    pack->count = origin->traits.count;
+    memcpy(pack->figures->source, source->traits.what, sizeof source->traits.what);
+    pack->count = source->traits.count;
     if (job->limit && job->limit < pack->count)
         pack->count = job->limit;
-    if (job->shuffle && origin->traits.in_order)
+    if (job->shuffle && source->traits.in_order)
         return fail(EINVAL,
                     "%s: %s can only be read from front to back, not shuffled: pack it "
                     "first, then shuffle the result",
-                    job->source, origin->traits.what);
+                    job->source, source->traits.what);
     return 0;
 }
 
@@ -140,8 +140,8 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
                     (unsigned long long)job->shards);
     uint64_t wanted = job->shards;
     if (wanted == 0) {
-        uint64_t bytes = (uint64_t)((double)pack->origin.traits.image_bytes * (double)pack->count /
-                                    (double)pack->origin.traits.count);
+        uint64_t bytes = (uint64_t)((double)pack->source.traits.image_bytes * (double)pack->count /
+                                    (double)pack->source.traits.count);
         wanted = (bytes + job->shard_bytes - 1) / job->shard_bytes;
         wanted = wanted > pack->count ? pack->count : wanted;
         wanted = wanted < 1 ? 1 : wanted > 1000000 ? 1000000 : wanted;
@@ -156,8 +156,8 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
 static uint64_t plan_of(const struct pack *pack)
 {
     const struct pack_job *job = pack->job;
-    const char *const texts[] = {pack->format.text, pack->origin.choice.text, job->source};
-    uint64_t plan = random_hash(pack->origin.traits.fingerprint, pack->count, pack->shards);
+    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
+    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *byte = texts[i]; *byte; byte++)
@@ -204,7 +204,7 @@ static int check_apart(const struct pack_job *job)
 /* What is left to be done, and its room. */
 static int plan_work(struct pack *pack)
 {
-    const struct origin_traits *traits = &pack->origin.traits;
+    const struct source_traits *traits = &pack->source.traits;
 
     pack->kept = pack->pending = 0;
     for (uint32_t i = 0; i < pack->shards; i++) {
@@ -223,7 +223,7 @@ static int plan_work(struct pack *pack)
 /* Also a copy of generated images. */
 static bool is_synthetic(const struct pack *pack)
 {
-    return strcmp(pack->origin.ops->plugin.name, "synthetic") == 0 ||
+    return strcmp(pack->source.ops->plugin.name, "synthetic") == 0 ||
            manifest_is_synthetic(pack->job->source);
 }
 
@@ -271,7 +271,7 @@ static int run_dry(struct pack *pack)
 {
     pack->figures->samples = pack->count - pack->kept;
     pack->figures->image_bytes =
-        pack->figures->samples * (pack->origin.traits.image_bytes / pack->origin.traits.count);
+        pack->figures->samples * (pack->source.traits.image_bytes / pack->source.traits.count);
     return target_list_removed(&pack->target, count_removed, pack);
 }
 
@@ -298,8 +298,8 @@ static int write_shard(struct pack *pack, uint32_t shard)
     int code = target_shard_begin(&pack->target, shard, &path);
     pthread_mutex_unlock(&pack->lock);
     if (code == 0)
-        code =
-            lane_write(&pack->site, path, shard_begin(pack, shard), shard_begin(pack, shard + 1));
+        code = shard_writer_run(&pack->site, path, shard_begin(pack, shard),
+                                shard_begin(pack, shard + 1));
     pthread_mutex_lock(&pack->lock);
     if (code == 0)
         code = target_shard_done(&pack->target, shard);
@@ -308,7 +308,7 @@ static int write_shard(struct pack *pack, uint32_t shard)
     return code;
 }
 
-static int run_lane(void *context, struct team *team)
+static int run_writer(void *context, struct team *team)
 {
     struct pack *pack = context;
     int code = 0;
@@ -323,7 +323,7 @@ static int run_lane(void *context, struct team *team)
     return code == -ECANCELED ? 0 : code;
 }
 
-static void stop_lanes(void *context)
+static void stop_writers(void *context)
 {
     struct pack *pack = context;
 
@@ -344,26 +344,26 @@ static void watch(void *context)
     struct pack *pack = context;
 
     if (flag_get(&interrupted))
-        stop_lanes(pack);
+        stop_writers(pack);
     tell_write(pack, PACK_WRITE);
 }
 
-static int run_lanes(struct pack *pack)
+static int run_writers(struct pack *pack)
 {
-    uint64_t lanes = pack->origin.traits.in_order    ? 1
-                     : pack->pending < pack->threads ? pack->pending
-                                                     : pack->threads;
-    const struct team_job lane = {"lane", run_lane, stop_lanes, watch, pack};
+    uint64_t writers = pack->source.traits.in_order    ? 1
+                       : pack->pending < pack->threads ? pack->pending
+                                                       : pack->threads;
+    const struct team_job job = {"writer", run_writer, stop_writers, watch, pack};
 
-    pack->site.origin = &pack->origin;
+    pack->site.source = &pack->source;
     pack->site.format = &pack->format;
     pack->site.order = pack->job->shuffle ? &pack->order : NULL;
     pack->site.quality = (int)pack->job->quality;
     pack->site.skip = pack->job->on_error == PACK_SKIP;
     pack->site.producers =
-        pack->origin.traits.in_order || lanes == 0 ? 1 : (uint32_t)(pack->threads / lanes);
+        pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
     pack->order = permutation_start(pack->job->shuffle, pack->count);
-    return team_run(&lane, lanes);
+    return team_run(&job, writers);
 }
 
 static void count_up(struct pack *pack)
@@ -372,12 +372,12 @@ static void count_up(struct pack *pack)
 
     figures->skipped = counter_get(&pack->site.skipped);
     figures->samples = counter_get(&pack->site.samples) - figures->skipped;
-    figures->skipped += pack->origin.traits.skipped;
+    figures->skipped += pack->source.traits.skipped;
     figures->image_bytes = counter_get(&pack->site.bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
            pack->site.first_skipped[0] ? pack->site.first_skipped
-                                       : pack->origin.traits.first_skipped,
+                                       : pack->source.traits.first_skipped,
            sizeof figures->first_skipped);
 }
 
@@ -389,7 +389,7 @@ static int run_wet(struct pack *pack)
         code = plan_work(pack); /* another pack may have gone on meanwhile */
     pack->start_ns = clock_now_ns();
     if (code == 0)
-        code = run_lanes(pack);
+        code = run_writers(pack);
     if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
         code =
             fail(EINTR, "%s: interrupted; the same command goes on from here", pack->job->target);
@@ -422,7 +422,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     if (code == 0)
         code = job->dry_run ? run_dry(pack) : run_wet(pack);
     target_release(&pack->target);
-    origin_close(&pack->origin);
+    source_close(&pack->source);
     plugin_release(&pack->format);
     pthread_mutex_destroy(&pack->site.lock);
     pthread_mutex_destroy(&pack->lock);

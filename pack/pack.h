@@ -19,7 +19,7 @@ enum pack_on_error { PACK_STOP, PACK_SKIP };
 
 struct pack_job {
     const char *source, *target; /* borrowed; the target is a folder that pack makes */
-    char *from;                  /* see origin_open() */
+    char *from;                  /* see source_open() */
     char *format;                /* of the target: NAME[:OPTIONS] */
     uint64_t shards;             /* 0: by shard_bytes */
     uint64_t shard_bytes;

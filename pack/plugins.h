@@ -3,11 +3,11 @@
 #ifndef IOBENCH_PACK_PLUGINS_H
 #define IOBENCH_PACK_PLUGINS_H
 
-#include "pack/origin.h"
+#include "pack/source.h"
 
-extern const struct origin_ops origin_dataset;
-extern const struct origin_ops origin_archive;
-extern const struct origin_ops origin_idx;
-extern const struct origin_ops origin_synthetic;
+extern const struct source_ops source_dataset;
+extern const struct source_ops source_archive;
+extern const struct source_ops source_mnist;
+extern const struct source_ops source_synthetic;
 
 #endif

@@ -2,12 +2,12 @@
  * The sources of pack, in the order users see them. The first one reads data sets. */
 #include "pack/plugins.h"
 
-const struct plugin *const origin_registry[] = {
-    &origin_dataset.plugin,
-    &origin_idx.plugin,
-    &origin_synthetic.plugin,
+const struct plugin *const source_registry[] = {
+    &source_dataset.plugin,
+    &source_mnist.plugin,
+    &source_synthetic.plugin,
 #ifdef HAVE_ARCHIVE
-    &origin_archive.plugin,
+    &source_archive.plugin,
 #endif
     NULL,
 };

@@ -14,7 +14,7 @@
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 #include "pack/team.h"
 
 #include <errno.h>
@@ -152,12 +152,12 @@ static int add_found(const struct verify *verify, struct piece *piece, uint64_t 
 
 static int check_image(const struct verify *verify, const struct sample *sample)
 {
-    struct picture picture;
+    struct image_facts facts;
 
     if (sample->encoding == SAMPLE_ENCODED)
         return verify->job->decode
-                   ? picture_decode(sample->image, sample->image_bytes, &verify->job->limits)
-                   : picture_look(sample->image, sample->image_bytes, &picture);
+                   ? image_check_decode(sample->image, sample->image_bytes, &verify->job->limits)
+                   : image_check_headers(sample->image, sample->image_bytes, &facts);
     if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
         return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample->width,
                     sample->height, sample->channels, sample->image_bytes);

@@ -3,35 +3,35 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 
 enum { READ_MOST = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const struct origin_site site = {.threads = 1, .quality = 50};
+    const struct source_config site = {.threads = 1, .quality = 50};
     const char *path = fuzz_write("a.tar", bytes, count);
-    struct origin origin;
-    struct origin_slot slot = {0};
+    struct source source;
+    struct source_buffer slot = {0};
     struct sample sample;
     void *cursor = NULL;
 
     fail_clear();
-    int code = origin_open(&origin, "archive", path, &site);
+    int code = source_open(&source, "archive", path, &site);
     FUZZ_CHECK(code == 0 || *fail_reason());
     if (code == 0)
-        code = origin_cursor_open(&origin, &cursor);
-    for (uint64_t i = 0; code == 0 && i < origin.traits.count && i < READ_MOST; i++) {
+        code = source_cursor_open(&source, &cursor);
+    for (uint64_t i = 0; code == 0 && i < source.traits.count && i < READ_MOST; i++) {
         fail_clear();
-        code = origin_read(&origin, cursor, i, &slot, &sample);
+        code = source_read(&source, cursor, i, &slot, &sample);
         if (code == 0)
             FUZZ_CHECK(sample.label >= -1 && sample.name_bytes > 0);
         else
             FUZZ_CHECK(*fail_reason());
     }
     if (cursor)
-        origin_cursor_close(&origin, cursor);
-    origin_slot_release(&slot);
-    origin_close(&origin);
+        source_cursor_close(&source, cursor);
+    source_buffer_release(&slot);
+    source_close(&source);
     return 0;
 }

@@ -3,15 +3,15 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 
 enum { PIXELS = 1 << 16, READ_MOST = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const struct origin_site site = {.threads = 1, .quality = 50};
-    struct origin origin;
-    struct origin_slot slot = {0};
+    const struct source_config site = {.threads = 1, .quality = 50};
+    struct source source;
+    struct source_buffer slot = {0};
     struct sample sample;
 
     if (count < 1)
@@ -20,16 +20,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     fuzz_write("a-labels-idx1-ubyte", bytes + 1, labels);
     const char *path = fuzz_write("a-images-idx3-ubyte", bytes + 1 + labels, count - 1 - labels);
     fail_clear();
-    int code = origin_open(&origin, "idx", path, &site);
+    int code = source_open(&source, "idx", path, &site);
     FUZZ_CHECK(code == 0 || *fail_reason());
-    for (uint64_t i = 0; code == 0 && i < origin.traits.count && i < READ_MOST; i++) {
+    for (uint64_t i = 0; code == 0 && i < source.traits.count && i < READ_MOST; i++) {
         fail_clear();
-        if (origin_read(&origin, NULL, i, &slot, &sample) == 0)
+        if (source_read(&source, NULL, i, &slot, &sample) == 0)
             FUZZ_CHECK(sample.image_bytes > 0 && sample.label >= 0);
         else
             FUZZ_CHECK(*fail_reason());
     }
-    origin_slot_release(&slot);
-    origin_close(&origin);
+    source_buffer_release(&slot);
+    source_close(&source);
     return 0;
 }

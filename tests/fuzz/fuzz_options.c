@@ -8,7 +8,7 @@
 #include "base/plugin.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 #include "telemetry/probe.h"
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static const struct plugin *const *const families[] = {
         reader_registry, format_registry,  shuffle_registry, decoder_registry, trainer_registry,
-        probe_registry,  backend_registry, origin_registry,  exchange_registry};
+        probe_registry,  backend_registry, source_registry,  exchange_registry};
     struct plugin_choice choice = {0};
     uint64_t number;
 

@@ -93,15 +93,15 @@ tests_fuzz_fuzz_telemetry_LDADD = $(LIBIOBENCH_LIBS)
 EXTRA_DIST += tests/fuzz/campaign.sh tests/fuzz/run.sh tests/fuzz/corpus
 
 # The pictures of the decoder's corpus.
-check_PROGRAMS += tests/fuzz/replay_picture
-TESTS += tests/fuzz/replay_picture
-tests_fuzz_replay_picture_SOURCES = tests/fuzz/fuzz_picture.c tests/fuzz/replay.c tests/fuzz/fuzz.h
-tests_fuzz_replay_picture_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/jpeg"'
-tests_fuzz_replay_picture_LDADD = $(LIBIOBENCH_LIBS)
-EXTRA_PROGRAMS += tests/fuzz/fuzz_picture
-tests_fuzz_fuzz_picture_SOURCES = tests/fuzz/fuzz_picture.c
-tests_fuzz_fuzz_picture_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
-tests_fuzz_fuzz_picture_LDADD = $(LIBIOBENCH_LIBS)
+check_PROGRAMS += tests/fuzz/replay_image_check
+TESTS += tests/fuzz/replay_image_check
+tests_fuzz_replay_image_check_SOURCES = tests/fuzz/fuzz_image_check.c tests/fuzz/replay.c tests/fuzz/fuzz.h
+tests_fuzz_replay_image_check_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"$(abs_srcdir)/tests/fuzz/corpus/jpeg"'
+tests_fuzz_replay_image_check_LDADD = $(LIBIOBENCH_LIBS)
+EXTRA_PROGRAMS += tests/fuzz/fuzz_image_check
+tests_fuzz_fuzz_image_check_SOURCES = tests/fuzz/fuzz_image_check.c
+tests_fuzz_fuzz_image_check_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LIBFUZZER)
+tests_fuzz_fuzz_image_check_LDADD = $(LIBIOBENCH_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay_jobfile
 TESTS += tests/fuzz/replay_jobfile

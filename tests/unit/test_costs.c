@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "decode/decoder.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -185,7 +185,7 @@ static void texts_of_a_png_cost_nothing(void **unused)
     start(&bench, "jpeg:size=16");
     inflated_bytes = 0;
     assert_int_equal(decode(&bench, &image, 1), 0);
-    assert_int_equal(picture_decode(image.bytes, image.length, &limits), 0);
+    assert_int_equal(image_check_decode(image.bytes, image.length, &limits), 0);
     assert_true(inflated_bytes > 0 && inflated_bytes <= 2 * 16 * 17);
     stop(&bench);
     drop(&image);

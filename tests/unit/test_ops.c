@@ -8,7 +8,7 @@
 #include "decode/decoder.h"
 #include "formats/format.h"
 #include "formats/plugins.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 #include "pack/pack.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
@@ -91,7 +91,7 @@ static void nobody_lacks_what_is_called(void **unused)
     FOR_ALL(decoder_registry, decoder_ops, ops->open && ops->close && ops->decode);
     FOR_ALL(trainer_registry, trainer_ops, ops->open && ops->close && ops->step);
     FOR_ALL(probe_registry, probe_ops, ops->open && ops->close && ops->sample);
-    FOR_ALL(origin_registry, origin_ops, ops->open && ops->close && ops->read);
+    FOR_ALL(source_registry, source_ops, ops->open && ops->close && ops->read);
 }
 
 int main(void)

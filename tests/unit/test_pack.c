@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/option.h"
 #include "pack/labels.h"
-#include "pack/origin.h"
+#include "pack/source.h"
 #include "pack/pack.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 #include "shuffle/outline.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 static const struct image_limits limits = {.pixels = 1 << 20, .scans = 16};
 
-/* A JPEG of a picture whose upper half is red and whose lower half is blue. */
+/* A JPEG whose upper half is red and whose lower half is blue. */
 static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
 {
     static uint8_t pixels[32 * 16 * 3];
@@ -44,14 +44,14 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
                 pixels[(y < 16 ? 2 : 0) * 512 + y * 16 + x] = 255;
         }
     *jpeg = NULL;
-    assert_int_equal(picture_encode(&raw, 90, jpeg, &capacity, &count), 0);
+    assert_int_equal(image_to_jpeg(&raw, 90, jpeg, &capacity, &count), 0);
     return count;
 }
 
 static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
 {
     void *hwc, *chw, *bgr;
-    struct picture picture;
+    struct image_facts facts;
     size_t hwc_bytes = make_jpeg(&hwc, SAMPLE_RAW_HWC), chw_bytes = make_jpeg(&chw, SAMPLE_RAW_CHW);
 
     (void)unused;
@@ -60,13 +60,13 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     assert_int_equal(make_jpeg(&bgr, SAMPLE_RAW_HWC_BGR), hwc_bytes);
     assert_memory_equal(hwc, bgr, hwc_bytes);
     free(bgr);
-    assert_int_equal(picture_look(hwc, hwc_bytes, &picture), 0);
-    assert_int_equal(picture.kind, PICTURE_JPEG);
-    assert_int_equal(picture.width, 16);
-    assert_int_equal(picture.height, 32);
-    assert_int_equal(picture.components, 3);
-    assert_false(picture.progressive);
-    assert_int_equal(picture_decode(hwc, hwc_bytes, &limits), 0);
+    assert_int_equal(image_check_headers(hwc, hwc_bytes, &facts), 0);
+    assert_int_equal(facts.kind, IMAGE_JPEG);
+    assert_int_equal(facts.width, 16);
+    assert_int_equal(facts.height, 32);
+    assert_int_equal(facts.components, 3);
+    assert_false(facts.progressive);
+    assert_int_equal(image_check_decode(hwc, hwc_bytes, &limits), 0);
     free(hwc);
     free(chw);
 }
@@ -85,11 +85,11 @@ static void raw_pixels_that_cannot_be_are_refused(void **unused)
 
     (void)unused;
     raw.width = 3;
-    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    assert_int_equal(image_to_jpeg(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
     raw.width = 70000;
-    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    assert_int_equal(image_to_jpeg(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
     raw.width = 2, raw.channels = 2;
-    assert_int_equal(picture_encode(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
+    assert_int_equal(image_to_jpeg(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
     free(jpeg);
 }
 
@@ -98,7 +98,7 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
 {
     void *jpeg;
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
-    struct picture picture;
+    struct image_facts facts;
 
     (void)unused;
     for (size_t cut = 0; cut < bytes; cut++) {
@@ -106,9 +106,9 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
         assert_non_null(copy);
         memcpy(copy, jpeg, cut);
         fail_clear();
-        assert_int_equal(picture_look(copy, cut, &picture), -EBADMSG);
+        assert_int_equal(image_check_headers(copy, cut, &facts), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "of the image"));
-        assert_int_equal(picture_decode(copy, cut, &limits), -EBADMSG);
+        assert_int_equal(image_check_decode(copy, cut, &limits), -EBADMSG);
         free(copy);
     }
     free(jpeg);
@@ -122,11 +122,11 @@ static void without_memory_no_jpeg_is_called_damaged(void **unused)
     unsigned refused = 0;
 
     (void)unused;
-    assert_int_equal(picture_decode(jpeg, bytes, &limits), 0);
+    assert_int_equal(image_check_decode(jpeg, bytes, &limits), 0);
     const uint64_t count = counter_get(&allocations) - before;
     for (uint64_t at = 1; at <= count; at++) {
         allocation_refused = counter_get(&allocations) + at;
-        int code = picture_decode(jpeg, bytes, &limits); /* libjpeg may do with less */
+        int code = image_check_decode(jpeg, bytes, &limits); /* libjpeg may do with less */
         assert_true(code == 0 || code == -ENOMEM);
         refused += code == -ENOMEM;
     }
@@ -139,12 +139,12 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
 {
     void *jpeg;
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
-    struct picture picture;
+    struct image_facts facts;
 
     (void)unused;
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
-    assert_int_equal(picture_look(jpeg, bytes, &picture), 0);
-    assert_int_equal(picture_decode(jpeg, bytes, &limits), -EBADMSG);
+    assert_int_equal(image_check_headers(jpeg, bytes, &facts), 0);
+    assert_int_equal(image_check_decode(jpeg, bytes, &limits), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "does not decode"));
     free(jpeg);
 }
@@ -172,26 +172,26 @@ static void labels_ids_and_names_are_kept(void **unused)
         bool keeps_id, keeps_name;
     } steps[] = {{"recordio", true, false}, {"shards", false, true}, {"tar", false, false}};
     const char *made = "synthetic:count=12,classes=5,mean=4k";
-    const struct origin_site site = {.threads = 1, .quality = 90};
-    struct origin before, after;
+    const struct source_config site = {.threads = 1, .quality = 90};
+    struct source before, after;
 
     (void)unused;
-    if (origin_open(&before, "auto", made, &site))
+    if (source_open(&before, "auto", made, &site))
         fail_msg("%s", fail_reason());
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct origin_slot slots[2] = {0};
+        struct source_buffer slots[2] = {0};
         void *cursors[2];
         char *target = strdup(folder_path(steps[i].format));
         pack(made, target, steps[i].format);
-        if (origin_open(&after, "auto", target, &site))
+        if (source_open(&after, "auto", target, &site))
             fail_msg("%s", fail_reason());
         assert_int_equal(after.traits.count, 12);
-        assert_int_equal(origin_cursor_open(&before, &cursors[0]), 0);
-        assert_int_equal(origin_cursor_open(&after, &cursors[1]), 0);
+        assert_int_equal(source_cursor_open(&before, &cursors[0]), 0);
+        assert_int_equal(source_cursor_open(&after, &cursors[1]), 0);
         for (uint64_t number = 0; number < 12; number++) {
             struct sample was, is;
-            assert_int_equal(origin_read(&before, cursors[0], number, &slots[0], &was), 0);
-            assert_int_equal(origin_read(&after, cursors[1], number, &slots[1], &is), 0);
+            assert_int_equal(source_read(&before, cursors[0], number, &slots[0], &was), 0);
+            assert_int_equal(source_read(&after, cursors[1], number, &slots[1], &is), 0);
             assert_int_equal(is.label, was.label);
             assert_int_equal(is.image_bytes, was.image_bytes);
             assert_memory_equal(is.image, was.image, was.image_bytes);
@@ -202,14 +202,14 @@ static void labels_ids_and_names_are_kept(void **unused)
                 assert_memory_equal(is.name, was.name, was.name_bytes);
             }
         }
-        origin_cursor_close(&before, cursors[0]);
-        origin_cursor_close(&after, cursors[1]);
-        origin_slot_release(&slots[0]);
-        origin_slot_release(&slots[1]);
-        origin_close(&after);
+        source_cursor_close(&before, cursors[0]);
+        source_cursor_close(&after, cursors[1]);
+        source_buffer_release(&slots[0]);
+        source_buffer_release(&slots[1]);
+        source_close(&after);
         free(target);
     }
-    origin_close(&before);
+    source_close(&before);
 }
 
 static void labels_of_paths_are_numbered_without_gaps(void **unused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/picture.h"
+#include "pack/image_check.h"
 
 #include "base/fail.h"
 #include "base/image_end.h"
@@ -34,7 +34,7 @@ static bool is_frame(uint8_t marker)
 }
 
 /* ITU-T T.81 annex B. */
-static int look_jpeg(const uint8_t *jpeg, size_t count, struct picture *picture)
+static int look_jpeg(const uint8_t *jpeg, size_t count, struct image_facts *facts)
 {
     for (size_t at = 2;;) {
         while (at + 1 < count && jpeg[at] == 0xff && jpeg[at + 1] == 0xff)
@@ -57,13 +57,13 @@ static int look_jpeg(const uint8_t *jpeg, size_t count, struct picture *picture)
         if (is_frame(marker)) {
             if (length < 8)
                 return fail(EBADMSG, "byte %zu of the image: the frame header is short", at);
-            *picture = (struct picture){.kind = PICTURE_JPEG,
-                                        .height = big16(jpeg + at + 5),
-                                        .width = big16(jpeg + at + 7),
-                                        .components = jpeg[at + 9],
-                                        .progressive = (marker & 3) == 2};
+            *facts = (struct image_facts){.kind = IMAGE_JPEG,
+                                          .height = big16(jpeg + at + 5),
+                                          .width = big16(jpeg + at + 7),
+                                          .components = jpeg[at + 9],
+                                          .progressive = (marker & 3) == 2};
             at += 2 + length;
-            if (picture->width == 0)
+            if (facts->width == 0)
                 return fail(EBADMSG, "byte %zu of the image: a JPEG without columns", at);
             if (!image_end_jpeg(jpeg, count, at))
                 return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
@@ -73,25 +73,25 @@ static int look_jpeg(const uint8_t *jpeg, size_t count, struct picture *picture)
     }
 }
 
-int picture_look(const void *bytes, size_t count, struct picture *picture)
+int image_check_headers(const void *bytes, size_t count, struct image_facts *facts)
 {
     static const uint8_t png_start[16] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     const uint8_t *p = bytes;
 
-    *picture = (struct picture){0};
+    *facts = (struct image_facts){0};
     if (count == 0)
         return fail(EBADMSG, "byte 0 of the image: it is empty");
     if (count >= 2 && p[0] == 0xff && p[1] == 0xd8)
-        return look_jpeg(p, count, picture);
+        return look_jpeg(p, count, facts);
     if (count >= 8 && memcmp(p, png_start, 8) == 0) {
         if (count < 33 || memcmp(p, png_start, 16) != 0)
             return fail(EBADMSG, "byte 8 of the image: the PNG has no whole IHDR chunk");
         static const uint8_t components[7] = {1, 0, 3, 1, 2, 0, 4};
-        *picture = (struct picture){.kind = PICTURE_PNG,
-                                    .width = big32(p + 16),
-                                    .height = big32(p + 20),
-                                    .components = p[25] < 7 ? components[p[25]] : 0};
-        if (!picture->width || !picture->height || !picture->components)
+        *facts = (struct image_facts){.kind = IMAGE_PNG,
+                                      .width = big32(p + 16),
+                                      .height = big32(p + 20),
+                                      .components = p[25] < 7 ? components[p[25]] : 0};
+        if (!facts->width || !facts->height || !facts->components)
             return fail(EBADMSG, "byte 16 of the image: a PNG without pixels");
         if (!image_end_png(p, count))
             return fail(EBADMSG, "byte %zu of the image: cut short, no end chunk", count);
@@ -296,15 +296,15 @@ static int check_png(const void *bytes, size_t count, const struct image_limits 
     return code ? fail(code, "the PNG does not decode: %s", input.complaint) : 0;
 }
 
-int picture_decode(const void *bytes, size_t count, const struct image_limits *limits)
+int image_check_decode(const void *bytes, size_t count, const struct image_limits *limits)
 {
-    struct picture picture;
-    int code = picture_look(bytes, count, &picture);
+    struct image_facts facts;
+    int code = image_check_headers(bytes, count, &facts);
 
     if (code)
         return code;
-    return picture.kind == PICTURE_JPEG ? check_jpeg(bytes, count, limits)
-                                        : check_png(bytes, count, limits);
+    return facts.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
+                                    : check_png(bytes, count, limits);
 }
 
 /* ---- encoding ---- */
@@ -348,8 +348,8 @@ static int encode_jpeg(struct jpeg_compress_struct *jpeg, struct jpeg_errors *er
     return 0;
 }
 
-int picture_encode(const struct sample *raw, int quality, void **jpeg_bytes, size_t *capacity,
-                   size_t *count)
+int image_to_jpeg(const struct sample *raw, int quality, void **jpeg_bytes, size_t *capacity,
+                  size_t *count)
 {
     struct jpeg_compress_struct jpeg = {0};
     struct jpeg_errors errors;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 struct dataset_settings {
-    char *format; /* first: origin_open() sets it */
+    char *format; /* first: source_open() sets it */
 };
 
 static const struct option_spec dataset_options[] = {
@@ -45,7 +45,7 @@ static int dataset_detect(const char *path)
 
 static int skip_fault(void *context, const struct catalog_fault *fault)
 {
-    struct origin_traits *traits = context;
+    struct source_traits *traits = context;
 
     if (traits->skipped++ == 0)
         snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.300s: offset %llu: %.150s",
@@ -54,7 +54,7 @@ static int skip_fault(void *context, const struct catalog_fault *fault)
 }
 
 static int dataset_open(void *state, const void *settings, const char *path,
-                        const struct origin_site *site, struct origin_traits *traits)
+                        const struct source_config *site, struct source_traits *traits)
 {
     const struct dataset_settings *asked = settings;
     struct dataset *dataset = state;
@@ -109,16 +109,16 @@ static void dataset_cursor_close(void *state, void *cursor)
     cursor_destroy(cursor);
 }
 
-static int dataset_read(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+static int dataset_read(void *state, void *cursor, uint64_t number, struct source_buffer *slot,
                         struct sample *sample)
 {
     struct dataset *dataset = state;
     const struct extent *extent = catalog_extent(dataset->catalog, number);
     const struct shard *shard = &dataset->catalog->shards[extent->shard];
-    int code = origin_reserve(&slot->record, &slot->record_capacity, extent->bytes);
+    int code = source_reserve(&slot->record, &slot->record_capacity, extent->bytes);
 
     if (code == 0)
-        code = origin_reserve(&slot->scratch, &slot->scratch_capacity, extent->bytes);
+        code = source_reserve(&slot->scratch, &slot->scratch_capacity, extent->bytes);
     if (code == 0)
         code = cursor_read(cursor, number, slot->record);
     if (code)
@@ -131,7 +131,7 @@ static int dataset_read(void *state, void *cursor, uint64_t number, struct origi
     return 0;
 }
 
-const struct origin_ops origin_dataset = {
+const struct source_ops source_dataset = {
     .plugin = {.name = "dataset",
                .summary = "a data set in any of the formats",
                .options = dataset_options,

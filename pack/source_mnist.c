@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "dataset/store.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static char *labels_path(const char *images)
     return labels;
 }
 
-static int add_pair(struct idx *idx, const char *images, struct origin_traits *traits)
+static int add_pair(struct idx *idx, const char *images, struct source_traits *traits)
 {
     uint32_t sizes[3], label_count;
     struct stat status;
@@ -198,7 +198,7 @@ static int add_pair(struct idx *idx, const char *images, struct origin_traits *t
 }
 
 static int idx_open(void *state, const void *settings, const char *path,
-                    const struct origin_site *site, struct origin_traits *traits)
+                    const struct source_config *site, struct source_traits *traits)
 {
     struct idx *idx = state;
     struct folder_names names;
@@ -237,7 +237,7 @@ static void idx_close(void *state)
     }
 }
 
-static int idx_read(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+static int idx_read(void *state, void *cursor, uint64_t number, struct source_buffer *slot,
                     struct sample *sample)
 {
     struct idx *idx = state;
@@ -253,10 +253,10 @@ static int idx_read(void *state, void *cursor, uint64_t number, struct origin_sl
                                .width = pair->columns,
                                .height = pair->rows,
                                .channels = 1};
-    int code = origin_reserve(&slot->scratch, &slot->scratch_capacity, NAME_BYTES);
+    int code = source_reserve(&slot->scratch, &slot->scratch_capacity, NAME_BYTES);
     if (code == 0)
-        code = picture_encode(&raw, idx->quality, &slot->record, &slot->record_capacity,
-                              &sample->image_bytes);
+        code = image_to_jpeg(&raw, idx->quality, &slot->record, &slot->record_capacity,
+                             &sample->image_bytes);
     if (code)
         return code;
     sample->image = slot->record;
@@ -269,7 +269,7 @@ static int idx_read(void *state, void *cursor, uint64_t number, struct origin_sl
     return 0;
 }
 
-const struct origin_ops origin_idx = {
+const struct source_ops source_mnist = {
     .plugin = {.name = "idx",
                .summary = "IDX files of MNIST or Fashion-MNIST, as JPEGs",
                .state_size = sizeof(struct idx)},

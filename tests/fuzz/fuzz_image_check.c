@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "pack/picture.h"
+#include "pack/image_check.h"
 
 #include <errno.h>
 
@@ -13,14 +13,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static const struct image_limits limits = {.pixels = PIXELS, .scans = 64};
     uint8_t *copy = fuzz_exact(bytes, count);
-    struct picture picture;
+    struct image_facts facts;
 
     fail_clear();
-    int code = picture_look(copy, count, &picture);
+    int code = image_check_headers(copy, count, &facts);
     FUZZ_CHECK(code == 0 || (code == -EBADMSG && *fail_reason()));
     if (code == 0) {
         fail_clear();
-        code = picture_decode(copy, count, &limits);
+        code = image_check_decode(copy, count, &limits);
         FUZZ_CHECK(code == 0 || *fail_reason());
     }
     free(copy);

@@ -248,7 +248,7 @@ static bool is_image(const char *name)
 
 /* ---- the first pass: numbers and labels ---- */
 
-struct archive_origin {
+struct archive_source {
     char *path;
     uint64_t count;
     int32_t *labels; /* first the number of the class, in order of appearance */
@@ -266,7 +266,7 @@ struct listing {
 };
 
 /* The folder that an image lies in. */
-static int class_of(struct archive_origin *origin, const char *name)
+static int class_of(struct archive_source *source, const char *name)
 {
     const char *base = base_of(name), *folder = base;
 
@@ -274,21 +274,21 @@ static int class_of(struct archive_origin *origin, const char *name)
         return -1;
     for (folder = base - 1; folder > name && folder[-1] != '/';)
         folder--;
-    int64_t number = names_number(&origin->classes, folder, (size_t)(base - 1 - folder));
+    int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
     return number < 0 ? INT32_MIN : (int)number;
 }
 
-static int add_image(struct archive_origin *origin, struct listing *listing, const char *name)
+static int add_image(struct archive_source *source, struct listing *listing, const char *name)
 {
-    if (memory_room(&origin->labels, origin->count, sizeof *origin->labels, "images") ||
-        memory_room(&listing->given, origin->count, sizeof *listing->given, "images"))
+    if (memory_room(&source->labels, source->count, sizeof *source->labels, "images") ||
+        memory_room(&listing->given, source->count, sizeof *listing->given, "images"))
         return -ENOMEM;
-    int class = class_of(origin, name);
+    int class = class_of(source, name);
     if (class == INT32_MIN)
         return -ENOMEM;
-    listing->given[origin->count] = listing->labelled ? listing->label : -1;
-    origin->labels[origin->count++] = class;
-    listing->image = origin->count;
+    listing->given[source->count] = listing->labelled ? listing->label : -1;
+    source->labels[source->count++] = class;
+    listing->image = source->count;
     return 0;
 }
 
@@ -326,23 +326,23 @@ static int turn_key(struct listing *listing, const char *name)
     return listing->key ? 0 : fail(ENOMEM, "out of memory for a name");
 }
 
-static int list_files(struct archive_origin *origin, struct walk *walk, struct listing *listing,
-                      const struct origin_site *site, uint64_t file_bytes,
-                      struct origin_traits *traits)
+static int list_files(struct archive_source *source, struct walk *walk, struct listing *listing,
+                      const struct source_config *site, uint64_t file_bytes,
+                      struct source_traits *traits)
 {
     int code;
 
     while ((code = walk_next(walk)) > 0) {
         code = turn_key(listing, walk->name);
         if (code == 0 && is_image(walk->name)) {
-            code = add_image(origin, listing, walk->name);
+            code = add_image(source, listing, walk->name);
             traits->image_bytes += walk->bytes;
         } else if (code == 0 && ends(walk->name, ".cls")) {
             code = read_label(walk, listing);
         }
         if (code)
             return code;
-        if (site->progress && origin->count % 256 == 0)
+        if (site->progress && source->count % 256 == 0)
             site->progress(site->progress_context, (uint64_t)archive_filter_bytes(walk->outer, -1),
                            file_bytes);
     }
@@ -355,9 +355,9 @@ static int compare_classes(const void *a, const void *b)
 }
 
 /* From order of appearance to sorted order. */
-static int number_classes(struct archive_origin *origin)
+static int number_classes(struct archive_source *source)
 {
-    const struct names *classes = &origin->classes;
+    const struct names *classes = &source->classes;
     char ***sorted = memory_array((size_t)classes->count + 1, sizeof *sorted);
     int32_t *label = memory_array((size_t)classes->count + 1, sizeof *label);
 
@@ -371,18 +371,18 @@ static int number_classes(struct archive_origin *origin)
     qsort(sorted, classes->count, sizeof *sorted, compare_classes);
     for (uint32_t i = 0; i < classes->count; i++)
         label[sorted[i] - classes->texts] = (int32_t)i;
-    for (uint64_t i = 0; i < origin->count; i++)
-        if (origin->labels[i] >= 0)
-            origin->labels[i] = label[origin->labels[i]];
+    for (uint64_t i = 0; i < source->count; i++)
+        if (source->labels[i] >= 0)
+            source->labels[i] = label[source->labels[i]];
     free(sorted);
     free(label);
     return 0;
 }
 
 static int archive_open(void *state, const void *settings, const char *path,
-                        const struct origin_site *site, struct origin_traits *traits)
+                        const struct source_config *site, struct source_traits *traits)
 {
-    struct archive_origin *origin = state;
+    struct archive_source *source = state;
     struct listing listing = {0};
     struct store_status status;
 
@@ -390,38 +390,38 @@ static int archive_open(void *state, const void *settings, const char *path,
     int code = store_stat(path, &status);
     if (code)
         return code;
-    origin->path = strdup(path);
-    struct walk *walk = origin->path ? walk_open(origin->path) : NULL;
+    source->path = strdup(path);
+    struct walk *walk = source->path ? walk_open(source->path) : NULL;
     if (!walk)
         return -EBADMSG;
-    code = list_files(origin, walk, &listing, site, status.bytes, traits);
+    code = list_files(source, walk, &listing, site, status.bytes, traits);
     walk_close(walk);
     if (code == 0 && listing.given_count) { /* keep those, and forget the folders */
-        int32_t *folders = origin->labels;
-        origin->labels = listing.given;
+        int32_t *folders = source->labels;
+        source->labels = listing.given;
         listing.given = folders;
     } else if (code == 0) {
-        code = number_classes(origin);
+        code = number_classes(source);
     }
     free(listing.given);
     free(listing.key);
-    traits->count = origin->count;
+    traits->count = source->count;
     traits->in_order = true;
     traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
     snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
              listing.given_count     ? ".cls files"
-             : origin->classes.count ? "folders"
+             : source->classes.count ? "folders"
                                      : "nowhere");
     return code;
 }
 
 static void archive_close(void *state)
 {
-    struct archive_origin *origin = state;
+    struct archive_source *source = state;
 
-    names_release(&origin->classes);
-    free(origin->labels);
-    free(origin->path);
+    names_release(&source->classes);
+    free(source->labels);
+    free(source->path);
 }
 
 /* ---- the second pass: images ---- */
@@ -433,12 +433,12 @@ struct archive_cursor {
 
 static int archive_cursor_open(void *state, void **made)
 {
-    struct archive_origin *origin = state;
+    struct archive_source *source = state;
     struct archive_cursor *cursor = memory_zeroed(sizeof *cursor);
 
     if (!cursor)
         return -ENOMEM;
-    cursor->walk = walk_open(origin->path);
+    cursor->walk = walk_open(source->path);
     *made = cursor;
     return cursor->walk ? 0 : -EBADMSG;
 }
@@ -454,7 +454,7 @@ static void archive_cursor_close(void *state, void *made)
 
 /* The current file into the slot. Memory grows with what is really there: a header alone cannot ask
  * for gigabytes, and that of a zip need not say how large it is. Its count, or a negative errno. */
-static int64_t read_image(struct walk *walk, struct origin_slot *slot)
+static int64_t read_image(struct walk *walk, struct source_buffer *slot)
 {
     size_t used = 0;
 
@@ -480,10 +480,10 @@ static int64_t read_image(struct walk *walk, struct origin_slot *slot)
     }
 }
 
-static int archive_read(void *state, void *made, uint64_t number, struct origin_slot *slot,
+static int archive_read(void *state, void *made, uint64_t number, struct source_buffer *slot,
                         struct sample *sample)
 {
-    struct archive_origin *origin = state;
+    struct archive_source *source = state;
     struct archive_cursor *cursor = made;
     struct walk *walk = cursor->walk;
 
@@ -491,7 +491,7 @@ static int archive_read(void *state, void *made, uint64_t number, struct origin_
     while (cursor->next <= number) {
         int code = walk_next(walk);
         if (code <= 0)
-            return code ? code : fail(ESTALE, "%s: has fewer images than before", origin->path);
+            return code ? code : fail(ESTALE, "%s: has fewer images than before", source->path);
         cursor->next += is_image(walk->name);
     }
     int64_t got = read_image(walk, slot);
@@ -499,10 +499,10 @@ static int archive_read(void *state, void *made, uint64_t number, struct origin_
         return (int)got;
     sample->image = slot->record;
     sample->image_bytes = (size_t)got;
-    sample->label = origin->labels[number];
+    sample->label = source->labels[number];
     sample->id = number;
     sample->name_bytes = strlen(walk->name);
-    int code = origin_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
+    int code = source_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
     if (code)
         return code;
     memcpy(slot->scratch, walk->name, sample->name_bytes);
@@ -532,10 +532,10 @@ static int archive_detect(const char *path)
     return images && !labels ? 100 : 0;
 }
 
-const struct origin_ops origin_archive = {
+const struct source_ops source_archive = {
     .plugin = {.name = "archive",
                .summary = "a tar or zip of images, compressed or not, class by folder",
-               .state_size = sizeof(struct archive_origin)},
+               .state_size = sizeof(struct archive_source)},
     .detect = archive_detect,
     .open = archive_open,
     .close = archive_close,

@@ -50,7 +50,7 @@ struct synthetic {
 };
 
 static int synthetic_open(void *state, const void *settings, const char *path,
-                          const struct origin_site *site, struct origin_traits *traits)
+                          const struct source_config *site, struct source_traits *traits)
 {
     const struct synthetic_settings *asked = settings;
     struct synthetic *synthetic = state;
@@ -86,15 +86,15 @@ static void synthetic_cursor_close(void *state, void *cursor)
     synthesis_close(cursor);
 }
 
-static int synthetic_read(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+static int synthetic_read(void *state, void *cursor, uint64_t number, struct source_buffer *slot,
                           struct sample *sample)
 {
     (void)state;
     int code = synthesis_make(cursor, number, sample);
-    return code ? code : origin_keep(slot, sample);
+    return code ? code : source_keep(slot, sample);
 }
 
-const struct origin_ops origin_synthetic = {
+const struct source_ops source_synthetic = {
     .plugin = {.name = "synthetic",
                .summary = "made images that behave like photographs",
                .options = synthetic_options,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * origin: where the samples of a new data set come from: another data set, an archive, another
+ * source: where the samples of a new data set come from: another data set, an archive, another
  * field's files, or made ones. It numbers its samples 0..count; the same number is the same
  * sample every time. It knows nothing of where they go.
  *
  * open() and close() on one thread; read() on many at once, each with a cursor of its own, unless
  * the source is in_order: then one thread, numbers only going up. After close, all is gone.
  */
-#ifndef IOBENCH_PACK_ORIGIN_H
-#define IOBENCH_PACK_ORIGIN_H
+#ifndef IOBENCH_PACK_SOURCE_H
+#define IOBENCH_PACK_SOURCE_H
 
 #include "base/plugin.h"
 #include "dataset/sample.h"
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 /* What open() is told. */
-struct origin_site {
+struct source_config {
     uint64_t threads;
     bool skip;        /* go on past damage that open() meets */
     uint64_t quality; /* of JPEGs that a source must make itself, 1..100 */
@@ -26,7 +26,7 @@ struct origin_site {
 };
 
 /* What open() answers. */
-struct origin_traits {
+struct source_traits {
     uint64_t count;
     uint64_t image_bytes; /* of all samples, or a good guess */
     uint64_t fingerprint; /* differs when the samples do: sizes and times of the files, seeds */
@@ -37,49 +37,49 @@ struct origin_traits {
 };
 
 /* Memory of one sample, reused for the next. A sample points into it. */
-struct origin_slot {
+struct source_buffer {
     void *record, *scratch;
     size_t record_capacity, scratch_capacity;
 };
 
-struct origin_ops {
+struct source_ops {
     struct plugin plugin;
     /* As a format's: 0 no .. 100 certain. NULL: never found by itself. */
     int (*detect)(const char *path);
-    int (*open)(void *state, const void *settings, const char *path, const struct origin_site *site,
-                struct origin_traits *traits);
+    int (*open)(void *state, const void *settings, const char *path,
+                const struct source_config *site, struct source_traits *traits);
     void (*close)(void *state);
     int (*cursor_open)(void *state, void **cursor);
     void (*cursor_close)(void *state, void *cursor);
-    int (*read)(void *state, void *cursor, uint64_t number, struct origin_slot *slot,
+    int (*read)(void *state, void *cursor, uint64_t number, struct source_buffer *slot,
                 struct sample *sample);
 };
 
-extern const struct plugin *const origin_registry[];
+extern const struct plugin *const source_registry[];
 
-struct origin {
+struct source {
     struct plugin_choice choice;
-    const struct origin_ops *ops;
+    const struct source_ops *ops;
     void *state;
-    struct origin_traits traits;
+    struct source_traits traits;
 };
 
-/* from: "auto", NAME[:OPTIONS] of an origin (a "source" to the user), or of a format. path may
+/* from: "auto", NAME[:OPTIONS] of an source (a "source" to the user), or of a format. path may
  * itself name a source that needs no path ("synthetic:count=1000"). Close in either case. */
-int origin_open(struct origin *origin, const char *from, const char *path,
-                const struct origin_site *site);
-void origin_close(struct origin *origin);
+int source_open(struct source *source, const char *from, const char *path,
+                const struct source_config *site);
+void source_close(struct source *source);
 
-int origin_cursor_open(struct origin *origin, void **cursor);
-void origin_cursor_close(struct origin *origin, void *cursor);
-int origin_read(struct origin *origin, void *cursor, uint64_t number, struct origin_slot *slot,
+int source_cursor_open(struct source *source, void **cursor);
+void source_cursor_close(struct source *source, void *cursor);
+int source_read(struct source *source, void *cursor, uint64_t number, struct source_buffer *slot,
                 struct sample *sample);
 
 /* For sources: at least bytes behind *buffer. */
-int origin_reserve(void **buffer, size_t *capacity, size_t bytes);
+int source_reserve(void **buffer, size_t *capacity, size_t bytes);
 /* For sources whose next read overwrites what a sample points to: its image and name move into
  * slot. */
-int origin_keep(struct origin_slot *slot, struct sample *sample);
-void origin_slot_release(struct origin_slot *slot);
+int source_keep(struct source_buffer *slot, struct sample *sample);
+void source_buffer_release(struct source_buffer *slot);
 
 #endif

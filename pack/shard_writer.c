@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariant: places [written, claimed) are in slots place % PENDING_MOST, each being filled or
+ * ready; claimed <= written + PENDING_MOST. A slot belongs to the producer that claimed its place
+ * until it is ready, then to the writer.
+ */
+#include "pack/shard_writer.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "pack/image_check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PENDING_MOST = 32, PRODUCERS_MOST = 64 };
+
+struct pending_sample {
+    struct source_buffer memory;
+    void *encoded; /* a raw image, made into a JPEG */
+    size_t encoded_capacity;
+    struct sample sample;
+    char name[24];
+    bool ready, skipped;
+};
+
+struct shard_writer {
+    struct shard_writer_common *site;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t claimed, written, end;
+    bool cancelled; /* by either side */
+    struct pending_sample slots[PENDING_MOST];
+};
+
+static void cancel(struct shard_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    writer->cancelled = true;
+    pthread_cond_broadcast(&writer->changed);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+/* ---- producers ---- */
+
+static bool claim(struct shard_writer *writer, uint64_t *place)
+{
+    pthread_mutex_lock(&writer->lock);
+    while (!writer->cancelled && writer->claimed < writer->end &&
+           writer->claimed >= writer->written + PENDING_MOST)
+        pthread_cond_wait(&writer->changed, &writer->lock);
+    bool got = !writer->cancelled && writer->claimed < writer->end;
+    if (got)
+        *place = writer->claimed++;
+    pthread_mutex_unlock(&writer->lock);
+    return got;
+}
+
+/* Bring one sample. Every format can hold an encoded image with a name. */
+static int fill(struct shard_writer *writer, void *cursor, uint64_t place,
+                struct pending_sample *slot)
+{
+    struct shard_writer_common *site = writer->site;
+    struct sample *sample = &slot->sample;
+    uint64_t number = site->order ? permutation_at(site->order, place) : place;
+    int code = source_read(site->source, cursor, number, &slot->memory, sample);
+
+    if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
+        code = image_to_jpeg(sample, site->quality, &slot->encoded, &slot->encoded_capacity,
+                             &sample->image_bytes);
+        sample->image = slot->encoded;
+        sample->encoding = SAMPLE_ENCODED;
+    }
+    if (code)
+        return code;
+    if (sample->id == 0)
+        sample->id = number;
+    if (sample->name_bytes == 0) {
+        sample->name = slot->name;
+        sample->name_bytes =
+            (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
+    }
+    return 0;
+}
+
+static void note_skipped(struct shard_writer_common *site)
+{
+    counter_add(&site->skipped, 1);
+    pthread_mutex_lock(&site->lock);
+    if (!site->first_skipped[0])
+        snprintf(site->first_skipped, sizeof site->first_skipped, "%s", fail_reason());
+    pthread_mutex_unlock(&site->lock);
+}
+
+static int produce(void *argument)
+{
+    struct shard_writer *writer = argument;
+    void *cursor;
+    uint64_t place;
+    int code = source_cursor_open(writer->site->source, &cursor);
+
+    while (code == 0 && claim(writer, &place)) {
+        struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
+        code = fill(writer, cursor, place, slot);
+        slot->skipped = code != 0;
+        if (code && writer->site->skip && code != -ENOMEM) {
+            note_skipped(writer->site);
+            code = 0;
+        }
+        if (code)
+            break;
+        pthread_mutex_lock(&writer->lock);
+        slot->ready = true;
+        pthread_cond_broadcast(&writer->changed);
+        pthread_mutex_unlock(&writer->lock);
+    }
+    if (code)
+        cancel(writer);
+    if (cursor)
+        source_cursor_close(writer->site->source, cursor);
+    return code;
+}
+
+/* ---- the output ---- */
+
+static int append_all(struct shard_writer *writer, struct format_writer *output)
+{
+    int code = 0;
+
+    while (code == 0 && writer->written < writer->end) {
+        struct pending_sample *slot = &writer->slots[writer->written % PENDING_MOST];
+        pthread_mutex_lock(&writer->lock);
+        while (!slot->ready && !writer->cancelled)
+            pthread_cond_wait(&writer->changed, &writer->lock);
+        bool ready = slot->ready && !writer->cancelled;
+        pthread_mutex_unlock(&writer->lock);
+        if (!ready || flag_get(&writer->site->stop))
+            return -ECANCELED;
+        if (!slot->skipped) {
+            code = format_writer_append(output, &slot->sample);
+            counter_add(&writer->site->bytes, slot->sample.image_bytes);
+        }
+        counter_add(&writer->site->samples, 1);
+        pthread_mutex_lock(&writer->lock);
+        slot->ready = false;
+        writer->written++;
+        pthread_cond_broadcast(&writer->changed);
+        pthread_mutex_unlock(&writer->lock);
+    }
+    return code;
+}
+
+static int write_shard(struct shard_writer *writer, struct thread *producers, const char *path)
+{
+    struct format_writer output;
+    char reason[FAIL_REASON_BYTES];
+    uint32_t count =
+        writer->site->producers < PRODUCERS_MOST ? writer->site->producers : PRODUCERS_MOST;
+    int code = format_writer_open(&output, writer->site->format, path);
+
+    for (uint32_t i = 0; code == 0 && i < count; i++)
+        code = thread_start(&producers[i], "producer", produce, writer);
+    if (code == 0)
+        code = append_all(writer, &output);
+    if (code)
+        cancel(writer);
+    /* A output that only waited in vain has no reason: the producer that failed has it. */
+    snprintf(reason, sizeof reason, "%s", fail_reason());
+    for (uint32_t i = 0; i < count; i++) {
+        int failed = thread_join(&producers[i]);
+        if (failed && code == -ECANCELED) {
+            code = failed;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    int closed = format_writer_close(&output, code == 0);
+    if (code == 0)
+        return closed;
+    return code == -ECANCELED ? code : fail(code, "%s", reason);
+}
+
+int shard_writer_run(struct shard_writer_common *site, const char *path, uint64_t begin,
+                     uint64_t end)
+{
+    struct shard_writer *writer = memory_zeroed(sizeof *writer);
+    struct thread *producers = memory_array(PRODUCERS_MOST, sizeof *producers);
+    int code = -ENOMEM;
+
+    if (writer && producers) {
+        writer->site = site;
+        writer->claimed = writer->written = begin;
+        writer->end = end;
+        pthread_mutex_init(&writer->lock, NULL);
+        pthread_cond_init(&writer->changed, NULL);
+        code = write_shard(writer, producers, path);
+        for (int i = 0; i < PENDING_MOST; i++) {
+            source_buffer_release(&writer->slots[i].memory);
+            free(writer->slots[i].encoded);
+        }
+        pthread_cond_destroy(&writer->changed);
+        pthread_mutex_destroy(&writer->lock);
+    }
+    free(producers);
+    free(writer);
+    return code;
+}
