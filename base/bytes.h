@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bytes: little- and big-endian numbers in memory, alignment, and sizes as people read them.
+ * bytes: little- and big-endian numbers in memory, alignment, and sizes as text.
  */
 #ifndef IOBENCH_BASE_BYTES_H
 #define IOBENCH_BASE_BYTES_H
@@ -24,6 +24,17 @@ static inline uint32_t bytes_le32(const void *p)
 static inline uint64_t bytes_le64(const void *p)
 {
     return (uint64_t)bytes_le32(p) | (uint64_t)bytes_le32((const uint8_t *)p + 4) << 32;
+}
+
+static inline uint32_t bytes_be16(const void *p)
+{
+    const uint8_t *b = p;
+    return (uint32_t)b[0] << 8 | b[1];
+}
+
+static inline uint32_t bytes_be32(const void *p)
+{
+    return bytes_be16(p) << 16 | bytes_be16((const uint8_t *)p + 2);
 }
 
 static inline void bytes_put_le16(void *p, uint16_t v)
@@ -71,7 +82,7 @@ static inline uint64_t bytes_align_down(uint64_t value, uint64_t alignment)
     return value & ~(alignment - 1);
 }
 
-/* "1.50 GiB"; binary units. text is at least 32 bytes. Returns text. */
+/* Format as "1.50 GiB", in binary units, into text of at least 32 bytes; returns text. */
 const char *bytes_text(uint64_t bytes, char *text, size_t text_bytes);
 
 #endif

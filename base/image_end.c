@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/image_end.h"
 
+#include "base/bytes.h"
+
 #include <stdint.h>
 #include <string.h>
 
 enum { PNG_START_BYTES = 8, CHUNK_FRAME_BYTES = 12 };
 
-/* Searched from the end, where it should be. */
+/* Search from the end, where it should be. */
 bool image_end_jpeg(const void *image, size_t bytes, size_t from)
 {
     const uint8_t *jpeg = image;
@@ -24,8 +26,7 @@ bool image_end_png(const void *image, size_t bytes)
     size_t left = bytes < PNG_START_BYTES ? 0 : bytes - PNG_START_BYTES;
 
     while (left >= CHUNK_FRAME_BYTES) {
-        const uint32_t length =
-            (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+        const uint32_t length = bytes_be32(at);
         if (length > left - CHUNK_FRAME_BYTES)
             return false;
         if (memcmp(at + 4, "IEND", 4) == 0)

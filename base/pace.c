@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/pace.h"
 
+#include <stdbool.h>
+
 static void halve(struct pace *pace)
 {
     const uint64_t span = pace->points[PACE_POINTS - 1].amount - pace->points[0].amount;
@@ -28,38 +30,30 @@ static uint64_t between(uint64_t at, uint64_t from, uint64_t to, uint64_t low, u
     return low + (uint64_t)(share * (double)(high - low));
 }
 
-/* The point behind that many; the last one behind all. */
-static struct pace_point point_at(const struct pace *pace, uint32_t i)
+/* Interpolate between the points around `at`: an amount at a time (by_ns), or a time at an amount.
+ */
+static uint64_t look_up(const struct pace *pace, uint64_t at, bool by_ns)
 {
-    return i < pace->count ? pace->points[i] : pace->last;
+    uint64_t key_before = 0, value_before = 0;
+
+    for (uint32_t i = 0; i <= pace->count; i++) {
+        const struct pace_point point = i < pace->count ? pace->points[i] : pace->last;
+        const uint64_t key = by_ns ? point.ns : point.amount;
+        const uint64_t value = by_ns ? point.amount : point.ns;
+        if (key >= at)
+            return i && at > key_before ? between(at, key_before, key, value_before, value) : value;
+        key_before = key;
+        value_before = value;
+    }
+    return by_ns ? pace->last.amount : pace->last.ns;
 }
 
 uint64_t pace_when(const struct pace *pace, uint64_t amount)
 {
-    struct pace_point before = point_at(pace, 0);
-
-    for (uint32_t i = 0; i <= pace->count; i++) {
-        const struct pace_point point = point_at(pace, i);
-        if (point.amount >= amount)
-            return i && amount > before.amount
-                       ? between(amount, before.amount, point.amount, before.ns, point.ns)
-                       : point.ns;
-        before = point;
-    }
-    return pace->last.ns;
+    return look_up(pace, amount, false);
 }
 
 uint64_t pace_amount(const struct pace *pace, uint64_t ns)
 {
-    struct pace_point before = point_at(pace, 0);
-
-    for (uint32_t i = 0; i <= pace->count; i++) {
-        const struct pace_point point = point_at(pace, i);
-        if (point.ns >= ns)
-            return i && ns > before.ns
-                       ? between(ns, before.ns, point.ns, before.amount, point.amount)
-                       : point.amount;
-        before = point;
-    }
-    return pace->last.amount;
+    return look_up(pace, ns, true);
 }

@@ -1,67 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dataset/image_header.h"
 
+#include "base/bytes.h"
+#include "base/fail.h"
+
+#include <errno.h>
 #include <string.h>
 
-static uint32_t be16(const uint8_t *bytes)
+/* ITU-T T.81 B.2: markers SOF0..SOF15 except DHT (C4), JPG (C8) and DAC (CC). */
+static bool is_frame(uint8_t marker)
 {
-    return (uint32_t)(bytes[0] << 8 | bytes[1]);
+    return (marker & 0xf0) == 0xc0 && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-static uint32_t be32(const uint8_t *bytes)
+/* ITU-T T.81 annex B. */
+static int read_jpeg(const uint8_t *jpeg, size_t count, struct image_header *header)
 {
-    return be16(bytes) << 16 | be16(bytes + 2);
-}
-
-/* ITU-T T.81 B.2: markers SOF0..SOF15 without DHT (C4), JPG (C8) and DAC (CC). */
-static int is_frame(uint8_t marker)
-{
-    return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-}
-
-static struct image_header jpeg_header(const uint8_t *image, size_t bytes)
-{
-    struct image_header header = {.format = "JPEG"};
-
-    for (size_t at = 2; bytes - at >= 10 && image[at] == 0xff;) {
-        uint8_t marker = image[at + 1];
-        if (marker == 0xff) { /* a fill byte */
-            at++;
+    for (size_t at = 2;;) {
+        while (at + 1 < count && jpeg[at] == 0xff && jpeg[at + 1] == 0xff)
+            at++; /* fill bytes */
+        if (count - at < 4)
+            return fail(EBADMSG, "byte %zu of the image: the JPEG ends before its frame header",
+                        at);
+        uint8_t marker = jpeg[at + 1];
+        size_t length = bytes_be16(jpeg + at + 2);
+        if (jpeg[at] != 0xff)
+            return fail(EBADMSG, "byte %zu of the image: expected a JPEG marker", at);
+        if (marker == 0xda || marker == 0xd9)
+            return fail(EBADMSG, "byte %zu of the image: the JPEG has no frame header", at);
+        if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {
+            at += 2; /* markers without a length */
             continue;
         }
+        if (length < 2 || length > count - at - 2)
+            return fail(EBADMSG, "byte %zu of the image: JPEG segment extends past the end", at);
         if (is_frame(marker)) {
-            header.height = be16(image + at + 5);
-            header.width = be16(image + at + 7);
-            header.channels = image[at + 9];
-            break;
+            if (length < 8)
+                return fail(EBADMSG, "byte %zu of the image: JPEG frame header too short", at);
+            *header = (struct image_header){.kind = IMAGE_JPEG,
+                                            .height = bytes_be16(jpeg + at + 5),
+                                            .width = bytes_be16(jpeg + at + 7),
+                                            .components = jpeg[at + 9],
+                                            .progressive = (marker & 3) == 2,
+                                            .bytes = at + 2 + length};
+            if (header->width == 0)
+                return fail(EBADMSG, "byte %zu of the image: JPEG of width 0", header->bytes);
+            return 0;
         }
-        uint32_t length = be16(image + at + 2);
-        if (length < 2 || length + 2 > bytes - at)
-            break;
-        at += length + 2;
+        at += 2 + length;
     }
-    return header;
 }
 
-/* PNG specification, 11.2.2 IHDR; colour types 0, 2, 3, 4, 6. */
-static struct image_header png_header(const uint8_t *image, size_t bytes)
+/* PNG specification, 11.2.2 IHDR; colour types 0, 2, 3 (palette), 4, 6. */
+static int read_png(const uint8_t *png, size_t count, struct image_header *header)
 {
-    static const uint8_t channels[] = {1, 0, 3, 3, 2, 0, 4};
-    struct image_header header = {.format = "PNG"};
+    static const uint8_t components[7] = {1, 0, 3, 1, 2, 0, 4};
+    enum { SIGNATURE_BYTES = 8, IHDR_END = 33 };
 
-    if (bytes >= 26 && memcmp(image + 12, "IHDR", 4) == 0) {
-        header.width = be32(image + 16);
-        header.height = be32(image + 20);
-        header.channels = image[25] < sizeof channels ? channels[image[25]] : 0;
-    }
-    return header;
+    if (count < IHDR_END || memcmp(png + SIGNATURE_BYTES, "\0\0\0\rIHDR", 8) != 0)
+        return fail(EBADMSG, "byte 8 of the image: the PNG has no complete IHDR chunk");
+    *header = (struct image_header){.kind = IMAGE_PNG,
+                                    .width = bytes_be32(png + 16),
+                                    .height = bytes_be32(png + 20),
+                                    .components = png[25] < 7 ? components[png[25]] : 0,
+                                    .palette = png[25] == 3,
+                                    .bytes = IHDR_END};
+    if (!header->width || !header->height || !header->components)
+        return fail(EBADMSG, "byte 16 of the image: PNG without pixels");
+    return 0;
 }
 
-struct image_header image_header_of(const void *image, size_t bytes)
+int image_header_read(const void *image, size_t bytes, struct image_header *header)
 {
-    if (bytes >= 4 && memcmp(image, "\xff\xd8\xff", 3) == 0)
-        return jpeg_header(image, bytes);
+    *header = (struct image_header){0};
+    if (bytes == 0)
+        return fail(EBADMSG, "byte 0 of the image: it is empty");
+    if (bytes >= 2 && memcmp(image, "\xff\xd8", 2) == 0)
+        return read_jpeg(image, bytes, header);
     if (bytes >= 8 && memcmp(image, "\x89PNG\r\n\x1a\n", 8) == 0)
-        return png_header(image, bytes);
-    return (struct image_header){.format = ""};
+        return read_png(image, bytes, header);
+    return fail(EBADMSG, "byte 0 of the image: neither a JPEG nor a PNG");
 }

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_header: what the first bytes of an encoded image say about it. It decodes nothing. Pure.
+ * image_header: what the headers of an encoded image say about it. Decodes nothing. Parsed as
+ * hostile; pure.
  */
 #ifndef IOBENCH_DATASET_IMAGE_HEADER_H
 #define IOBENCH_DATASET_IMAGE_HEADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
+
 struct image_header {
-    const char *format;               /* "JPEG", "PNG", "" when neither */
-    uint32_t width, height, channels; /* 0 when not known */
+    enum image_kind kind;
+    uint32_t width, height, components; /* of a PNG palette: 1 */
+    bool progressive, palette;
+    size_t bytes; /* size of the headers */
 };
 
-struct image_header image_header_of(const void *image, size_t bytes);
+/* Returns 0, or -EBADMSG with a reason that begins "byte N of the image", also when the bytes begin
+ * like no known kind. What was found before the fault is in *header. */
+int image_header_read(const void *image, size_t bytes, struct image_header *header);
 
 #endif

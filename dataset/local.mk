@@ -3,6 +3,7 @@ libiobench_a_SOURCES += \
 	dataset/catalog.c dataset/catalog.h \
 	dataset/image_header.c dataset/image_header.h \
 	dataset/inflate.c dataset/inflate.h \
+	dataset/lmdb_keys.h \
 	dataset/manifest.c dataset/manifest.h dataset/manifest_check.c \
 	dataset/names_below.c dataset/names_below.h \
 	dataset/registry.c \

@@ -31,8 +31,7 @@ static struct known *places;
 
 /* ---- calls ---- */
 
-/* What libnfs says when the connection is lost, and not the file's fault. */
-static bool is_loss(int status)
+bool nfs_link_is_lost(int status)
 {
     return status == -EFAULT || status == -EINTR || status == -ETIMEDOUT || status == -EAGAIN;
 }
@@ -84,7 +83,7 @@ int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadlin
             return -ETIMEDOUT;
         }
     }
-    return is_loss(call->status) ? -ECONNRESET : call->status;
+    return nfs_link_is_lost(call->status) ? -ECONNRESET : call->status;
 }
 
 /* ---- mounting ---- */

@@ -11,6 +11,7 @@
 #include "dataset/libnfs.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NFS_SERVER_BYTES = 256 };
@@ -53,6 +54,9 @@ void nfs_client_name(char *name, size_t bytes, const void *connection);
 int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nfs_link **link);
 void nfs_link_give(struct nfs_link *link);
 void nfs_link_drop(struct nfs_link *link); /* it is broken; NULL is fine */
+
+/* Does this status from libnfs mean that the connection was lost, not that the file has a fault? */
+bool nfs_link_is_lost(int status);
 
 /* Tell libnfs that a call answers here. */
 void nfs_call_answer(int status, struct nfs_context *context, void *body, void *private);

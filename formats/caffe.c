@@ -241,7 +241,7 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
 }
 
 /* Neither message can begin like an image: a Datum's first byte names a field from 1 to 7. */
-static bool is_image(const uint8_t *value, size_t bytes)
+static bool begins_as_image(const uint8_t *value, size_t bytes)
 {
     static const struct {
         const char *start;
@@ -273,7 +273,7 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
     if (bytes == 0)
         return malformed("an empty value");
     if (flavour == CAFFE_AUTO)
-        flavour = is_image(value, bytes)                     ? CAFFE_IMAGE
+        flavour = begins_as_image(value, bytes)              ? CAFFE_IMAGE
                   : *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS
                                                              : CAFFE_DATUM;
     int code = parse_as(flavour, value, bytes, sample);

@@ -253,10 +253,11 @@ int example_head(const struct example_keys *keys, const struct sample *sample,
 {
     const char *image = keys->image ? keys->image : image_key;
     const char *label = keys->label ? keys->label : label_key;
-    struct image_header header = image_header_of(sample->image, sample->image_bytes);
-    const char *colours = header.channels == 1   ? "Grayscale"
-                          : header.channels == 4 ? "CMYK"
-                                                 : "RGB";
+    struct image_header header;
+    image_header_read(sample->image, sample->image_bytes, &header); /* as much as it has */
+    const char *kind = header.kind == IMAGE_JPEG ? "JPEG" : "PNG";
+    const uint32_t channels = header.palette ? 3 : header.components;
+    const char *colours = channels == 1 ? "Grayscale" : channels == 4 ? "CMYK" : "RGB";
     int base = label_base(keys, label);
     uint8_t features[EXAMPLE_HEAD_BYTES], *to = features;
 
@@ -266,12 +267,12 @@ int example_head(const struct example_keys *keys, const struct sample *sample,
                     sample->name_bytes);
     if (sample->label >= 0 || base)
         to = put_number(to, label, (uint64_t)(sample->label + (int64_t)base));
-    if (*header.format)
-        to = put_text(to, "image/format", header.format, strlen(header.format));
+    if (header.kind != IMAGE_UNKNOWN)
+        to = put_text(to, "image/format", kind, strlen(kind));
     if (header.width) {
         to = put_number(to, "image/height", header.height);
         to = put_number(to, "image/width", header.width);
-        to = put_number(to, "image/channels", header.channels);
+        to = put_number(to, "image/channels", channels);
         to = put_text(to, "image/colorspace", colours, strlen(colours));
     }
     if (sample->name_bytes)

@@ -26,11 +26,6 @@
 
 enum { FOLDER_DEPTH = 32, LABEL_MAX = 99999, LOOKED_AT = 64 };
 
-static bool is_image(const char *name)
-{
-    return image_name_of_file(name) == IMAGE_NAME_READ;
-}
-
 /* ---- the names of one folder ---- */
 
 enum entry_kind { KIND_FOLDER = 'd', KIND_FILE = 'f', KIND_LINKED_FOLDER = 'l', KIND_OTHER = 'o' };
@@ -157,7 +152,7 @@ static int add_files(struct files_scan *files, const char *path, const struct cl
         const struct class_entry *name = &names->list[i];
         if (name->kind == KIND_FOLDER)
             continue;
-        if (name->kind != KIND_FILE || !is_image(name->text)) {
+        if (name->kind != KIND_FILE || !image_name_is_read(name->text)) {
             code = leave_out(files, path, name);
             continue;
         }
@@ -220,7 +215,7 @@ static int image_count(const char *path, struct class_list *names)
     if (class_list_read(names, path, true, LOOKED_AT))
         return 0;
     for (size_t i = 0; i < names->count; i++)
-        count += names->list[i].kind == KIND_FILE && is_image(names->list[i].text);
+        count += names->list[i].kind == KIND_FILE && image_name_is_read(names->list[i].text);
     return count;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Unread: what torchvision, Pillow or OpenCV take beside JPEG and PNG. */
+/* Unread: what torchvision, Pillow or OpenCV accept besides JPEG and PNG. */
 static const struct {
     const char *extension;
     enum image_name kind;
@@ -33,4 +33,9 @@ enum image_name image_name_of_file(const char *name)
     const char *dot = strrchr(name, '.');
 
     return dot ? image_name_of(dot + 1) : IMAGE_NAME_NONE;
+}
+
+bool image_name_is_read(const char *name)
+{
+    return image_name_of_file(name) == IMAGE_NAME_READ;
 }

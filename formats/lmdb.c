@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
+#include "dataset/lmdb_keys.h"
 #include "dataset/store.h"
 
 #include <errno.h>
@@ -61,16 +62,11 @@ static int lmdb_detect(const char *root)
     return sure;
 }
 
-/* Names that some tools keep beside the samples. */
-static bool is_sample(const struct lmdb_entry *entry)
-{
-    return !(entry->key_bytes == 7 && memcmp(entry->key, "__len__", 7) == 0) &&
-           !(entry->key_bytes == 8 && memcmp(entry->key, "__keys__", 8) == 0);
-}
-
 static int add_entry(void *context, const struct lmdb_entry *entry)
 {
-    return is_sample(entry) ? catalog_add(context, entry->offset, entry->bytes) : 0;
+    return lmdb_key_is_sample(entry->key, entry->key_bytes)
+               ? catalog_add(context, entry->offset, entry->bytes)
+               : 0;
 }
 
 static int lmdb_index(const void *settings, const char *root, const struct format_scan *scan,

@@ -60,11 +60,6 @@ static const char *split_name(const char *name, size_t *key_bytes)
     return dot + 1;
 }
 
-static bool is_image(const char *extension)
-{
-    return image_name_of(extension) == IMAGE_NAME_READ;
-}
-
 /* Does it make a sample of its files, whose image then must be another? An image by its last part
  * ("seg.webp"), or a class. */
 static bool tells_of_sample(const char *extension)
@@ -172,7 +167,7 @@ static int gather(struct scanner *scanner, struct catalog *catalog, struct gathe
         sample->is_sample = sample->has_image = sample->damaged = false;
     }
     sample->files++;
-    sample->has_image |= is_image(extension);
+    sample->has_image |= (image_name_of(extension) == IMAGE_NAME_READ);
     sample->is_sample |= tells_of_sample(extension);
     sample->end = entry->offset + entry->bytes;
     const char *wrong = note_extension(sample, extension);
@@ -325,7 +320,7 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
         const char *extension = split_name(entry.name, &key_bytes);
         if (!extension)
             continue;
-        if (!sample->image && is_image(extension))
+        if (!sample->image && (image_name_of(extension) == IMAGE_NAME_READ))
             take_image(record, &entry, scratch, sample);
         else if (strcasecmp(extension, "cls") == 0)
             code = take_class((const uint8_t *)record + entry.offset, entry.bytes, &sample->label);

@@ -15,89 +15,17 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-static uint32_t big16(const uint8_t *p)
+int image_check_headers(const void *bytes, size_t count, struct image_header *header)
 {
-    return (uint32_t)p[0] << 8 | p[1];
-}
+    int code = image_header_read(bytes, count, header);
 
-static uint32_t big32(const uint8_t *p)
-{
-    return big16(p) << 16 | big16(p + 2);
-}
-
-/* ---- headers ---- */
-
-/* Frame headers are C0..CF but for tables: C4 (Huffman), C8 (reserved), CC (arithmetic). */
-static bool is_frame(uint8_t marker)
-{
-    return (marker & 0xf0) == 0xc0 && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-}
-
-/* ITU-T T.81 annex B. */
-static int look_jpeg(const uint8_t *jpeg, size_t count, struct image_facts *facts)
-{
-    for (size_t at = 2;;) {
-        while (at + 1 < count && jpeg[at] == 0xff && jpeg[at + 1] == 0xff)
-            at++; /* fill bytes */
-        if (count - at < 4)
-            return fail(EBADMSG, "byte %zu of the image: the JPEG ends before its frame header",
-                        at);
-        uint8_t marker = jpeg[at + 1];
-        size_t length = big16(jpeg + at + 2);
-        if (jpeg[at] != 0xff)
-            return fail(EBADMSG, "byte %zu of the image: a JPEG marker should begin here", at);
-        if (marker == 0xda || marker == 0xd9)
-            return fail(EBADMSG, "byte %zu of the image: the JPEG has no frame header", at);
-        if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {
-            at += 2; /* markers without a length */
-            continue;
-        }
-        if (length < 2 || length > count - at - 2)
-            return fail(EBADMSG, "byte %zu of the image: a JPEG segment goes past the end", at);
-        if (is_frame(marker)) {
-            if (length < 8)
-                return fail(EBADMSG, "byte %zu of the image: the frame header is short", at);
-            *facts = (struct image_facts){.kind = IMAGE_JPEG,
-                                          .height = big16(jpeg + at + 5),
-                                          .width = big16(jpeg + at + 7),
-                                          .components = jpeg[at + 9],
-                                          .progressive = (marker & 3) == 2};
-            at += 2 + length;
-            if (facts->width == 0)
-                return fail(EBADMSG, "byte %zu of the image: a JPEG without columns", at);
-            if (!image_end_jpeg(jpeg, count, at))
-                return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
-            return 0;
-        }
-        at += 2 + length;
-    }
-}
-
-int image_check_headers(const void *bytes, size_t count, struct image_facts *facts)
-{
-    static const uint8_t png_start[16] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-    const uint8_t *p = bytes;
-
-    *facts = (struct image_facts){0};
-    if (count == 0)
-        return fail(EBADMSG, "byte 0 of the image: it is empty");
-    if (count >= 2 && p[0] == 0xff && p[1] == 0xd8)
-        return look_jpeg(p, count, facts);
-    if (count >= 8 && memcmp(p, png_start, 8) == 0) {
-        if (count < 33 || memcmp(p, png_start, 16) != 0)
-            return fail(EBADMSG, "byte 8 of the image: the PNG has no whole IHDR chunk");
-        static const uint8_t components[7] = {1, 0, 3, 1, 2, 0, 4};
-        *facts = (struct image_facts){.kind = IMAGE_PNG,
-                                      .width = big32(p + 16),
-                                      .height = big32(p + 20),
-                                      .components = p[25] < 7 ? components[p[25]] : 0};
-        if (!facts->width || !facts->height || !facts->components)
-            return fail(EBADMSG, "byte 16 of the image: a PNG without pixels");
-        if (!image_end_png(p, count))
-            return fail(EBADMSG, "byte %zu of the image: cut short, no end chunk", count);
-        return 0;
-    }
-    return fail(EBADMSG, "byte 0 of the image: begins neither as a JPEG nor as a PNG");
+    if (code)
+        return code;
+    if (header->kind == IMAGE_JPEG && !image_end_jpeg(bytes, count, header->bytes))
+        return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
+    if (header->kind == IMAGE_PNG && !image_end_png(bytes, count))
+        return fail(EBADMSG, "byte %zu of the image: cut short, no PNG end chunk", count);
+    return 0;
 }
 
 static const char too_many_pixels[] = "%u x %u pixels are more than max-pixels=%llu";
@@ -298,13 +226,13 @@ static int check_png(const void *bytes, size_t count, const struct image_limits 
 
 int image_check_decode(const void *bytes, size_t count, const struct image_limits *limits)
 {
-    struct image_facts facts;
-    int code = image_check_headers(bytes, count, &facts);
+    struct image_header header;
+    int code = image_check_headers(bytes, count, &header);
 
     if (code)
         return code;
-    return facts.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
-                                    : check_png(bytes, count, limits);
+    return header.kind == IMAGE_JPEG ? check_jpeg(bytes, count, limits)
+                                     : check_png(bytes, count, limits);
 }
 
 /* ---- encoding ---- */

@@ -8,21 +8,12 @@
 #define IOBENCH_PACK_IMAGE_CHECK_H
 
 #include "base/image_limits.h"
+#include "dataset/image_header.h"
 #include "dataset/sample.h"
-
-#include <stdbool.h>
-
-enum image_kind { IMAGE_OTHER, IMAGE_JPEG, IMAGE_PNG };
-
-struct image_facts {
-    enum image_kind kind;
-    uint32_t width, height, components;
-    bool progressive;
-};
 
 /* Headers alone (and that a JPEG has its end marker). 0, or -EBADMSG with a reason that begins
  * "byte N of the image". Bytes that begin as no known kind are -EBADMSG, too. */
-int image_check_headers(const void *bytes, size_t count, struct image_facts *facts);
+int image_check_headers(const void *bytes, size_t count, struct image_header *header);
 
 /* Decode all of it, within limits, and forget the pixels. 0, or -EBADMSG with the first complaint.
  */

@@ -87,14 +87,14 @@ static void count_extents(const struct catalog *catalog, struct inspection *insp
 
 /* ---- records ---- */
 
-static void count_image(struct inspection *inspection, const struct image_facts *facts)
+static void count_image(struct inspection *inspection, const struct image_header *header)
 {
-    inspection->jpeg += facts->kind == IMAGE_JPEG;
-    inspection->png += facts->kind == IMAGE_PNG;
-    inspection->other += facts->kind == IMAGE_OTHER;
-    inspection->progressive += facts->progressive;
-    inspection->gray += facts->components == 1;
-    inspection->four_components += facts->components == 4 && facts->kind == IMAGE_JPEG;
+    inspection->jpeg += header->kind == IMAGE_JPEG;
+    inspection->png += header->kind == IMAGE_PNG;
+    inspection->other += header->kind == IMAGE_UNKNOWN;
+    inspection->progressive += header->progressive;
+    inspection->gray += header->components == 1;
+    inspection->four_components += header->components == 4 && header->kind == IMAGE_JPEG;
 }
 
 /* What one record holds. 0, -EBADMSG and the like when it is damaged. */
@@ -104,7 +104,7 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     const struct shard *shard = &inspect->catalog->shards[extent->shard];
     struct inspection *inspection = inspect->inspection;
     const char *slash = strrchr(shard->path, '/');
-    struct image_facts facts = {0};
+    struct image_header header = {0};
     struct sample sample;
 
     *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
@@ -120,20 +120,20 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     seen->image_bytes = sample.image_bytes;
     snprintf(seen->name, sizeof seen->name, "%.*s", (int)sample.name_bytes, sample.name);
     if (sample.encoding == SAMPLE_ENCODED) {
-        code = image_check_headers(sample.image, sample.image_bytes, &facts);
-        count_image(inspection, &facts);
+        code = image_check_headers(sample.image, sample.image_bytes, &header);
+        count_image(inspection, &header);
     } else {
-        facts = (struct image_facts){
+        header = (struct image_header){
             .width = sample.width, .height = sample.height, .components = sample.channels};
         inspection->raw++;
     }
     seen->kind = sample.encoding != SAMPLE_ENCODED ? "raw"
-                 : facts.kind == IMAGE_JPEG        ? "JPEG"
-                 : facts.kind == IMAGE_PNG         ? "PNG"
+                 : header.kind == IMAGE_JPEG       ? "JPEG"
+                 : header.kind == IMAGE_PNG        ? "PNG"
                                                    : "other";
-    seen->width = facts.width;
-    seen->height = facts.height;
-    seen->components = facts.components;
+    seen->width = header.width;
+    seen->height = header.height;
+    seen->components = header.components;
     return code;
 }
 

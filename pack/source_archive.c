@@ -15,6 +15,7 @@
 #include "base/names.h"
 #include "base/random.h"
 #include "dataset/store.h"
+#include "formats/image_names.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -242,8 +243,7 @@ static int64_t walk_read(struct walk *walk, void *bytes, size_t capacity)
 
 static bool is_image(const char *name)
 {
-    return base_of(name)[0] != '.' &&
-           (ends(name, ".jpg") || ends(name, ".jpeg") || ends(name, ".png"));
+    return base_of(name)[0] != '.' && image_name_is_read(name);
 }
 
 /* ---- the first pass: numbers and labels ---- */

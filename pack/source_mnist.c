@@ -7,6 +7,7 @@
  */
 #include "pack/plugins.h"
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
@@ -41,11 +42,6 @@ struct idx {
     uint64_t count;
     int quality;
 };
-
-static uint32_t big32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 static bool is_images(const char *name)
 {
@@ -84,7 +80,7 @@ static int idx_detect(const char *path)
     int got = file ? gzread(file, head, sizeof head) : 0;
     if (file)
         gzclose(file);
-    return got == sizeof head && big32(head) == IDX_IMAGES ? 90 : 0;
+    return got == sizeof head && bytes_be32(head) == IDX_IMAGES ? 90 : 0;
 }
 
 static int gz_failed(gzFile file, const char *path)
@@ -128,11 +124,11 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
         return -EINVAL;
     if (gzread(file, head, (unsigned)head_bytes) != head_bytes)
         code = gz_failed(file, path);
-    else if (big32(head) != magic)
+    else if (bytes_be32(head) != magic)
         code = fail(EBADMSG, "%s: offset 0: begins with 0x%08x, an IDX file of %s with 0x%08x",
-                    path, big32(head), magic == IDX_IMAGES ? "images" : "labels", magic);
+                    path, bytes_be32(head), magic == IDX_IMAGES ? "images" : "labels", magic);
     for (uint32_t i = 0; code == 0 && i < dimensions; i++) {
-        sizes[i] = big32(head + 4 + 4 * i);
+        sizes[i] = bytes_be32(head + 4 + 4 * i);
         product *= sizes[i];
         if (sizes[i] == 0 || (i > 0 && sizes[i] > IDX_SIDE_LIMIT) || product > IDX_BYTES_LIMIT)
             code = fail(EBADMSG, "%s: offset %u: a dimension of %u is not possible", path,

@@ -152,12 +152,12 @@ static int add_found(const struct verify *verify, struct piece *piece, uint64_t 
 
 static int check_image(const struct verify *verify, const struct sample *sample)
 {
-    struct image_facts facts;
+    struct image_header header;
 
     if (sample->encoding == SAMPLE_ENCODED)
         return verify->job->decode
                    ? image_check_decode(sample->image, sample->image_bytes, &verify->job->limits)
-                   : image_check_headers(sample->image, sample->image_bytes, &facts);
+                   : image_check_headers(sample->image, sample->image_bytes, &header);
     if ((uint64_t)sample->width * sample->height * sample->channels != sample->image_bytes)
         return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample->width,
                     sample->height, sample->channels, sample->image_bytes);

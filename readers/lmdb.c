@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "dataset/lmdb_keys.h"
 #include "readers/lend.h"
 #include "readers/plugins.h"
 
@@ -77,12 +78,6 @@ static int open_unchanged(const struct shard *shard)
     return fd;
 }
 
-static bool is_sample(const MDB_val *key)
-{
-    return !(key->mv_size == 7 && memcmp(key->mv_data, "__len__", 7) == 0) &&
-           !(key->mv_size == 8 && memcmp(key->mv_data, "__keys__", 8) == 0);
-}
-
 /* mdb_env_info() does not tell where the map is. The first value is the first record of the
  * shard, whose place in the file the catalog knows. */
 static int find_base(struct database *database, const struct shard *shard,
@@ -99,7 +94,7 @@ static int find_base(struct database *database, const struct shard *shard,
         return fail_lmdb(shard, "cannot open the database", code);
     do
         code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-    while (code == 0 && !is_sample(&key));
+    while (code == 0 && !lmdb_key_is_sample(key.mv_data, key.mv_size));
     mdb_cursor_close(cursor);
     if (code)
         return fail_lmdb(shard, "cannot find its first value", code);

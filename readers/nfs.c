@@ -122,12 +122,6 @@ static void keep_error(struct nfs_state *nfs, const char *text)
     snprintf(nfs->last_error, sizeof nfs->last_error, "%s", text ? text : "no reason given");
 }
 
-/* What libnfs says when the connection is lost, and not the file's fault. */
-static bool is_loss(int status)
-{
-    return status == -EFAULT || status == -EINTR || status == -ETIMEDOUT || status == -EAGAIN;
-}
-
 static void ignore(int status, struct nfs_context *context, void *body, void *private)
 {
     (void)status;
@@ -156,7 +150,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
         struct job *job = &nfs->jobs[i];
         if (job->state != JOB_OPENING || job->handle != handle)
             continue;
-        if (is_loss(code)) {
+        if (nfs_link_is_lost(code)) {
             connection->is_broken = true;
             handles_give(&connection->handles, handle);
             job->handle = NULL;
@@ -227,7 +221,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     }
     struct read_request *request = job->request;
     job->state = JOB_OPENING; /* libnfs does not hold it any longer */
-    if (is_loss(status)) {
+    if (nfs_link_is_lost(status)) {
         connection->is_broken = true;
         handles_give(&connection->handles, job->handle);
         job->handle = NULL;

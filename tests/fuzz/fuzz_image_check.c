@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static const struct image_limits limits = {.pixels = PIXELS, .scans = 64};
     uint8_t *copy = fuzz_exact(bytes, count);
-    struct image_facts facts;
+    struct image_header header;
 
     fail_clear();
-    int code = image_check_headers(copy, count, &facts);
+    int code = image_check_headers(copy, count, &header);
     FUZZ_CHECK(code == 0 || (code == -EBADMSG && *fail_reason()));
     if (code == 0) {
         fail_clear();

@@ -51,7 +51,7 @@ static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
 static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
 {
     void *hwc, *chw, *bgr;
-    struct image_facts facts;
+    struct image_header header;
     size_t hwc_bytes = make_jpeg(&hwc, SAMPLE_RAW_HWC), chw_bytes = make_jpeg(&chw, SAMPLE_RAW_CHW);
 
     (void)unused;
@@ -60,12 +60,12 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     assert_int_equal(make_jpeg(&bgr, SAMPLE_RAW_HWC_BGR), hwc_bytes);
     assert_memory_equal(hwc, bgr, hwc_bytes);
     free(bgr);
-    assert_int_equal(image_check_headers(hwc, hwc_bytes, &facts), 0);
-    assert_int_equal(facts.kind, IMAGE_JPEG);
-    assert_int_equal(facts.width, 16);
-    assert_int_equal(facts.height, 32);
-    assert_int_equal(facts.components, 3);
-    assert_false(facts.progressive);
+    assert_int_equal(image_check_headers(hwc, hwc_bytes, &header), 0);
+    assert_int_equal(header.kind, IMAGE_JPEG);
+    assert_int_equal(header.width, 16);
+    assert_int_equal(header.height, 32);
+    assert_int_equal(header.components, 3);
+    assert_false(header.progressive);
     assert_int_equal(image_check_decode(hwc, hwc_bytes, &limits), 0);
     free(hwc);
     free(chw);
@@ -98,7 +98,7 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
 {
     void *jpeg;
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
-    struct image_facts facts;
+    struct image_header header;
 
     (void)unused;
     for (size_t cut = 0; cut < bytes; cut++) {
@@ -106,7 +106,7 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
         assert_non_null(copy);
         memcpy(copy, jpeg, cut);
         fail_clear();
-        assert_int_equal(image_check_headers(copy, cut, &facts), -EBADMSG);
+        assert_int_equal(image_check_headers(copy, cut, &header), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "of the image"));
         assert_int_equal(image_check_decode(copy, cut, &limits), -EBADMSG);
         free(copy);
@@ -139,11 +139,11 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
 {
     void *jpeg;
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
-    struct image_facts facts;
+    struct image_header header;
 
     (void)unused;
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
-    assert_int_equal(image_check_headers(jpeg, bytes, &facts), 0);
+    assert_int_equal(image_check_headers(jpeg, bytes, &header), 0);
     assert_int_equal(image_check_decode(jpeg, bytes, &limits), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "does not decode"));
     free(jpeg);
