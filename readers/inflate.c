@@ -12,7 +12,7 @@
 #include "dataset/inflate.h"
 #include "dataset/store.h"
 #include "readers/plugins.h"
-#include "readers/pool.h"
+#include "readers/io_pool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ struct track {
 struct inflate_reader {
     const struct catalog *catalog;
     struct track *tracks; /* one a shard */
-    struct pool *pool;
+    struct io_pool *pool;
 };
 
 /* ---- on the threads ---- */
@@ -78,26 +78,26 @@ static int prepare_stream(struct handle *handle, uint64_t offset)
     return code;
 }
 
-static int64_t read_stream(struct inflate *stream, const struct pool_job *job)
+static int64_t read_stream(struct inflate *stream, const struct io_task *task)
 {
-    uint64_t skip = job->offset - inflate_stream_offset(stream);
+    uint64_t skip = task->offset - inflate_stream_offset(stream);
     int64_t got = inflate_read(stream, NULL, skip);
 
     if (got < 0)
         return got;
-    return (uint64_t)got < skip ? 0 : inflate_read(stream, job->buffer, job->bytes);
+    return (uint64_t)got < skip ? 0 : inflate_read(stream, task->buffer, task->bytes);
 }
 
-static void inflate_job(struct pool_job *job)
+static void inflate_task(struct io_task *task)
 {
-    int64_t got = prepare_stream(job->handle, job->offset);
+    int64_t got = prepare_stream(task->handle, task->offset);
 
     if (got == 0)
-        got = read_stream(job->handle->remote, job);
+        got = read_stream(task->handle->remote, task);
     if (got < 0)
-        forget_stream(NULL, job->handle); /* where the stream is, is not known */
-    job->data = job->buffer;
-    job->result = got >= 0 && got < job->needed ? -ESTALE : (int)got;
+        forget_stream(NULL, task->handle); /* where the stream is, is not known */
+    task->data = task->buffer;
+    task->result = got >= 0 && got < task->needed ? -ESTALE : (int)got;
 }
 
 /* ---- on the reader's thread ---- */
@@ -111,12 +111,12 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
     uint64_t cursors =
         settings->cursors < catalog->shard_count ? settings->cursors : catalog->shard_count;
     uint64_t threads = settings->threads ? settings->threads : thread_cpu_count();
-    struct pool_settings pool_settings = {
+    struct io_pool_settings pool_settings = {
         .site = site,
         .threads = (uint32_t)(threads < cursors ? threads : cursors),
         .flags = HANDLES_REMOTE,
         .in_order = true,
-        .work = inflate_job,
+        .work = inflate_task,
         .handles_most = (uint32_t)cursors,
         .forget = forget_stream,
     };
@@ -133,12 +133,12 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
         return -ENOMEM;
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         reader->tracks[i].begin = UINT64_MAX;
-    int code = pool_create(&reader->pool, &pool_settings, &traits->alignment);
+    int code = io_pool_create(&reader->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
     traits->in_order = true;
     snprintf(traits->engine, sizeof traits->engine, "gzip and zlib streams on %u threads",
-             pool_threads(reader->pool));
+             io_pool_threads(reader->pool));
     return 0;
 }
 
@@ -146,7 +146,7 @@ static void inflate_reader_close(void *state)
 {
     struct inflate_reader *reader = state;
 
-    pool_destroy(reader->pool);
+    io_pool_destroy(reader->pool);
     free(reader->tracks);
 }
 
@@ -164,7 +164,7 @@ static int inflate_reader_submit(void *state, struct read_request *request)
             "%s: offset %llu of the inflated stream: compressed shards have no random "
             "access; use --shuffle none or buffer:N, or `iobench pack` to make plain shards",
             shard->path, (unsigned long long)request->offset);
-    int code = pool_submit(reader->pool, request);
+    int code = io_pool_submit(reader->pool, request);
     if (code)
         return code;
     if (back || track->begin == UINT64_MAX)
@@ -176,12 +176,12 @@ static int inflate_reader_submit(void *state, struct read_request *request)
 static int inflate_reader_reap(void *state, struct read_request **done, uint32_t max,
                                uint64_t wait_ns)
 {
-    return pool_reap(((struct inflate_reader *)state)->pool, done, max, wait_ns);
+    return io_pool_reap(((struct inflate_reader *)state)->pool, done, max, wait_ns);
 }
 
 static void inflate_reader_wake(void *state)
 {
-    pool_wake(((struct inflate_reader *)state)->pool);
+    io_pool_wake(((struct inflate_reader *)state)->pool);
 }
 
 const struct reader_ops reader_inflate = {

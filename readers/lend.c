@@ -71,17 +71,17 @@ static int cause_of_fault(const struct handle *handle)
     return (uint64_t)now.st_size < handle->bytes ? -ESTALE : -EIO;
 }
 
-void lend_pages(struct pool_job *job, const uint8_t *first, uint32_t bytes)
+void lend_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
 {
-    int code = bytes < job->needed ? -ESTALE : fault_in(first, bytes);
+    int code = bytes < task->needed ? -ESTALE : fault_in(first, bytes);
 
     if (code) {
-        job->result = code == -EFAULT ? cause_of_fault(job->handle) : code;
+        task->result = code == -EFAULT ? cause_of_fault(task->handle) : code;
         return;
     }
-    job->data = first;
-    job->lent = true;
-    job->result = (int)bytes;
+    task->data = first;
+    task->lent = true;
+    task->result = (int)bytes;
 }
 
 /* A file that was cut short has no pages behind its end, unlike what mincore() says of a dirty one;
@@ -115,13 +115,13 @@ int lend_open(void)
     return pagemap;
 }
 
-bool lend_at_once(int pagemap, struct pool_job *job, const uint8_t *first)
+bool lend_at_once(int pagemap, struct io_task *task, const uint8_t *first)
 {
-    if (pagemap < 0 || job->offset + job->bytes > job->handle->bytes ||
-        !is_mapped(pagemap, first, job->bytes))
+    if (pagemap < 0 || task->offset + task->bytes > task->handle->bytes ||
+        !is_mapped(pagemap, first, task->bytes))
         return false;
-    job->data = first;
-    job->lent = true;
-    job->result = (int)job->bytes;
+    task->data = first;
+    task->lent = true;
+    task->result = (int)task->bytes;
     return true;
 }

@@ -53,7 +53,7 @@ struct database {
 struct lmdb_state {
     const struct catalog *catalog;
     struct database *databases; /* one a shard */
-    struct pool *pool;
+    struct io_pool *pool;
     int pagemap;
 };
 
@@ -148,22 +148,22 @@ static int open_database(struct database *database, const struct catalog *catalo
 }
 
 /* The file is open a second time for this: liblmdb keeps its own to itself. */
-static void lmdb_job(struct pool_job *job)
+static void lmdb_task(struct io_task *task)
 {
     struct stat now;
 
-    if (fstat(job->handle->fd, &now)) {
-        job->result = -errno;
+    if (fstat(task->handle->fd, &now)) {
+        task->result = -errno;
         return;
     }
     uint64_t size = (uint64_t)now.st_size;
-    uint64_t left = job->offset < size ? size - job->offset : 0;
-    lend_pages(job, job->buffer, left < job->bytes ? (uint32_t)left : job->bytes);
+    uint64_t left = task->offset < size ? size - task->offset : 0;
+    lend_pages(task, task->buffer, left < task->bytes ? (uint32_t)left : task->bytes);
 }
 
-static bool lmdb_job_at_once(void *state, struct pool_job *job)
+static bool lmdb_task_at_once(void *state, struct io_task *task)
 {
-    return lend_at_once(((struct lmdb_state *)state)->pagemap, job, job->buffer);
+    return lend_at_once(((struct lmdb_state *)state)->pagemap, task, task->buffer);
 }
 
 static int lmdb_open(void *state, const void *chosen, const struct reader_site *site,
@@ -172,11 +172,11 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_site *
     const struct lmdb_settings *settings = chosen;
     const struct catalog *catalog = site->catalog;
     struct lmdb_state *lmdb = state;
-    struct pool_settings pool_settings = {.site = site,
-                                          .threads = (uint32_t)settings->threads,
-                                          .work = lmdb_job,
-                                          .at_once = lmdb_job_at_once,
-                                          .state = state};
+    struct io_pool_settings pool_settings = {.site = site,
+                                             .threads = (uint32_t)settings->threads,
+                                             .work = lmdb_task,
+                                             .at_once = lmdb_task_at_once,
+                                             .state = state};
     int code = 0;
 
     lmdb->pagemap = lend_open();
@@ -191,13 +191,13 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_site *
         code = open_database(&lmdb->databases[i], catalog, &catalog->shards[i],
                              settings->readahead ? 0 : MDB_NORDAHEAD);
     if (code == 0)
-        code = pool_create(&lmdb->pool, &pool_settings, &traits->alignment);
+        code = io_pool_create(&lmdb->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
     traits->lends = true;
     snprintf(traits->engine, sizeof traits->engine, "liblmdb %d.%d.%d, pages faulted in by %u %s",
-             MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, pool_threads(lmdb->pool),
-             pool_threads(lmdb->pool) == 1 ? "thread" : "threads");
+             MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, io_pool_threads(lmdb->pool),
+             io_pool_threads(lmdb->pool) == 1 ? "thread" : "threads");
     return 0;
 }
 
@@ -205,7 +205,7 @@ static void lmdb_close(void *state)
 {
     struct lmdb_state *lmdb = state;
 
-    pool_destroy(lmdb->pool);
+    io_pool_destroy(lmdb->pool);
     if (lmdb->pagemap >= 0)
         close(lmdb->pagemap);
     for (uint32_t i = 0; lmdb->databases && i < lmdb->catalog->shard_count; i++) {
@@ -222,22 +222,22 @@ static int lmdb_submit(void *state, struct read_request *request)
     struct lmdb_state *lmdb = state;
 
     request->buffer = (void *)(uintptr_t)(lmdb->databases[request->shard].base + request->offset);
-    return pool_submit(lmdb->pool, request);
+    return io_pool_submit(lmdb->pool, request);
 }
 
 static int lmdb_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    return pool_reap(((struct lmdb_state *)state)->pool, done, max, wait_ns);
+    return io_pool_reap(((struct lmdb_state *)state)->pool, done, max, wait_ns);
 }
 
 static void lmdb_release(void *state, struct read_request *request)
 {
-    pool_release(((struct lmdb_state *)state)->pool, request);
+    io_pool_release(((struct lmdb_state *)state)->pool, request);
 }
 
 static void lmdb_wake(void *state)
 {
-    pool_wake(((struct lmdb_state *)state)->pool);
+    io_pool_wake(((struct lmdb_state *)state)->pool);
 }
 
 const struct reader_ops reader_lmdb = {

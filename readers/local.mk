@@ -6,7 +6,7 @@ libiobench_a_SOURCES += \
 	readers/handles.c readers/handles.h \
 	readers/lanes.c readers/lanes.h \
 	readers/lend.c readers/lend.h \
-	readers/pool.c readers/pool.h \
+	readers/io_pool.c readers/io_pool.h \
 	readers/rate.c readers/rate.h \
 	readers/waker.c readers/waker.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/pread.h readers/mmap.c

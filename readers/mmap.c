@@ -36,28 +36,28 @@ static const struct option_spec mmap_options[] = {
 };
 
 struct mmap_state {
-    struct pool *pool;
+    struct io_pool *pool;
     int pagemap;
 };
 
-static void lend_job(struct pool_job *job)
+static void lend_task(struct io_task *task)
 {
-    const struct handle *handle = job->handle;
+    const struct handle *handle = task->handle;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uint64_t left = job->offset < handle->map_bytes ? handle->map_bytes - job->offset : 0;
-    uint32_t bytes = left < job->bytes ? (uint32_t)left : job->bytes;
-    uintptr_t first = (uintptr_t)handle->map + job->offset;
+    uint64_t left = task->offset < handle->map_bytes ? handle->map_bytes - task->offset : 0;
+    uint32_t bytes = left < task->bytes ? (uint32_t)left : task->bytes;
+    uintptr_t first = (uintptr_t)handle->map + task->offset;
 
     /* All of it at once, where faults alone would read page by page. */
     madvise((void *)(first - first % page), bytes + first % page, MADV_WILLNEED);
-    lend_pages(job, handle->map + job->offset, bytes);
+    lend_pages(task, handle->map + task->offset, bytes);
 }
 
-static bool lend_job_at_once(void *state, struct pool_job *job)
+static bool lend_task_at_once(void *state, struct io_task *task)
 {
     const struct mmap_state *mmap_state = state;
 
-    return lend_at_once(mmap_state->pagemap, job, job->handle->map + job->offset);
+    return lend_at_once(mmap_state->pagemap, task, task->handle->map + task->offset);
 }
 
 static int mmap_open(void *state, const void *chosen, const struct reader_site *site,
@@ -65,23 +65,23 @@ static int mmap_open(void *state, const void *chosen, const struct reader_site *
 {
     struct mmap_state *mmap_state = state;
     const struct mmap_settings *settings = chosen;
-    struct pool_settings pool_settings = {
+    struct io_pool_settings pool_settings = {
         .site = site,
         .threads = (uint32_t)settings->threads,
         .files = (uint32_t)settings->files,
         .flags = HANDLES_MAP | (settings->readahead ? 0U : HANDLES_RANDOM),
-        .work = lend_job,
-        .at_once = lend_job_at_once,
+        .work = lend_task,
+        .at_once = lend_task_at_once,
         .state = state,
     };
 
     mmap_state->pagemap = lend_open();
-    int code = pool_create(&mmap_state->pool, &pool_settings, &traits->alignment);
+    int code = io_pool_create(&mmap_state->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
     traits->lends = true;
     snprintf(traits->engine, sizeof traits->engine, "mmap, pages faulted in by %u threads",
-             pool_threads(mmap_state->pool));
+             io_pool_threads(mmap_state->pool));
     return 0;
 }
 
@@ -89,29 +89,29 @@ static void mmap_close(void *state)
 {
     struct mmap_state *mmap_state = state;
 
-    pool_destroy(mmap_state->pool);
+    io_pool_destroy(mmap_state->pool);
     if (mmap_state->pagemap >= 0)
         close(mmap_state->pagemap);
 }
 
 static int mmap_submit(void *state, struct read_request *request)
 {
-    return pool_submit(((struct mmap_state *)state)->pool, request);
+    return io_pool_submit(((struct mmap_state *)state)->pool, request);
 }
 
 static int mmap_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    return pool_reap(((struct mmap_state *)state)->pool, done, max, wait_ns);
+    return io_pool_reap(((struct mmap_state *)state)->pool, done, max, wait_ns);
 }
 
 static void mmap_release(void *state, struct read_request *request)
 {
-    pool_release(((struct mmap_state *)state)->pool, request);
+    io_pool_release(((struct mmap_state *)state)->pool, request);
 }
 
 static void mmap_wake(void *state)
 {
-    pool_wake(((struct mmap_state *)state)->pool);
+    io_pool_wake(((struct mmap_state *)state)->pool);
 }
 
 const struct reader_ops reader_mmap = {

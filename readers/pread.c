@@ -34,32 +34,32 @@ static const struct option_spec pread_options[] = {
 };
 
 struct pread_state {
-    struct pool *pool;
+    struct io_pool *pool;
 };
 
-void pread_job(struct pool_job *job)
+void pread_task(struct io_task *task)
 {
     int64_t from = 0;
 
     while (from >= 0) {
-        struct iovec rest = {.iov_base = (uint8_t *)job->buffer + from,
-                             .iov_len = job->bytes - (size_t)from};
-        ssize_t count = preadv2(job->handle->fd, &rest, 1, (off_t)job->offset + (off_t)from, 0);
+        struct iovec rest = {.iov_base = (uint8_t *)task->buffer + from,
+                             .iov_len = task->bytes - (size_t)from};
+        ssize_t count = preadv2(task->handle->fd, &rest, 1, (off_t)task->offset + (off_t)from, 0);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0) {
-            job->result = -errno;
+            task->result = -errno;
             return;
         }
         uint32_t got = (uint32_t)(from + count);
-        if (got >= job->needed) {
-            job->data = job->buffer;
-            job->result = (int)got;
+        if (got >= task->needed) {
+            task->data = task->buffer;
+            task->result = (int)got;
             return;
         }
-        from = handle_resume(job->handles, job->handle, job->offset, got, ++job->short_reads);
+        from = handle_resume(task->handles, task->handle, task->offset, got, ++task->short_reads);
     }
-    job->result = (int)from;
+    task->result = (int)from;
 }
 
 static int pread_open(void *state, const void *chosen, const struct reader_site *site,
@@ -67,40 +67,40 @@ static int pread_open(void *state, const void *chosen, const struct reader_site 
 {
     struct pread_state *pread_state = state;
     const struct pread_settings *settings = chosen;
-    struct pool_settings pool_settings = {
+    struct io_pool_settings pool_settings = {
         .site = site,
         .threads = (uint32_t)settings->threads,
         .flags =
             (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM),
-        .work = pread_job,
+        .work = pread_task,
     };
-    int code = pool_create(&pread_state->pool, &pool_settings, &traits->alignment);
+    int code = io_pool_create(&pread_state->pool, &pool_settings, &traits->alignment);
 
     if (code)
         return code;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s",
-             pool_threads(pread_state->pool), settings->direct ? ", O_DIRECT" : "");
+             io_pool_threads(pread_state->pool), settings->direct ? ", O_DIRECT" : "");
     return 0;
 }
 
 static void pread_close(void *state)
 {
-    pool_destroy(((struct pread_state *)state)->pool);
+    io_pool_destroy(((struct pread_state *)state)->pool);
 }
 
 static int pread_submit(void *state, struct read_request *request)
 {
-    return pool_submit(((struct pread_state *)state)->pool, request);
+    return io_pool_submit(((struct pread_state *)state)->pool, request);
 }
 
 static int pread_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    return pool_reap(((struct pread_state *)state)->pool, done, max, wait_ns);
+    return io_pool_reap(((struct pread_state *)state)->pool, done, max, wait_ns);
 }
 
 static void pread_wake(void *state)
 {
-    pool_wake(((struct pread_state *)state)->pool);
+    io_pool_wake(((struct pread_state *)state)->pool);
 }
 
 const struct reader_ops reader_pread = {

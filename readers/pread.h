@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pread: one blocking read, for pool.h; also what io_uring falls back to. On a pool's thread.
+ * pread: one blocking read, for io_pool.h; also what io_uring falls back to. On a pool's thread.
  */
 #ifndef IOBENCH_READERS_PREAD_H
 #define IOBENCH_READERS_PREAD_H
 
-#include "readers/pool.h"
+#include "readers/io_pool.h"
 
-void pread_job(struct pool_job *job);
+void pread_task(struct io_task *task);
 
 #endif

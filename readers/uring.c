@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "readers/plugins.h"
-#include "readers/pool.h"
+#include "readers/io_pool.h"
 #include "readers/pread.h"
 
 #include <assert.h>
@@ -176,7 +176,7 @@ static int uring_submit(void *state, struct read_request *request)
     struct slot *slot = uring->free_slots;
 
     if (uring->pool)
-        return pool_submit(uring->pool, request);
+        return io_pool_submit(uring->pool, request);
     if (!slot && uring->busy == 0)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", uring->abandoned);
     struct handle *handle = slot ? handles_take(&uring->handles, request->shard) : NULL;
@@ -352,7 +352,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
     const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
 
     if (uring->pool)
-        return pool_reap(uring->pool, done, max, wait_ns);
+        return io_pool_reap(uring->pool, done, max, wait_ns);
     for (;;) {
         uint64_t left_ns = until_ns - now_ns;
         if (uring->site->timeout_ns && left_ns > look_ns)
@@ -378,7 +378,7 @@ static void uring_wake(void *state)
     struct uring *uring = state;
 
     if (uring->pool)
-        pool_wake(uring->pool);
+        io_pool_wake(uring->pool);
     else
         waker_wake(&uring->waker);
 }
@@ -404,20 +404,20 @@ static const char *refusal_text(int refusal)
 static int fall_back(struct uring *uring, const struct uring_settings *settings, int refusal,
                      struct reader_traits *traits)
 {
-    struct pool_settings pool_settings = {
+    struct io_pool_settings pool_settings = {
         .site = uring->site,
         .flags = uring->handles.flags,
-        .work = pread_job,
+        .work = pread_task,
     };
 
     handles_destroy(&uring->handles);
-    int code = pool_create(&uring->pool, &pool_settings, &traits->alignment);
+    int code = io_pool_create(&uring->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
     snprintf(traits->engine, sizeof traits->engine, "preadv2 on %u threads%s (no io_uring)",
-             pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
+             io_pool_threads(uring->pool), settings->direct ? ", O_DIRECT" : "");
     snprintf(traits->notice, sizeof traits->notice, "io_uring %s: %s; %u threads read instead",
-             refusal_text(refusal), fail_errno_text(refusal), pool_threads(uring->pool));
+             refusal_text(refusal), fail_errno_text(refusal), io_pool_threads(uring->pool));
     return 0;
 }
 
@@ -469,7 +469,7 @@ static void uring_close(void *state)
 {
     struct uring *uring = state;
 
-    pool_destroy(uring->pool);
+    io_pool_destroy(uring->pool);
     if (uring->ring_is_up)
         io_uring_queue_exit(&uring->ring);
     waker_close(&uring->waker);

@@ -40,10 +40,10 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
-    bool open_in_ring;  /* files are opened by the ring too */
-    int rw_flags;       /* RWF_* */
-    uint8_t read_flags; /* IOSQE_* */
-    struct pool *pool;  /* instead of all this, when io_uring is refused */
+    bool open_in_ring;    /* files are opened by the ring too */
+    int rw_flags;         /* RWF_* */
+    uint8_t read_flags;   /* IOSQE_* */
+    struct io_pool *pool; /* instead of all this, when io_uring is refused */
 
     const struct reader_site *site;
     struct handles handles;

@@ -17,9 +17,9 @@ UNIT_TESTS += tests/unit/test_reader_faults
 tests_unit_test_reader_faults_SOURCES = tests/unit/test_reader_faults.c $(READER_SET)
 tests_unit_test_reader_faults_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_pool
-tests_unit_test_pool_SOURCES = tests/unit/test_pool.c $(READER_SET)
-tests_unit_test_pool_LDADD = $(UNIT_LIBS)
+UNIT_TESTS += tests/unit/test_io_pool
+tests_unit_test_io_pool_SOURCES = tests/unit/test_io_pool.c $(READER_SET)
+tests_unit_test_io_pool_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_inflate
 tests_unit_test_inflate_SOURCES = tests/unit/test_inflate.c tests/unit/folder.h tests/unit/unit.h

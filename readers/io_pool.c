@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job is in one of four places: free, waiting in an inbox, with a thread, or done. The lock
+ * A task is in one of four places: free, waiting in an inbox, with a thread, or done. The lock
  * guards the lists, and who holds which open shard. All threads share one inbox; in_order, each has
  * its own, and an open shard belongs to one of them. Threads are woken once for all that was
  * submitted, by reap, and reap for all that is done within SOON_NS: where few cores are, a wake-up
- * is what costs. A job whose time is over while a thread has it is given back to the caller as
+ * is what costs. A task whose time is over while a thread has it is given back to the caller as
  * held; the thread, and with it all the pool's memory, is then left behind: a read that never ends
  * cannot be taken from the kernel. */
-#include "readers/pool.h"
+#include "readers/io_pool.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -20,69 +20,69 @@
 enum { LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t SOON_NS = 50000, WAIT_MOST_NS = 10000000;
 
-struct job_list {
-    struct pool_job *first, *last;
+struct task_list {
+    struct io_task *first, *last;
 };
 
 struct inbox {
-    struct job_list waiting;
+    struct task_list waiting;
     uint32_t fresh; /* of those: submitted since the last reap, and no thread was woken for them */
     pthread_cond_t more;
 };
 
 struct worker {
-    struct pool *pool;
+    struct io_pool *pool;
     struct inbox *inbox;
     struct thread thread;
 };
 
-struct pool {
+struct io_pool {
     struct handles handles;
-    void (*work)(struct pool_job *job);
-    bool (*at_once)(void *state, struct pool_job *job);
+    void (*work)(struct io_task *task);
+    bool (*at_once)(void *state, struct io_task *task);
     void *state;
     uint64_t timeout_ns;
     uint32_t thread_count, inbox_count;
     struct worker *workers;
     struct inbox *inboxes;
-    uint32_t job_count;
-    struct pool_job *jobs;
-    struct pool_job *free_jobs;
+    uint32_t task_count;
+    struct io_task *tasks;
+    struct io_task *free_tasks;
     uint32_t abandoned;
 
     pthread_mutex_t lock;
     pthread_cond_t finished; /* for reap */
-    struct job_list done;
+    struct task_list done;
     bool reaper_waits, woken, ended;
-    uint64_t woken_ns;        /* when reap was, last */
-    struct pool *left_behind; /* the next one */
-    uint64_t look_ns;         /* when to look for late jobs next */
+    uint64_t woken_ns;           /* when reap was, last */
+    struct io_pool *left_behind; /* the next one */
+    uint64_t look_ns;            /* when to look for late tasks next */
 };
 
-static void list_push(struct job_list *list, struct pool_job *job)
+static void list_push(struct task_list *list, struct io_task *task)
 {
-    job->next = NULL;
+    task->next = NULL;
     if (list->last)
-        list->last->next = job;
+        list->last->next = task;
     else
-        list->first = job;
-    list->last = job;
+        list->first = task;
+    list->last = task;
 }
 
-static struct pool_job *list_pop(struct job_list *list)
+static struct io_task *list_pop(struct task_list *list)
 {
-    struct pool_job *job = list->first;
+    struct io_task *task = list->first;
 
-    if (job) {
-        list->first = job->next;
+    if (task) {
+        list->first = task->next;
         if (!list->first)
             list->last = NULL;
     }
-    return job;
+    return task;
 }
 
 /* Under the lock. A thread with more to do lets reap wait, though not long. */
-static void tell_reaper(struct pool *pool, const struct inbox *inbox)
+static void tell_reaper(struct io_pool *pool, const struct inbox *inbox)
 {
     if (!pool->reaper_waits)
         return;
@@ -93,35 +93,35 @@ static void tell_reaper(struct pool *pool, const struct inbox *inbox)
     pthread_cond_signal(&pool->finished);
 }
 
-static int pool_thread(void *argument)
+static int io_pool_thread(void *argument)
 {
     struct worker *worker = argument;
-    struct pool *pool = worker->pool;
+    struct io_pool *pool = worker->pool;
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        struct pool_job *job = list_pop(&worker->inbox->waiting);
-        if (!job && pool->ended)
+        struct io_task *task = list_pop(&worker->inbox->waiting);
+        if (!task && pool->ended)
             break;
-        if (!job) {
+        if (!task) {
             pthread_cond_wait(&worker->inbox->more, &pool->lock);
             continue;
         }
-        job->running = true;
+        task->running = true;
         pthread_mutex_unlock(&pool->lock);
-        job->result = handle_open(&pool->handles, job->handle);
-        if (job->result == 0)
-            pool->work(job);
+        task->result = handle_open(&pool->handles, task->handle);
+        if (task->result == 0)
+            pool->work(task);
         pthread_mutex_lock(&pool->lock);
-        job->running = false;
-        list_push(&pool->done, job);
+        task->running = false;
+        list_push(&pool->done, task);
         tell_reaper(pool, worker->inbox);
     }
     pthread_mutex_unlock(&pool->lock);
     return 0;
 }
 
-static int prepare(struct pool *pool, const struct pool_settings *settings)
+static int prepare(struct io_pool *pool, const struct io_pool_settings *settings)
 {
     const struct reader_site *site = settings->site;
     pthread_condattr_t monotonic;
@@ -141,24 +141,25 @@ static int prepare(struct pool *pool, const struct pool_settings *settings)
     pool->at_once = settings->at_once;
     pool->state = settings->state;
     pool->timeout_ns = site->timeout_ns;
-    pool->job_count = site->depth;
-    pool->jobs = memory_array(site->depth, sizeof *pool->jobs);
+    pool->task_count = site->depth;
+    pool->tasks = memory_array(site->depth, sizeof *pool->tasks);
     pool->workers = memory_array(pool->thread_count, sizeof *pool->workers);
     pool->inboxes = memory_array(pool->inbox_count, sizeof *pool->inboxes);
-    if (!pool->jobs || !pool->workers || !pool->inboxes)
+    if (!pool->tasks || !pool->workers || !pool->inboxes)
         return -ENOMEM;
     for (uint32_t i = 0; i < pool->inbox_count; i++)
         pthread_cond_init(&pool->inboxes[i].more, NULL);
     for (uint32_t i = site->depth; i-- > 0;) {
-        pool->jobs[i].next = pool->free_jobs;
-        pool->free_jobs = &pool->jobs[i];
+        pool->tasks[i].next = pool->free_tasks;
+        pool->free_tasks = &pool->tasks[i];
     }
     return 0;
 }
 
-int pool_create(struct pool **created, const struct pool_settings *settings, uint32_t *alignment)
+int io_pool_create(struct io_pool **created, const struct io_pool_settings *settings,
+                   uint32_t *alignment)
 {
-    struct pool *pool = memory_zeroed(sizeof *pool);
+    struct io_pool *pool = memory_zeroed(sizeof *pool);
     uint32_t depth = settings->site->depth;
 
     *created = pool;
@@ -171,22 +172,22 @@ int pool_create(struct pool **created, const struct pool_settings *settings, uin
         struct worker *worker = &pool->workers[i];
         worker->pool = pool;
         worker->inbox = &pool->inboxes[i % pool->inbox_count];
-        code = thread_start(&worker->thread, "read", pool_thread, worker);
+        code = thread_start(&worker->thread, "read", io_pool_thread, worker);
     }
     *alignment = pool->handles.alignment;
     return code;
 }
 
-uint32_t pool_threads(const struct pool *pool)
+uint32_t io_pool_threads(const struct io_pool *pool)
 {
     return pool->thread_count;
 }
 
 /* Its threads still use it. Kept where a leak checker finds it. */
-static void leave_behind(struct pool *pool)
+static void leave_behind(struct io_pool *pool)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct pool *left_behind;
+    static struct io_pool *left_behind;
 
     pthread_mutex_lock(&lock);
     pool->left_behind = left_behind;
@@ -195,7 +196,7 @@ static void leave_behind(struct pool *pool)
     catalog_keep(pool->handles.catalog);
 }
 
-void pool_destroy(struct pool *pool)
+void io_pool_destroy(struct io_pool *pool)
 {
     if (!pool)
         return;
@@ -218,23 +219,23 @@ void pool_destroy(struct pool *pool)
     pthread_mutex_destroy(&pool->lock);
     free(pool->workers);
     free(pool->inboxes);
-    free(pool->jobs);
+    free(pool->tasks);
     free(pool);
 }
 
-int pool_submit(struct pool *pool, struct read_request *request)
+int io_pool_submit(struct io_pool *pool, struct read_request *request)
 {
-    struct pool_job *job = pool->free_jobs;
+    struct io_task *task = pool->free_tasks;
 
-    if (!job && pool->abandoned == pool->job_count)
+    if (!task && pool->abandoned == pool->task_count)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
     pthread_mutex_lock(&pool->lock);
-    struct handle *handle = job ? handles_take(&pool->handles, request->shard) : NULL;
+    struct handle *handle = task ? handles_take(&pool->handles, request->shard) : NULL;
     pthread_mutex_unlock(&pool->lock);
     if (!handle)
         return -EAGAIN;
-    pool->free_jobs = job->next;
-    *job = (struct pool_job){
+    pool->free_tasks = task->next;
+    *task = (struct io_task){
         .handles = &pool->handles,
         .handle = handle,
         .offset = request->offset,
@@ -244,66 +245,66 @@ int pool_submit(struct pool *pool, struct read_request *request)
         .request = request,
         .submit_ns = request->submit_ns,
     };
-    bool is_done = pool->at_once && handle_is_fresh(handle) && pool->at_once(pool->state, job);
+    bool is_done = pool->at_once && handle_is_fresh(handle) && pool->at_once(pool->state, task);
     struct inbox *inbox = &pool->inboxes[(handle - pool->handles.all) % pool->inbox_count];
     pthread_mutex_lock(&pool->lock);
-    list_push(is_done ? &pool->done : &inbox->waiting, job);
+    list_push(is_done ? &pool->done : &inbox->waiting, task);
     inbox->fresh += !is_done;
     pthread_mutex_unlock(&pool->lock);
     return 0;
 }
 
-static void free_job(struct pool *pool, struct pool_job *job)
+static void free_task(struct io_pool *pool, struct io_task *task)
 {
-    job->request = NULL;
-    job->next = pool->free_jobs;
-    pool->free_jobs = job;
+    task->request = NULL;
+    task->next = pool->free_tasks;
+    pool->free_tasks = task;
 }
 
-/* Under the lock. Late results of abandoned jobs are dropped here. */
-static uint32_t take_done(struct pool *pool, struct read_request **done, uint32_t max)
+/* Under the lock. Late results of abandoned tasks are dropped here. */
+static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint32_t max)
 {
     uint32_t count = 0;
-    struct pool_job *job;
+    struct io_task *task;
 
-    while (count < max && (job = list_pop(&pool->done))) {
-        struct read_request *request = job->request;
-        if (job->abandoned) {
+    while (count < max && (task = list_pop(&pool->done))) {
+        struct read_request *request = task->request;
+        if (task->abandoned) {
             pool->abandoned--;
-            handles_give(&pool->handles, job->handle);
-            free_job(pool, job);
+            handles_give(&pool->handles, task->handle);
+            free_task(pool, task);
             continue;
         }
-        request->result = job->result;
-        request->short_reads = job->short_reads;
-        request->data = job->data;
-        request->loan = job->handle;
-        if (!job->lent || job->result < 0)
-            handles_give(&pool->handles, job->handle);
-        free_job(pool, job);
+        request->result = task->result;
+        request->short_reads = task->short_reads;
+        request->data = task->data;
+        request->loan = task->handle;
+        if (!task->lent || task->result < 0)
+            handles_give(&pool->handles, task->handle);
+        free_task(pool, task);
         done[count++] = request;
     }
     return count;
 }
 
 /* Under the lock. What waits for a thread is simply taken back. */
-static uint32_t take_back(struct pool *pool, struct job_list *waiting, uint64_t now_ns,
+static uint32_t take_back(struct io_pool *pool, struct task_list *waiting, uint64_t now_ns,
                           struct read_request **done, uint32_t max)
 {
     uint32_t count = 0;
 
     while (count < max && waiting->first && now_ns - waiting->first->submit_ns > pool->timeout_ns) {
-        struct pool_job *job = list_pop(waiting);
-        job->request->result = -ETIMEDOUT;
-        done[count++] = job->request;
-        handles_give(&pool->handles, job->handle);
-        free_job(pool, job);
+        struct io_task *task = list_pop(waiting);
+        task->request->result = -ETIMEDOUT;
+        done[count++] = task->request;
+        handles_give(&pool->handles, task->handle);
+        free_task(pool, task);
     }
     return count;
 }
 
 /* Under the lock. What a thread has is held. */
-static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_t max)
+static uint32_t take_late(struct io_pool *pool, struct read_request **done, uint32_t max)
 {
     uint64_t now_ns = clock_now_ns();
     uint32_t count = 0;
@@ -313,21 +314,21 @@ static uint32_t take_late(struct pool *pool, struct read_request **done, uint32_
     pool->look_ns = now_ns + pool->timeout_ns / LOOKS_PER_TIMEOUT;
     for (uint32_t i = 0; i < pool->inbox_count; i++)
         count += take_back(pool, &pool->inboxes[i].waiting, now_ns, done + count, max - count);
-    for (uint32_t i = 0; i < pool->job_count && count < max; i++) {
-        struct pool_job *job = &pool->jobs[i];
-        if (!job->running || job->abandoned || now_ns - job->submit_ns <= pool->timeout_ns)
+    for (uint32_t i = 0; i < pool->task_count && count < max; i++) {
+        struct io_task *task = &pool->tasks[i];
+        if (!task->running || task->abandoned || now_ns - task->submit_ns <= pool->timeout_ns)
             continue;
-        job->abandoned = true;
+        task->abandoned = true;
         pool->abandoned++;
-        job->request->result = -ETIMEDOUT;
-        job->request->held = true;
-        done[count++] = job->request;
+        task->request->result = -ETIMEDOUT;
+        task->request->held = true;
+        done[count++] = task->request;
     }
     return count;
 }
 
 /* Under the lock. */
-static void wake_threads(struct pool *pool)
+static void wake_threads(struct io_pool *pool)
 {
     for (uint32_t i = 0; i < pool->inbox_count; i++) {
         struct inbox *inbox = &pool->inboxes[i];
@@ -338,9 +339,9 @@ static void wake_threads(struct pool *pool)
     }
 }
 
-/* Until a job is done, until_ns, or the next look for late jobs; not long, for a thread that hangs
- * may have told nothing of the job before. */
-static void wait_for_done(struct pool *pool, uint64_t until_ns)
+/* Until a task is done, until_ns, or the next look for late tasks; not long, for a thread that
+ * hangs may have told nothing of the task before. */
+static void wait_for_done(struct io_pool *pool, uint64_t until_ns)
 {
     uint64_t most_ns = clock_now_ns() + WAIT_MOST_NS;
 
@@ -355,7 +356,7 @@ static void wait_for_done(struct pool *pool, uint64_t until_ns)
     pool->reaper_waits = false;
 }
 
-int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns)
+int io_pool_reap(struct io_pool *pool, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     uint64_t until_ns = wait_ns ? clock_now_ns() + wait_ns : 0;
     uint32_t count;
@@ -376,14 +377,14 @@ int pool_reap(struct pool *pool, struct read_request **done, uint32_t max, uint6
     return (int)count;
 }
 
-void pool_release(struct pool *pool, struct read_request *request)
+void io_pool_release(struct io_pool *pool, struct read_request *request)
 {
     pthread_mutex_lock(&pool->lock);
     handles_give(&pool->handles, request->loan);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void pool_wake(struct pool *pool)
+void io_pool_wake(struct io_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     pool->woken = true;

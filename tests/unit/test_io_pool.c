@@ -4,7 +4,7 @@
 
 #include "base/atomic.h"
 #include "readers/lend.h"
-#include "readers/pool.h"
+#include "readers/io_pool.h"
 #include "tests/unit/reader_set.h"
 
 #include <errno.h>
@@ -15,61 +15,61 @@ enum { DEPTH = 4, PIECE = 4000 };
 
 static struct counter with_a_thread;
 
-static void lend_slowly(struct pool_job *job)
+static void lend_slowly(struct io_task *task)
 {
-    uint64_t map_bytes = job->handle->map_bytes;
-    uint64_t left = job->offset < map_bytes ? map_bytes - job->offset : 0;
+    uint64_t map_bytes = task->handle->map_bytes;
+    uint64_t left = task->offset < map_bytes ? map_bytes - task->offset : 0;
 
     counter_add(&with_a_thread, 1);
-    lend_pages(job, job->handle->map + job->offset,
-               left < job->bytes ? (uint32_t)left : job->bytes);
+    lend_pages(task, task->handle->map + task->offset,
+               left < task->bytes ? (uint32_t)left : task->bytes);
 }
 
-static bool lend_quickly(void *pagemap, struct pool_job *job)
+static bool lend_quickly(void *pagemap, struct io_task *task)
 {
-    return lend_at_once(*(int *)pagemap, job, job->handle->map + job->offset);
+    return lend_at_once(*(int *)pagemap, task, task->handle->map + task->offset);
 }
 
-static struct pool *open_pool(int *pagemap)
+static struct io_pool *open_pool(int *pagemap)
 {
     struct reader_site site = {.catalog = set.catalog, .depth = DEPTH};
-    struct pool_settings settings = {.site = &site,
-                                     .flags = HANDLES_MAP,
-                                     .work = lend_slowly,
-                                     .at_once = lend_quickly,
-                                     .state = pagemap};
-    struct pool *pool;
+    struct io_pool_settings settings = {.site = &site,
+                                        .flags = HANDLES_MAP,
+                                        .work = lend_slowly,
+                                        .at_once = lend_quickly,
+                                        .state = pagemap};
+    struct io_pool *pool;
     uint32_t alignment;
 
     *pagemap = lend_open();
     with_a_thread = (struct counter){0};
-    assert_int_equal(pool_create(&pool, &settings, &alignment), 0);
+    assert_int_equal(io_pool_create(&pool, &settings, &alignment), 0);
     return pool;
 }
 
-static void close_pool(struct pool *pool, int pagemap)
+static void close_pool(struct io_pool *pool, int pagemap)
 {
-    pool_destroy(pool);
+    io_pool_destroy(pool);
     if (pagemap >= 0)
         close(pagemap);
 }
 
 /* Reads and compares a piece of the first shard; true when a thread had to. */
-static bool used_a_thread(struct pool *pool, uint64_t offset, int *result)
+static bool used_a_thread(struct io_pool *pool, uint64_t offset, int *result)
 {
     struct read_request request = {.offset = offset, .bytes = PIECE, .needed = PIECE}, *done;
     uint64_t before = counter_get(&with_a_thread);
 
-    assert_int_equal(pool_submit(pool, &request), 0);
-    int count = pool_reap(pool, &done, 1, 0);
+    assert_int_equal(io_pool_submit(pool, &request), 0);
+    int count = io_pool_reap(pool, &done, 1, 0);
     if (count == 0)
-        count = pool_reap(pool, &done, 1, PATIENCE_NS);
+        count = io_pool_reap(pool, &done, 1, PATIENCE_NS);
     assert_int_equal(count, 1);
     *result = request.result;
     if (request.result >= 0) {
         assert_int_equal(request.result, PIECE);
         assert_memory_equal(request.data, set.content[0] + offset, PIECE);
-        pool_release(pool, &request);
+        io_pool_release(pool, &request);
     }
     return counter_get(&with_a_thread) > before;
 }
@@ -77,7 +77,7 @@ static bool used_a_thread(struct pool *pool, uint64_t offset, int *result)
 static void what_is_mapped_is_lent_at_once(void **unused)
 {
     int pagemap, result;
-    struct pool *pool = open_pool(&pagemap);
+    struct io_pool *pool = open_pool(&pagemap);
 
     (void)unused;
     assert_true(used_a_thread(pool, 0, &result)); /* which opens the file */
@@ -95,7 +95,7 @@ static void what_is_mapped_is_lent_at_once(void **unused)
 static void what_is_gone_is_not_lent(void **unused)
 {
     int pagemap, result;
-    struct pool *pool = open_pool(&pagemap);
+    struct io_pool *pool = open_pool(&pagemap);
     char *path = set_path(0);
 
     (void)unused;
