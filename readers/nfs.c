@@ -2,9 +2,9 @@
  * The nfs reader: NFS 3 or 4 by libnfs, without a mount and without rights, over connections of
  * its own. The data set's root and its shards are URLs: nfs://server/export/folder/...
  *
- * A job is free, waits for its connection or for its file to be opened, is being read (libnfs
+ * A read is free, waits for its connection or for its file to be opened, is being read (libnfs
  * holds it), or was given up while libnfs holds it. A connection that breaks is made anew; its
- * jobs wait for that until their time is over. All runs on the reader's thread: callbacks come
+ * reads wait for that until their time is over. All runs on the reader's thread: callbacks come
  * from nfs_service() and nfs_destroy_context() alone. */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -49,10 +49,10 @@ static const struct option_spec nfs_options[] = {
     {0},
 };
 
-enum job_state { JOB_FREE, JOB_WAITING, JOB_OPENING, JOB_READING, JOB_ABANDONED };
+enum read_state { READ_FREE, READ_WAITING, READ_OPENING, READ_SENT, READ_ABANDONED };
 
-struct job {
-    enum job_state state;
+struct nfs_read {
+    enum read_state state;
     struct read_request *request;
     struct connection *connection;
     struct handle *handle; /* NULL while waiting */
@@ -71,7 +71,7 @@ struct connection {
         struct connection *connection;
         struct handle *handle;
     } * openings;   /* by handle */
-    uint32_t busy;  /* jobs */
+    uint32_t busy;  /* reads */
     uint32_t opens; /* under way */
 };
 
@@ -81,7 +81,7 @@ struct nfs_state {
     uint32_t opens_most;           /* NFS 4 numbers the opens of a client: one after the other */
     uint32_t connection_count;
     struct connection *connections;
-    struct job *jobs;
+    struct nfs_read *reads;
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned;
@@ -90,29 +90,29 @@ struct nfs_state {
     char last_error[256];
 };
 
-static void start_job(struct job *job);
+static void start_read(struct nfs_read *read);
 
-static void finish(struct job *job, int result)
+static void finish(struct nfs_read *read, int result)
 {
-    struct nfs_state *nfs = job->connection->nfs;
+    struct nfs_state *nfs = read->connection->nfs;
     uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->site->depth;
 
-    struct read_request *request = job->request;
+    struct read_request *request = read->request;
     request->result = result;
     request->data = request->buffer;
     nfs->finished[last] = request;
     nfs->busy--;
-    job->connection->busy--;
-    job->request = NULL;
-    if (job->state == JOB_READING) {
+    read->connection->busy--;
+    read->request = NULL;
+    if (read->state == READ_SENT) {
         request->held = libnfs_writes_late; /* else it copies from its own memory when asked */
-        job->state = JOB_ABANDONED;
+        read->state = READ_ABANDONED;
         nfs->abandoned++;
         return;
     }
-    if (job->handle)
-        handles_give(&job->connection->handles, job->handle);
-    job->state = JOB_FREE;
+    if (read->handle)
+        handles_give(&read->connection->handles, read->handle);
+    read->state = READ_FREE;
 }
 
 /* ---- files ---- */
@@ -138,7 +138,7 @@ static void forget_file(void *owner, struct handle *handle)
         nfs_close_async(connection->context, handle->remote, ignore, NULL);
 }
 
-/* All jobs that wait for a file go on, or fail with code. */
+/* All reads that wait for a file go on, or fail with code. */
 static void file_opened(struct connection *connection, struct handle *handle, int code)
 {
     struct nfs_state *nfs = connection->nfs;
@@ -147,18 +147,18 @@ static void file_opened(struct connection *connection, struct handle *handle, in
     connection->opens--;
     handle->opened = code == 0;
     for (uint32_t i = 0; i < nfs->site->depth; i++) {
-        struct job *job = &nfs->jobs[i];
-        if (job->state != JOB_OPENING || job->handle != handle)
+        struct nfs_read *read = &nfs->reads[i];
+        if (read->state != READ_OPENING || read->handle != handle)
             continue;
         if (nfs_link_is_lost(code)) {
             connection->is_broken = true;
             handles_give(&connection->handles, handle);
-            job->handle = NULL;
-            job->state = JOB_WAITING;
+            read->handle = NULL;
+            read->state = READ_WAITING;
         } else if (code) {
-            finish(job, code);
+            finish(read, code);
         } else {
-            start_job(job);
+            start_read(read);
         }
     }
     handles_give(&connection->handles, handle);
@@ -209,68 +209,68 @@ static void open_file(struct connection *connection, struct handle *handle)
 
 static void on_read(int status, struct nfs_context *context, void *body, void *private)
 {
-    struct job *job = private;
-    struct connection *connection = job->connection;
+    struct nfs_read *read = private;
+    struct connection *connection = read->connection;
 
     (void)context;
-    if (job->state == JOB_ABANDONED) {
-        handles_give(&connection->handles, job->handle);
+    if (read->state == READ_ABANDONED) {
+        handles_give(&connection->handles, read->handle);
         connection->nfs->abandoned--;
-        job->state = JOB_FREE;
+        read->state = READ_FREE;
         return;
     }
-    struct read_request *request = job->request;
-    job->state = JOB_OPENING; /* libnfs does not hold it any longer */
+    struct read_request *request = read->request;
+    read->state = READ_OPENING; /* libnfs does not hold it any longer */
     if (nfs_link_is_lost(status)) {
         connection->is_broken = true;
-        handles_give(&connection->handles, job->handle);
-        job->handle = NULL;
-        job->state = JOB_WAITING;
+        handles_give(&connection->handles, read->handle);
+        read->handle = NULL;
+        read->state = READ_WAITING;
     } else if (status < 0) {
-        finish(job, status);
+        finish(read, status);
     } else {
-        libnfs_take((char *)request->buffer + job->got, body, (size_t)status);
-        job->got += (uint32_t)status;
-        if (job->got >= request->needed) {
-            finish(job, (int)job->got);
+        libnfs_take((char *)request->buffer + read->got, body, (size_t)status);
+        read->got += (uint32_t)status;
+        if (read->got >= request->needed) {
+            finish(read, (int)read->got);
         } else if (status == 0) {
-            finish(job, -ESTALE);
+            finish(read, -ESTALE);
         } else {
             request->short_reads++;
-            start_job(job);
+            start_read(read);
         }
     }
 }
 
 /* Its connection is up: open the file first, or read. */
-static void start_job(struct job *job)
+static void start_read(struct nfs_read *read)
 {
-    struct connection *connection = job->connection;
-    struct read_request *request = job->request;
+    struct connection *connection = read->connection;
+    struct read_request *request = read->request;
 
-    if (!job->handle) {
-        job->handle = handles_take(&connection->handles, request->shard);
-        if (!job->handle) { /* all are in use: when one comes back */
-            job->state = JOB_WAITING;
+    if (!read->handle) {
+        read->handle = handles_take(&connection->handles, request->shard);
+        if (!read->handle) { /* all are in use: when one comes back */
+            read->state = READ_WAITING;
             return;
         }
     }
-    job->state = JOB_OPENING;
-    if (!job->handle->opened) {
-        if (!job->handle->opening && connection->opens >= connection->nfs->opens_most) {
-            handles_give(&connection->handles, job->handle);
-            job->handle = NULL;
-            job->state = JOB_WAITING;
-        } else if (!job->handle->opening) {
-            open_file(connection, job->handle);
+    read->state = READ_OPENING;
+    if (!read->handle->opened) {
+        if (!read->handle->opening && connection->opens >= connection->nfs->opens_most) {
+            handles_give(&connection->handles, read->handle);
+            read->handle = NULL;
+            read->state = READ_WAITING;
+        } else if (!read->handle->opening) {
+            open_file(connection, read->handle);
         }
         return;
     }
-    job->state = JOB_READING;
-    if (libnfs_pread_async(connection->context, job->handle->remote,
-                           (char *)request->buffer + job->got, request->bytes - job->got,
-                           request->offset + job->got, on_read, job))
-        on_read(-EINTR, connection->context, NULL, job);
+    read->state = READ_SENT;
+    if (libnfs_pread_async(connection->context, read->handle->remote,
+                           (char *)request->buffer + read->got, request->bytes - read->got,
+                           request->offset + read->got, on_read, read))
+        on_read(-EINTR, connection->context, NULL, read);
 }
 
 /* ---- connections ---- */
@@ -280,8 +280,8 @@ static void start_waiting(struct connection *connection)
     struct nfs_state *nfs = connection->nfs;
 
     for (uint32_t i = 0; i < nfs->site->depth; i++)
-        if (nfs->jobs[i].state == JOB_WAITING && nfs->jobs[i].connection == connection)
-            start_job(&nfs->jobs[i]);
+        if (nfs->reads[i].state == READ_WAITING && nfs->reads[i].connection == connection)
+            start_read(&nfs->reads[i]);
 }
 
 static void on_mount(int status, struct nfs_context *context, void *body, void *private)
@@ -320,7 +320,7 @@ static void connect_again(struct connection *connection)
     }
 }
 
-/* Its jobs wait again; its files must be opened again. */
+/* Its reads wait again; its files must be opened again. */
 static void disconnect(struct connection *connection)
 {
     struct handles *handles = &connection->handles;
@@ -375,26 +375,26 @@ static int nfs_reader_submit(void *state, struct read_request *request)
 {
     struct nfs_state *nfs = state;
     struct connection *idlest = &nfs->connections[0];
-    struct job *job = NULL;
+    struct nfs_read *read = NULL;
 
-    for (uint32_t i = 0; i < nfs->site->depth && !job; i++)
-        if (nfs->jobs[i].state == JOB_FREE)
-            job = &nfs->jobs[i];
-    if (!job && nfs->busy == 0)
+    for (uint32_t i = 0; i < nfs->site->depth && !read; i++)
+        if (nfs->reads[i].state == READ_FREE)
+            read = &nfs->reads[i];
+    if (!read && nfs->busy == 0)
         return fail(ETIMEDOUT, "the server answers none of the last %u reads", nfs->abandoned);
-    if (!job)
+    if (!read)
         return -EAGAIN;
     for (uint32_t i = 1; i < nfs->connection_count; i++)
         if (nfs->connections[i].busy < idlest->busy)
             idlest = &nfs->connections[i];
-    *job = (struct job){.state = JOB_WAITING,
-                        .request = request,
-                        .connection = idlest,
-                        .submit_ns = request->submit_ns};
+    *read = (struct nfs_read){.state = READ_WAITING,
+                              .request = request,
+                              .connection = idlest,
+                              .submit_ns = request->submit_ns};
     nfs->busy++;
     idlest->busy++;
     if (idlest->state == CONNECTION_UP && !idlest->is_broken)
-        start_job(job);
+        start_read(read);
     return 0;
 }
 
@@ -406,9 +406,9 @@ static void look_for_late(struct nfs_state *nfs, uint64_t now_ns)
         return;
     nfs->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
     for (uint32_t i = 0; i < nfs->site->depth; i++) {
-        struct job *job = &nfs->jobs[i];
-        if (job->request && now_ns - job->submit_ns > timeout_ns)
-            finish(job, -ETIMEDOUT);
+        struct nfs_read *read = &nfs->reads[i];
+        if (read->request && now_ns - read->submit_ns > timeout_ns)
+            finish(read, -ETIMEDOUT);
     }
 }
 
@@ -492,10 +492,10 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     if (code)
         return code;
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
-    nfs->jobs = memory_array(site->depth, sizeof *nfs->jobs);
+    nfs->reads = memory_array(site->depth, sizeof *nfs->reads);
     nfs->finished = memory_array(site->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
-    if (!nfs->jobs || !nfs->finished || !nfs->connections)
+    if (!nfs->reads || !nfs->finished || !nfs->connections)
         return -ENOMEM;
     for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
@@ -523,8 +523,8 @@ static bool has_calls(const struct connection *connection)
     bool has = connection->opens > 0;
 
     for (uint32_t i = 0; !has && i < nfs->site->depth; i++)
-        has = nfs->jobs[i].connection == connection &&
-              (nfs->jobs[i].state == JOB_READING || nfs->jobs[i].state == JOB_ABANDONED);
+        has = nfs->reads[i].connection == connection &&
+              (nfs->reads[i].state == READ_SENT || nfs->reads[i].state == READ_ABANDONED);
     return has;
 }
 
@@ -544,7 +544,7 @@ static void nfs_reader_close(void *state)
     }
     waker_close(&nfs->waker);
     free(nfs->connections);
-    free(nfs->jobs);
+    free(nfs->reads);
     free(nfs->finished);
 }
 

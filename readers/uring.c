@@ -24,7 +24,7 @@ enum { LOOKS_PER_TIMEOUT = 8, DEPTH_MOST = 8192 };
 enum { SQ_CQ_OVERFLOW = 1 << 1, SQ_TASKRUN = 1 << 2 }; /* io_uring.h; older ones lack them */
 
 /* What a completion is for; the rest of user_data is an index. */
-enum { FOR_SLOT = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32 };
+enum { FOR_OP = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32 };
 
 #define FLAG(field, text)                                                                  \
     .name = #field, .type = OPTION_FLAG, .offset = offsetof(struct uring_settings, field), \
@@ -41,7 +41,7 @@ static const struct option_spec uring_options[] = {
     {0},
 };
 
-/* There always is one: a slot has at most a read, an opening and a cancelling prepared at once, and
+/* There always is one: a op has at most a read, an opening and a cancelling prepared at once, and
  * the waker one. */
 static struct io_uring_sqe *get_sqe(struct uring *uring)
 {
@@ -57,13 +57,13 @@ static void tag(struct io_uring_sqe *sqe, uint64_t kind, uint64_t index)
     sqe->user_data = kind << FOR_SHIFT | index;
 }
 
-static void start_read(struct uring *uring, struct slot *slot)
+static void start_read(struct uring *uring, struct uring_op *op)
 {
-    const struct read_request *request = slot->request;
-    uint8_t *buffer = (uint8_t *)request->buffer + slot->from;
-    uint32_t bytes = request->bytes - slot->from;
-    uint64_t offset = request->offset + slot->from;
-    int fd = uring->fixed_files ? (int)(slot->handle - uring->handles.all) : slot->handle->fd;
+    const struct read_request *request = op->request;
+    uint8_t *buffer = (uint8_t *)request->buffer + op->from;
+    uint32_t bytes = request->bytes - op->from;
+    uint64_t offset = request->offset + op->from;
+    int fd = uring->fixed_files ? (int)(op->handle - uring->handles.all) : op->handle->fd;
     struct io_uring_sqe *sqe = get_sqe(uring);
 
     if (uring->fixed_buffers)
@@ -72,33 +72,33 @@ static void start_read(struct uring *uring, struct slot *slot)
         io_uring_prep_read(sqe, fd, buffer, bytes, offset);
     sqe->rw_flags = uring->rw_flags;
     sqe->flags = uring->read_flags;
-    tag(sqe, FOR_SLOT, (uint64_t)(slot - uring->slots));
-    slot->state = SLOT_READING;
+    tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
+    op->state = OP_READING;
 }
 
-static void free_slot(struct uring *uring, struct slot *slot)
+static void free_op(struct uring *uring, struct uring_op *op)
 {
-    handles_give(&uring->handles, slot->handle);
-    slot->state = SLOT_FREE;
-    slot->next = uring->free_slots;
-    uring->free_slots = slot;
+    handles_give(&uring->handles, op->handle);
+    op->state = OP_FREE;
+    op->next = uring->free_ops;
+    uring->free_ops = op;
 }
 
 /* The request is the caller's again at the next reap. */
-static void finish(struct uring *uring, struct slot *slot, int result)
+static void finish(struct uring *uring, struct uring_op *op, int result)
 {
-    struct read_request *request = slot->request;
+    struct read_request *request = op->request;
 
     request->result = result;
     request->data = request->buffer;
     uring->finished[(uring->finished_at + uring->finished_count++) % uring->site->depth] = request;
     uring->busy--;
     if (request->held) {
-        slot->state = SLOT_ABANDONED;
-        slot->request = NULL;
+        op->state = OP_ABANDONED;
+        op->request = NULL;
         uring->abandoned++;
     } else {
-        free_slot(uring, slot);
+        free_op(uring, op);
     }
 }
 
@@ -112,17 +112,17 @@ static void start_open(struct uring *uring, struct handle *handle)
     tag(sqe, FOR_HANDLE, (uint64_t)(handle - uring->handles.all));
 }
 
-static void wait_for_open(struct uring *uring, struct slot *slot)
+static void wait_for_open(struct uring *uring, struct uring_op *op)
 {
-    struct slot **waiting = &uring->opening[slot->handle - uring->handles.all];
-    bool first = !slot->handle->opening;
+    struct uring_op **waiting = &uring->opening[op->handle - uring->handles.all];
+    bool first = !op->handle->opening;
 
-    slot->state = SLOT_OPENING;
-    slot->next = *waiting;
-    *waiting = slot;
+    op->state = OP_OPENING;
+    op->next = *waiting;
+    *waiting = op;
     if (first) {
-        handles_take(&uring->handles, slot->handle->shard); /* until it is opened */
-        start_open(uring, slot->handle);
+        handles_take(&uring->handles, op->handle->shard); /* until it is opened */
+        start_open(uring, op->handle);
     }
 }
 
@@ -137,7 +137,7 @@ static int register_file(struct uring *uring, struct handle *handle)
 
 static void opened(struct uring *uring, struct handle *handle, int fd)
 {
-    struct slot **waiting = &uring->opening[handle - uring->handles.all], *slot;
+    struct uring_op **waiting = &uring->opening[handle - uring->handles.all], *op;
 
     if (fd == -EINTR || fd == -EAGAIN) {
         start_open(uring, handle);
@@ -147,12 +147,12 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     int code = fd < 0 ? fd : handle_adopt(&uring->handles, handle, fd);
     if (code == 0)
         code = register_file(uring, handle);
-    while ((slot = *waiting)) {
-        *waiting = slot->next;
+    while ((op = *waiting)) {
+        *waiting = op->next;
         if (code)
-            finish(uring, slot, code);
+            finish(uring, op, code);
         else
-            start_read(uring, slot);
+            start_read(uring, op);
     }
     handles_give(&uring->handles, handle);
 }
@@ -173,50 +173,50 @@ static int ready_handle(struct uring *uring, struct handle *handle)
 static int uring_submit(void *state, struct read_request *request)
 {
     struct uring *uring = state;
-    struct slot *slot = uring->free_slots;
+    struct uring_op *op = uring->free_ops;
 
     if (uring->pool)
         return io_pool_submit(uring->pool, request);
-    if (!slot && uring->busy == 0)
+    if (!op && uring->busy == 0)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", uring->abandoned);
-    struct handle *handle = slot ? handles_take(&uring->handles, request->shard) : NULL;
+    struct handle *handle = op ? handles_take(&uring->handles, request->shard) : NULL;
     if (!handle)
         return -EAGAIN;
-    uring->free_slots = slot->next;
+    uring->free_ops = op->next;
     uring->busy++;
-    *slot = (struct slot){.request = request, .handle = handle, .submit_ns = request->submit_ns};
+    *op = (struct uring_op){.request = request, .handle = handle, .submit_ns = request->submit_ns};
     int code = ready_handle(uring, handle);
     if (code < 0)
-        finish(uring, slot, code);
+        finish(uring, op, code);
     else if (code == 0)
-        start_read(uring, slot);
+        start_read(uring, op);
     else
-        wait_for_open(uring, slot);
+        wait_for_open(uring, op);
     return 0;
 }
 
 /* A read has brought some bytes, or an error. */
-static void continue_read(struct uring *uring, struct slot *slot, int result)
+static void continue_read(struct uring *uring, struct uring_op *op, int result)
 {
-    struct read_request *request = slot->request;
+    struct read_request *request = op->request;
 
-    if (result == -ECANCELED || (result == -EINTR && slot->state == SLOT_CANCELLING)) {
-        finish(uring, slot, -ETIMEDOUT);
+    if (result == -ECANCELED || (result == -EINTR && op->state == OP_CANCELLING)) {
+        finish(uring, op, -ETIMEDOUT);
     } else if (result == -EAGAIN || result == -EINTR) {
-        start_read(uring, slot);
+        start_read(uring, op);
     } else if (result < 0) {
-        finish(uring, slot, result);
-    } else if (slot->from + (uint32_t)result >= request->needed) {
-        finish(uring, slot, (int)(slot->from + (uint32_t)result));
+        finish(uring, op, result);
+    } else if (op->from + (uint32_t)result >= request->needed) {
+        finish(uring, op, (int)(op->from + (uint32_t)result));
     } else {
-        int64_t from = handle_resume(&uring->handles, slot->handle, request->offset,
-                                     slot->from + (uint32_t)result, ++request->short_reads);
+        int64_t from = handle_resume(&uring->handles, op->handle, request->offset,
+                                     op->from + (uint32_t)result, ++request->short_reads);
         if (from < 0) {
-            finish(uring, slot, (int)from);
+            finish(uring, op, (int)from);
             return;
         }
-        slot->from = (uint32_t)from;
-        start_read(uring, slot);
+        op->from = (uint32_t)from;
+        start_read(uring, op);
     }
 }
 
@@ -228,12 +228,12 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
     case FOR_HANDLE:
         opened(uring, &uring->handles.all[index], result);
         break;
-    case FOR_SLOT:
-        if (uring->slots[index].state == SLOT_ABANDONED) {
+    case FOR_OP:
+        if (uring->ops[index].state == OP_ABANDONED) {
             uring->abandoned--;
-            free_slot(uring, &uring->slots[index]);
+            free_op(uring, &uring->ops[index]);
         } else {
-            continue_read(uring, &uring->slots[index], result);
+            continue_read(uring, &uring->ops[index], result);
         }
         break;
     case FOR_WAKER:
@@ -258,34 +258,34 @@ static void collect(struct uring *uring)
     io_uring_cq_advance(&uring->ring, count);
 }
 
-static void leave_queue(struct uring *uring, struct slot *slot)
+static void leave_queue(struct uring *uring, struct uring_op *op)
 {
-    struct slot **link = &uring->opening[slot->handle - uring->handles.all];
+    struct uring_op **link = &uring->opening[op->handle - uring->handles.all];
 
-    while (*link != slot)
+    while (*link != op)
         link = &(*link)->next;
-    *link = slot->next;
+    *link = op->next;
 }
 
 /* First ask the kernel to cancel; what does not answer until the next look is given up. */
-static void treat_late(struct uring *uring, struct slot *slot)
+static void treat_late(struct uring *uring, struct uring_op *op)
 {
-    switch (slot->state) {
-    case SLOT_OPENING:
-        leave_queue(uring, slot);
-        finish(uring, slot, -ETIMEDOUT);
+    switch (op->state) {
+    case OP_OPENING:
+        leave_queue(uring, op);
+        finish(uring, op, -ETIMEDOUT);
         break;
-    case SLOT_READING: {
+    case OP_READING: {
         struct io_uring_sqe *sqe = get_sqe(uring);
         io_uring_prep_rw(IORING_OP_ASYNC_CANCEL, sqe, -1, NULL, 0, 0);
-        sqe->addr = (uint64_t)(slot - uring->slots);
+        sqe->addr = (uint64_t)(op - uring->ops);
         tag(sqe, FOR_NOBODY, 0);
-        slot->state = SLOT_CANCELLING;
+        op->state = OP_CANCELLING;
         break;
     }
-    case SLOT_CANCELLING:
-        slot->request->held = true;
-        finish(uring, slot, -ETIMEDOUT);
+    case OP_CANCELLING:
+        op->request->held = true;
+        finish(uring, op, -ETIMEDOUT);
         break;
     default:
         break;
@@ -300,9 +300,9 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
         return;
     uring->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
     for (uint32_t i = 0; i < uring->site->depth; i++) {
-        struct slot *slot = &uring->slots[i];
-        if (slot->state != SLOT_FREE && now_ns - slot->submit_ns > timeout_ns)
-            treat_late(uring, slot);
+        struct uring_op *op = &uring->ops[i];
+        if (op->state != OP_FREE && now_ns - op->submit_ns > timeout_ns)
+            treat_late(uring, op);
     }
 }
 
@@ -425,14 +425,14 @@ static int take_memory(struct uring *uring)
 {
     uint32_t depth = uring->site->depth;
 
-    uring->slots = memory_array(depth, sizeof *uring->slots);
+    uring->ops = memory_array(depth, sizeof *uring->ops);
     uring->finished = memory_array(depth, sizeof(struct read_request *));
-    uring->opening = memory_array(uring->handles.capacity, sizeof(struct slot *));
-    if (!uring->slots || !uring->finished || !uring->opening)
+    uring->opening = memory_array(uring->handles.capacity, sizeof(struct uring_op *));
+    if (!uring->ops || !uring->finished || !uring->opening)
         return -ENOMEM;
     for (uint32_t i = depth; i-- > 0;) {
-        uring->slots[i].next = uring->free_slots;
-        uring->free_slots = &uring->slots[i];
+        uring->ops[i].next = uring->free_ops;
+        uring->free_ops = &uring->ops[i];
     }
     return 0;
 }
@@ -473,7 +473,7 @@ static void uring_close(void *state)
     if (uring->ring_is_up)
         io_uring_queue_exit(&uring->ring);
     waker_close(&uring->waker);
-    free(uring->slots);
+    free(uring->ops);
     free(uring->finished);
     free(uring->opening);
     handles_destroy(&uring->handles);

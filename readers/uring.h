@@ -24,15 +24,15 @@ struct uring_settings {
 
 /* A read in the kernel, or waiting for its file to be opened. It is not the caller's request: a
  * read that was given up still ends some time, when the request is gone. */
-enum slot_state { SLOT_FREE, SLOT_OPENING, SLOT_READING, SLOT_CANCELLING, SLOT_ABANDONED };
+enum uring_op_state { OP_FREE, OP_OPENING, OP_READING, OP_CANCELLING, OP_ABANDONED };
 
-struct slot {
-    enum slot_state state;
+struct uring_op {
+    enum uring_op_state state;
     struct read_request *request;
     struct handle *handle;
     uint32_t from; /* bytes of it that were there before this read */
     uint64_t submit_ns;
-    struct slot *next; /* free, or waiting for the same file */
+    struct uring_op *next; /* free, or waiting for the same file */
 };
 
 struct uring {
@@ -47,11 +47,11 @@ struct uring {
 
     const struct reader_site *site;
     struct handles handles;
-    struct slot *slots, *free_slots;
-    struct slot **opening;          /* by handle: who waits for it to be opened */
+    struct uring_op *ops, *free_ops;
+    struct uring_op **opening;      /* by handle: who waits for it to be opened */
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
-    uint32_t busy, abandoned; /* slots */
+    uint32_t busy, abandoned; /* ops */
     struct waker waker;
     bool waker_is_polled; /* by the ring; not when the ring itself polls (iopoll) */
     uint64_t look_ns;     /* when to look for late reads next */
