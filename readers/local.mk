@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	readers/plugins.h readers/registry.c \
 	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
-	readers/lanes.c readers/lanes.h \
+	readers/parallel_reader.c readers/parallel_reader.h \
 	readers/lend.c readers/lend.h \
 	readers/io_pool.c readers/io_pool.h \
 	readers/rate.c readers/rate.h \

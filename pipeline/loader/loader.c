@@ -359,7 +359,7 @@ static int loader_body(void *argument)
         .timeout_ns = loader->site.io_timeout_ns,
         .falls_back = loader->site.reader_falls_back,
     };
-    const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &loader->lanes};
+    const struct plugin_choice lanes = {.plugin = &reader_parallel.plugin, .settings = &loader->lanes};
     uint64_t epoch;
     void *entry;
 
@@ -473,7 +473,7 @@ struct loader *loader_create(const struct loader_site *site)
     if (loader->site.loaders == 0)
         loader->site.loaders = 1;
     numa_find(&loader->numa, "/sys");
-    loader->lanes = (struct lanes_settings){
+    loader->lanes = (struct parallel_reader_settings){
         .reader = site->reader, .count = loader->site.loaders, .numa = &loader->numa};
     loader->depth_most = site->depth ? site->depth : LOADER_DEPTH_MOST;
     depth_start(&loader->depth, loader->depth_most);

@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/orders.h"
-#include "readers/lanes.h"
+#include "readers/parallel_reader.h"
 #include "readers/rate.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ struct loader {
     struct queue *closing;  /* one entry: no worker holds a fetch any more */
     struct queue *ended;    /* the figures of each ended epoch */
     struct numa numa;
-    struct lanes_settings lanes; /* with several loaders */
+    struct parallel_reader_settings lanes; /* with several loaders */
     struct reader reader;
     uint32_t depth_most;                  /* what the reader is opened with */
     struct depth depth;                   /* finds the knee; else stays at depth_most */

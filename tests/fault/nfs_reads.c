@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "readers/lanes.h"
+#include "readers/parallel_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ int main(int argc, char **argv)
 {
     struct plugin_choice choice;
     struct numa numa;
-    struct lanes_settings several = {.reader = &choice, .count = 1, .numa = &numa};
-    const struct plugin_choice lanes = {.plugin = &reader_lanes.plugin, .settings = &several};
+    struct parallel_reader_settings several = {.reader = &choice, .count = 1, .numa = &numa};
+    const struct plugin_choice lanes = {.plugin = &reader_parallel.plugin, .settings = &several};
     struct iovec regions[DEPTH];
     struct read_request requests[DEPTH], *done[DEPTH];
     struct random random = random_start(7);

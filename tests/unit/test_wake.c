@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A reader that waits for storage is woken when there is something new for it: by each reader's
- * wake(), in each lane of several loaders when a request comes, and in the loader when memory comes
- * back. The storage here answers a read only when later ones were submitted, so that without being
- * woken nothing ends; a watchdog says so then. No time is measured but where a wait must count.
+ * wake(), in each thread of several loaders when a request comes, and in the loader when memory
+ * comes back. The storage here answers a read only when later ones were submitted, so that without
+ * being woken nothing ends; a watchdog says so then. No time is measured but where a wait must
+ * count.
  */
 #include "tests/unit/reader_set.h"
 #include "tests/unit/unit.h"
@@ -11,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/thread.h"
-#include "readers/lanes.h"
+#include "readers/parallel_reader.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -113,11 +114,11 @@ static const struct reader_ops gated_ops = {
     .wake = gated_wake,
 };
 
-/* ---- lanes of it ---- */
+/* ---- threads of it ---- */
 
 struct crew {
-    struct plugin_choice gated, lanes;
-    struct lanes_settings settings;
+    struct plugin_choice gated, threads;
+    struct parallel_reader_settings settings;
     struct numa numa;
     struct reader reader;
     struct iovec regions[2];
@@ -125,29 +126,29 @@ struct crew {
     char memory[DEPTH][BYTES];
 };
 
-static void crew_open(struct crew *crew, uint32_t lanes)
+static void crew_open(struct crew *crew, uint32_t threads)
 {
     memset(crew, 0, sizeof *crew);
     numa_find(&crew->numa, "/nowhere");
     crew->gated.plugin = &gated_ops.plugin;
-    crew->settings =
-        (struct lanes_settings){.reader = &crew->gated, .count = lanes, .numa = &crew->numa};
-    crew->lanes =
-        (struct plugin_choice){.plugin = &reader_lanes.plugin, .settings = &crew->settings};
-    for (uint32_t i = 0; i < lanes; i++)
+    crew->settings = (struct parallel_reader_settings){
+        .reader = &crew->gated, .count = threads, .numa = &crew->numa};
+    crew->threads =
+        (struct plugin_choice){.plugin = &reader_parallel.plugin, .settings = &crew->settings};
+    for (uint32_t i = 0; i < threads; i++)
         crew->regions[i] = (struct iovec){.iov_base = crew->memory, .iov_len = sizeof crew->memory};
     struct reader_site site = {.catalog = set.catalog,
                                .regions = crew->regions,
-                               .region_count = lanes,
+                               .region_count = threads,
                                .depth = DEPTH,
                                .bytes_max = BYTES};
-    assert_int_equal(reader_open(&crew->reader, &crew->lanes, &site), 0);
+    assert_int_equal(reader_open(&crew->reader, &crew->threads, &site), 0);
 }
 
-static void crew_submit(struct crew *crew, uint32_t index, uint32_t lane)
+static void crew_submit(struct crew *crew, uint32_t index, uint32_t thread)
 {
     crew->requests[index] = (struct read_request){
-        .bytes = BYTES, .needed = BYTES, .region = lane, .buffer = crew->memory[index]};
+        .bytes = BYTES, .needed = BYTES, .region = thread, .buffer = crew->memory[index]};
     assert_int_equal(reader_submit(&crew->reader, &crew->requests[index]), 0);
 }
 
@@ -168,31 +169,31 @@ static void await_waiting(uint32_t waiting)
     pthread_mutex_lock(&storage.lock);
     while (storage.waiting != waiting)
         if (!wait_for_change())
-            fail_msg("the lanes do not wait for storage");
+            fail_msg("the threads do not wait for storage");
     pthread_mutex_unlock(&storage.lock);
 }
 
-/* Each lane has a read and waits for it; a read more for one of them ends all. */
-static void a_lane_that_waits_takes_what_comes(void **unused)
+/* Each thread has a read and waits for it; a read more for one of them ends all. */
+static void an_io_thread_that_waits_takes_what_comes(void **unused)
 {
     struct crew crew;
 
     (void)unused;
-    for (uint32_t lanes = 1; lanes <= 2; lanes++)
-        for (uint32_t lane = 0; lane < lanes; lane++) {
+    for (uint32_t threads = 1; threads <= 2; threads++)
+        for (uint32_t thread = 0; thread < threads; thread++) {
             storage.submitted = 0;
-            storage.needed = lanes + 1;
-            crew_open(&crew, lanes);
-            for (uint32_t i = 0; i < lanes; i++)
+            storage.needed = threads + 1;
+            crew_open(&crew, threads);
+            for (uint32_t i = 0; i < threads; i++)
                 crew_submit(&crew, i, i);
-            await_waiting(lanes);
-            crew_submit(&crew, lanes, lane);
-            crew_reap(&crew, lanes + 1);
+            await_waiting(threads);
+            crew_submit(&crew, threads, thread);
+            crew_reap(&crew, threads + 1);
             reader_close(&crew.reader);
         }
 }
 
-/* The lane's reader is at its first read for a while: the second waits in the inbox, and that is
+/* The thread's reader is at its first read for a while: the second waits in the inbox, and that is
  * part of its latency. */
 static void a_wait_in_the_inbox_counts(void **unused)
 {
@@ -277,7 +278,7 @@ static void every_reader_is_woken(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lane_that_waits_takes_what_comes),
+        cmocka_unit_test(an_io_thread_that_waits_takes_what_comes),
         cmocka_unit_test(a_wait_in_the_inbox_counts),
         cmocka_unit_test(every_reader_is_woken),
     };

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "readers/parallel_reader.h"
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/queue.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP = 64 };
+#define FOR_EVER UINT64_MAX /* every read ends, and new requests wake the thread */
+
+struct io_thread {
+    struct parallel *parallel;
+    uint32_t number;
+    struct thread thread;
+    struct reader reader;
+    struct reader_site site;
+    struct queue *inbox; /* requests; holds a full depth, so pushing never waits */
+    struct flag waits;   /* set before the last look at the inbox that precedes a wait for reads */
+    bool has_new;        /* the caller's: work was added since the last wake-up */
+};
+
+struct parallel {
+    const struct parallel_reader_settings *settings;
+    uint32_t regions; /* per thread */
+    bool in_order;
+    struct queue *opened; /* one entry per thread */
+    struct queue *done;   /* requests of all threads */
+    struct io_thread *threads;
+};
+
+/* Submit requests from the inbox until the reader is full. group[*at .. *count) have been popped
+ * but not submitted. */
+static int submit_group(struct io_thread *io, void **group, uint32_t *at, uint32_t *count)
+{
+    if (*at == *count) {
+        int popped = queue_pop_many(io->inbox, group, GROUP, io->reader.in_flight == 0);
+        if (popped <= 0)
+            return popped;
+        *at = 0;
+        *count = (uint32_t)popped;
+    }
+    while (*at < *count) {
+        int code = reader_pass_submit(&io->reader, group[*at]);
+        if (code == -EAGAIN)
+            break;
+        if (code)
+            return code;
+        ++*at;
+    }
+    return 0;
+}
+
+/* The reader can begin it only after the caller releases mapped pages. */
+static int refuse(struct io_thread *io, struct read_request *request)
+{
+    if (request->buffer && !io->parallel->in_order)
+        request->region += io->number * io->parallel->regions; /* the caller's numbering */
+    request->result = -EAGAIN;
+    return queue_push(io->parallel->done, request);
+}
+
+/* Run until the inbox is closed and nothing is in flight. The thread waits for reads only after it
+ * has set `waits` and looked at the inbox again, so a later request wakes it. */
+static int serve(struct io_thread *io)
+{
+    void *group[GROUP];
+    struct read_request *done[GROUP];
+    uint32_t at = 0, count = 0;
+
+    for (;;) {
+        int code = submit_group(io, group, &at, &count);
+        if (code || (io->reader.in_flight == 0 && at == count))
+            return code;
+        if (io->reader.in_flight == 0) {
+            code = refuse(io, group[at++]);
+            if (code)
+                return code;
+            continue;
+        }
+        const bool waits = flag_get(&io->waits);
+        int reaped = reader_reap(&io->reader, done, GROUP, waits ? FOR_EVER : 0);
+        if (reaped < 0)
+            return reaped;
+        if (waits)
+            flag_clear(&io->waits);
+        else if (reaped == 0)
+            flag_set(&io->waits);
+        for (int i = 0; i < reaped; i++) {
+            code = queue_push(io->parallel->done, done[i]);
+            if (code)
+                return code;
+        }
+    }
+}
+
+/* The caller may release pages and wake this reader until it closes the inbox. */
+static void wait_for_end(struct io_thread *io)
+{
+    void *group[GROUP];
+
+    while (queue_pop_many(io->inbox, group, GROUP, true) > 0)
+        continue;
+}
+
+static int io_thread_body(void *argument)
+{
+    struct io_thread *io = argument;
+    const struct parallel_reader_settings *settings = io->parallel->settings;
+
+    numa_run_on(settings->numa, io->number % settings->numa->count);
+    int code = reader_open(&io->reader, settings->reader, &io->site);
+    queue_push(io->parallel->opened, code ? NULL : io);
+    if (code == 0) {
+        code = serve(io);
+        if (code)
+            queue_cancel(io->parallel->done);
+        wait_for_end(io);
+    }
+    reader_close(&io->reader);
+    return code;
+}
+
+/* Stop and join all threads. Returns the first failure other than -ECANCELED, if any, or 0. */
+static int end_threads(struct parallel *parallel)
+{
+    char reason[FAIL_REASON_BYTES] = "";
+    int first = 0;
+
+    for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++)
+        if (parallel->threads[i].inbox)
+            queue_close(parallel->threads[i].inbox);
+    for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++) {
+        int code = thread_join(&parallel->threads[i].thread);
+        if (code && (first == 0 || first == -ECANCELED)) {
+            first = code;
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+        }
+    }
+    return first ? fail(first, "%s", reason) : 0;
+}
+
+static int start_thread(struct parallel *parallel, uint32_t number, const struct reader_site *site)
+{
+    struct io_thread *io = &parallel->threads[number];
+    char name[16];
+    void *opened;
+
+    *io = (struct io_thread){.parallel = parallel, .number = number, .site = *site};
+    io->site.regions += number * parallel->regions;
+    io->site.region_count = parallel->regions;
+    io->inbox = queue_create(site->depth);
+    if (!io->inbox)
+        return -ENOMEM;
+    snprintf(name, sizeof name, "loader%u", number % 1000u);
+    int code = thread_start(&io->thread, name, io_thread_body, io);
+    if (code)
+        return code;
+    queue_pop_many(parallel->opened, &opened, 1, true);
+    return opened ? 0 : thread_join(&io->thread);
+}
+
+/* "; 2 loaders on NUMA nodes 0, 1" */
+static void describe(const struct parallel_reader_settings *settings, struct reader_traits *traits)
+{
+    const struct numa *numa = settings->numa;
+    size_t used = strlen(traits->engine), room = sizeof traits->engine;
+
+    used += (size_t)snprintf(traits->engine + used, room - used, "; %u loaders", settings->count);
+    for (uint32_t i = 0; numa->count > 1 && i < settings->count && i < numa->count && used < room;
+         i++)
+        used += (size_t)snprintf(traits->engine + used, room - used, "%s%d",
+                                 i ? ", " : " on NUMA nodes ", numa->nodes[i]);
+}
+
+static int parallel_open(void *state, const void *chosen, const struct reader_site *site,
+                         struct reader_traits *traits)
+{
+    struct parallel *parallel = state;
+    int code = 0;
+
+    parallel->settings = chosen;
+    parallel->regions = site->region_count / parallel->settings->count;
+    parallel->opened = queue_create(1);
+    parallel->done = queue_create(site->depth);
+    parallel->threads = memory_array(parallel->settings->count, sizeof *parallel->threads);
+    if (!parallel->opened || !parallel->done || !parallel->threads)
+        return -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < parallel->settings->count; i++)
+        code = start_thread(parallel, i, site);
+    *traits = parallel->threads[0].reader.traits;
+    parallel->in_order = traits->in_order;
+    describe(parallel->settings, traits);
+    return code;
+}
+
+static void parallel_close(void *state)
+{
+    struct parallel *parallel = state;
+
+    end_threads(parallel);
+    for (uint32_t i = 0; parallel->threads && i < parallel->settings->count; i++)
+        queue_destroy(parallel->threads[i].inbox);
+    free(parallel->threads);
+    queue_destroy(parallel->opened);
+    queue_destroy(parallel->done);
+}
+
+static int hand_over(struct io_thread *io, struct read_request *request)
+{
+    io->has_new = true;
+    return queue_push(io->inbox, request);
+}
+
+static int parallel_submit(void *state, struct read_request *request)
+{
+    struct parallel *parallel = state;
+
+    if (request->buffer && !parallel->in_order) {
+        struct io_thread *owner = &parallel->threads[request->region / parallel->regions];
+        request->region %= parallel->regions; /* the thread's numbering */
+        return hand_over(owner, request);
+    }
+    return hand_over(&parallel->threads[request->shard % parallel->settings->count], request);
+}
+
+/* Wake each thread at most once for everything submitted and released since the last reap. */
+static void wake_threads(struct parallel *parallel)
+{
+    for (uint32_t i = 0; i < parallel->settings->count; i++) {
+        struct io_thread *io = &parallel->threads[i];
+        if (io->has_new && flag_get(&io->waits))
+            reader_wake(&io->reader);
+        io->has_new = false;
+    }
+}
+
+static int parallel_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
+{
+    struct parallel *parallel = state;
+    void *group[GROUP];
+
+    wake_threads(parallel);
+    int count = queue_pop_within(parallel->done, group, max < GROUP ? max : GROUP, wait_ns);
+
+    for (int i = 0; i < count; i++)
+        done[i] = group[i];
+    if (count >= 0)
+        return count;
+    int code = end_threads(parallel);
+    return code ? code : -EIO; /* called again after the failure was reported */
+}
+
+static void parallel_release(void *state, struct read_request *request)
+{
+    struct parallel *parallel = state;
+    struct io_thread *io = &parallel->threads[request->shard % parallel->settings->count];
+
+    reader_pass_release(&io->reader, request);
+    io->has_new = true;
+}
+
+static void parallel_wake(void *state)
+{
+    queue_wake(((struct parallel *)state)->done);
+}
+
+const struct reader_ops reader_parallel = {
+    .plugin = {.name = "parallel",
+               .summary = "a reader on several threads",
+               .settings_size = sizeof(struct parallel_reader_settings),
+               .state_size = sizeof(struct parallel)},
+    .open = parallel_open,
+    .close = parallel_close,
+    .submit = parallel_submit,
+    .reap = parallel_reap,
+    .release = parallel_release,
+    .wake = parallel_wake,
+};
