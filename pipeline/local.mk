@@ -24,8 +24,8 @@ libiobench_a_SOURCES += \
 	pipeline/loader/loader.c \
 	pipeline/loader/loader.h \
 	pipeline/loader/loader_private.h \
-	pipeline/loader/orders.c \
-	pipeline/loader/orders.h \
+	pipeline/loader/plan_prefetch.c \
+	pipeline/loader/plan_prefetch.h \
 	pipeline/loader/room.c \
 	pipeline/loader/window.c
 libiobench_a_SOURCES += \

@@ -257,7 +257,7 @@ static bool epoch_is_over(const struct loader *loader)
 static bool may_go_on(const struct loader *loader)
 {
     return loader->next_epoch && window_empty(loader) && !loader->plan_is_cut &&
-           orders_ready(loader->orders);
+           plan_prefetch_ready(loader->prefetch);
 }
 
 /* The order of the next epoch is made from now on, as soon as one is begun. */
@@ -265,11 +265,11 @@ static void ask_ahead(struct loader *loader)
 {
     void *entry;
 
-    if (!loader->orders || loader->next_epoch ||
+    if (!loader->prefetch || loader->next_epoch ||
         queue_pop_many(loader->epochs, &entry, 1, false) != 1)
         return;
     loader->next_epoch = (uint64_t)(uintptr_t)entry;
-    orders_ask(loader->orders, loader->next_epoch - 1);
+    plan_prefetch_ask(loader->prefetch, loader->next_epoch - 1);
 }
 
 /* Of the epoch's bytes the first quarter and the rest, by time. What the first read's end brought
@@ -359,7 +359,8 @@ static int loader_body(void *argument)
         .timeout_ns = loader->site.io_timeout_ns,
         .falls_back = loader->site.reader_falls_back,
     };
-    const struct plugin_choice lanes = {.plugin = &reader_parallel.plugin, .settings = &loader->lanes};
+    const struct plugin_choice lanes = {.plugin = &reader_parallel.plugin,
+                                        .settings = &loader->lanes};
     uint64_t epoch;
     void *entry;
 
@@ -370,8 +371,8 @@ static int loader_body(void *argument)
                     loader->site.reader->plugin->name);
     if (code == 0)
         loader->reads.alignment = loader->reader.traits.alignment;
-    if (code == 0 && loader->orders)
-        code = orders_start(loader->orders);
+    if (code == 0 && loader->prefetch)
+        code = plan_prefetch_start(loader->prefetch);
     queue_push(loader->opened, (void *)(intptr_t)(code ? 2 : 1));
     while (code == 0 && next_epoch(loader, &epoch)) {
         code = run_epoch(loader, epoch);
@@ -384,8 +385,8 @@ static int loader_body(void *argument)
     } else {
         queue_close(loader->ready);
     }
-    if (loader->orders)
-        orders_stop(loader->orders);
+    if (loader->prefetch)
+        plan_prefetch_stop(loader->prefetch);
     queue_pop_many(loader->closing, &entry, 1, true);
     if (code == 0)
         code = collect_returned(loader, false); /* ends the last loans */
@@ -457,9 +458,9 @@ static int create_pools(struct loader *loader)
         return -ENOMEM;
     if (!loader->site.next_plan)
         return 0;
-    loader->orders =
-        orders_create(loader->site.plan, loader->site.next_plan, loader->site.recorder);
-    return loader->orders ? 0 : -ENOMEM;
+    loader->prefetch =
+        plan_prefetch_create(loader->site.plan, loader->site.next_plan, loader->site.recorder);
+    return loader->prefetch ? 0 : -ENOMEM;
 }
 
 struct loader *loader_create(const struct loader_site *site)
@@ -499,7 +500,7 @@ void loader_destroy(struct loader *loader)
     free(loader->slots);
     free(loader->blocks);
     free(loader->free_blocks);
-    orders_destroy(loader->orders);
+    plan_prefetch_destroy(loader->prefetch);
     queue_destroy(loader->ready);
     queue_destroy(loader->returned);
     queue_destroy(loader->epochs);
@@ -573,8 +574,8 @@ void loader_finish(struct loader *loader)
 
 void loader_cancel(struct loader *loader)
 {
-    if (loader->orders)
-        orders_cancel(loader->orders);
+    if (loader->prefetch)
+        plan_prefetch_cancel(loader->prefetch);
     queue_cancel(loader->epochs);
     queue_cancel(loader->ready);
     queue_cancel(loader->returned);

@@ -3,7 +3,8 @@
  * loader: the one place where plan and bytes meet. Its thread owns the plan and the reader: it
  * issues fetches as far ahead as its memory goes, and yields records in draw order, whatever
  * order storage answers in. It knows neither formats nor decoding. With several loaders the reads
- * are done on that many further threads (readers/parallel_reader.h); plan and delivery stay on this one.
+ * are done on that many further threads (readers/parallel_reader.h); plan and delivery stay on this
+ * one.
  *
  * Decode workers take fetches and return them; everything else runs on the loader's thread. All
  * memory is taken when it is created.

@@ -12,7 +12,7 @@
 #include "base/stall.h"
 #include "base/thread.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/loader/orders.h"
+#include "pipeline/loader/plan_prefetch.h"
 #include "readers/parallel_reader.h"
 #include "readers/rate.h"
 
@@ -84,9 +84,9 @@ struct loader {
     uint32_t block_count, free_block_count;
 
     /* plan */
-    struct orders *orders; /* of overlapping epochs, else NULL */
-    uint64_t next_epoch;   /* + 1: already taken from `epochs`, its order is being made; 0: none */
-    struct plan *plan;     /* of the epoch that is read */
+    struct plan_prefetch *prefetch; /* of overlapping epochs, else NULL */
+    uint64_t next_epoch; /* + 1: already taken from `epochs`, its order is being made; 0: none */
+    struct plan *plan;   /* of the epoch that is read */
     struct plan_op ops[PLAN_OPS];
     uint32_t op_at, op_count;
     bool plan_ended;

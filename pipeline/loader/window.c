@@ -32,8 +32,8 @@ static int make_order(struct loader *loader, uint64_t epoch)
 
 int window_begin(struct loader *loader, uint64_t epoch)
 {
-    int code = loader->orders ? orders_take(loader->orders, epoch, &loader->plan)
-                              : make_order(loader, epoch);
+    int code = loader->prefetch ? plan_prefetch_take(loader->prefetch, epoch, &loader->plan)
+                                : make_order(loader, epoch);
 
     if (code)
         return code;
