@@ -158,12 +158,12 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
     if (!extents || !heap)
         return fail(ENOMEM, "out of memory");
     struct iovec region = {.iov_base = heap_base(heap), .iov_len = bytes};
-    struct reader_site site = {.catalog = bench->catalog,
-                               .regions = &region,
-                               .region_count = 1,
-                               .depth = DEPTH,
-                               .bytes_max = BLOCK,
-                               .timeout_ns = UINT64_C(30000000000)};
+    struct reader_config site = {.catalog = bench->catalog,
+                                 .regions = &region,
+                                 .region_count = 1,
+                                 .depth = DEPTH,
+                                 .bytes_max = BLOCK,
+                                 .timeout_ns = UINT64_C(30000000000)};
     int code = plugin_choose("reader", reader_registry, text, &choice);
     if (code)
         return code;

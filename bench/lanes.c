@@ -41,7 +41,7 @@ struct delayed {
     uint32_t count;
 };
 
-static int delayed_open(void *state, const void *settings, const struct reader_site *site,
+static int delayed_open(void *state, const void *settings, const struct reader_config *site,
                         struct reader_traits *traits)
 {
     struct delayed *delayed = state;

@@ -109,11 +109,11 @@ static int try_reader(const char *name, char *engine, size_t engine_bytes)
     static char buffer[SMALL_FILES];
     struct plugin_choice choice = {0};
     struct iovec region = {.iov_base = buffer, .iov_len = sizeof buffer};
-    struct reader_site site = {.regions = &region,
-                               .region_count = 1,
-                               .depth = 1,
-                               .bytes_max = sizeof buffer,
-                               .timeout_ns = PROBE_WAIT_NS};
+    struct reader_config site = {.regions = &region,
+                                 .region_count = 1,
+                                 .depth = 1,
+                                 .bytes_max = sizeof buffer,
+                                 .timeout_ns = PROBE_WAIT_NS};
     struct reader reader = {0};
     struct catalog *catalog = NULL;
 

@@ -55,7 +55,7 @@ void cursor_destroy(struct cursor *cursor)
 
 static int open_reader(struct cursor *cursor)
 {
-    const struct reader_site site = {
+    const struct reader_config site = {
         .catalog = cursor->catalog, .depth = 1, .bytes_max = cursor->catalog->record_bytes_max};
 
     close_reader(cursor);

@@ -102,17 +102,17 @@ static void inflate_task(struct io_task *task)
 
 /* ---- on the reader's thread ---- */
 
-static int inflate_reader_open(void *state, const void *chosen, const struct reader_site *site,
+static int inflate_reader_open(void *state, const void *chosen, const struct reader_config *config,
                                struct reader_traits *traits)
 {
     struct inflate_reader *reader = state;
     const struct inflate_settings *settings = chosen;
-    const struct catalog *catalog = site->catalog;
+    const struct catalog *catalog = config->catalog;
     uint64_t cursors =
         settings->cursors < catalog->shard_count ? settings->cursors : catalog->shard_count;
     uint64_t threads = settings->threads ? settings->threads : thread_cpu_count();
     struct io_pool_settings pool_settings = {
-        .site = site,
+        .config = config,
         .threads = (uint32_t)(threads < cursors ? threads : cursors),
         .flags = HANDLES_REMOTE,
         .in_order = true,

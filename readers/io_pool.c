@@ -123,7 +123,7 @@ static int io_pool_thread(void *argument)
 
 static int prepare(struct io_pool *pool, const struct io_pool_settings *settings)
 {
-    const struct reader_site *site = settings->site;
+    const struct reader_config *config = settings->config;
     pthread_condattr_t monotonic;
 
     pthread_mutex_init(&pool->lock, NULL);
@@ -131,8 +131,8 @@ static int prepare(struct io_pool *pool, const struct io_pool_settings *settings
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&pool->finished, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int code = handles_create(&pool->handles, site->catalog, settings->flags,
-                              settings->handles_most ? settings->handles_most : site->depth,
+    int code = handles_create(&pool->handles, config->catalog, settings->flags,
+                              settings->handles_most ? settings->handles_most : config->depth,
                               settings->files);
     if (code)
         return code;
@@ -140,16 +140,16 @@ static int prepare(struct io_pool *pool, const struct io_pool_settings *settings
     pool->work = settings->work;
     pool->at_once = settings->at_once;
     pool->state = settings->state;
-    pool->timeout_ns = site->timeout_ns;
-    pool->task_count = site->depth;
-    pool->tasks = memory_array(site->depth, sizeof *pool->tasks);
+    pool->timeout_ns = config->timeout_ns;
+    pool->task_count = config->depth;
+    pool->tasks = memory_array(config->depth, sizeof *pool->tasks);
     pool->workers = memory_array(pool->thread_count, sizeof *pool->workers);
     pool->inboxes = memory_array(pool->inbox_count, sizeof *pool->inboxes);
     if (!pool->tasks || !pool->workers || !pool->inboxes)
         return -ENOMEM;
     for (uint32_t i = 0; i < pool->inbox_count; i++)
         pthread_cond_init(&pool->inboxes[i].more, NULL);
-    for (uint32_t i = site->depth; i-- > 0;) {
+    for (uint32_t i = config->depth; i-- > 0;) {
         pool->tasks[i].next = pool->free_tasks;
         pool->free_tasks = &pool->tasks[i];
     }
@@ -160,7 +160,7 @@ int io_pool_create(struct io_pool **created, const struct io_pool_settings *sett
                    uint32_t *alignment)
 {
     struct io_pool *pool = memory_zeroed(sizeof *pool);
-    uint32_t depth = settings->site->depth;
+    uint32_t depth = settings->config->depth;
 
     *created = pool;
     if (!pool)

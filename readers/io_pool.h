@@ -34,7 +34,7 @@ struct io_task {
 struct io_pool;
 
 struct io_pool_settings {
-    const struct reader_site *site;
+    const struct reader_config *config;
     uint32_t threads; /* 0: as many as the depth */
     uint32_t flags;   /* enum handles_flags */
     uint32_t files;   /* open at one time; 0: as many as the system allows */

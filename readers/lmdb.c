@@ -166,13 +166,13 @@ static bool lmdb_task_at_once(void *state, struct io_task *task)
     return lend_at_once(((struct lmdb_state *)state)->pagemap, task, task->buffer);
 }
 
-static int lmdb_open(void *state, const void *chosen, const struct reader_site *site,
+static int lmdb_open(void *state, const void *chosen, const struct reader_config *config,
                      struct reader_traits *traits)
 {
     const struct lmdb_settings *settings = chosen;
-    const struct catalog *catalog = site->catalog;
+    const struct catalog *catalog = config->catalog;
     struct lmdb_state *lmdb = state;
-    struct io_pool_settings pool_settings = {.site = site,
+    struct io_pool_settings pool_settings = {.config = config,
                                              .threads = (uint32_t)settings->threads,
                                              .work = lmdb_task,
                                              .at_once = lmdb_task_at_once,

@@ -60,13 +60,13 @@ static bool lend_task_at_once(void *state, struct io_task *task)
     return lend_at_once(mmap_state->pagemap, task, task->handle->map + task->offset);
 }
 
-static int mmap_open(void *state, const void *chosen, const struct reader_site *site,
+static int mmap_open(void *state, const void *chosen, const struct reader_config *config,
                      struct reader_traits *traits)
 {
     struct mmap_state *mmap_state = state;
     const struct mmap_settings *settings = chosen;
     struct io_pool_settings pool_settings = {
-        .site = site,
+        .config = config,
         .threads = (uint32_t)settings->threads,
         .files = (uint32_t)settings->files,
         .flags = HANDLES_MAP | (settings->readahead ? 0U : HANDLES_RANDOM),

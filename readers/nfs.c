@@ -76,7 +76,7 @@ struct connection {
 };
 
 struct nfs_state {
-    const struct reader_site *site;
+    const struct reader_config *config;
     const struct nfs_place *place; /* what is mounted; shards lie below */
     uint32_t opens_most;           /* NFS 4 numbers the opens of a client: one after the other */
     uint32_t connection_count;
@@ -95,7 +95,7 @@ static void start_read(struct nfs_read *read);
 static void finish(struct nfs_read *read, int result)
 {
     struct nfs_state *nfs = read->connection->nfs;
-    uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->site->depth;
+    uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->config->depth;
 
     struct read_request *request = read->request;
     request->result = result;
@@ -146,7 +146,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
     handle->opening = false;
     connection->opens--;
     handle->opened = code == 0;
-    for (uint32_t i = 0; i < nfs->site->depth; i++) {
+    for (uint32_t i = 0; i < nfs->config->depth; i++) {
         struct nfs_read *read = &nfs->reads[i];
         if (read->state != READ_OPENING || read->handle != handle)
             continue;
@@ -169,7 +169,7 @@ static void on_stat(int status, struct nfs_context *context, void *body, void *p
     struct opening *opening = private;
     const struct nfs_stat_64 *now = body;
     const struct shard *shard =
-        &opening->connection->nfs->site->catalog->shards[opening->handle->shard];
+        &opening->connection->nfs->config->catalog->shards[opening->handle->shard];
 
     (void)context;
     if (status == 0 && (now->nfs_size != shard->bytes ||
@@ -195,7 +195,8 @@ static void open_file(struct connection *connection, struct handle *handle)
 {
     struct nfs_state *nfs = connection->nfs;
     struct opening *opening = &connection->openings[handle - connection->handles.all];
-    const char *path = nfs_place_below(nfs->place, nfs->site->catalog->shards[handle->shard].path);
+    const char *path =
+        nfs_place_below(nfs->place, nfs->config->catalog->shards[handle->shard].path);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
     handles_take(&connection->handles, handle->shard); /* until it is opened */
@@ -279,7 +280,7 @@ static void start_waiting(struct connection *connection)
 {
     struct nfs_state *nfs = connection->nfs;
 
-    for (uint32_t i = 0; i < nfs->site->depth; i++)
+    for (uint32_t i = 0; i < nfs->config->depth; i++)
         if (nfs->reads[i].state == READ_WAITING && nfs->reads[i].connection == connection)
             start_read(&nfs->reads[i]);
 }
@@ -377,7 +378,7 @@ static int nfs_reader_submit(void *state, struct read_request *request)
     struct connection *idlest = &nfs->connections[0];
     struct nfs_read *read = NULL;
 
-    for (uint32_t i = 0; i < nfs->site->depth && !read; i++)
+    for (uint32_t i = 0; i < nfs->config->depth && !read; i++)
         if (nfs->reads[i].state == READ_FREE)
             read = &nfs->reads[i];
     if (!read && nfs->busy == 0)
@@ -400,12 +401,12 @@ static int nfs_reader_submit(void *state, struct read_request *request)
 
 static void look_for_late(struct nfs_state *nfs, uint64_t now_ns)
 {
-    uint64_t timeout_ns = nfs->site->timeout_ns;
+    uint64_t timeout_ns = nfs->config->timeout_ns;
 
     if (!timeout_ns || now_ns < nfs->look_ns)
         return;
     nfs->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
-    for (uint32_t i = 0; i < nfs->site->depth; i++) {
+    for (uint32_t i = 0; i < nfs->config->depth; i++) {
         struct nfs_read *read = &nfs->reads[i];
         if (read->request && now_ns - read->submit_ns > timeout_ns)
             finish(read, -ETIMEDOUT);
@@ -432,8 +433,8 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
     }
     uint32_t count = nfs->finished_count < max ? nfs->finished_count : max;
     for (uint32_t i = 0; i < count; i++)
-        done[i] = nfs->finished[(nfs->finished_at + i) % nfs->site->depth];
-    nfs->finished_at = (nfs->finished_at + count) % nfs->site->depth;
+        done[i] = nfs->finished[(nfs->finished_at + i) % nfs->config->depth];
+    nfs->finished_at = (nfs->finished_at + count) % nfs->config->depth;
     nfs->finished_count -= count;
     return (int)count;
 }
@@ -443,7 +444,7 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
 /* What is mounted holds all shards. */
 static int find_place(struct nfs_state *nfs, int version)
 {
-    const struct catalog *catalog = nfs->site->catalog;
+    const struct catalog *catalog = nfs->config->catalog;
     int code = nfs_place_find(catalog->root, version, &nfs->place);
 
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
@@ -462,8 +463,9 @@ static bool all_are_up(const struct nfs_state *nfs)
 
 static int connect_all(struct nfs_state *nfs)
 {
-    uint64_t patience_ns =
-        nfs->site->timeout_ns && nfs->site->timeout_ns < OPEN_NS ? nfs->site->timeout_ns : OPEN_NS;
+    uint64_t patience_ns = nfs->config->timeout_ns && nfs->config->timeout_ns < OPEN_NS
+                               ? nfs->config->timeout_ns
+                               : OPEN_NS;
     uint64_t until_ns = clock_now_ns() + patience_ns;
 
     while (!all_are_up(nfs)) {
@@ -475,13 +477,13 @@ static int connect_all(struct nfs_state *nfs)
     return 0;
 }
 
-static int nfs_reader_open(void *state, const void *chosen, const struct reader_site *site,
+static int nfs_reader_open(void *state, const void *chosen, const struct reader_config *config,
                            struct reader_traits *traits)
 {
     const struct nfs_settings *settings = chosen;
     struct nfs_state *nfs = state;
 
-    nfs->site = site;
+    nfs->config = config;
     int code = waker_open(&nfs->waker);
     if (code)
         return code;
@@ -492,16 +494,16 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     if (code)
         return code;
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
-    nfs->reads = memory_array(site->depth, sizeof *nfs->reads);
-    nfs->finished = memory_array(site->depth, sizeof(struct read_request *));
+    nfs->reads = memory_array(config->depth, sizeof *nfs->reads);
+    nfs->finished = memory_array(config->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
     if (!nfs->reads || !nfs->finished || !nfs->connections)
         return -ENOMEM;
     for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
-        code = handles_create(&connection->handles, site->catalog, HANDLES_REMOTE,
-                              site->depth > FILES_MOST ? site->depth : FILES_MOST, 0);
+        code = handles_create(&connection->handles, config->catalog, HANDLES_REMOTE,
+                              config->depth > FILES_MOST ? config->depth : FILES_MOST, 0);
         if (code)
             return code;
         connection->handles.forget = forget_file;
@@ -522,7 +524,7 @@ static bool has_calls(const struct connection *connection)
     const struct nfs_state *nfs = connection->nfs;
     bool has = connection->opens > 0;
 
-    for (uint32_t i = 0; !has && i < nfs->site->depth; i++)
+    for (uint32_t i = 0; !has && i < nfs->config->depth; i++)
         has = nfs->reads[i].connection == connection &&
               (nfs->reads[i].state == READ_SENT || nfs->reads[i].state == READ_ABANDONED);
     return has;

@@ -14,14 +14,14 @@ struct null_state {
     uint32_t head, count, depth;
 };
 
-static int null_open(void *state, const void *settings, const struct reader_site *site,
+static int null_open(void *state, const void *settings, const struct reader_config *config,
                      struct reader_traits *traits)
 {
     struct null_state *null = state;
 
     (void)settings;
-    null->depth = site->depth;
-    null->done = memory_array(site->depth, sizeof(struct read_request *));
+    null->depth = config->depth;
+    null->done = memory_array(config->depth, sizeof(struct read_request *));
     if (!null->done)
         return -ENOMEM;
     traits->no_bytes = true;

@@ -20,7 +20,7 @@ struct io_thread {
     uint32_t number;
     struct thread thread;
     struct reader reader;
-    struct reader_site site;
+    struct reader_config config;
     struct queue *inbox; /* requests; holds a full depth, so pushing never waits */
     struct flag waits;   /* set before the last look at the inbox that precedes a wait for reads */
     bool has_new;        /* the caller's: work was added since the last wake-up */
@@ -115,7 +115,7 @@ static int io_thread_body(void *argument)
     const struct parallel_reader_settings *settings = io->parallel->settings;
 
     numa_run_on(settings->numa, io->number % settings->numa->count);
-    int code = reader_open(&io->reader, settings->reader, &io->site);
+    int code = reader_open(&io->reader, settings->reader, &io->config);
     queue_push(io->parallel->opened, code ? NULL : io);
     if (code == 0) {
         code = serve(io);
@@ -146,16 +146,17 @@ static int end_threads(struct parallel *parallel)
     return first ? fail(first, "%s", reason) : 0;
 }
 
-static int start_thread(struct parallel *parallel, uint32_t number, const struct reader_site *site)
+static int start_thread(struct parallel *parallel, uint32_t number,
+                        const struct reader_config *config)
 {
     struct io_thread *io = &parallel->threads[number];
     char name[16];
     void *opened;
 
-    *io = (struct io_thread){.parallel = parallel, .number = number, .site = *site};
-    io->site.regions += number * parallel->regions;
-    io->site.region_count = parallel->regions;
-    io->inbox = queue_create(site->depth);
+    *io = (struct io_thread){.parallel = parallel, .number = number, .config = *config};
+    io->config.regions += number * parallel->regions;
+    io->config.region_count = parallel->regions;
+    io->inbox = queue_create(config->depth);
     if (!io->inbox)
         return -ENOMEM;
     snprintf(name, sizeof name, "loader%u", number % 1000u);
@@ -179,21 +180,21 @@ static void describe(const struct parallel_reader_settings *settings, struct rea
                                  i ? ", " : " on NUMA nodes ", numa->nodes[i]);
 }
 
-static int parallel_open(void *state, const void *chosen, const struct reader_site *site,
+static int parallel_open(void *state, const void *chosen, const struct reader_config *config,
                          struct reader_traits *traits)
 {
     struct parallel *parallel = state;
     int code = 0;
 
     parallel->settings = chosen;
-    parallel->regions = site->region_count / parallel->settings->count;
+    parallel->regions = config->region_count / parallel->settings->count;
     parallel->opened = queue_create(1);
-    parallel->done = queue_create(site->depth);
+    parallel->done = queue_create(config->depth);
     parallel->threads = memory_array(parallel->settings->count, sizeof *parallel->threads);
     if (!parallel->opened || !parallel->done || !parallel->threads)
         return -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < parallel->settings->count; i++)
-        code = start_thread(parallel, i, site);
+        code = start_thread(parallel, i, config);
     *traits = parallel->threads[0].reader.traits;
     parallel->in_order = traits->in_order;
     describe(parallel->settings, traits);

@@ -62,13 +62,13 @@ void pread_task(struct io_task *task)
     task->result = (int)from;
 }
 
-static int pread_open(void *state, const void *chosen, const struct reader_site *site,
+static int pread_open(void *state, const void *chosen, const struct reader_config *config,
                       struct reader_traits *traits)
 {
     struct pread_state *pread_state = state;
     const struct pread_settings *settings = chosen;
     struct io_pool_settings pool_settings = {
-        .site = site,
+        .config = config,
         .threads = (uint32_t)settings->threads,
         .flags =
             (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM),

@@ -22,14 +22,14 @@ struct left_behind {
 
 uint64_t reader_patience_ns(const struct reader *reader)
 {
-    return reader->site.timeout_ns ? 2 * reader->site.timeout_ns + GRACE_NS : UINT64_MAX;
+    return reader->config.timeout_ns ? 2 * reader->config.timeout_ns + GRACE_NS : UINT64_MAX;
 }
 
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
-                const struct reader_site *site)
+                const struct reader_config *config)
 {
     *reader = (struct reader){.ops = (const struct reader_ops *)(const void *)choice->plugin,
-                              .site = *site};
+                              .config = *config};
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;
@@ -37,7 +37,7 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
     if (!reader->state)
         return -ENOMEM;
     reader->traits.alignment = 1;
-    code = reader->ops->open(reader->state, choice->settings, &reader->site, &reader->traits);
+    code = reader->ops->open(reader->state, choice->settings, &reader->config, &reader->traits);
     assert(code || (reader->traits.alignment > 0 &&
                     (reader->traits.alignment & (reader->traits.alignment - 1)) == 0));
     return code;
@@ -73,7 +73,7 @@ static void leave_behind(struct reader *reader)
     struct left_behind *left = memory_zeroed(sizeof *left);
 
     reader->held += reader->in_flight;
-    catalog_keep(reader->site.catalog);
+    catalog_keep(reader->config.catalog);
     if (!left)
         return;
     left->state = reader->state;
@@ -100,11 +100,11 @@ void reader_close(struct reader *reader)
 int reader_pass_submit(struct reader *reader, struct read_request *request)
 {
     assert(request->bytes > 0 && request->needed <= request->bytes);
-    assert(request->shard < reader->site.catalog->shard_count);
+    assert(request->shard < reader->config.catalog->shard_count);
     assert(request->offset % reader->traits.alignment == 0);
     assert(reader->traits.lends || reader->traits.no_bytes || request->buffer);
 
-    if (reader->in_flight == reader->site.depth)
+    if (reader->in_flight == reader->config.depth)
         return -EAGAIN;
     request->submit_ns = clock_now_ns();
     request->data = NULL;
@@ -203,7 +203,7 @@ static int explain_change(const struct shard *shard, uint64_t offset)
 
 int reader_explain(const struct reader *reader, const struct read_request *request)
 {
-    const struct shard *shard = &reader->site.catalog->shards[request->shard];
+    const struct shard *shard = &reader->config.catalog->shards[request->shard];
     unsigned long long offset = request->offset;
 
     assert(request->result < 0);
@@ -213,7 +213,7 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
     case -ETIMEDOUT:
         return fail(ETIMEDOUT,
                     "%s: offset %llu: no answer for %.1f s; see to the storage, or allow more time",
-                    shard->path, offset, (double)reader->site.timeout_ns / 1e9);
+                    shard->path, offset, (double)reader->config.timeout_ns / 1e9);
     case -EMFILE:
     case -ENFILE:
         return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",

@@ -24,7 +24,7 @@ struct read_request {
     uint32_t shard;
     uint32_t bytes;  /* wanted; a whole number of records, plus alignment */
     uint32_t needed; /* at least so many must come, else the file is shorter than it was */
-    uint32_t region; /* which of reader_site.regions buffer lies in */
+    uint32_t region; /* which of reader_config.regions buffer lies in */
     void *buffer;    /* NULL for readers that lend */
     void *owner;     /* the caller's */
     /* Set by the reader. */
@@ -42,7 +42,7 @@ struct read_request {
 };
 
 /* What open() is told. */
-struct reader_site {
+struct reader_config {
     const struct catalog *catalog;
     const struct iovec *regions; /* memory that buffers come from; may be registered */
     uint32_t region_count;
@@ -65,7 +65,7 @@ struct reader_traits {
 
 struct reader_ops {
     struct plugin plugin;
-    int (*open)(void *state, const void *settings, const struct reader_site *site,
+    int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
     /* After every open, also a failed one. Nothing is in flight but what was given up (held). */
     void (*close)(void *state);
@@ -93,7 +93,7 @@ struct reader_figures {
 struct reader {
     const struct reader_ops *ops;
     void *state;
-    struct reader_site site;
+    struct reader_config config;
     struct reader_traits traits;
     uint32_t in_flight;
     uint32_t loans;
@@ -104,7 +104,7 @@ struct reader {
 /* Open on the thread that will use it. 0 or a negative errno with a reason; call reader_close in
  * either case. */
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
-                const struct reader_site *site);
+                const struct reader_config *config);
 /* A reader answers each request within this time, else it is given up as a whole. */
 uint64_t reader_patience_ns(const struct reader *reader);
 /* Waits for what is in flight, at most the reader's patience; reader->held stays readable. */

@@ -91,7 +91,8 @@ static void finish(struct uring *uring, struct uring_op *op, int result)
 
     request->result = result;
     request->data = request->buffer;
-    uring->finished[(uring->finished_at + uring->finished_count++) % uring->site->depth] = request;
+    uring->finished[(uring->finished_at + uring->finished_count++) % uring->config->depth] =
+        request;
     uring->busy--;
     if (request->held) {
         op->state = OP_ABANDONED;
@@ -107,7 +108,7 @@ static void start_open(struct uring *uring, struct handle *handle)
     struct io_uring_sqe *sqe = get_sqe(uring);
 
     handle->opening = true;
-    io_uring_prep_openat(sqe, AT_FDCWD, uring->site->catalog->shards[handle->shard].path,
+    io_uring_prep_openat(sqe, AT_FDCWD, uring->config->catalog->shards[handle->shard].path,
                          handles_open_flags(&uring->handles), 0);
     tag(sqe, FOR_HANDLE, (uint64_t)(handle - uring->handles.all));
 }
@@ -294,12 +295,12 @@ static void treat_late(struct uring *uring, struct uring_op *op)
 
 static void look_for_late(struct uring *uring, uint64_t now_ns)
 {
-    uint64_t timeout_ns = uring->site->timeout_ns;
+    uint64_t timeout_ns = uring->config->timeout_ns;
 
     if (now_ns < uring->look_ns)
         return;
     uring->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
-    for (uint32_t i = 0; i < uring->site->depth; i++) {
+    for (uint32_t i = 0; i < uring->config->depth; i++) {
         struct uring_op *op = &uring->ops[i];
         if (op->state != OP_FREE && now_ns - op->submit_ns > timeout_ns)
             treat_late(uring, op);
@@ -338,8 +339,8 @@ static uint32_t give_finished(struct uring *uring, struct read_request **done, u
     uint32_t count = uring->finished_count < max ? uring->finished_count : max;
 
     for (uint32_t i = 0; i < count; i++)
-        done[i] = uring->finished[(uring->finished_at + i) % uring->site->depth];
-    uring->finished_at = (uring->finished_at + count) % uring->site->depth;
+        done[i] = uring->finished[(uring->finished_at + i) % uring->config->depth];
+    uring->finished_at = (uring->finished_at + count) % uring->config->depth;
     uring->finished_count -= count;
     return count;
 }
@@ -347,7 +348,7 @@ static uint32_t give_finished(struct uring *uring, struct read_request **done, u
 static int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct uring *uring = state;
-    const uint64_t look_ns = uring->pool ? 0 : uring->site->timeout_ns / LOOKS_PER_TIMEOUT + 1;
+    const uint64_t look_ns = uring->pool ? 0 : uring->config->timeout_ns / LOOKS_PER_TIMEOUT + 1;
     uint64_t now_ns = clock_now_ns();
     const uint64_t until_ns = wait_ns < UINT64_MAX - now_ns ? now_ns + wait_ns : UINT64_MAX;
 
@@ -355,7 +356,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
         return io_pool_reap(uring->pool, done, max, wait_ns);
     for (;;) {
         uint64_t left_ns = until_ns - now_ns;
-        if (uring->site->timeout_ns && left_ns > look_ns)
+        if (uring->config->timeout_ns && left_ns > look_ns)
             left_ns = look_ns;
         if (left_ns > 0)
             poll_waker(uring);
@@ -365,7 +366,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
             return code;
         collect(uring);
         now_ns = clock_now_ns();
-        if (uring->site->timeout_ns)
+        if (uring->config->timeout_ns)
             look_for_late(uring, now_ns);
         if (uring->finished_count > 0 || now_ns >= until_ns || asked ||
             waker_was_asked(&uring->waker))
@@ -405,7 +406,7 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
                      struct reader_traits *traits)
 {
     struct io_pool_settings pool_settings = {
-        .site = uring->site,
+        .config = uring->config,
         .flags = uring->handles.flags,
         .work = pread_task,
     };
@@ -423,7 +424,7 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
 
 static int take_memory(struct uring *uring)
 {
-    uint32_t depth = uring->site->depth;
+    uint32_t depth = uring->config->depth;
 
     uring->ops = memory_array(depth, sizeof *uring->ops);
     uring->finished = memory_array(depth, sizeof(struct read_request *));
@@ -437,7 +438,7 @@ static int take_memory(struct uring *uring)
     return 0;
 }
 
-static int uring_open(void *state, const void *chosen, const struct reader_site *site,
+static int uring_open(void *state, const void *chosen, const struct reader_config *config,
                       struct reader_traits *traits)
 {
     const struct uring_settings *settings = chosen;
@@ -445,19 +446,19 @@ static int uring_open(void *state, const void *chosen, const struct reader_site 
     uint32_t flags =
         (settings->direct ? HANDLES_DIRECT : 0U) | (settings->readahead ? 0U : HANDLES_RANDOM);
 
-    uring->site = site;
+    uring->config = config;
     int code = waker_open(&uring->waker);
     if (code)
         return code;
-    if (site->depth > DEPTH_MOST)
-        return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", site->depth,
+    if (config->depth > DEPTH_MOST)
+        return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", config->depth,
                     DEPTH_MOST);
-    code = handles_create(&uring->handles, site->catalog, flags, site->depth, 0);
+    code = handles_create(&uring->handles, config->catalog, flags, config->depth, 0);
     if (code)
         return code;
     traits->alignment = uring->handles.alignment;
     int refusal = uring_set_up(uring, settings, traits);
-    if (refusal && !site->falls_back)
+    if (refusal && !config->falls_back)
         return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
                     refusal_text(refusal), fail_errno_text(refusal));
     if (refusal)

@@ -45,7 +45,7 @@ struct uring {
     uint8_t read_flags;   /* IOSQE_* */
     struct io_pool *pool; /* instead of all this, when io_uring is refused */
 
-    const struct reader_site *site;
+    const struct reader_config *config;
     struct handles handles;
     struct uring_op *ops, *free_ops;
     struct uring_op **opening;      /* by handle: who waits for it to be opened */

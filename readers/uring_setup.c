@@ -31,7 +31,7 @@ static int make_ring(struct uring *uring, unsigned flags)
     struct io_uring_params params = {.flags = flags | IORING_SETUP_CLAMP,
                                      .sq_thread_idle = SQPOLL_IDLE_MS};
     /* For each a read, the opening of its file and a cancelling; so it is never full. */
-    int code = io_uring_queue_init_params(4 * uring->site->depth, &uring->ring, &params);
+    int code = io_uring_queue_init_params(4 * uring->config->depth, &uring->ring, &params);
 
     uring->ring_is_up = code == 0;
     uring->setup_flags = flags;
@@ -71,7 +71,7 @@ static void note(struct reader_traits *traits, const char *text)
 /* Open the first shard with something in it; -1 when there is none. */
 static int open_probe(const struct uring *uring)
 {
-    const struct catalog *catalog = uring->site->catalog;
+    const struct catalog *catalog = uring->config->catalog;
 
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         if (catalog->shards[i].bytes > 0)
@@ -162,10 +162,10 @@ static void register_buffers(struct uring *uring, struct reader_traits *traits)
     char text[128], limit[32];
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < uring->site->region_count; i++)
-        bytes += uring->site->regions[i].iov_len;
-    int code =
-        io_uring_register_buffers(&uring->ring, uring->site->regions, uring->site->region_count);
+    for (uint32_t i = 0; i < uring->config->region_count; i++)
+        bytes += uring->config->regions[i].iov_len;
+    int code = io_uring_register_buffers(&uring->ring, uring->config->regions,
+                                         uring->config->region_count);
     uring->fixed_buffers = code == 0;
     if (code == -ENOMEM) {
         snprintf(text, sizeof text,
@@ -180,7 +180,7 @@ static int register_files(struct uring *uring)
 {
     uint32_t count = uring->handles.capacity;
 
-    if (count < uring->site->catalog->shard_count)
+    if (count < uring->config->catalog->shard_count)
         return 0;
     int *none = memory_array(count, sizeof *none);
     if (!none)
@@ -203,7 +203,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
         return code;
     if (settings->dontcache && !settings->direct)
         probe_dontcache(uring, traits);
-    if (settings->registered && settings->direct && uring->site->region_count > 0)
+    if (settings->registered && settings->direct && uring->config->region_count > 0)
         register_buffers(uring, traits);
     if (settings->registered)
         code = register_files(uring);

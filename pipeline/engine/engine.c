@@ -164,7 +164,7 @@ static int build(struct engine *engine, struct result *result)
     });
     if (!engine->batches)
         return -ENOMEM;
-    engine->loader = loader_create(&(struct loader_site){
+    engine->loader = loader_create(&(struct loader_config){
         .catalog = engine->config.catalog,
         .reader = &plugins->reader,
         .reader_falls_back = plugins->reader_is_auto,

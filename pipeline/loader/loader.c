@@ -68,7 +68,7 @@ static int complete_block(struct loader *loader, struct read_request *request)
     loader_note_release(loader);
     if (request->result < 0) {
         int code = reader_explain(&loader->reader, request);
-        if (!loader->site.skip_errors)
+        if (!loader->config.skip_errors)
             return code;
         if (count > 1 && window_has_room(loader, count)) {
             split_block(loader, block);
@@ -76,7 +76,7 @@ static int complete_block(struct loader *loader, struct read_request *request)
         }
     }
     for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next) {
-        const struct extent *place = catalog_extent(loader->site.catalog, fetch->record);
+        const struct extent *place = catalog_extent(loader->config.catalog, fetch->record);
         fetch->state = FETCH_READY;
         fetch->code = request->result < 0 ? request->result : 0;
         if (request->result < 0 || !request->data)
@@ -145,7 +145,7 @@ static void end_wait(struct loader *loader, struct stall *stall, uint64_t start_
     uint64_t now_ns = clock_now_ns();
     stall_end(stall, now_ns);
     pthread_mutex_unlock(&loader->waits_lock);
-    meter_add(loader->site.meter, counter, now_ns - start_ns);
+    meter_add(loader->config.meter, counter, now_ns - start_ns);
 }
 
 /* Readers end their reads by themselves, not long after the time-out; this is the net beneath. */
@@ -156,7 +156,7 @@ static int check_silence(const struct loader *loader, uint64_t now_ns)
     return fail(ETIMEDOUT,
                 "the %s reader has not answered any of %u reads for %.1f s; see to the storage, or "
                 "allow more time (--io-timeout)",
-                loader->site.reader->plugin->name, loader->reader.in_flight,
+                loader->config.reader->plugin->name, loader->reader.in_flight,
                 (double)(now_ns - loader->heard_ns) / 1e9);
 }
 
@@ -185,8 +185,8 @@ static int reap(struct loader *loader, uint64_t wait_ns)
                    done[0]->complete_ns);
         loader->reads_end_ns = loader->heard_ns = done[count - 1]->complete_ns;
         pace_add(&loader->brought, loader->reads_end_ns, loader->brought.last.amount + bytes);
-        meter_add(loader->site.meter, METER_READ_BYTES, bytes);
-        meter_add(loader->site.meter, METER_READ_COUNT, (uint64_t)count);
+        meter_add(loader->config.meter, METER_READ_BYTES, bytes);
+        meter_add(loader->config.meter, METER_READ_COUNT, (uint64_t)count);
     }
     return count;
 }
@@ -239,7 +239,7 @@ static int wait_for_something(struct loader *loader, bool blocked)
         return loader->rate.bytes_per_s
                    ? 0
                    : fail(EDEADLK, "the %s reader takes no read and has none in flight",
-                          loader->site.reader->plugin->name);
+                          loader->config.reader->plugin->name);
     }
     if (loader->outstanding > 0)
         return wait_for_workers(loader);
@@ -345,30 +345,31 @@ static bool next_epoch(struct loader *loader, uint64_t *epoch)
 static int loader_body(void *argument)
 {
     struct loader *loader = argument;
-    struct reader_site site = {
-        .catalog = loader->site.catalog,
+    struct reader_config config = {
+        .catalog = loader->config.catalog,
         .regions = loader->regions,
         .region_count = loader->arena_count,
         .depth = loader->depth_most,
         .bytes_max = (uint32_t)(bytes_align_up(
-            (loader->reads.read_bytes > loader->site.catalog->record_bytes_max
+            (loader->reads.read_bytes > loader->config.catalog->record_bytes_max
                  ? loader->reads.read_bytes
-                 : loader->site.catalog->record_bytes_max) +
+                 : loader->config.catalog->record_bytes_max) +
                 HEAP_ALIGNMENT,
             HEAP_ALIGNMENT)),
-        .timeout_ns = loader->site.io_timeout_ns,
-        .falls_back = loader->site.reader_falls_back,
+        .timeout_ns = loader->config.io_timeout_ns,
+        .falls_back = loader->config.reader_falls_back,
     };
     const struct plugin_choice lanes = {.plugin = &reader_parallel.plugin,
                                         .settings = &loader->lanes};
     uint64_t epoch;
     void *entry;
 
-    int code = reader_open(&loader->reader, loader->site.loaders > 1 ? &lanes : loader->site.reader,
-                           &site);
-    if (code == 0 && loader->reader.traits.alignment > 1 && loader->site.alignment < HEAP_ALIGNMENT)
+    int code = reader_open(&loader->reader,
+                           loader->config.loaders > 1 ? &lanes : loader->config.reader, &config);
+    if (code == 0 && loader->reader.traits.alignment > 1 &&
+        loader->config.alignment < HEAP_ALIGNMENT)
         code = fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
-                    loader->site.reader->plugin->name);
+                    loader->config.reader->plugin->name);
     if (code == 0)
         loader->reads.alignment = loader->reader.traits.alignment;
     if (code == 0 && loader->prefetch)
@@ -381,7 +382,7 @@ static int loader_body(void *argument)
     }
     if (code) {
         loader_cancel(loader);
-        loader->site.sink.cancel(loader->site.sink.state);
+        loader->config.sink.cancel(loader->config.sink.state);
     } else {
         queue_close(loader->ready);
     }
@@ -416,10 +417,10 @@ uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_tra
 
 static int create_window(struct loader *loader)
 {
-    const struct loader_site *site = &loader->site;
+    const struct loader_config *config = &loader->config;
 
-    loader->reads = loader_reads(site->catalog, site->memory_bytes, site->block_bytes,
-                                 site->loaders, site->window);
+    loader->reads = loader_reads(config->catalog, config->memory_bytes, config->block_bytes,
+                                 config->loaders, config->window);
     loader->window =
         memory_array(loader->reads.window + COALESCE_RECORDS_MAX, sizeof *loader->window);
     loader->window_scratch = memory_array(loader->reads.window, sizeof *loader->window_scratch);
@@ -428,16 +429,17 @@ static int create_window(struct loader *loader)
 
 static int create_pools(struct loader *loader)
 {
-    uint64_t fetches = fetches_most(&loader->site.plan->traits, loader->reads.window);
+    uint64_t fetches = fetches_most(&loader->config.plan->traits, loader->reads.window);
 
     if (fetches > UINT32_MAX)
         return fail(EINVAL, "a shuffle of %llu slots is too large",
-                    (unsigned long long)loader->site.plan->traits.slots);
+                    (unsigned long long)loader->config.plan->traits.slots);
     loader->fetch_count = (uint32_t)fetches;
-    loader->epochs_ahead =
-        loader->site.epochs_max < EPOCHS_AHEAD ? (uint32_t)loader->site.epochs_max : EPOCHS_AHEAD;
+    loader->epochs_ahead = loader->config.epochs_max < EPOCHS_AHEAD
+                               ? (uint32_t)loader->config.epochs_max
+                               : EPOCHS_AHEAD;
     loader->block_count = loader->fetch_count;
-    loader->slot_count = loader->site.plan->traits.slots;
+    loader->slot_count = loader->config.plan->traits.slots;
     loader->fetches = memory_array(fetches, sizeof *loader->fetches);
     loader->free_fetches = memory_array(fetches, sizeof(void *));
     loader->draw_ring = memory_array(fetches, sizeof(void *));
@@ -456,29 +458,29 @@ static int create_pools(struct loader *loader)
         !loader->epochs || !loader->opened || !loader->closing || !loader->ended ||
         !loader->epoch_figures)
         return -ENOMEM;
-    if (!loader->site.next_plan)
+    if (!loader->config.next_plan)
         return 0;
-    loader->prefetch =
-        plan_prefetch_create(loader->site.plan, loader->site.next_plan, loader->site.recorder);
+    loader->prefetch = plan_prefetch_create(loader->config.plan, loader->config.next_plan,
+                                            loader->config.recorder);
     return loader->prefetch ? 0 : -ENOMEM;
 }
 
-struct loader *loader_create(const struct loader_site *site)
+struct loader *loader_create(const struct loader_config *config)
 {
     struct loader *loader = memory_zeroed(sizeof *loader);
 
     if (!loader)
         return NULL;
-    loader->site = *site;
+    loader->config = *config;
     pthread_mutex_init(&loader->waits_lock, NULL);
-    if (loader->site.loaders == 0)
-        loader->site.loaders = 1;
+    if (loader->config.loaders == 0)
+        loader->config.loaders = 1;
     numa_find(&loader->numa, "/sys");
     loader->lanes = (struct parallel_reader_settings){
-        .reader = site->reader, .count = loader->site.loaders, .numa = &loader->numa};
-    loader->depth_most = site->depth ? site->depth : LOADER_DEPTH_MOST;
+        .reader = config->reader, .count = loader->config.loaders, .numa = &loader->numa};
+    loader->depth_most = config->depth ? config->depth : LOADER_DEPTH_MOST;
     depth_start(&loader->depth, loader->depth_most);
-    if (site->depth)
+    if (config->depth)
         depth_fix(&loader->depth);
     if (create_window(loader) || create_pools(loader) || loader_create_arenas(loader)) {
         loader_destroy(loader);
@@ -530,7 +532,7 @@ static void reset(struct loader *loader)
     loader->releases = loader->heard_ns = 0;
     loader->starved = false;
     flag_clear(&loader->wants_returned);
-    loader->rate = (struct rate){.bytes_per_s = loader->site.rate_limit_bytes};
+    loader->rate = (struct rate){.bytes_per_s = loader->config.rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
     loader->brought = (struct pace){0};
     loader->for_storage = loader->for_memory = (struct stall){0};

@@ -38,10 +38,10 @@ enum {
     LOADER_ALIGNMENT_BUFFERED = 512, /* of memory, where reads are not direct */
 };
 
-struct loader_site {
+struct loader_config {
     const struct catalog *catalog;
     const struct plugin_choice *reader;
-    bool reader_falls_back; /* see struct reader_site */
+    bool reader_falls_back; /* see struct reader_config */
     struct plan *plan;      /* open; used by the loader's thread while it runs */
     struct plan *next_plan; /* a second one of the same scope: the next order is made, and its first
                                fetches are issued, before an epoch is delivered. NULL: one epoch is
@@ -108,7 +108,7 @@ struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_byte
 uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
                              uint64_t memory_bytes, uint32_t alignment);
 
-struct loader *loader_create(const struct loader_site *site); /* NULL with a reason */
+struct loader *loader_create(const struct loader_config *config); /* NULL with a reason */
 void loader_destroy(struct loader *loader);
 
 /* Start the thread and open the reader on it. 0, or why it could not be opened. */

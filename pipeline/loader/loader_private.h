@@ -50,7 +50,7 @@ enum {
 _Static_assert(CATALOG_RECORD_BYTES_MAX + 2 * 65536 <= ARENA_BYTES_MAX, "each record has a place");
 
 struct loader {
-    struct loader_site site;
+    struct loader_config config;
     struct thread thread;
     struct queue *ready;    /* fetches to workers, in draw order */
     struct queue *returned; /* and back */

@@ -51,9 +51,9 @@ static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_n
 {
     struct numa_policy policy = {.mode = -1};
 
-    if (loader->site.loaders > 1)
+    if (loader->config.loaders > 1)
         policy = numa_prefer(&loader->numa, loader_number % loader->numa.count);
-    struct heap *arena = heap_create(bytes, loader->site.alignment);
+    struct heap *arena = heap_create(bytes, loader->config.alignment);
     numa_put_back(&policy);
     loader->arenas[index] = arena;
     if (!arena)
@@ -65,8 +65,8 @@ static int create_arena(struct loader *loader, uint32_t index, uint32_t loader_n
 
 int loader_create_arenas(struct loader *loader)
 {
-    const uint32_t loaders = loader->site.loaders;
-    const uint64_t share = loader->site.memory_bytes / loaders;
+    const uint32_t loaders = loader->config.loaders;
+    const uint64_t share = loader->config.memory_bytes / loaders;
     const uint32_t each = (uint32_t)((share + ARENA_BYTES_MAX - 1) / ARENA_BYTES_MAX);
     int code = 0;
 
@@ -114,7 +114,7 @@ void *loader_memory_take(struct loader *loader, uint64_t bytes, uint32_t *region
 {
     uint32_t first = 0;
 
-    for (uint32_t i = 1; i < loader->arena_count && loader->site.loaders > 1; i++)
+    for (uint32_t i = 1; i < loader->arena_count && loader->config.loaders > 1; i++)
         if (heap_used_bytes(loader->arenas[i]) < heap_used_bytes(loader->arenas[first]))
             first = i;
     for (uint32_t i = 0; i < loader->arena_count; i++) {
@@ -186,19 +186,19 @@ int loader_fail_stuck(const struct loader *loader)
 {
     char needed[32], memory[32];
 
-    bytes_text(loader_memory_needed(loader->site.catalog, &loader->site.plan->traits,
-                                    loader->site.depth, loader->site.block_bytes,
-                                    loader->site.loaders, loader->site.window)
+    bytes_text(loader_memory_needed(loader->config.catalog, &loader->config.plan->traits,
+                                    loader->config.depth, loader->config.block_bytes,
+                                    loader->config.loaders, loader->config.window)
                    .wanted_bytes,
                needed, sizeof needed);
-    bytes_text(loader->site.memory_bytes, memory, sizeof memory);
+    bytes_text(loader->config.memory_bytes, memory, sizeof memory);
     return fail(ENOMEM, "the shuffle holds more than the record memory of %s; give --memory %s",
                 memory, needed);
 }
 
 static int fail_starved(const struct loader *loader)
 {
-    const char *name = loader->site.reader->plugin->name;
+    const char *name = loader->config.reader->plugin->name;
     char memory[32];
 
     if (loader->reader.held)
@@ -211,7 +211,7 @@ static int fail_starved(const struct loader *loader)
                     "records of the shuffle hold all files that the %s reader may have mapped, and "
                     "the record memory of %s has no room to copy them; give more --memory, a "
                     "smaller shuffle, or another reader",
-                    name, bytes_text(loader->site.memory_bytes, memory, sizeof memory));
+                    name, bytes_text(loader->config.memory_bytes, memory, sizeof memory));
     return fail(EMFILE,
                 "the %s reader can begin no read though none is in flight: no file may be opened; "
                 "raise the limit (ulimit -n)",

@@ -23,10 +23,10 @@ static int make_order(struct loader *loader, uint64_t epoch)
 {
     const uint64_t start_ns = clock_now_ns();
 
-    loader->plan = loader->site.plan;
+    loader->plan = loader->config.plan;
     int code = plan_begin(loader->plan, epoch);
     if (code == 0)
-        recorder_mark(loader->site.recorder, "shuffle", epoch, start_ns);
+        recorder_mark(loader->config.recorder, "shuffle", epoch, start_ns);
     return code;
 }
 
@@ -39,26 +39,27 @@ int window_begin(struct loader *loader, uint64_t epoch)
         return code;
     loader->figures.plan_ns = loader->plan->begin_ns;
     loader->draws = plan_draws(loader->plan);
-    if (epoch == loader->site.resume_epoch && loader->site.resume_draw) {
-        code = plan_seek(loader->plan, loader->site.resume_draw);
+    if (epoch == loader->config.resume_epoch && loader->config.resume_draw) {
+        code = plan_seek(loader->plan, loader->config.resume_draw);
         if (code)
             return code;
-        loader->draws -= loader->site.resume_draw;
+        loader->draws -= loader->config.resume_draw;
     }
-    loader->plan_is_cut = loader->site.limit_samples && loader->draws > loader->site.limit_samples;
+    loader->plan_is_cut =
+        loader->config.limit_samples && loader->draws > loader->config.limit_samples;
     if (loader->plan_is_cut)
-        loader->draws = loader->site.limit_samples;
+        loader->draws = loader->config.limit_samples;
     loader->epoch = epoch;
     loader->drawn = 0;
     loader->op_at = loader->op_count = 0;
     loader->plan_ended = loader->draws == 0;
-    loader->first_address = loader->site.sink.expect(loader->site.sink.state, loader->draws);
+    loader->first_address = loader->config.sink.expect(loader->config.sink.state, loader->draws);
     return 0;
 }
 
 static const struct extent *place_of(const struct loader *loader, const struct fetch *fetch)
 {
-    return catalog_extent(loader->site.catalog, fetch->record);
+    return catalog_extent(loader->config.catalog, fetch->record);
 }
 
 static void take_fetch(struct loader *loader, const struct plan_op *op, struct fetch *fetch)
@@ -67,7 +68,7 @@ static void take_fetch(struct loader *loader, const struct plan_op *op, struct f
         .record = op->record,
         .epoch = loader->epoch,
         .address = FETCH_UNDRAWN,
-        .length = catalog_extent(loader->site.catalog, op->record)->bytes,
+        .length = catalog_extent(loader->config.catalog, op->record)->bytes,
         .state = FETCH_PENDING,
     };
     assert(!loader->slots[op->slot]);

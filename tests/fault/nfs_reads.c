@@ -53,7 +53,7 @@ static int compare(const struct read_request *request, const char *folder)
 static int submit(struct reader *reader, struct read_request *request, struct random *random,
                   uint32_t region)
 {
-    const struct catalog *catalog = reader->site.catalog;
+    const struct catalog *catalog = reader->config.catalog;
     uint32_t shard = (uint32_t)random_below(random, catalog->shard_count);
     uint64_t size = catalog->shards[shard].bytes, begin = random_below(random, size);
     uint64_t bytes = 1 + random_below(random, LARGEST);
@@ -65,7 +65,7 @@ static int submit(struct reader *reader, struct read_request *request, struct ra
                                      .bytes = (uint32_t)bytes,
                                      .needed = (uint32_t)bytes,
                                      .region = region,
-                                     .buffer = reader->site.regions[region].iov_base};
+                                     .buffer = reader->config.regions[region].iov_base};
     return reader_submit(reader, request);
 }
 
@@ -92,12 +92,12 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < DEPTH; i++)
         regions[i] = (struct iovec){.iov_base = memory + (size_t)i * LARGEST, .iov_len = LARGEST};
     numa_find(&numa, "/sys");
-    struct reader_site site = {.catalog = catalog,
-                               .regions = regions,
-                               .region_count = DEPTH,
-                               .depth = DEPTH,
-                               .bytes_max = LARGEST,
-                               .timeout_ns = strtoull(argv[5], NULL, 10) * 1000000};
+    struct reader_config site = {.catalog = catalog,
+                                 .regions = regions,
+                                 .region_count = DEPTH,
+                                 .depth = DEPTH,
+                                 .bytes_max = LARGEST,
+                                 .timeout_ns = strtoull(argv[5], NULL, 10) * 1000000};
     if (!catalog || !memory ||
         plugin_choose("reader", reader_registry, argc > 6 ? argv[6] : "nfs", &choice) ||
         reader_open(&reader, several.count > 1 ? &lanes : &choice, &site)) {

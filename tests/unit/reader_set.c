@@ -86,7 +86,7 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
         mmap(NULL, run->region.iov_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(run->region.iov_base, MAP_FAILED);
     run->requests = calloc(depth, sizeof *run->requests);
-    struct reader_site site = {
+    struct reader_config site = {
         .catalog = set.catalog,
         .regions = &run->region,
         .region_count = 1,

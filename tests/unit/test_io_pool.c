@@ -32,8 +32,8 @@ static bool lend_quickly(void *pagemap, struct io_task *task)
 
 static struct io_pool *open_pool(int *pagemap)
 {
-    struct reader_site site = {.catalog = set.catalog, .depth = DEPTH};
-    struct io_pool_settings settings = {.site = &site,
+    struct reader_config site = {.catalog = set.catalog, .depth = DEPTH};
+    struct io_pool_settings settings = {.config = &site,
                                         .flags = HANDLES_MAP,
                                         .work = lend_slowly,
                                         .at_once = lend_quickly,

@@ -45,9 +45,9 @@ static struct catalog *index_copy(void)
     return catalog;
 }
 
-static struct reader_site site_of(const struct catalog *catalog)
+static struct reader_config site_of(const struct catalog *catalog)
 {
-    return (struct reader_site){
+    return (struct reader_config){
         .catalog = catalog, .depth = 3, .bytes_max = catalog->record_bytes_max};
 }
 
@@ -56,7 +56,7 @@ static void read_all(const char *name)
     size_t count;
     char *text = copy_golden(name, &count);
     struct catalog *catalog = index_copy();
-    const struct reader_site site = site_of(catalog);
+    const struct reader_config site = site_of(catalog);
     struct reader reader;
 
     if (reader_open(&reader, &lmdb_reader, &site))
@@ -96,7 +96,7 @@ static void a_changed_file_is_not_opened(void **unused)
     size_t count;
     char *text = copy_golden("deep/data.mdb", &count);
     struct catalog *catalog = index_copy();
-    const struct reader_site site = site_of(catalog);
+    const struct reader_config site = site_of(catalog);
     struct reader reader;
 
     (void)unused;
@@ -115,7 +115,7 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
     size_t count;
     char *text = copy_golden("deep/data.mdb", &count);
     struct catalog *catalog = index_copy();
-    const struct reader_site site = site_of(catalog);
+    const struct reader_config site = site_of(catalog);
     const struct extent *last = catalog_extent(catalog, catalog->record_count - 1);
     struct reader reader;
     struct read_request request = {.offset = last->offset,
@@ -140,7 +140,7 @@ static void a_file_replaced_meanwhile_is_told(void **unused)
     size_t count;
     char *text = copy_golden("deep/data.mdb", &count);
     struct catalog *catalog = index_copy();
-    const struct reader_site site = site_of(catalog);
+    const struct reader_config site = site_of(catalog);
     const struct extent *first = catalog_extent(catalog, 0);
     struct read_request request = {
         .offset = first->offset, .bytes = first->bytes, .needed = first->bytes};
@@ -168,7 +168,7 @@ static void a_file_replaced_meanwhile_is_told(void **unused)
 static void other_formats_are_refused(void **unused)
 {
     struct catalog *catalog = catalog_create("somewhere", "files");
-    const struct reader_site site = site_of(catalog);
+    const struct reader_config site = site_of(catalog);
     struct reader reader;
 
     (void)unused;

@@ -42,7 +42,7 @@ struct test_reader {
     const struct catalog *catalog;
 };
 
-static int test_open(void *state, const void *settings, const struct reader_site *site,
+static int test_open(void *state, const void *settings, const struct reader_config *site,
                      struct reader_traits *traits)
 {
     struct test_reader *reader = state;
@@ -287,7 +287,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
         memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes,
                                             loaders, 0)
                            .least_bytes;
-    bench->loader = loader_create(&(struct loader_site){
+    bench->loader = loader_create(&(struct loader_config){
         .catalog = bench->catalog,
         .reader = &bench->reader,
         .plan = &bench->plan,

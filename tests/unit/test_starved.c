@@ -38,7 +38,7 @@ struct test_reader {
     struct flag woken;
 };
 
-static int test_open(void *state, const void *settings, const struct reader_site *site,
+static int test_open(void *state, const void *settings, const struct reader_config *site,
                      struct reader_traits *traits)
 {
     (void)state;
@@ -194,7 +194,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
     struct batches *batches = batches_create(
         &(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH, .epochs_max = 1});
-    struct loader *loader = loader_create(&(struct loader_site){
+    struct loader *loader = loader_create(&(struct loader_config){
         .catalog = catalog,
         .reader = &reader,
         .plan = &plan,

@@ -117,7 +117,7 @@ static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
         skip();
     assert_non_null(strstr(run.reader.traits.engine, "no io_uring"));
     assert_non_null(strstr(run.reader.traits.notice, "FUSE"));
-    struct reader_site site = run.reader.site;
+    struct reader_config site = run.reader.config;
     reader_close(&run.reader);
     site.falls_back = false;
     assert_int_equal(reader_open(&run.reader, &run.choice, &site), -ENOTSUP);

@@ -38,7 +38,7 @@ struct gated {
     bool woken;
 };
 
-static int gated_open(void *state, const void *settings, const struct reader_site *site,
+static int gated_open(void *state, const void *settings, const struct reader_config *site,
                       struct reader_traits *traits)
 {
     (void)state, (void)settings, (void)site, (void)traits;
@@ -137,11 +137,11 @@ static void crew_open(struct crew *crew, uint32_t threads)
         (struct plugin_choice){.plugin = &reader_parallel.plugin, .settings = &crew->settings};
     for (uint32_t i = 0; i < threads; i++)
         crew->regions[i] = (struct iovec){.iov_base = crew->memory, .iov_len = sizeof crew->memory};
-    struct reader_site site = {.catalog = set.catalog,
-                               .regions = crew->regions,
-                               .region_count = threads,
-                               .depth = DEPTH,
-                               .bytes_max = BYTES};
+    struct reader_config site = {.catalog = set.catalog,
+                                 .regions = crew->regions,
+                                 .region_count = threads,
+                                 .depth = DEPTH,
+                                 .bytes_max = BYTES};
     assert_int_equal(reader_open(&crew->reader, &crew->threads, &site), 0);
 }
 

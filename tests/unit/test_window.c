@@ -26,7 +26,7 @@ struct witness {
     uint32_t count;
 };
 
-static int witness_open(void *state, const void *settings, const struct reader_site *site,
+static int witness_open(void *state, const void *settings, const struct reader_config *site,
                         struct reader_traits *traits)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
     assert_int_equal(plan_open(&plan, shuffle, scope), 0);
     struct batches *batches =
         batches_create(&(struct batches_config){.batch_size = 64, .buffers = 3, .epochs_max = 1});
-    struct loader *loader = loader_create(&(struct loader_site){
+    struct loader *loader = loader_create(&(struct loader_config){
         .catalog = catalog,
         .reader = &reader,
         .plan = &plan,
