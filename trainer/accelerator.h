@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accelerator: how fast GPUs train ResNet-50, as published. The one table behind the replay
- * trainer and behind what a report says storage would feed. Pure; any thread.
+ * accelerator: published figures of GPUs: their ResNet-50 training rates, behind the replay trainer
+ * and the GPUs that a report says storage would feed, and the peak rates behind predicted times.
+ * Pure; any thread.
  */
 #ifndef IOBENCH_TRAINER_ACCELERATOR_H
 #define IOBENCH_TRAINER_ACCELERATOR_H
+
+/* Dense, by tensor cores where a precision has them; 0: unsupported. */
+struct accelerator_peak {
+    unsigned capability; /* compute capability, 90: 9.0 */
+    double fp32_flops_per_s, tf32_flops_per_s, fp16_flops_per_s, bf16_flops_per_s;
+    double int8_flops_per_s;
+    double memory_bytes_per_s;
+    const char *source;
+};
 
 /* One GPU; ResNet-50 v1.5 on 224 x 224 images, JPEG decoding included. */
 struct accelerator {
@@ -14,11 +24,14 @@ struct accelerator {
     const char *mixed_source;
     double fp32_samples_per_s; /* FP32, or TF32 where there is that; 0: not published */
     const char *fp32_source;
+    struct accelerator_peak peak;
 };
 
 extern const struct accelerator accelerator_table[]; /* ends with a row whose name is NULL */
 
 /* NULL when there is none. */
 const struct accelerator *accelerator_find(const char *name);
+/* By precision: "fp32", "tf32", "fp16", "bf16" or "int8"; 0: unsupported. */
+double accelerator_flops_per_s(const struct accelerator *accelerator, const char *precision);
 
 #endif

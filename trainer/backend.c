@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/backend.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/option.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The usual ImageNet figures, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
 const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
@@ -176,6 +180,116 @@ void backend_memory(struct backend *backend, struct backend_memory *memory)
 {
     *memory = (struct backend_memory){0};
     backend->ops->memory(backend->state, memory);
+}
+
+static int ignore_gradients(void *context, uint64_t done)
+{
+    (void)context;
+    (void)done;
+    return 0;
+}
+
+static int rehearse(const struct backend_ops *ops, void *state,
+                    const struct schedule_request *request, const struct backend_batch *batch,
+                    double *update_ns)
+{
+    const struct backend_pass pass = {
+        .batch = batch, .learns = request->training, .ready = ignore_gradients};
+    const struct backend_update update = {.momentum = 0.9, .gradient_scale = 1};
+    struct backend_loss loss;
+    uint64_t took_ns = 0;
+
+    int code = ops->run(state, &pass, &loss);
+    if (code || !request->training)
+        return code;
+    uint64_t since_ns = clock_now_ns();
+    code = ops->update(state, &update);
+    schedule_lap(&took_ns, &since_ns);
+    *update_ns += (double)took_ns;
+    return code;
+}
+
+static int rehearse_all(const struct backend_ops *ops, void *state,
+                        const struct schedule_request *request, const struct backend_batch *batch,
+                        int (*warmed_up)(void *state), double *update_ns)
+{
+    int code = rehearse(ops, state, request, batch, update_ns);
+
+    *update_ns = 0;
+    if (code == 0)
+        code = warmed_up(state);
+    for (uint32_t i = 0; i < request->passes && code == 0; i++)
+        code = rehearse(ops, state, request, batch, update_ns);
+    *update_ns /= request->passes;
+    return code;
+}
+
+int backend_rehearse(const struct backend_ops *ops, void *state,
+                     const struct schedule_request *request, int (*warmed_up)(void *state),
+                     double *update_ns)
+{
+    const struct graph *graph = request->graph;
+    const uint64_t bytes = request->batch_size * graph_node_floats(&graph->nodes[0]);
+    float *parameters = memory_array(graph->parameter_floats, sizeof *parameters);
+    uint8_t *rows = memory_array(bytes, 1);
+    int32_t *labels = memory_array(request->batch_size, sizeof *labels);
+    const struct backend_batch batch = {
+        .rows = rows, .labels = labels, .count = request->batch_size};
+    int code = parameters && rows && labels ? 0 : -ENOMEM;
+
+    *update_ns = 0;
+    if (code == 0) {
+        graph_initialise(graph, 1, parameters);
+        code = ops->load(state, parameters, NULL, NULL);
+    }
+    for (uint64_t i = 0; i < bytes && code == 0; i++)
+        rows[i] = (uint8_t)random_mix(i);
+    if (code == 0 && request->passes)
+        code = rehearse_all(ops, state, request, &batch, warmed_up, update_ns);
+    free(labels);
+    free(rows);
+    free(parameters);
+    return code;
+}
+
+/* A backend without the option computes in FP32. */
+static const struct option_spec *precision_option(const struct plugin *plugin)
+{
+    return plugin->options ? option_find(plugin->options, "precision") : NULL;
+}
+
+static int set_precision(const struct plugin_choice *choice, const char *precision)
+{
+    const struct plugin *plugin = choice->plugin;
+
+    if (!precision)
+        return 0;
+    if (precision_option(plugin))
+        return option_set(plugin->options, choice->settings, "precision", precision, "--precision");
+    return strcmp(precision, "fp32") == 0
+               ? 0
+               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8", plugin->name);
+}
+
+const char *backend_precision(const struct plugin_choice *choice)
+{
+    const struct option_spec *row = precision_option(choice->plugin);
+    const char *settings = choice->settings;
+
+    return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
+}
+
+/* The registry is in order of preference. */
+int backend_choose(const char *text, const char *precision, struct plugin_choice *choice)
+{
+    if (strcmp(text, "auto") == 0)
+        for (int i = 0; backend_registry[i]; i++)
+            if (plugin_usable(backend_registry[i]) == 0) {
+                text = backend_registry[i]->name;
+                break;
+            }
+    int code = plugin_choose("backend", backend_registry, text, choice);
+    return code ? code : set_precision(choice, precision);
 }
 
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,

@@ -183,6 +183,18 @@ int backend_infer(struct backend *backend, const struct backend_batch *batch, fl
 void *backend_allocate(struct backend *backend, size_t bytes);
 void backend_release(struct backend *backend, void *memory);
 void backend_memory(struct backend *backend, struct backend_memory *memory);
+/* Loads initial weights; then, if request->passes, runs one batch of random images, calls
+ * warmed_up(), and runs and updates request->passes times. update_ns: mean time of an update. For
+ * ops.schedule() alone. */
+int backend_rehearse(const struct backend_ops *ops, void *state,
+                     const struct schedule_request *request, int (*warmed_up)(void *state),
+                     double *update_ns);
+
+/* "NAME[:OPTIONS]" or "auto", the first of the registry that works here; precision NULL: the
+ * backend's default. 0, or -EINVAL with a reason. Call plugin_release() in either case. */
+int backend_choose(const char *text, const char *precision, struct plugin_choice *choice);
+const char *backend_precision(const struct plugin_choice *choice);
+
 /* The steps of one batch; nothing need be open. -ENOTSUP with a reason from backends that list
  * none. Call schedule_free() in either case. */
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,

@@ -62,6 +62,8 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)quantise_weights,
     (any_function)graph_fold_norm,
     (any_function)calibration_check,
+    (any_function)schedule_add,
+    (any_function)schedule_add_update,
 };
 
 static const struct backend_ops *module_ops(void)
@@ -168,6 +170,18 @@ static void remote_memory(void *state, struct backend_memory *memory)
     remote->ops->memory(remote->state, memory);
 }
 
+static int remote_schedule(const void *settings, const struct schedule_request *request,
+                           struct schedule *schedule)
+{
+    const struct backend_ops *ops = module_ops();
+
+    if (!ops)
+        return -ENODEV;
+    if (!ops->schedule)
+        return fail(ENOTSUP, "backend cuda lists no steps");
+    return ops->schedule(settings, request, schedule);
+}
+
 const struct backend_ops backend_cuda = {
     .plugin = {.name = "cuda",
                .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32; "
@@ -186,4 +200,5 @@ const struct backend_ops backend_cuda = {
     .allocate = remote_allocate,
     .release = remote_release,
     .memory = remote_memory,
+    .schedule = remote_schedule,
 };

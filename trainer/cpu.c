@@ -136,8 +136,8 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
     return 0;
 }
 
-/* The program for so many images: made when it is first asked for. */
-static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
+/* The program for so many images: made when it is first asked for; not bound to the arena. */
+static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
                         struct cpu_program **found)
 {
     struct cpu_program *program = cpu->programs;
@@ -153,7 +153,18 @@ static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
         cpu->programs = program;
     }
     *found = program;
-    int code = make_room(cpu, program->arena_bytes);
+    return 0;
+}
+
+static int find_program(struct cpu_state *cpu, uint32_t count, bool training,
+                        struct cpu_program **found)
+{
+    int code = make_program(cpu, count, training, found);
+
+    if (code)
+        return code;
+    struct cpu_program *program = *found;
+    code = make_room(cpu, program->arena_bytes);
     return code ? code : cpu_program_bind(program, cpu->arena);
 }
 
@@ -343,6 +354,58 @@ static void cpu_memory(void *state, struct backend_memory *memory)
         memory->workspace_bytes += program->kept_bytes;
 }
 
+/* ---- the schedule ---- */
+
+/* Any range gives the same steps. */
+static int assume_ranges(struct cpu_model *model)
+{
+    float *ranges = memory_array(model->graph->node_count, sizeof *ranges);
+    int code = -ENOMEM;
+
+    for (uint32_t i = 0; ranges && i < model->graph->node_count; i++)
+        ranges[i] = 1;
+    if (ranges)
+        code = plan_int8(model, ranges);
+    free(ranges);
+    return code;
+}
+
+static int start_timing(void *state)
+{
+    const struct cpu_state *cpu = state;
+    struct cpu_program *program = cpu->programs;
+
+    program->took_ns = memory_array(program->step_count, sizeof *program->took_ns);
+    return program->took_ns ? 0 : -ENOMEM;
+}
+
+static int cpu_schedule(const void *settings, const struct schedule_request *request,
+                        struct schedule *schedule)
+{
+    struct cpu_state cpu = {
+        .config = {.graph = request->graph,
+                   .batch_size = request->batch_size,
+                   .training = request->training,
+                   .threads = request->threads ? request->threads : thread_cpu_count()}};
+    struct cpu_program *program = NULL;
+    double update_ns = 0;
+
+    (void)settings;
+    int code = open_model(&cpu);
+    if (code == 0 && request->int8)
+        code = assume_ranges(&cpu.model);
+    if (code == 0 && (request->passes || request->int8)) /* INT8 weights are in the program */
+        code = backend_rehearse(&backend_cpu, &cpu, request, start_timing, &update_ns);
+    if (code == 0)
+        code = make_program(&cpu, request->batch_size, request->training, &program);
+    if (code == 0)
+        code = cpu_program_list(program, request->passes, schedule);
+    if (code == 0 && request->training)
+        code = schedule_add_update(schedule, request->graph, "kernel_sgd", update_ns);
+    cpu_close(&cpu);
+    return code;
+}
+
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",
                .summary = "oneDNN on this machine's CPUs, FP32; INT8 to infer",
@@ -354,4 +417,5 @@ const struct backend_ops backend_cpu = {
     .run = cpu_run,
     .update = cpu_update,
     .memory = cpu_memory,
+    .schedule = cpu_schedule,
 };

@@ -131,6 +131,7 @@ struct cpu_program {
     void *kept;
     void *bound; /* the arena it is bound to */
     uint64_t parameter_version;
+    uint64_t *took_ns; /* of each step, summed over runs; NULL: not timed */
 };
 
 /* ---- cpu_threads.c ---- */
@@ -226,5 +227,10 @@ void cpu_program_destroy(struct cpu_program *program);
 int cpu_program_bind(struct cpu_program *program, void *arena);
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
                     struct backend_loss *loss);
+
+/* ---- cpu_schedule.c ---- */
+
+/* Appends the program's steps. passes: how often it ran while it was timed. */
+int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule);
 
 #endif

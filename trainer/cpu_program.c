@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cpu.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
@@ -237,6 +238,7 @@ void cpu_program_destroy(struct cpu_program *program)
     free(program->buffers);
     free(program->steps);
     free(program->kept);
+    free(program->took_ns);
     free(program);
 }
 
@@ -423,9 +425,13 @@ int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass
     bool parameters_changed = program->parameter_version != program->model->parameter_version;
     int code = 0;
 
-    for (uint32_t i = 0; i < program->step_count && code == 0; i++)
+    uint64_t since_ns = program->took_ns ? clock_now_ns() : 0;
+
+    for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
         if (parameters_changed || !program->steps[i].of_parameters)
             code = run_step(program, &program->steps[i], pass, loss);
+        schedule_lap(program->took_ns ? &program->took_ns[i] : NULL, &since_ns);
+    }
     program->parameter_version = program->model->parameter_version;
     return code;
 }

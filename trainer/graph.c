@@ -301,18 +301,29 @@ int graph_seal(struct graph *graph)
     return 0;
 }
 
+uint64_t graph_node_floats(const struct graph_node *node)
+{
+    return (uint64_t)node->shape.channels * node->shape.height * node->shape.width;
+}
+
+/* Each weight is used once per output pixel; a fully connected layer has one pixel. */
+uint64_t graph_node_macs(const struct graph *graph, uint32_t number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+
+    if (node->kind != GRAPH_CONVOLUTION && node->kind != GRAPH_FULLY_CONNECTED)
+        return 0;
+    return graph->parameters[node->weight].count * node->shape.height * node->shape.width;
+}
+
 struct graph_cost graph_cost(const struct graph *graph)
 {
     struct graph_cost cost = {.parameters = graph->parameter_floats};
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
-        uint64_t plane = (uint64_t)node->shape.height * node->shape.width;
-        cost.activation_bytes += node->shape.channels * plane * sizeof(float);
-        /* Each weight is used once an output pixel; a fully connected layer has one. */
-        if (node->kind != GRAPH_CONVOLUTION && node->kind != GRAPH_FULLY_CONNECTED)
-            continue;
-        uint64_t macs = graph->parameters[node->weight].count * plane;
+        const uint64_t macs = graph_node_macs(graph, i);
+        cost.activation_bytes += graph_node_floats(node) * sizeof(float);
         cost.forward_macs += macs;
         cost.training_macs += macs * (node->inputs[0] == 0 ? 2 : 3);
     }

@@ -132,6 +132,10 @@ uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate);
 /* The last node is the logits. Numbers the parameters in backward order. 0 or the first error. */
 int graph_seal(struct graph *graph);
 struct graph_cost graph_cost(const struct graph *graph);
+/* Multiply-accumulates of a convolution or a fully connected layer per image; 0 of other nodes. */
+uint64_t graph_node_macs(const struct graph *graph, uint32_t number);
+/* Floats in a node's output per image. */
+uint64_t graph_node_floats(const struct graph_node *node);
 
 /* He-normal fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. The same seed gives the same
  * bits on every backend. parameters: parameter_floats, canonical layout (as enum says). */

@@ -2,6 +2,7 @@
  * The reference backend: its memory and the contract. The computing is in reference_pass.c. */
 #include "trainer/reference.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "trainer/lifetimes.h"
 #include "trainer/plugins.h"
@@ -65,7 +66,7 @@ static void fill_lifetimes(const struct reference *reference, struct lifetime *l
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const uint32_t last = reference->last_consumer[i], end = 2 * graph->node_count - i;
         const uint64_t bytes =
-            reference_floats(&graph->nodes[i]) * reference->config.batch_size * sizeof(float);
+            graph_node_floats(&graph->nodes[i]) * reference->config.batch_size * sizeof(float);
         lifetimes[2 * i] = (struct lifetime){i, training ? end : last, .bytes = bytes};
         lifetimes[2 * i + 1] =
             (struct lifetime){2 * graph->node_count - last, end,
@@ -152,6 +153,7 @@ static void reference_close(void *state)
     free(reference->quantised);
     free(reference->rounded);
     free(reference->workspace);
+    free(reference->took_ns);
 }
 
 static void copy(float *to, const float *from, uint64_t count)
@@ -241,10 +243,12 @@ static int reference_run(void *state, const struct backend_pass *pass, struct ba
         return code;
     copy(pass->logits, logits, (uint64_t)batch->count * graph->classes);
     struct kernel_loss found = {0};
+    uint64_t since_ns = clock_now_ns();
     if (batch->labels)
         found = kernel_cross_entropy(
             batch->count, graph->classes, logits, batch->labels, pass->label_smoothing,
             pass->learns ? reference->d_values[graph->node_count - 1] : NULL);
+    schedule_lap(reference_timer(reference, graph->node_count), &since_ns);
     *loss = loss_of(batch->count, found);
     if (!pass->learns)
         return 0;
@@ -286,6 +290,40 @@ static void reference_memory(void *state, struct backend_memory *memory)
                                       .activation_bytes = reference->arena_bytes};
 }
 
+/* ---- the schedule ---- */
+
+static int start_timing(void *state)
+{
+    struct reference *reference = state;
+
+    reference->took_ns = memory_array(2 * (size_t)reference->graph->node_count, sizeof(uint64_t));
+    return reference->took_ns ? 0 : -ENOMEM;
+}
+
+/* Nothing is allocated for tensors unless the steps are timed. */
+static int reference_schedule(const void *settings, const struct schedule_request *request,
+                              struct schedule *schedule)
+{
+    const struct backend_config config = {
+        .graph = request->graph, .batch_size = request->batch_size, .training = request->training};
+    struct reference reference = {.graph = config.graph, .config = config};
+    double update_ns = 0;
+    int code = 0;
+
+    if (request->passes) {
+        code = reference_open(&reference, settings, &config);
+        if (code == 0)
+            code =
+                backend_rehearse(&backend_reference, &reference, request, start_timing, &update_ns);
+    }
+    if (code == 0)
+        code = reference_list(&reference, request->passes, schedule);
+    if (code == 0 && request->training)
+        code = schedule_add_update(schedule, request->graph, "kernel_sgd", update_ns);
+    reference_close(&reference);
+    return code;
+}
+
 const struct backend_ops backend_reference = {
     .plugin = {.name = "reference",
                .summary = "plain C on one core: slow, and what the others are tested against",
@@ -297,4 +335,5 @@ const struct backend_ops backend_reference = {
     .run = reference_run,
     .update = reference_update,
     .memory = reference_memory,
+    .schedule = reference_schedule,
 };

@@ -27,17 +27,17 @@ struct reference {
     float *rounded;                  /* the parameters, weights as INT8 holds them */
     float *workspace;
     uint64_t arena_bytes, workspace_bytes;
+    uint64_t *took_ns; /* at each moment, of the loss at `nodes`; NULL: not timed */
 };
+
+static inline uint64_t *reference_timer(const struct reference *reference, uint32_t moment)
+{
+    return reference->took_ns ? &reference->took_ns[moment] : NULL;
+}
 
 static inline size_t reference_plane(const struct graph_node *node)
 {
     return (size_t)node->shape.height * node->shape.width;
-}
-
-/* Floats an image. */
-static inline size_t reference_floats(const struct graph_node *node)
-{
-    return node->shape.channels * reference_plane(node);
 }
 
 /* The window of a convolution or a pool. */
@@ -51,5 +51,10 @@ int reference_forward(struct reference *reference, const struct backend_batch *b
 /* From the gradient of the logits, which is there, to those of all parameters. */
 int reference_backward(struct reference *reference, const struct backend_batch *batch,
                        backend_gradients_ready ready, void *context);
+
+/* ---- reference_schedule.c ---- */
+
+/* Appends the steps of one batch; passes: how many were timed. */
+int reference_list(const struct reference *reference, uint32_t passes, struct schedule *schedule);
 
 #endif

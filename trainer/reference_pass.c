@@ -3,6 +3,8 @@
  */
 #include "trainer/reference.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 static const struct graph_node *input_of(const struct reference *reference,
@@ -71,8 +73,8 @@ static void concat_forward(const struct pass *pass, const struct graph_node *nod
     size_t offset = 0;
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        size_t floats = reference_floats(&reference->graph->nodes[node->inputs[i]]);
-        kernel_concat(pass->images, floats, offset, reference_floats(node),
+        size_t floats = graph_node_floats(&reference->graph->nodes[node->inputs[i]]);
+        kernel_concat(pass->images, floats, offset, graph_node_floats(node),
                       reference->values[node->inputs[i]], output);
         offset += floats;
     }
@@ -112,7 +114,7 @@ static void dropout_forward(const struct pass *pass, uint32_t number)
     struct reference *reference = pass->reference;
     const struct graph_node *node = &reference->graph->nodes[number];
     const float *input = reference->values[node->inputs[0]];
-    const size_t count = pass->images * reference_floats(node);
+    const size_t count = pass->images * graph_node_floats(node);
 
     if (pass->training)
         kernel_dropout(count, pass_key(pass, number), node->dropout_rate, input,
@@ -127,7 +129,7 @@ static void node_forward(const struct pass *pass, uint32_t number)
     const struct graph_node *node = &reference->graph->nodes[number];
     const struct kernel_window window = reference_window(reference, node, pass->images);
     const struct kernel_lrn lrn = lrn_of(node, pass->images);
-    const size_t count = pass->images * reference_floats(node);
+    const size_t count = pass->images * graph_node_floats(node);
     const float *input = reference->values[node->inputs[0]];
     float *parameters = reference->rounded ? reference->rounded : reference->parameters;
     float *output = reference->values[number];
@@ -160,7 +162,7 @@ static void node_forward(const struct pass *pass, uint32_t number)
         return;
     case GRAPH_FULLY_CONNECTED:
         kernel_fully_connected(
-            pass->images, reference_floats(input_of(reference, node)), reference_floats(node),
+            pass->images, graph_node_floats(input_of(reference, node)), graph_node_floats(node),
             input, part(reference, reference->parameters, node->weight),
             part(reference, reference->parameters, node->bias), output, reference->workspace);
         return;
@@ -178,7 +180,7 @@ static int pass_on(const struct pass *pass, uint32_t number)
 {
     const struct reference *reference = pass->reference;
     const struct backend_config *config = &reference->config;
-    const size_t count = pass->images * reference_floats(&reference->graph->nodes[number]);
+    const size_t count = pass->images * graph_node_floats(&reference->graph->nodes[number]);
     const float step = reference->quantised ? reference->quantised[number].step : 0;
     float *output = reference->values[number];
 
@@ -193,13 +195,16 @@ int reference_forward(struct reference *reference, const struct backend_batch *b
 {
     const struct graph *graph = reference->graph;
     const struct pass pass = {reference, batch->count, training, batch->step};
+    uint64_t since_ns = clock_now_ns();
     int code = 0;
 
     kernel_normalise(batch->count, reference_plane(&graph->nodes[0]), batch->rows, backend_mean,
                      backend_deviation, reference->values[0]);
+    schedule_lap(reference_timer(reference, 0), &since_ns);
     for (uint32_t i = 1; i < graph->node_count && code == 0; i++) {
         node_forward(&pass, i);
         code = pass_on(&pass, i);
+        schedule_lap(reference_timer(reference, i), &since_ns);
     }
     *logits = reference->values[graph->node_count - 1];
     return code;
@@ -214,8 +219,8 @@ static void concat_backward(const struct pass *pass, const struct graph_node *no
     size_t offset = 0;
 
     for (uint32_t i = 0; i < node->input_count; i++) {
-        size_t floats = reference_floats(&reference->graph->nodes[node->inputs[i]]);
-        kernel_concat_backward(pass->images, floats, offset, reference_floats(node), d_output,
+        size_t floats = graph_node_floats(&reference->graph->nodes[node->inputs[i]]);
+        kernel_concat_backward(pass->images, floats, offset, graph_node_floats(node), d_output,
                                reference->d_values[node->inputs[i]]);
         offset += floats;
     }
@@ -238,8 +243,8 @@ static void weights_backward(const struct pass *pass, uint32_t number)
         kernel_convolution_backward(&window, input, weight, d_output, d_input, d_weight, d_bias,
                                     reference->workspace);
     else
-        kernel_fully_connected_backward(pass->images, reference_floats(input_of(reference, node)),
-                                        reference_floats(node), input, weight, d_output, d_input,
+        kernel_fully_connected_backward(pass->images, graph_node_floats(input_of(reference, node)),
+                                        graph_node_floats(node), input, weight, d_output, d_input,
                                         d_weight, d_bias);
 }
 
@@ -263,7 +268,7 @@ static void node_backward(const struct pass *pass, uint32_t number)
     const struct graph_node *node = &reference->graph->nodes[number];
     const struct kernel_window window = reference_window(reference, node, pass->images);
     const struct kernel_lrn lrn = lrn_of(node, pass->images);
-    const size_t count = pass->images * reference_floats(node);
+    const size_t count = pass->images * graph_node_floats(node);
     const float *input = reference->values[node->inputs[0]];
     const float *d_output = reference->d_values[number];
     float *d_input = reference->d_values[node->inputs[0]];
@@ -314,7 +319,7 @@ static void zero_gradients(const struct pass *pass, uint32_t consumer)
         const uint32_t input = node->inputs[i];
         if (reference->last_consumer[input] == consumer && reference->d_values[input])
             memset(reference->d_values[input], 0,
-                   pass->images * reference_floats(&reference->graph->nodes[input]) *
+                   pass->images * graph_node_floats(&reference->graph->nodes[input]) *
                        sizeof(float));
     }
 }
@@ -335,10 +340,12 @@ int reference_backward(struct reference *reference, const struct backend_batch *
 {
     const struct graph *graph = reference->graph;
     const struct pass pass = {reference, batch->count, true, batch->step};
+    uint64_t since_ns = clock_now_ns();
 
     for (uint32_t i = graph->node_count; i-- > 1;) {
         zero_gradients(&pass, i);
         node_backward(&pass, i);
+        schedule_lap(reference_timer(reference, 2 * graph->node_count - i), &since_ns);
         uint64_t done = final_floats(graph, &graph->nodes[i]);
         int code = done ? ready(context, done) : 0;
         if (code)

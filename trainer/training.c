@@ -23,50 +23,9 @@ uint32_t training_side(size_t row_bytes)
     return (size_t)side * side * 3 == row_bytes ? side : 0;
 }
 
-static const struct option_spec *precision_option(const struct plugin *plugin)
-{
-    return plugin->options ? option_find(plugin->options, "precision") : NULL;
-}
-
-/* A backend without that option computes in FP32. */
-static int set_precision(struct training *training)
-{
-    const struct plugin *plugin = training->choice.plugin;
-    const char *precision = training->config.precision;
-
-    if (!precision)
-        return 0;
-    if (precision_option(plugin))
-        return option_set(plugin->options, training->choice.settings, "precision", precision,
-                          "--precision");
-    return strcmp(precision, "fp32") == 0
-               ? 0
-               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8", plugin->name);
-}
-
 const char *training_precision(const struct training *training)
 {
-    const struct option_spec *row = precision_option(training->choice.plugin);
-    const char *settings = training->choice.settings;
-
-    if (training->config.ranges)
-        return "int8";
-    return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
-}
-
-/* "auto" is the first of the registry that works here: it stands in order of preference. */
-static int choose_backend(struct training *training)
-{
-    const char *text = training->config.backend;
-
-    if (strcmp(text, "auto") == 0)
-        for (int i = 0; backend_registry[i]; i++)
-            if (plugin_usable(backend_registry[i]) == 0) {
-                text = backend_registry[i]->name;
-                break;
-            }
-    int code = plugin_choose("backend", backend_registry, text, &training->choice);
-    return code ? code : set_precision(training);
+    return training->config.ranges ? "int8" : backend_precision(&training->choice);
 }
 
 static int load_first_weights(struct training *training)
@@ -181,7 +140,7 @@ static int check_memory(const struct training *training)
 static int open_alone(struct training *training)
 {
     const struct training_config *config = &training->config;
-    int code = choose_backend(training);
+    int code = backend_choose(config->backend, config->precision, &training->choice);
 
     if (code)
         return code;

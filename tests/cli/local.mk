@@ -23,6 +23,7 @@ CLI_TESTS = \
 	tests/cli/pack.sh \
 	tests/cli/pack_crash.sh tests/cli/pack_safety.sh \
 	tests/cli/place.sh \
+	tests/cli/plan.sh \
 	tests/cli/plot.sh \
 	tests/cli/portable.sh \
 	tests/cli/resume.sh \

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iobench plan: the steps that a backend runs for one batch of a network, with the time that a
+ * roofline predicts and, measured here, the time they take.
+ */
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/commands.h"
+#include "cmd/json_file.h"
+#include "trainer/accelerator.h"
+#include "trainer/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct plan_settings {
+    char *backend, *precision, *gpu, *json;
+    uint64_t side, classes, batch_size, threads, passes;
+    double tflops, bandwidth;
+    bool infers;
+};
+
+#define FIELD(field) .offset = offsetof(struct plan_settings, field)
+/* clang-format off: a row or two each */
+static const struct option_spec plan_options[] = {
+    {"backend", 0, OPTION_TEXT, FIELD(backend), .fallback = "auto", .metavar = "NAME",
+     .section = "The network", .summary = "compute backend: cuda, cpu or reference"},
+    {"precision", 0, OPTION_TEXT, FIELD(precision), .metavar = "NAME",
+     .summary = "fp32, tf32, fp16, bf16 or int8; default: the backend's own"},
+    {"infer", 0, OPTION_FLAG, FIELD(infers), .fallback = "no",
+     .summary = "inference instead of training"},
+    {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "64", .minimum = 1,
+     .maximum = 1 << 20, .summary = "images per batch"},
+    {"size", 0, OPTION_COUNT, FIELD(side), .fallback = "auto", .zero = "auto", .maximum = 4096,
+     .summary = "image side in pixels; auto: the network's own"},
+    {"classes", 0, OPTION_COUNT, FIELD(classes), .fallback = "auto", .zero = "auto",
+     .maximum = 1 << 24, .summary = "number of classes; auto: the network's own"},
+    {"compute-threads", 0, OPTION_COUNT, FIELD(threads), .fallback = "auto", .zero = "auto",
+     .maximum = 4096, .summary = "compute threads of backend cpu; auto: one per CPU"},
+
+    {"gpu", 0, OPTION_TEXT, FIELD(gpu), .metavar = "NAME", .section = "Time",
+     .summary = "predict times on this GPU: v100, a100, h100 or h200; cuda plans for it"},
+    {"tflops", 0, OPTION_REAL, FIELD(tflops), .fallback = "0", .maximum = 1e9,
+     .summary = "predict times with this peak compute rate, in TFLOPS"},
+    {"bandwidth", 0, OPTION_REAL, FIELD(bandwidth), .fallback = "0", .maximum = 1e9,
+     .summary = "and this peak memory bandwidth, in GB/s"},
+    {"measure", 0, OPTION_COUNT, FIELD(passes), .fallback = "0", .implied = "5", .maximum = 100000,
+     .metavar = "N", .summary = "run N batches here and show the mean time of each step"},
+
+    {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
+     .implied = "-", .section = "Output",
+     .summary = "write JSON instead; without FILE to standard output"},
+    {0},
+};
+/* clang-format on */
+#undef FIELD
+
+struct plan_view {
+    const struct network *network;
+    const char *backend, *precision;
+    struct schedule_request request;
+    struct schedule schedule;
+    double flops_per_s, bytes_per_s; /* peaks to predict with; 0: none */
+    const char *peaks;               /* where they come from */
+};
+
+struct total {
+    uint32_t steps;
+    uint64_t read_bytes, write_bytes, workspace_bytes; /* the last one: the largest */
+    double flops, predicted_ns, measured_ns;
+};
+
+static double predicted_ns(const struct plan_view *view, const struct schedule_step *step)
+{
+    return view->flops_per_s > 0 ? schedule_predict_ns(step, view->flops_per_s, view->bytes_per_s)
+                                 : 0;
+}
+
+static void add_step(const struct plan_view *view, const struct schedule_step *step,
+                     struct total *total)
+{
+    total->steps++;
+    total->read_bytes += step->read_bytes;
+    total->write_bytes += step->write_bytes;
+    if (step->workspace_bytes > total->workspace_bytes)
+        total->workspace_bytes = step->workspace_bytes;
+    total->flops += step->flops;
+    total->predicted_ns += predicted_ns(view, step);
+    total->measured_ns += step->measured_ns;
+}
+
+/* The last one is of a batch: all but what is done once. */
+static void add_up(const struct plan_view *view, struct total totals[SCHEDULE_PHASES + 1])
+{
+    memset(totals, 0, (SCHEDULE_PHASES + 1) * sizeof *totals);
+    for (uint32_t i = 0; i < view->schedule.count; i++) {
+        const struct schedule_step *step = &view->schedule.steps[i];
+        add_step(view, step, &totals[step->phase]);
+        if (step->phase != SCHEDULE_ONCE)
+            add_step(view, step, &totals[SCHEDULE_PHASES]);
+    }
+}
+
+static const char *node_name(const struct plan_view *view, const struct schedule_step *step)
+{
+    return step->node == UINT32_MAX ? "all parameters"
+                                    : view->request.graph->nodes[step->node].name;
+}
+
+/* ---- the table ---- */
+
+static int wider(int width, const char *text)
+{
+    const int length = (int)strlen(text);
+
+    return length > width ? length : width;
+}
+
+static void print_time(double ns, double unit_ns)
+{
+    if (ns > 0)
+        printf("%12.3f", ns / unit_ns);
+    else
+        printf("%12s", "-");
+}
+
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+struct widths {
+    int node, operation, engine, fused;
+};
+
+static void print_step(const struct plan_view *view, uint32_t number, const struct widths *widths)
+{
+    const struct schedule_step *step = &view->schedule.steps[number];
+
+    printf("%5u  %-*s  %-*s  %-*s  %-*s%10.3f%11.3f%15.3f%10.4f", number + 1, widths->node,
+           node_name(view, step), widths->operation, step->operation, widths->engine, step->engine,
+           widths->fused, step->fused, mib(step->read_bytes), mib(step->write_bytes),
+           mib(step->workspace_bytes), step->flops * 1e-9);
+    print_time(predicted_ns(view, step), 1e3);
+    print_time(step->measured_ns, 1e3);
+    putchar('\n');
+}
+
+/* By phase; steps are numbered in the order they run. */
+static void print_steps(const struct plan_view *view)
+{
+    struct widths widths = {4, 9, 6, 5};
+
+    for (uint32_t i = 0; i < view->schedule.count; i++) {
+        const struct schedule_step *step = &view->schedule.steps[i];
+        widths.node = wider(widths.node, node_name(view, step));
+        widths.operation = wider(widths.operation, step->operation);
+        widths.engine = wider(widths.engine, step->engine);
+        widths.fused = wider(widths.fused, step->fused);
+    }
+    printf("\n%5s  %-*s  %-*s  %-*s  %-*s%10s%11s%15s%10s%12s%12s\n", "step", widths.node, "node",
+           widths.operation, "operation", widths.engine, "engine", widths.fused, "fused",
+           "read MiB", "write MiB", "workspace MiB", "GFLOP", "predict us", "measure us");
+    for (int phase = 0; phase < SCHEDULE_PHASES; phase++) {
+        bool begun = false;
+        for (uint32_t i = 0; i < view->schedule.count; i++) {
+            if ((int)view->schedule.steps[i].phase != phase)
+                continue;
+            if (!begun)
+                printf("%s\n", schedule_phases[phase]);
+            begun = true;
+            print_step(view, i, &widths);
+        }
+    }
+}
+
+static void print_totals(const struct plan_view *view)
+{
+    struct total totals[SCHEDULE_PHASES + 1];
+
+    add_up(view, totals);
+    printf("\n  %-10s%7s%12s%12s%15s%12s%12s%12s\n", "", "steps", "read MiB", "write MiB",
+           "workspace MiB", "GFLOP", "predict ms", "measure ms");
+    for (int i = 0; i <= SCHEDULE_PHASES; i++) {
+        const struct total *row = &totals[i];
+        if (row->steps == 0)
+            continue;
+        printf("  %-10s%7u%12.2f%12.2f%15.2f%12.3f",
+               i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row->steps, mib(row->read_bytes),
+               mib(row->write_bytes), mib(row->workspace_bytes), row->flops * 1e-9);
+        print_time(row->predicted_ns, 1e6);
+        print_time(row->measured_ns, 1e6);
+        putchar('\n');
+    }
+}
+
+static void print_plan(const struct plan_view *view)
+{
+    const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
+
+    printf("%s, %s, %s, %s: batches of %u images of %u x %u\n", view->network->name, view->backend,
+           view->precision, view->request.training ? "training" : "inference",
+           view->request.batch_size, shape->width, shape->height);
+    if (view->flops_per_s > 0)
+        printf("Predicted with %g TFLOPS and %g GB/s (%s)\n", view->flops_per_s * 1e-12,
+               view->bytes_per_s * 1e-9, view->peaks);
+    print_steps(view);
+    print_totals(view);
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_ns(double ns)
+{
+    return ns > 0 ? json_number(ns) : json_null();
+}
+
+static json_t *json_step(const struct plan_view *view, const struct schedule_step *step)
+{
+    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "phase",
+                     schedule_phases[step->phase], "node", json_text(node_name(view, step)),
+                     "operation", step->operation, "engine", json_text(step->engine), "fused",
+                     json_text(step->fused), "read_bytes", (json_int_t)step->read_bytes,
+                     "write_bytes", (json_int_t)step->write_bytes, "workspace_bytes",
+                     (json_int_t)step->workspace_bytes, "flops", json_number(step->flops),
+                     "predicted_ns", json_ns(predicted_ns(view, step)), "measured_ns",
+                     json_ns(step->measured_ns));
+}
+
+static json_t *json_totals(const struct plan_view *view)
+{
+    struct total totals[SCHEDULE_PHASES + 1];
+    json_t *rows = json_object();
+
+    add_up(view, totals);
+    for (int i = 0; i <= SCHEDULE_PHASES; i++) {
+        const struct total *row = &totals[i];
+        if (row->steps)
+            json_object_set_new(
+                rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch",
+                json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "steps", (json_int_t)row->steps,
+                          "read_bytes", (json_int_t)row->read_bytes, "write_bytes",
+                          (json_int_t)row->write_bytes, "workspace_bytes",
+                          (json_int_t)row->workspace_bytes, "flops", json_number(row->flops),
+                          "predicted_ns", json_ns(row->predicted_ns), "measured_ns",
+                          json_ns(row->measured_ns)));
+    }
+    return rows;
+}
+
+static json_t *json_plan(const struct plan_view *view)
+{
+    const struct schedule_request *request = &view->request;
+    json_t *steps = json_array();
+
+    for (uint32_t i = 0; i < view->schedule.count; i++)
+        json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "network",
+                     view->network->name, "backend", view->backend, "precision", view->precision,
+                     "training", request->training, "batch_size", (json_int_t)request->batch_size,
+                     "side", (json_int_t)request->graph->nodes[0].shape.height, "classes",
+                     (json_int_t)request->graph->classes, "peak_flops_per_s",
+                     json_ns(view->flops_per_s), "peak_bytes_per_s", json_ns(view->bytes_per_s),
+                     "peak_source", view->peaks ? json_text(view->peaks) : json_null(),
+                     "measured_passes", (json_int_t)request->passes, "phases", json_totals(view),
+                     "steps", steps);
+}
+
+/* ---- the command ---- */
+
+static int choose_peaks(const struct plan_settings *settings, struct plan_view *view)
+{
+    const struct accelerator *gpu = settings->gpu ? accelerator_find(settings->gpu) : NULL;
+
+    if (settings->gpu && !gpu)
+        return fail(EINVAL, "--gpu: unknown GPU '%s'; expected v100, a100, h100 or h200",
+                    settings->gpu);
+    if ((settings->tflops > 0) != (settings->bandwidth > 0))
+        return fail(EINVAL, "--tflops and --bandwidth must be given together");
+    if (gpu && settings->tflops > 0)
+        return fail(EINVAL, "only one of --gpu and --tflops can be given");
+    if (settings->tflops > 0) {
+        view->flops_per_s = settings->tflops * 1e12;
+        view->bytes_per_s = settings->bandwidth * 1e9;
+        view->peaks = "as given";
+    } else if (gpu) {
+        view->flops_per_s = accelerator_flops_per_s(gpu, view->precision);
+        view->bytes_per_s = gpu->peak.memory_bytes_per_s;
+        view->peaks = gpu->peak.source;
+        view->request.device = gpu->peak.capability;
+        if (!(view->flops_per_s > 0))
+            return fail(EINVAL, "--gpu: %s does not support %s; choose another --precision",
+                        gpu->title, view->precision);
+    }
+    return 0;
+}
+
+/* Everything that the user can have asked for wrongly. */
+static int choose(const struct invocation *invocation, struct plugin_choice *backend,
+                  struct plan_view *view)
+{
+    const struct plan_settings *settings = invocation->settings;
+    const bool int8 = settings->precision && strcmp(settings->precision, "int8") == 0;
+    int code = backend_choose(settings->backend, int8 ? NULL : settings->precision, backend);
+
+    if (code)
+        return code;
+    if (int8 && !settings->infers)
+        return fail(EINVAL, "--precision int8 requires --infer");
+    view->network = network_find(invocation->count ? invocation->operands[0] : "resnet50");
+    if (!view->network)
+        return -EINVAL;
+    view->backend = backend->plugin->name;
+    view->precision = int8 ? "int8" : backend_precision(backend);
+    view->request.batch_size = (uint32_t)settings->batch_size;
+    view->request.training = !settings->infers;
+    view->request.int8 = int8;
+    view->request.passes = (uint32_t)settings->passes;
+    view->request.threads = (uint32_t)settings->threads;
+    return choose_peaks(settings, view);
+}
+
+static int make_plan(const struct plan_settings *settings, const struct plugin_choice *backend,
+                     struct graph *graph, struct plan_view *view)
+{
+    int code = graph ? graph->code : -EINVAL;
+
+    if (code == 0) {
+        view->request.graph = graph;
+        code = backend_schedule(backend, &view->request, &view->schedule);
+    }
+    if (code == 0 && settings->json)
+        code = json_file_write(settings->json, json_plan(view));
+    else if (code == 0)
+        print_plan(view);
+    return code;
+}
+
+static int plan_run(const struct invocation *invocation)
+{
+    const struct plan_settings *settings = invocation->settings;
+    struct plugin_choice backend = {0};
+    struct plan_view view = {0};
+    int status;
+
+    if (choose(invocation, &backend, &view)) {
+        status = command_misused(invocation);
+    } else {
+        const uint64_t side = settings->side ? settings->side : view.network->side;
+        const uint64_t classes = settings->classes ? settings->classes : view.network->classes;
+        struct graph *graph = view.network->build((uint32_t)side, (uint32_t)classes);
+        status =
+            make_plan(settings, &backend, graph, &view) ? command_failed(invocation) : COMMAND_OK;
+        schedule_free(&view.schedule);
+        graph_destroy(graph);
+    }
+    plugin_release(&backend);
+    return status;
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "list the steps that compute a network, with predicted and measured times",
+    .operands = "[NETWORK]",
+    .operands_maximum = 1,
+    .description =
+        "Lists the steps that a backend runs for one batch: the operation, the kernel or library "
+        "engine that computes it, what is fused into it, bytes read and written, workspace and "
+        "floating-point operations (two per multiply-accumulate). With the peak rates of a GPU "
+        "(--gpu) or with given ones it predicts each step's time by the roofline model: the longer "
+        "of computing and moving the bytes. --measure runs the steps on this machine. Nothing is "
+        "computed otherwise, and the device need not be here. Steps under 'once' run when weights "
+        "are loaded.",
+    .examples =
+        "iobench plan resnet50 --backend cpu --measure\tsteps of ResNet-50 on this machine\n"
+        "iobench plan resnet50 --backend cuda --gpu h100\twhat an H100 would run\n"
+        "iobench plan vgg16 --infer --batch-size 1 --json plan.json\tinference, as JSON\n",
+    .options = plan_options,
+    .settings_size = sizeof(struct plan_settings),
+    .is_confined = true,
+    .run = plan_run,
+};

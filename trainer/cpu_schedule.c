@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program's steps as a schedule. Everything is asked of the finished primitives, so that building
+ * and running keep nothing for it.
+ */
+#include "trainer/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- primitives ---- */
+
+static const dnnl_memory_t *find_argument(const struct cpu_step *step, int name)
+{
+    for (int i = 0; i < step->argument_count; i++)
+        if (step->arguments[i].arg == name)
+            return &step->arguments[i].memory;
+    return NULL;
+}
+
+static bool is_backward(const struct cpu_step *step)
+{
+    return find_argument(step, DNNL_ARG_DIFF_DST) != NULL;
+}
+
+static const char *operation_of(const struct cpu_step *step, const struct graph_node *node,
+                                dnnl_primitive_kind_t kind)
+{
+    static const char *const names[][2] = {
+        [GRAPH_CONVOLUTION] = {"convolution", "data gradient"},
+        [GRAPH_BATCH_NORM] = {"batch norm", "batch norm backward"},
+        [GRAPH_RELU] = {"relu", "relu backward"},
+        [GRAPH_MAX_POOL] = {"max pool", "max pool backward"},
+        [GRAPH_AVERAGE_POOL] = {"average pool", "average pool backward"},
+        [GRAPH_ADD] = {"add", NULL},
+        [GRAPH_CONCAT] = {"concat", NULL},
+        [GRAPH_FULLY_CONNECTED] = {"fully connected", "data gradient"},
+        [GRAPH_LRN] = {"lrn", "lrn backward"},
+    };
+
+    if (kind == dnnl_reorder)
+        return "reorder";
+    if (kind == dnnl_sum)
+        return "gradient sum";
+    if (find_argument(step, DNNL_ARG_DIFF_WEIGHTS))
+        return "weight gradient";
+    return names[kind == dnnl_eltwise ? GRAPH_RELU : node->kind][is_backward(step)];
+}
+
+static bool is_written(const struct cpu_step *step, int name)
+{
+    switch (name) {
+    case DNNL_ARG_DST:
+        return !is_backward(step); /* a ReLU's backward pass reads it */
+    case DNNL_ARG_MEAN:
+    case DNNL_ARG_VARIANCE:
+        return !is_backward(step) && find_argument(step, DNNL_ARG_WORKSPACE);
+    case DNNL_ARG_WORKSPACE:
+        return !is_backward(step);
+    case DNNL_ARG_DIFF_SRC:
+    case DNNL_ARG_DIFF_WEIGHTS:
+    case DNNL_ARG_DIFF_BIAS:
+    case DNNL_ARG_DIFF_SCALE:
+    case DNNL_ARG_DIFF_SHIFT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Without padding; oneDNN gives no size for a part of a tensor. */
+static uint64_t bytes_of(dnnl_memory_t memory)
+{
+    cpu_raw_layout layout = NULL;
+    dnnl_dims_t dims;
+
+    if (dnnl_memory_get_memory_desc(memory, &layout))
+        return 0;
+    const dnnl_data_type_t type = cpu_raw_type(layout);
+    uint64_t bytes = type == dnnl_s8 || type == dnnl_u8 ? 1 : sizeof(float);
+    for (int i = cpu_raw_dims(layout, dims); i-- > 0;)
+        bytes *= (uint64_t)dims[i];
+    return bytes;
+}
+
+static void add_name(struct schedule_step *row, const char *name)
+{
+    const size_t used = strlen(row->fused);
+
+    snprintf(row->fused + used, sizeof row->fused - used, "%s%s", used ? ", " : "", name);
+}
+
+/* What the primitive computes beside its operation. Returns whether it adds to its target. */
+static bool find_fused(const struct cpu_program *program, const struct cpu_step *step,
+                       const_dnnl_primitive_desc_t desc, struct schedule_step *row)
+{
+    const struct graph_node *node = &program->model->graph->nodes[step->node];
+    const_dnnl_primitive_attr_t attributes = NULL;
+    const_dnnl_post_ops_t behind = NULL;
+    bool sums = false;
+
+    if (node->kind == GRAPH_CONVOLUTION && node->bias == UINT32_MAX && row->flops > 0 &&
+        find_argument(step, DNNL_ARG_BIAS))
+        add_name(row, "batch norm");
+    if (node->kind == GRAPH_BATCH_NORM && find_argument(step, DNNL_ARG_WORKSPACE))
+        add_name(row, "relu");
+    if (dnnl_primitive_desc_get_attr(desc, &attributes) ||
+        dnnl_primitive_attr_get_post_ops(attributes, &behind))
+        return false;
+    for (int i = 0; i < dnnl_post_ops_len(behind); i++) {
+        const bool sum = dnnl_post_ops_get_kind(behind, i) == dnnl_sum;
+        add_name(row, sum ? "add" : "relu");
+        sums |= sum;
+    }
+    return sums;
+}
+
+static void list_primitive(const struct cpu_program *program, const struct cpu_step *step,
+                           struct schedule_step *row)
+{
+    const struct graph *graph = program->model->graph;
+    const_dnnl_primitive_desc_t desc = NULL;
+    dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+    const char *engine = "";
+
+    if (dnnl_primitive_get_primitive_desc(step->primitive, &desc))
+        return;
+    dnnl_primitive_desc_query(desc, dnnl_query_primitive_kind, 0, &kind);
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&engine);
+    snprintf(row->engine, sizeof row->engine, "%s", engine);
+    row->operation = operation_of(step, &graph->nodes[step->node], kind);
+    if (kind == dnnl_convolution || kind == dnnl_inner_product)
+        row->flops = 2.0 * (double)graph_node_macs(graph, step->node) * program->count;
+    const bool sums = find_fused(program, step, desc, row);
+    for (int i = 0; i < step->argument_count; i++) {
+        const int name = step->arguments[i].arg;
+        const uint64_t bytes = bytes_of(step->arguments[i].memory);
+        if (name == DNNL_ARG_SCRATCHPAD)
+            row->workspace_bytes = bytes;
+        else if (is_written(step, name))
+            row->write_bytes += bytes;
+        if (name != DNNL_ARG_SCRATCHPAD &&
+            (!is_written(step, name) || (sums && name == DNNL_ARG_DST)))
+            row->read_bytes += bytes;
+    }
+}
+
+/* ---- steps of ours ---- */
+
+struct own {
+    const char *operation, *engine;
+    uint64_t reads, writes; /* tensors of the size of the node's output */
+};
+
+static const struct own own_steps[] = {
+    [CPU_DROPOUT] = {"dropout", "kernel_dropout", 1, 1},
+    [CPU_DROPOUT_BACKWARD] = {"dropout backward", "kernel_dropout_backward", 1, 1},
+    [CPU_SUM_RELU_BACKWARD] = {"gradient sum, relu backward", "sum_relu", 3, 1},
+    [CPU_OBSERVE] = {"observe", "calibration_observe", 1, 0},
+    [CPU_LOSS] = {"softmax, cross-entropy", "kernel_cross_entropy", 1, 1},
+    [CPU_NORMALISE] = {"normalise", "kernel_normalise", 0, 1},
+    [CPU_STATISTICS] = {"running statistics", "kernel_batch_norm_statistics", 0, 0},
+    [CPU_FOLD] = {"fold batch norm", "graph_fold_norm", 0, 0},
+};
+
+static void list_own(const struct cpu_program *program, const struct cpu_step *step,
+                     struct schedule_step *row)
+{
+    const struct graph *graph = program->model->graph;
+    const struct graph_node *node = &graph->nodes[step->node];
+    const struct own *own = &own_steps[step->kind];
+    const uint64_t bytes = program->count * graph_node_floats(node) * sizeof(float);
+    const uint64_t vector = node->shape.channels * sizeof(float);
+
+    row->operation = own->operation;
+    snprintf(row->engine, sizeof row->engine, "%s", own->engine);
+    row->read_bytes = own->reads * bytes;
+    row->write_bytes = own->writes * bytes;
+    if (step->kind == CPU_NORMALISE) {
+        row->read_bytes = bytes / sizeof(float);
+    } else if (step->kind == CPU_LOSS && !program->training) {
+        row->write_bytes = 0;
+    } else if (step->kind == CPU_STATISTICS) { /* mean and variance, of the batch and running */
+        row->read_bytes = 4 * vector;
+        row->write_bytes = 2 * vector;
+    } else if (step->kind == CPU_FOLD) {
+        const uint64_t weights = graph->parameters[node->weight].count * sizeof(float);
+        row->read_bytes = weights + 4 * vector;
+        row->write_bytes = weights + vector;
+    }
+}
+
+int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule)
+{
+    enum schedule_phase phase = SCHEDULE_FORWARD;
+    int code = 0;
+
+    for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
+        const struct cpu_step *step = &program->steps[i];
+        if (step->kind == CPU_READY)
+            continue;
+        struct schedule_step row = {.phase = step->of_parameters      ? SCHEDULE_ONCE
+                                             : step->kind == CPU_LOSS ? SCHEDULE_LOSS
+                                                                      : phase,
+                                    .node = step->node,
+                                    .measured_ns = program->took_ns && !step->of_parameters
+                                                       ? (double)program->took_ns[i] / passes
+                                                       : 0};
+        if (step->kind == CPU_PRIMITIVE)
+            list_primitive(program, step, &row);
+        else
+            list_own(program, step, &row);
+        if (step->kind == CPU_LOSS)
+            phase = SCHEDULE_BACKWARD;
+        code = schedule_add(schedule, &row);
+    }
+    return code;
+}
