@@ -37,4 +37,5 @@ libiobench_a_SOURCES += \
 	base/student.c base/student.h \
 	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h \
-	base/trend.c base/trend.h
+	base/trend.c base/trend.h \
+	base/workers.c base/workers.h

@@ -7,7 +7,7 @@
 #ifndef IOBENCH_CACHECTL_DROP_H
 #define IOBENCH_CACHECTL_DROP_H
 
-#include "cachectl/crew.h"
+#include "cachectl/each_file.h"
 
 /* sync(2), then write 3. -EACCES, -EPERM or -EROFS when it is not permitted, -ETIMEDOUT. On a
  * time-out the kernel goes on, and the process cannot end before it is done with it. */

@@ -16,41 +16,41 @@
 
 enum { WARM_BYTES = 1 << 20, SYNCED_MOUNTS = 16 };
 
-struct chore {
-    int (*handle)(struct chore *chore, unsigned worker, int fd, const char *path);
+struct file_work {
+    int (*handle)(struct file_work *work, unsigned worker, int fd, const char *path);
     bool sync_mounts;
     pthread_mutex_t lock;
     uint64_t synced[SYNCED_MOUNTS];
     unsigned synced_count;
-    char *buffers[CREW_THREADS];
-    struct evict_figures figures[CREW_THREADS];
+    char *buffers[EACH_FILE_THREADS];
+    struct evict_figures figures[EACH_FILE_THREADS];
 };
 
 /* Once for each mount; the other workers wait for it. */
-static void sync_mount(struct chore *chore, int fd)
+static void sync_mount(struct file_work *work, int fd)
 {
     struct stat status;
     unsigned i = 0;
 
     if (fstat(fd, &status))
         return;
-    pthread_mutex_lock(&chore->lock);
-    while (i < chore->synced_count && chore->synced[i] != status.st_dev)
+    pthread_mutex_lock(&work->lock);
+    while (i < work->synced_count && work->synced[i] != status.st_dev)
         i++;
-    if (i == chore->synced_count) {
+    if (i == work->synced_count) {
         syncfs(fd);
         if (i < SYNCED_MOUNTS)
-            chore->synced[chore->synced_count++] = status.st_dev;
+            work->synced[work->synced_count++] = status.st_dev;
     }
-    pthread_mutex_unlock(&chore->lock);
+    pthread_mutex_unlock(&work->lock);
 }
 
 /* What cannot be written back stays resident, and is seen so. */
-static int evict_one(struct chore *chore, unsigned worker, int fd, const char *path)
+static int evict_one(struct file_work *work, unsigned worker, int fd, const char *path)
 {
     (void)worker;
-    if (chore->sync_mounts)
-        sync_mount(chore, fd);
+    if (work->sync_mounts)
+        sync_mount(work, fd);
     else
         sync_file_range(fd, 0, 0,
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
@@ -59,16 +59,16 @@ static int evict_one(struct chore *chore, unsigned worker, int fd, const char *p
     return code ? fail(code, "%s: cannot evict it: %s", path, fail_errno_text(code)) : 0;
 }
 
-static int warm_one(struct chore *chore, unsigned worker, int fd, const char *path)
+static int warm_one(struct file_work *work, unsigned worker, int fd, const char *path)
 {
     ssize_t got;
 
-    if (!chore->buffers[worker])
-        chore->buffers[worker] = memory_array(WARM_BYTES, 1);
-    if (!chore->buffers[worker])
+    if (!work->buffers[worker])
+        work->buffers[worker] = memory_array(WARM_BYTES, 1);
+    if (!work->buffers[worker])
         return -ENOMEM;
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    for (off_t at = 0; (got = pread(fd, chore->buffers[worker], WARM_BYTES, at)) != 0; at += got)
+    for (off_t at = 0; (got = pread(fd, work->buffers[worker], WARM_BYTES, at)) != 0; at += got)
         if (got < 0)
             return fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
                         fail_errno_text(errno));
@@ -77,13 +77,13 @@ static int warm_one(struct chore *chore, unsigned worker, int fd, const char *pa
 
 static int each(void *context, unsigned worker, const char *path)
 {
-    struct chore *chore = context;
-    struct evict_figures *figures = &chore->figures[worker];
+    struct file_work *work = context;
+    struct evict_figures *figures = &work->figures[worker];
     uint64_t bytes = 0;
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
 
     if (code == 0) {
-        code = chore->handle(chore, worker, fd, path);
+        code = work->handle(work, worker, fd, path);
         close(fd);
     }
     figures->file_count++;
@@ -96,57 +96,58 @@ static int each(void *context, unsigned worker, const char *path)
     return code == -ENOMEM ? code : 0;
 }
 
-static int carry_out(struct chore *chore, struct crew_task *task, struct evict_figures *figures)
+static int carry_out(struct file_work *work, struct each_file_task *task,
+                     struct evict_figures *figures)
 {
     *figures = (struct evict_figures){0};
-    if (!chore)
+    if (!work)
         return -ENOMEM;
-    pthread_mutex_init(&chore->lock, NULL);
+    pthread_mutex_init(&work->lock, NULL);
     task->each = each;
-    task->context = chore;
-    int code = crew_run(task);
-    for (unsigned i = 0; i < CREW_THREADS; i++) {
-        const struct evict_figures *part = &chore->figures[i];
+    task->context = work;
+    int code = each_file_run(task);
+    for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
+        const struct evict_figures *part = &work->figures[i];
         figures->file_count += part->file_count;
         figures->failed_count += part->failed_count;
         figures->bytes += part->bytes;
         if (!figures->reason[0])
             memcpy(figures->reason, part->reason, sizeof figures->reason);
-        free(chore->buffers[i]);
+        free(work->buffers[i]);
     }
-    pthread_mutex_destroy(&chore->lock);
-    free(chore);
+    pthread_mutex_destroy(&work->lock);
+    free(work);
     return code;
 }
 
 int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64_t timeout_ns,
                 const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct chore *chore = memory_zeroed(sizeof *chore);
-    struct crew_task task = {.doing = "evicting files",
-                             .paths = paths,
-                             .count = count,
-                             .timeout_ns = timeout_ns,
-                             .observer = observer};
+    struct file_work *work = memory_zeroed(sizeof *work);
+    struct each_file_task task = {.doing = "evicting files",
+                                  .paths = paths,
+                                  .count = count,
+                                  .timeout_ns = timeout_ns,
+                                  .observer = observer};
 
-    if (chore) {
-        chore->handle = evict_one;
-        chore->sync_mounts = sync_mounts;
+    if (work) {
+        work->handle = evict_one;
+        work->sync_mounts = sync_mounts;
     }
-    return carry_out(chore, &task, figures);
+    return carry_out(work, &task, figures);
 }
 
 int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
                const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct chore *chore = memory_zeroed(sizeof *chore);
-    struct crew_task task = {.doing = "reading files",
-                             .paths = paths,
-                             .count = count,
-                             .timeout_ns = timeout_ns,
-                             .observer = observer};
+    struct file_work *work = memory_zeroed(sizeof *work);
+    struct each_file_task task = {.doing = "reading files",
+                                  .paths = paths,
+                                  .count = count,
+                                  .timeout_ns = timeout_ns,
+                                  .observer = observer};
 
-    if (chore)
-        chore->handle = warm_one;
-    return carry_out(chore, &task, figures);
+    if (work)
+        work->handle = warm_one;
+    return carry_out(work, &task, figures);
 }

@@ -7,7 +7,7 @@
 #ifndef IOBENCH_CACHECTL_EVICT_H
 #define IOBENCH_CACHECTL_EVICT_H
 
-#include "cachectl/crew.h"
+#include "cachectl/each_file.h"
 
 #include <stdbool.h>
 

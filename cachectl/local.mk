@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	cachectl/cold.c cachectl/cold.h \
-	cachectl/crew.c cachectl/crew.h \
+	cachectl/each_file.c cachectl/each_file.h \
 	cachectl/disks.c cachectl/disks.h \
 	cachectl/drop.c cachectl/drop.h \
 	cachectl/evict.c cachectl/evict.h \

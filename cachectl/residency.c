@@ -386,7 +386,7 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
 
 struct residency_survey {
     struct residency_probe *probe;
-    struct residency_total totals[CREW_THREADS];
+    struct residency_total totals[EACH_FILE_THREADS];
 };
 
 static void offer_worst(struct residency_total *total, const struct residency_named *named)
@@ -494,15 +494,15 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
     if (!survey)
         return -ENOMEM;
     survey->probe = probe;
-    const struct crew_task task = {.doing = "looking at the page cache",
-                                   .paths = paths,
-                                   .count = count,
-                                   .each = survey_one,
-                                   .context = survey,
-                                   .timeout_ns = timeout_ns,
-                                   .observer = observer};
-    int code = crew_run(&task);
-    for (unsigned i = 0; i < CREW_THREADS; i++)
+    const struct each_file_task task = {.doing = "looking at the page cache",
+                                        .paths = paths,
+                                        .count = count,
+                                        .each = survey_one,
+                                        .context = survey,
+                                        .timeout_ns = timeout_ns,
+                                        .observer = observer};
+    int code = each_file_run(&task);
+    for (unsigned i = 0; i < EACH_FILE_THREADS; i++)
         merge(total, &survey->totals[i]);
     free(survey);
     if (code == 0)

@@ -15,7 +15,7 @@
 #ifndef IOBENCH_CACHECTL_RESIDENCY_H
 #define IOBENCH_CACHECTL_RESIDENCY_H
 
-#include "cachectl/crew.h"
+#include "cachectl/each_file.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #define IOBENCH_CACHECTL_SERVER_H
 
 #include "base/child.h"
-#include "cachectl/crew.h"
+#include "cachectl/each_file.h"
 
 enum server_state {
     SERVER_NONE, /* the files are this machine's own */

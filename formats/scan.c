@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/workers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,49 +16,43 @@
 enum { SCAN_THREADS = 16 }; /* they wait for storage, so more than there are CPUs */
 enum { INDEX_FREE_BYTES = 64 << 20 };
 
-struct scan_team {
+struct shard_scan {
     const struct shard_list *list;
     scan_walk walk;
     const void *settings;
     const struct format_scan *scan;
     uint64_t total_bytes;
     uint32_t workers;
+    struct catalog **parts; /* a catalog per shard */
     struct counter done_bytes, inflated_records;
     struct flag stop;
 };
 
-struct scan_worker {
-    struct thread thread;
-    struct scan_team *team;
-    uint32_t number;
-    struct catalog **parts; /* of shards number, number + workers, ... */
-};
-
 int scanner_report(struct scanner *scanner, uint64_t offset)
 {
-    struct scan_team *team = scanner->team;
+    struct shard_scan *all = scanner->all;
 
-    if (flag_get(&team->stop))
+    if (flag_get(&all->stop))
         return -ECANCELED;
     if (offset <= scanner->reported)
         return 0;
-    counter_add(&team->done_bytes, offset - scanner->reported);
+    counter_add(&all->done_bytes, offset - scanner->reported);
     scanner->reported = offset;
     if (scanner->scan->progress)
-        scanner->scan->progress(scanner->scan->progress_context, counter_get(&team->done_bytes),
-                                team->total_bytes);
+        scanner->scan->progress(scanner->scan->progress_context, counter_get(&all->done_bytes),
+                                all->total_bytes);
     return 0;
 }
 
 int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes)
 {
-    struct scan_team *team = scanner->team;
+    struct shard_scan *all = scanner->all;
     const uint64_t data_bytes =
-        team->total_bytes > INDEX_FREE_BYTES ? team->total_bytes : INDEX_FREE_BYTES;
+        all->total_bytes > INDEX_FREE_BYTES ? all->total_bytes : INDEX_FREE_BYTES;
 
     most_bytes = most_bytes ? most_bytes : data_bytes;
-    counter_add(&team->inflated_records, 1);
-    if (counter_get(&team->inflated_records) * sizeof(struct extent) <= most_bytes)
+    counter_add(&all->inflated_records, 1);
+    if (counter_get(&all->inflated_records) * sizeof(struct extent) <= most_bytes)
         return 0;
     return fail(
         EFBIG,
@@ -190,15 +184,15 @@ int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64
 }
 
 /* Walk one shard with a window that is used again for the next. */
-static int walk_shard(struct scan_team *team, uint32_t number, const struct format_scan *scan,
+static int walk_shard(struct shard_scan *all, uint32_t number, const struct format_scan *scan,
                       uint8_t *window, struct catalog *catalog)
 {
-    const struct shard_list *list = team->list;
+    const struct shard_list *list = all->list;
     const char *path = list->paths[number];
     struct scanner scanner = {.path = path,
                               .next = number + 1 < list->count ? list->paths[number + 1] : NULL,
                               .scan = scan,
-                              .team = team,
+                              .all = all,
                               .window = window};
     int code = store_open(path, STORE_READ, &scanner.file);
 
@@ -213,88 +207,71 @@ static int walk_shard(struct scan_team *team, uint32_t number, const struct form
     if (code == 0 && scanner.file_bytes == 0)
         code = scanner_fault(&scanner, ENODATA, 0, "the file is empty");
     else if (code == 0)
-        code = team->walk(team->settings, &scanner, catalog);
+        code = all->walk(all->settings, &scanner, catalog);
     if (code == 0)
         code = scanner_report(&scanner, scanner.file_bytes);
     store_close(scanner.file, false);
     return code;
 }
 
-static int scan_worker(void *argument)
+/* Worker n scans shards n, n + workers, ... */
+static int scan_some(void *context, struct workers *workers, uint64_t number)
 {
-    struct scan_worker *worker = argument;
-    struct scan_team *team = worker->team;
-    /* The progress and the faults are the caller's, so only its own thread tells them. */
-    struct format_scan quiet = {0};
+    struct shard_scan *all = context;
+    const struct format_scan quiet = {0}; /* progress is reported by the caller's thread */
     uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
     int code = window ? 0 : -ENOMEM;
 
-    for (uint32_t i = worker->number; code == 0 && i < team->list->count; i += team->workers) {
-        worker->parts[i] = catalog_create("", "");
-        code = worker->parts[i] ? walk_shard(team, i, worker->number == 0 ? team->scan : &quiet,
-                                             window, worker->parts[i])
-                                : -ENOMEM;
+    (void)workers;
+    for (uint64_t i = number; code == 0 && i < all->list->count; i += all->workers) {
+        all->parts[i] = catalog_create("", "");
+        code =
+            all->parts[i] ? walk_shard(all, (uint32_t)i, &quiet, window, all->parts[i]) : -ENOMEM;
     }
     free(window);
-    if (code)
-        flag_set(&team->stop);
     return code;
 }
 
-/* The caller's thread is worker 0. Another worker's -ECANCELED is not the cause. */
-static int scan_together(struct scan_team *team, struct catalog **parts)
+static void scan_stop(void *context)
 {
-    struct scan_worker *workers = memory_array(team->workers, sizeof *workers);
-    int code = 0;
-
-    if (!workers)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < team->workers; i++)
-        workers[i] = (struct scan_worker){.team = team, .number = i, .parts = parts};
-    for (uint32_t i = 1; code == 0 && i < team->workers; i++)
-        code = thread_start(&workers[i].thread, "scan", scan_worker, &workers[i]);
-    if (code)
-        flag_set(&team->stop);
-    else
-        code = scan_worker(&workers[0]);
-    for (uint32_t i = 1; i < team->workers; i++) {
-        bool cause_known = code && code != -ECANCELED;
-        char reason[FAIL_REASON_BYTES];
-        snprintf(reason, sizeof reason, "%s", fail_reason());
-        int joined = thread_join(&workers[i].thread);
-        if (cause_known)
-            fail(-code, "%s", reason); /* joining may have replaced it */
-        else if (joined)
-            code = joined;
-    }
-    free(workers);
-    return code;
+    flag_set(&((struct shard_scan *)context)->stop);
 }
 
-static int scan_parts(struct scan_team *team, struct catalog *catalog)
+static int scan_report(void *context)
 {
-    uint32_t count = team->list->count;
-    struct catalog **parts = memory_array(count, sizeof *parts);
+    const struct shard_scan *all = context;
 
-    if (!parts)
+    if (all->scan->progress)
+        all->scan->progress(all->scan->progress_context, counter_get(&all->done_bytes),
+                            all->total_bytes);
+    return 0;
+}
+
+static int scan_parts(struct shard_scan *all, struct catalog *catalog)
+{
+    const struct workers_job job = {"scan", scan_some, scan_stop, scan_report, all};
+    uint32_t count = all->list->count;
+
+    all->parts = memory_array(count, sizeof *all->parts);
+    if (!all->parts)
         return -ENOMEM;
-    int code = scan_together(team, parts);
+    int code = workers_run(&job, all->workers);
     for (uint32_t i = 0; i < count; i++) {
         if (code == 0)
-            code = catalog_append(catalog, parts[i]);
-        catalog_destroy(parts[i]);
+            code = catalog_append(catalog, all->parts[i]);
+        catalog_destroy(all->parts[i]);
     }
-    free(parts);
+    free(all->parts);
     return code;
 }
 
-static int scan_one_by_one(struct scan_team *team, struct catalog *catalog)
+static int scan_one_by_one(struct shard_scan *all, struct catalog *catalog)
 {
     uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
     int code = window ? 0 : -ENOMEM;
 
-    for (uint32_t i = 0; code == 0 && i < team->list->count; i++)
-        code = walk_shard(team, i, team->scan, window, catalog);
+    for (uint32_t i = 0; code == 0 && i < all->list->count; i++)
+        code = walk_shard(all, i, all->scan, window, catalog);
     free(window);
     return code;
 }
@@ -302,15 +279,15 @@ static int scan_one_by_one(struct scan_team *team, struct catalog *catalog)
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
                 const struct format_scan *scan, struct catalog *catalog)
 {
-    struct scan_team team = {.list = list, .walk = walk, .settings = settings, .scan = scan};
+    struct shard_scan all = {.list = list, .walk = walk, .settings = settings, .scan = scan};
 
     for (uint32_t i = 0; i < list->count; i++) {
         struct store_status status;
         if (store_stat(list->paths[i], &status) == 0)
-            team.total_bytes += status.bytes;
+            all.total_bytes += status.bytes;
     }
-    team.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
-    if (scan->fault || team.workers < 2)
-        return scan_one_by_one(&team, catalog);
-    return scan_parts(&team, catalog);
+    all.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
+    if (scan->fault || all.workers < 2)
+        return scan_one_by_one(&all, catalog);
+    return scan_parts(&all, catalog);
 }

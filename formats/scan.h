@@ -14,7 +14,7 @@
 #include "formats/format.h"
 #include "formats/shard_list.h"
 
-struct scan_team;
+struct shard_scan;
 
 /* A file looked at here and there. */
 struct scanner {
@@ -23,7 +23,7 @@ struct scanner {
     struct store_file *file;
     uint64_t file_bytes;
     /* private */
-    struct scan_team *team;
+    struct shard_scan *all;
     uint8_t *window;
     uint64_t window_start, reported, previous;
     size_t window_count;

@@ -11,7 +11,6 @@ libiobench_a_SOURCES += \
 	pack/place.c pack/place.h \
 	pack/plugins.h pack/registry.c \
 	pack/target.c pack/target.h pack/target_private.h pack/target_proof.c \
-	pack/team.c pack/team.h \
 	pack/verify.c pack/verify.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += pack/source_archive.c

@@ -7,11 +7,11 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "base/workers.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "pack/shard_writer.h"
 #include "pack/target.h"
-#include "pack/team.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -308,12 +308,13 @@ static int write_shard(struct pack *pack, uint32_t shard)
     return code;
 }
 
-static int run_writer(void *context, struct team *team)
+static int run_writer(void *context, struct workers *workers, uint64_t number)
 {
     struct pack *pack = context;
     int code = 0;
 
-    (void)team;
+    (void)workers;
+    (void)number;
     while (code == 0 && !flag_get(&pack->site.stop)) {
         uint32_t shard = take_shard(pack);
         if (shard == pack->shards)
@@ -339,13 +340,14 @@ static void tell_write(struct pack *pack, enum pack_phase phase)
                                       .kept = pack->kept});
 }
 
-static void watch(void *context)
+static int watch(void *context)
 {
     struct pack *pack = context;
 
     if (flag_get(&interrupted))
         stop_writers(pack);
     tell_write(pack, PACK_WRITE);
+    return 0;
 }
 
 static int run_writers(struct pack *pack)
@@ -353,7 +355,7 @@ static int run_writers(struct pack *pack)
     uint64_t writers = pack->source.traits.in_order    ? 1
                        : pack->pending < pack->threads ? pack->pending
                                                        : pack->threads;
-    const struct team_job job = {"writer", run_writer, stop_writers, watch, pack};
+    const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
 
     pack->site.source = &pack->source;
     pack->site.format = &pack->format;
@@ -363,7 +365,7 @@ static int run_writers(struct pack *pack)
     pack->site.producers =
         pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
     pack->order = permutation_start(pack->job->shuffle, pack->count);
-    return team_run(&job, writers);
+    return workers_run(&job, writers);
 }
 
 static void count_up(struct pack *pack)

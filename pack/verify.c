@@ -11,11 +11,11 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/workers.h"
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "pack/cursor.h"
 #include "pack/image_check.h"
-#include "pack/team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -241,7 +241,7 @@ static void stop_checkers(void *context)
     pthread_mutex_unlock(&verify->lock);
 }
 
-static int run_checker(void *context, struct team *team)
+static int run_checker(void *context, struct workers *workers, uint64_t number)
 {
     struct verify *verify = context;
     struct checker checker = {.cursor = cursor_create(verify->catalog),
@@ -252,12 +252,13 @@ static int run_checker(void *context, struct team *team)
     uint64_t begin, end;
     int code = checker.cursor && checker.record && checker.scratch.bytes ? 0 : -ENOMEM;
 
+    (void)number;
     while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
         code = check_piece(verify, &checker, piece, begin, end);
         pthread_mutex_lock(&verify->lock);
         piece->done = true;
         pthread_mutex_unlock(&verify->lock);
-        team_wake(team);
+        workers_wake(workers);
     }
     cursor_destroy(checker.cursor);
     free(checker.record);
@@ -265,7 +266,7 @@ static int run_checker(void *context, struct team *team)
     return code;
 }
 
-static void watch(void *context)
+static int watch(void *context)
 {
     struct verify *verify = context;
 
@@ -275,13 +276,14 @@ static void watch(void *context)
     tell_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
                                                    .total = verify->catalog->record_count,
                                                    .bytes = counter_get(&verify->bytes)});
+    return 0;
 }
 
 static int check_all(struct verify *verify)
 {
-    const struct team_job checker = {"checker", run_checker, stop_checkers, watch, verify};
+    const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
 
-    return team_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
+    return workers_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
 }
 
 static int open_catalog(struct verify *verify)

@@ -66,3 +66,7 @@ tests_unit_test_histogram_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_clock
 tests_unit_test_clock_SOURCES = tests/unit/test_clock.c tests/unit/unit.h
 tests_unit_test_clock_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_workers
+tests_unit_test_workers_SOURCES = tests/unit/test_workers.c tests/unit/unit.h
+tests_unit_test_workers_LDADD = $(UNIT_LIBS)

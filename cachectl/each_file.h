@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crew: does one thing to each of many files, with several threads, because opening a million
- * files one after the other takes minutes on network storage. The caller's thread waits, tells an
- * observer how far it is, and stops the crew when the time is over.
+ * each_file: parallel for-each over files, since opening a million files one by one takes minutes
+ * on network storage. The caller's thread waits, reports progress to an observer and stops the
+ * workers at the time limit.
  */
-#ifndef IOBENCH_CACHECTL_CREW_H
-#define IOBENCH_CACHECTL_CREW_H
+#ifndef IOBENCH_CACHECTL_EACH_FILE_H
+#define IOBENCH_CACHECTL_EACH_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,35 +17,35 @@ struct cache_progress {
     uint64_t elapsed_ns;  /* of this step */
 };
 
-/* Called on the thread that made the call, about ten times a second. */
+/* Called about ten times a second on the caller's thread. */
 struct cache_observer {
     void (*progress)(void *context, const struct cache_progress *progress); /* may be NULL */
     void *context;
 };
 
-enum { CREW_THREADS = 16 };
+enum { EACH_FILE_THREADS = 16 };
 
-struct crew_task {
+struct each_file_task {
     const char *doing;
     const char *const *paths;
     size_t count;
-    /* worker: below CREW_THREADS, names what the thread may write to. Failures of single files
-     * are the callee's to note; a negative code stops the whole crew. */
+    /* worker: below EACH_FILE_THREADS, an index for what only this thread writes. The callee keeps
+     * failures of single files itself; a negative code stops all workers. */
     int (*each)(void *context, unsigned worker, const char *path);
     void *context;
     uint64_t timeout_ns;                   /* 0: none */
     const struct cache_observer *observer; /* may be NULL */
 };
 
-/* 0, -ETIMEDOUT, or the first failure, with a reason. The time is looked at between files: a call
- * into storage that hangs is waited for. */
-int crew_run(const struct crew_task *task);
+/* Returns 0, -ETIMEDOUT, or the first failure, with a reason. Workers stop between files: a hung
+ * storage call is waited for. */
+int each_file_run(const struct each_file_task *task);
 
-/* Tell an observer, which may be NULL or have no callback. */
+/* Report to an observer, which may be NULL or have no callback. */
 void cache_tell(const struct cache_observer *observer, const char *doing, uint64_t done,
                 uint64_t total, uint64_t start_ns);
 
-/* The same for a step of which only the time is known, as a callback. Returns false. */
+/* The same as a callback, for a step whose progress is only its time. Returns false. */
 struct cache_step {
     const struct cache_observer *observer;
     const char *doing;

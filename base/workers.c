@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/workers.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { TICK_NS = 100000000 };
+
+struct workers {
+    const struct workers_job *job;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    uint64_t next, running;
+    bool woken;
+    int code; /* the first failure */
+    char reason[FAIL_REASON_BYTES];
+};
+
+void workers_wake(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->lock);
+    workers->woken = true;
+    pthread_cond_signal(&workers->changed);
+    pthread_mutex_unlock(&workers->lock);
+}
+
+/* Keep a failure, the first one, and stop the others. */
+static void end_with(struct workers *workers, int code)
+{
+    if (code == 0)
+        return;
+    pthread_mutex_lock(&workers->lock);
+    if (workers->code == 0) {
+        workers->code = code;
+        snprintf(workers->reason, sizeof workers->reason, "%s", fail_reason());
+    }
+    pthread_mutex_unlock(&workers->lock);
+    workers->job->stop(workers->job->context);
+}
+
+static int run_worker(void *argument)
+{
+    struct workers *workers = argument;
+
+    pthread_mutex_lock(&workers->lock);
+    uint64_t number = workers->next++;
+    pthread_mutex_unlock(&workers->lock);
+    end_with(workers, workers->job->work(workers->job->context, workers, number));
+    pthread_mutex_lock(&workers->lock);
+    workers->running--;
+    pthread_cond_signal(&workers->changed);
+    pthread_mutex_unlock(&workers->lock);
+    return 0;
+}
+
+static void tick(struct workers *workers)
+{
+    if (workers->job->tick)
+        end_with(workers, workers->job->tick(workers->job->context));
+}
+
+static void watch(struct workers *workers)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&workers->lock);
+    while (workers->running > 0) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        uint64_t ns = (uint64_t)until.tv_nsec + TICK_NS;
+        until.tv_sec += (time_t)(ns / 1000000000);
+        until.tv_nsec = (long)(ns % 1000000000);
+        if (!workers->woken)
+            pthread_cond_timedwait(&workers->changed, &workers->lock, &until);
+        workers->woken = false;
+        pthread_mutex_unlock(&workers->lock);
+        tick(workers);
+        pthread_mutex_lock(&workers->lock);
+    }
+    pthread_mutex_unlock(&workers->lock);
+    tick(workers);
+}
+
+int workers_run(const struct workers_job *job, uint64_t count)
+{
+    struct workers workers = {.job = job,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .changed = PTHREAD_COND_INITIALIZER,
+                              .running = count};
+    struct thread *threads = memory_array(count + 1, sizeof *threads);
+    uint64_t started = 0;
+    int code = 0;
+
+    if (!threads)
+        return -ENOMEM;
+    while (started < count && code == 0) {
+        code = thread_start(&threads[started], job->name, run_worker, &workers);
+        started += code == 0;
+    }
+    end_with(&workers, code);
+    pthread_mutex_lock(&workers.lock);
+    workers.running -= count - started;
+    pthread_mutex_unlock(&workers.lock);
+    watch(&workers);
+    for (uint64_t i = 0; i < started; i++)
+        thread_join(&threads[i]);
+    free(threads);
+    return workers.code ? fail(workers.code, "%s", workers.reason) : 0;
+}
