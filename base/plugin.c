@@ -18,6 +18,13 @@ const struct plugin *plugin_find(const struct plugin *const *registry, const cha
     return NULL;
 }
 
+const struct plugin *plugin_idle(const struct plugin *const *registry)
+{
+    while (!(*registry)->idle)
+        registry++;
+    return *registry;
+}
+
 static int fail_unknown(const char *family, const struct plugin *const *registry, const char *name)
 {
     char names[512] = "";

@@ -9,6 +9,7 @@
 #ifndef IOBENCH_BASE_PLUGIN_H
 #define IOBENCH_BASE_PLUGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct option_spec;
@@ -19,6 +20,7 @@ struct plugin {
     const struct option_spec *options; /* ends with a row whose name is NULL; may be NULL */
     size_t settings_size;              /* bytes of the settings struct that options fill */
     size_t state_size;                 /* bytes of zeroed state the core allocates for open() */
+    bool idle;                         /* does nothing: its figures are those of the harness */
     /* 0 when it works on this machine, else negative with a fail() reason. NULL: always. */
     int (*usable)(void);
 };
@@ -32,6 +34,9 @@ struct plugin_choice {
 
 /* Find by name, NULL when there is none (no reason is recorded). */
 const struct plugin *plugin_find(const struct plugin *const *registry, const char *name);
+
+/* The registry's idle member; there is one. */
+const struct plugin *plugin_idle(const struct plugin *const *registry);
 
 /* Parse "NAME[:ARGUMENTS]". family names the kind in messages ("reader"). 0, or -EINVAL with a
  * reason that lists the names there are. */

@@ -104,7 +104,7 @@ static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
 
 /* What a run of this reader does first: open it, open a file, read. 0 or why not; engine: what ran.
  */
-static int try_reader(const char *name, char *engine, size_t engine_bytes)
+static int try_reader(const struct plugin *plugin, char *engine, size_t engine_bytes)
 {
     static char buffer[SMALL_FILES];
     struct plugin_choice choice = {0};
@@ -119,7 +119,7 @@ static int try_reader(const char *name, char *engine, size_t engine_bytes)
 
     int code = index_program(&catalog);
     if (code == 0)
-        code = plugin_choose("reader", reader_registry, name, &choice);
+        code = plugin_choose("reader", reader_registry, plugin->name, &choice);
     if (code == 0) {
         site.catalog = catalog;
         code = reader_open(&reader, &choice, &site);
@@ -135,17 +135,18 @@ static int try_reader(const char *name, char *engine, size_t engine_bytes)
 
 static void look_uring(const char *path, struct finding *finding)
 {
-    const struct plugin *uring = plugin_find(reader_registry, "uring");
+    const struct plugin *const *row = reader_registry;
     char engine[sizeof((struct reader_traits){0}.engine)];
 
     (void)path;
-    if (!uring) {
+    while (*row && !reader_of(*row)->remedy)
+        row++;
+    if (!*row) {
         finding_say(finding, DOCTOR_NO, "not built in");
         finding_advise(finding, "build with liburing-dev; meanwhile use --reader pread");
-    } else if (try_reader("uring", engine, sizeof engine)) {
+    } else if (try_reader(*row, engine, sizeof engine)) {
         finding_say(finding, DOCTOR_NO, "%s", fail_reason());
-        finding_advise(finding, "see sysctl kernel.io_uring_disabled and the container's seccomp "
-                                "profile; meanwhile use --reader pread");
+        finding_advise(finding, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
     } else {
         finding_say(finding, DOCTOR_OK, "a ring was made and a file read: %s", engine);
     }

@@ -3,7 +3,9 @@
  * How fast the orders of a survey are read from storage. */
 #include "cmd/shuffle.h"
 
+#include "decode/decoder.h"
 #include "pipeline/jobs/run.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,9 +18,10 @@ static const double SAME_RANDOMNESS = 0.005;
 static int fill_job(const struct survey *survey, const struct shuffle_row *row, struct job *job)
 {
     const struct shuffle_settings *settings = survey->settings;
-    const char *texts[][2] = {{"data", settings->data},     {"format", settings->format},
-                              {"shuffle", row->order},      {"decode", "none"},
-                              {"reader", settings->reader}, {"trainer", "none"}};
+    const char *texts[][2] = {
+        {"data", settings->data},     {"format", settings->format},
+        {"shuffle", row->order},      {"decode", plugin_idle(decoder_registry)->name},
+        {"reader", settings->reader}, {"trainer", plugin_idle(trainer_registry)->name}};
     int code = option_defaults(job_options, job);
 
     for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)

@@ -25,7 +25,7 @@ uint64_t store_timeout(void)
     return timeout;
 }
 
-static const struct store_ops *member_of(const char *path)
+const struct store_ops *store_of(const char *path)
 {
     const struct store_ops *const *row = store_registry;
 
@@ -37,7 +37,7 @@ static const struct store_ops *member_of(const char *path)
 /* NULL with a reason when paths of this kind cannot be had. */
 static const struct store_ops *find(const char *path)
 {
-    const struct store_ops *ops = member_of(path);
+    const struct store_ops *ops = store_of(path);
 
     if (ops->missing) {
         fail(ENOTSUP, "%s: %s", path, ops->missing);
@@ -48,7 +48,12 @@ static const struct store_ops *find(const char *path)
 
 bool store_is_local(const char *path)
 {
-    return member_of(path)->scheme[0] == '\0';
+    return store_of(path)->scheme[0] == '\0';
+}
+
+int store_check(const char *path)
+{
+    return find(path) ? 0 : -ENOTSUP;
 }
 
 /* ---- names ---- */
@@ -111,7 +116,7 @@ void store_discard(const char *path)
  * with a reason. */
 static char *parent_of(const char *path)
 {
-    size_t length = strlen(path), scheme = strlen(member_of(path)->scheme);
+    size_t length = strlen(path), scheme = strlen(store_of(path)->scheme);
 
     while (length > 0 && path[length - 1] == '/')
         length--;

@@ -55,10 +55,14 @@ enum store_access {
     STORE_EXTEND  /* as it is; made when it is missing; never through a link */
 };
 
-/* One kind of storage. Private: the calls below find it by the path and add nothing to reasons. */
+/* One kind of storage. Only dataset/store.c calls through the ops: it finds them by the path and
+ * adds nothing to reasons. */
 struct store_ops {
     const char *scheme;  /* what its paths begin with; "": all that nobody else takes */
     const char *missing; /* not built: what to do about it; then all below is NULL */
+    /* Of a server, whose bytes never enter this machine's page cache: */
+    const char *client; /* the library that speaks to it ("libnfs") */
+    const char *title;  /* its file system, for a report */
     int (*stat)(const char *path, struct store_status *status);
     int (*list)(const char *path, store_visit visit, void *context);
     /* *file: calloc'ed, the member's own struct begins with it. path and ops are set by store.c. */
@@ -86,8 +90,12 @@ extern const struct store_ops *const store_registry[];
 void store_set_timeout(uint64_t timeout_ns);
 uint64_t store_timeout(void);
 
-/* Is it the kernel's, so that open(2) will do? */
+/* The storage that serves the path, for its traits. */
+const struct store_ops *store_of(const char *path);
+/* Whether the kernel serves it, so that open(2) will do. */
 bool store_is_local(const char *path);
+/* 0, or -ENOTSUP with a reason: this build lacks the store. */
+int store_check(const char *path);
 
 int store_stat(const char *path, struct store_status *status);
 bool store_exists(const char *path);

@@ -577,6 +577,8 @@ static int nfs_store_settle(struct store_file *file, bool commit)
 
 const struct store_ops store_nfs = {
     .scheme = "nfs://",
+    .client = "libnfs",
+    .title = "NFS without a mount",
     .stat = nfs_store_stat,
     .list = nfs_store_list,
     .open = nfs_store_open,

@@ -28,7 +28,7 @@ static int none_decode(void *state, const struct decode_source *source, const st
 }
 
 const struct decoder_ops decoder_none = {
-    .plugin = {.name = "none", .summary = "images are not decoded"},
+    .plugin = {.name = "none", .summary = "images are not decoded", .idle = true},
     .open = none_open,
     .close = none_close,
     .decode = none_decode,

@@ -59,7 +59,8 @@ static int open_reader(struct cursor *cursor)
         .catalog = cursor->catalog, .depth = 1, .bytes_max = cursor->catalog->record_bytes_max};
 
     close_reader(cursor);
-    int code = plugin_choose("reader", reader_registry, "inflate", &cursor->inflate);
+    const struct plugin *reader = reader_auto(store_of(cursor->catalog->root)->scheme, true);
+    int code = plugin_choose("reader", reader_registry, reader->name, &cursor->inflate);
     if (code)
         return code;
     cursor->reader_open = true;

@@ -59,6 +59,7 @@ static int null_reap(void *state, struct read_request **done, uint32_t max, uint
 const struct reader_ops reader_null = {
     .plugin = {.name = "null",
                .summary = "reads nothing; measures the harness itself",
+               .idle = true,
                .state_size = sizeof(struct null_state)},
     .open = null_open,
     .close = null_close,

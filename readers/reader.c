@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DRAIN_WAIT_NS = 100000000 };
 static const uint64_t GRACE_NS = 1000000000;
@@ -25,11 +26,26 @@ uint64_t reader_patience_ns(const struct reader *reader)
     return reader->config.timeout_ns ? 2 * reader->config.timeout_ns + GRACE_NS : UINT64_MAX;
 }
 
+bool reader_serves(const struct plugin *reader, const char *scheme)
+{
+    const struct reader_ops *ops = reader_of(reader);
+
+    return reader->idle || ops->any_storage || strcmp(ops->scheme ? ops->scheme : "", scheme) == 0;
+}
+
+const struct plugin *reader_auto(const char *scheme, bool compressed)
+{
+    for (const struct plugin *const *row = reader_registry; *row; row++)
+        if (!(*row)->idle && reader_of(*row)->inflates == compressed &&
+            reader_serves(*row, scheme) && plugin_usable(*row) == 0)
+            return *row;
+    return NULL;
+}
+
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_config *config)
 {
-    *reader = (struct reader){.ops = (const struct reader_ops *)(const void *)choice->plugin,
-                              .config = *config};
+    *reader = (struct reader){.ops = reader_of(choice->plugin), .config = *config};
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;

@@ -65,6 +65,12 @@ struct reader_traits {
 
 struct reader_ops {
     struct plugin plugin;
+    /* Known before open(). */
+    const char *scheme;  /* of the only URLs it reads ("nfs://"); NULL: local files alone */
+    bool any_storage;    /* reads through dataset/store.h whatever a path names */
+    bool inflates;       /* serves shards compressed as a whole, and no others */
+    bool bypasses_cache; /* always; readers that can be told to have an option "direct" */
+    const char *remedy;  /* what to do on a machine that refuses it; NULL: nothing */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
     /* After every open, also a failed one. Nothing is in flight but what was given up (held). */
@@ -84,6 +90,17 @@ struct reader_ops {
 };
 
 extern const struct plugin *const reader_registry[];
+
+static inline const struct reader_ops *reader_of(const struct plugin *plugin)
+{
+    return (const struct reader_ops *)(const void *)plugin; /* plugin is the first member */
+}
+
+/* Whether the reader serves paths of this scheme (struct store_ops). */
+bool reader_serves(const struct plugin *reader, const char *scheme);
+/* The first reader of the registry, which is in order of preference, that serves the data and works
+ * here. NULL: none. */
+const struct plugin *reader_auto(const char *scheme, bool compressed);
 
 struct reader_figures {
     uint64_t requests, bytes, errors, short_reads;

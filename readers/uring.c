@@ -486,6 +486,7 @@ const struct reader_ops reader_uring = {
                .options = uring_options,
                .settings_size = sizeof(struct uring_settings),
                .state_size = sizeof(struct uring)},
+    .remedy = "see sysctl kernel.io_uring_disabled and the container's seccomp profile",
     .open = uring_open,
     .close = uring_close,
     .submit = uring_submit,

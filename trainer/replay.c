@@ -146,6 +146,7 @@ const struct trainer_ops trainer_replay = {
                .options = replay_options,
                .settings_size = sizeof(struct replay_settings),
                .state_size = sizeof(struct replay_state)},
+    .replays = true,
     .open = replay_open,
     .close = replay_close,
     .step = replay_step,

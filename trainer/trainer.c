@@ -43,7 +43,7 @@ int trainer_choose(const char *text, struct plugin_choice *choice)
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_config *config)
 {
-    *trainer = (struct trainer){.ops = (const struct trainer_ops *)(const void *)choice->plugin};
+    *trainer = (struct trainer){.ops = trainer_of(choice->plugin)};
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;

@@ -50,6 +50,7 @@ struct trainer_memory {
 
 struct trainer_ops {
     struct plugin plugin;
+    bool replays; /* steps take the time they are said to take: fed from memory they give AU 100% */
     int (*open)(void *state, const void *settings, const struct trainer_config *config);
     void (*close)(void *state);
     /* Memory for rows; NULL ops: ordinary memory. */
@@ -65,6 +66,11 @@ struct trainer_ops {
 };
 
 extern const struct plugin *const trainer_registry[];
+
+static inline const struct trainer_ops *trainer_of(const struct plugin *plugin)
+{
+    return (const struct trainer_ops *)(const void *)plugin; /* plugin is the first member */
+}
 
 struct trainer {
     const struct trainer_ops *ops;

@@ -315,8 +315,8 @@ static void account_epoch(struct engine *engine, struct result_epoch *epoch,
         if (loader.read_end_ns)
             recorder_mark(engine->config.recorder, "drain", epoch->epoch, loader.read_end_ns);
     }
-    const bool reads = strcmp(engine->config.plugins->reader.plugin->name, "null") != 0;
-    epoch->limit = result_epoch_limit(epoch, engine->workers, reads);
+    epoch->limit =
+        result_epoch_limit(epoch, engine->workers, !engine->config.plugins->reader.plugin->idle);
 }
 
 static void cancel(struct engine *engine)

@@ -115,8 +115,7 @@ static void cross_check(const struct job *job, const struct plugin *reader, stru
     const double server = result_run_server_percent(run);
     char what[200];
 
-    if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped ||
-        strcmp(reader->name, "null") == 0)
+    if (run->cold.pages != RESIDENCY_COLD || run->epochs[0].skipped || reader->idle)
         return;
     if (percent >= 0 && percent < least_percent(job, result->ranks, result->nodes)) {
         snprintf(what, sizeof what,

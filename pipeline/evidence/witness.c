@@ -122,7 +122,7 @@ static void look_beneath(const struct witness *witness, struct result_cold *cold
     residency_probe_destroy(probe);
 }
 
-/* libnfs: nothing of the files is ever in this machine's cache. */
+/* The server's files never enter this machine's page cache. */
 static void note_no_cache(const struct witness *witness, struct result_cold *cold)
 {
     *cold = (struct result_cold){.pages = RESIDENCY_COLD,
@@ -176,10 +176,11 @@ static void call_server(struct witness *witness, struct told *told,
     const struct cache_observer observer = {.progress = pass_on, .context = told};
     const struct job *job = witness->job;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
+    const char *store = store_of(witness->catalog->root)->client;
     const struct server_request request = {
-        .where = !store_is_local(witness->catalog->root) ? "libnfs"
-                 : elsewhere[0]                          ? elsewhere
-                                                         : NULL,
+        .where = store          ? store
+                 : elsewhere[0] ? elsewhere
+                                : NULL,
         .drop_command = job->cold.drop_caches == JOB_DROP_NO ? NULL : job->cold.server_drop_command,
         .check_command = job->cold.server_check_command,
         .set_bytes = catalog_data_bytes(witness->catalog),
@@ -285,7 +286,8 @@ void witness_environment(const struct witness *witness, struct environment *envi
         snprintf(environment->mount_point, sizeof environment->mount_point, "%.255s", mount->point);
     }
     if (!store_is_local(witness->catalog->root)) {
-        snprintf(environment->file_system, sizeof environment->file_system, "NFS without a mount");
+        snprintf(environment->file_system, sizeof environment->file_system, "%s",
+                 store_of(witness->catalog->root)->title);
         snprintf(environment->mount_point, sizeof environment->mount_point, "%.255s",
                  witness->catalog->root);
     }

@@ -115,16 +115,16 @@ static int check_same(const struct job *job, struct ranks *ranks, const struct c
 static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
                             struct result *result)
 {
-    const char *reader = plugins->reader.plugin->name;
+    const struct plugin *reader = plugins->reader.plugin;
+    const struct plugin *inflating = reader_auto(store_of(catalog->root)->scheme, true);
 
-    if (!catalog->compressed || strcmp(reader, "null") == 0 || strcmp(reader, "inflate") == 0)
+    if (!catalog->compressed || reader->idle || reader_of(reader)->inflates)
         return 0;
     result_notice(result,
-                  "the shards are compressed as a whole: they are read by the inflate reader, not "
-                  "%s",
-                  reader);
+                  "the shards are compressed as a whole: they are read by the %s reader, not %s",
+                  inflating->name, reader->name);
     plugin_release(&plugins->reader);
-    return plugin_choose("reader", reader_registry, "inflate", &plugins->reader);
+    return plugin_choose("reader", reader_registry, inflating->name, &plugins->reader);
 }
 
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,

@@ -9,12 +9,15 @@
 #include "base/paired.h"
 #include "base/random.h"
 #include "base/stats.h"
+#include "decode/decoder.h"
 #include "formats/format.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/jobs/find.h"
 #include "pipeline/result/gather.h"
 #include "pipeline/evidence/memory_limit.h"
 #include "pipeline/evidence/validity.h"
+#include "readers/reader.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -236,7 +239,7 @@ static int calibration_tick(void *context, const struct result_epoch *so_far, ui
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
-/* The same loop fed from memory: the null reader and no decoding. */
+/* The same loop fed from memory: nothing is read, nothing decoded. */
 static int run_from_memory(struct execution *execution, const char *trainer, uint64_t samples,
                            struct result_epoch *epoch)
 {
@@ -246,8 +249,8 @@ static int run_from_memory(struct execution *execution, const char *trainer, uin
     struct result_run run = {.epochs = epoch};
     const struct engine_hooks hooks = {.tick = calibration_tick};
 
-    job.read.reader = (char[]){"null"};
-    job.decode.decoder = (char[]){"none"};
+    job.read.reader = (char *)(uintptr_t)plugin_idle(reader_registry)->name;
+    job.decode.decoder = (char *)(uintptr_t)plugin_idle(decoder_registry)->name;
     job.trainer = (char *)(uintptr_t)trainer;
     job.read.direct = job.decode.digest = false;
     job.order.limit_samples = samples;
@@ -273,9 +276,9 @@ static int calibrate(struct execution *execution)
     double figures[] = {0, 0};
 
     enter(execution, RUN_CALIBRATE);
-    int code = run_from_memory(execution, "none", 1000000, &epoch);
+    int code = run_from_memory(execution, plugin_idle(trainer_registry)->name, 1000000, &epoch);
     figures[0] = result_epoch_samples_per_s(&epoch);
-    if (code == 0 && strncmp(job->trainer, "replay", 6) == 0) {
+    if (code == 0 && trainer_of(execution->plugins.trainer.plugin)->replays) {
         code = run_from_memory(execution, job->trainer, 20 * job->batch_size, &epoch);
         figures[1] = result_epoch_au_percent(&epoch);
     }

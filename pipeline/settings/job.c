@@ -98,18 +98,24 @@ static int choose(const char *family, const struct plugin *const *registry, cons
     return code ? code : plugin_usable(choice->plugin);
 }
 
-/* "auto" is the first reader of the registry that works here: it stands in order of preference. A
- * server that is no part of the file system has a reader of its own. */
-static const char *reader_name(const struct job *job)
+/* "auto" is the first reader that serves the data and works here. */
+static int choose_reader(const struct job *job, struct job_plugins *plugins)
 {
-    if (strcmp(job->read.reader, "auto") != 0)
-        return job->read.reader;
-    if (job->read.data && !store_is_local(job->read.data))
-        return "nfs";
-    for (int i = 0; reader_registry[i]; i++)
-        if (plugin_usable(reader_registry[i]) == 0)
-            return reader_registry[i]->name;
-    return job->read.reader;
+    const char *scheme = job->read.data ? store_of(job->read.data)->scheme : "";
+
+    plugins->reader_is_auto = strcmp(job->read.reader, "auto") == 0;
+    const struct plugin *best =
+        plugins->reader_is_auto || *scheme ? reader_auto(scheme, false) : NULL;
+    if (plugins->reader_is_auto && !best)
+        return store_check(job->read.data)
+                   ? -EINVAL
+                   : fail(EINVAL, "%s: no reader for %s", job->read.data, scheme);
+    int code = choose("reader", reader_registry,
+                      plugins->reader_is_auto ? best->name : job->read.reader, &plugins->reader);
+    if (code || !*scheme || reader_serves(plugins->reader.plugin, scheme))
+        return code;
+    return fail(EINVAL, "--reader %s does not read %s: use --reader %s, or mount it",
+                job->read.reader, job->read.data, best ? best->name : "auto");
 }
 
 /* --direct is for readers that have such an option of their own. */
@@ -120,7 +126,7 @@ static int apply_direct(const struct job *job, struct plugin_choice *reader, boo
     char text[8];
     int code = 0;
 
-    if (strcmp(reader->plugin->name, "nfs") == 0) /* it never uses the cache */
+    if (reader_of(reader->plugin)->bypasses_cache)
         return 0;
     if (job->read.direct && !row)
         return fail(EINVAL, "--direct: the reader %s cannot bypass the page cache",
@@ -175,20 +181,6 @@ int job_stdout_count(const struct job *job)
     return count;
 }
 
-/* A reader of files needs files. Compressed shards come from their store whatever it is. */
-static int check_reader(const struct job *job, const struct plugin *reader)
-{
-    static const char *const names[] = {"nfs", "inflate", "null", NULL};
-
-    if (!job->read.data || store_is_local(job->read.data))
-        return 0;
-    for (int i = 0; names[i]; i++)
-        if (strcmp(reader->name, names[i]) == 0)
-            return 0;
-    return fail(EINVAL, "--reader %s reads files; %s is read by the reader nfs, or mount it",
-                reader->name, job->read.data);
-}
-
 static int check(const struct job *job)
 {
     struct plugin_choice format;
@@ -223,10 +215,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
     *plugins = (struct job_plugins){0};
     int code = check(job);
     if (code == 0)
-        code = choose("reader", reader_registry, reader_name(job), &plugins->reader);
-    plugins->reader_is_auto = strcmp(job->read.reader, "auto") == 0;
-    if (code == 0)
-        code = check_reader(job, plugins->reader.plugin);
+        code = choose_reader(job, plugins);
     if (code == 0)
         code = apply_direct(job, &plugins->reader, &plugins->direct);
     if (code == 0)

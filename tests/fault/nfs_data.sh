@@ -93,7 +93,7 @@ refuses 'pack into a folder here' ./iobench pack "$url/rec" "$url/lmdb2" --forma
 refuses 'is not empty' ./iobench pack "$url/rec" "$url/tar" --format tar
 refuses 'source and target are the same' ./iobench pack "$url/rec" "$url/rec"
 refuses 'does not exist' ./iobench run --data "$url/none"
-refuses 'is read by the reader nfs' ./iobench run --data "$url/rec" --reader pread
+refuses 'use --reader nfs, or mount it' ./iobench run --data "$url/rec" --reader pread
 refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
 
 # A shard that is cut, or replaced by another, while it is read.

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static const struct plugin uring_plugin = {.name = "uring"}, null_plugin = {.name = "null"};
+static const struct plugin uring_plugin = {.name = "uring"},
+                           null_plugin = {.name = "null", .idle = true};
 static const struct job_plugins uring = {.reader = {.plugin = &uring_plugin}},
                                 direct = {.reader = {.plugin = &uring_plugin}, .direct = true},
                                 null_reader = {.reader = {.plugin = &null_plugin}};
