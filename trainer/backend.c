@@ -4,13 +4,11 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/option.h"
 #include "base/random.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The usual ImageNet figures, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
 const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
@@ -250,46 +248,6 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
     free(rows);
     free(parameters);
     return code;
-}
-
-/* A backend without the option computes in FP32. */
-static const struct option_spec *precision_option(const struct plugin *plugin)
-{
-    return plugin->options ? option_find(plugin->options, "precision") : NULL;
-}
-
-static int set_precision(const struct plugin_choice *choice, const char *precision)
-{
-    const struct plugin *plugin = choice->plugin;
-
-    if (!precision)
-        return 0;
-    if (precision_option(plugin))
-        return option_set(plugin->options, choice->settings, "precision", precision, "--precision");
-    return strcmp(precision, "fp32") == 0
-               ? 0
-               : fail(EINVAL, "--precision: backend %s computes in fp32 and int8", plugin->name);
-}
-
-const char *backend_precision(const struct plugin_choice *choice)
-{
-    const struct option_spec *row = precision_option(choice->plugin);
-    const char *settings = choice->settings;
-
-    return row ? row->choices[*(const int *)(const void *)(settings + row->offset)] : "fp32";
-}
-
-/* The registry is in order of preference. */
-int backend_choose(const char *text, const char *precision, struct plugin_choice *choice)
-{
-    if (strcmp(text, "auto") == 0)
-        for (int i = 0; backend_registry[i]; i++)
-            if (plugin_usable(backend_registry[i]) == 0) {
-                text = backend_registry[i]->name;
-                break;
-            }
-    int code = plugin_choose("backend", backend_registry, text, choice);
-    return code ? code : set_precision(choice, precision);
 }
 
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,

@@ -197,26 +197,32 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
                      const struct cpu_tensor *to, uint32_t node);
 void cpu_keep(struct cpu_program *program, dnnl_status_t status, uint32_t node);
 
-/* ---- the passes: what each node becomes ---- */
+/* ---- cpu_shapes.c ---- */
 
-void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
-void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
-/* The node's output, to a fully connected layer rows, to the others planes. */
+/* A node's output in the canonical layout, as planes or as rows. */
+const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number);
+const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number);
+/* A node's output as rows, for a fully connected layer, and back as planes. */
 struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
                                      uint32_t number);
 struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
                                      uint32_t number);
+
+struct cpu_window cpu_window(const struct graph_node *node);
+dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
+struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
+                             const struct cpu_layout *layout);
+
+/* ---- the passes: what each node becomes ---- */
+
+void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
+void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
 /* A node's output in FP32, whatever it is held in. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* A node that the program has in INT8 becomes so. */
 void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 /* A convolution in INT8, with what is behind it. */
 void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
-/* The geometry of a window, in oneDNN's words. */
-struct cpu_window cpu_window(const struct graph_node *node);
-dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node);
-struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
-                             const struct cpu_layout *layout);
 enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
 /* ---- cpu_program.c ---- */

@@ -9,45 +9,9 @@ static dnnl_prop_kind_t forward_kind(const struct cpu_program *program)
     return program->training ? dnnl_forward_training : dnnl_forward_inference;
 }
 
-static const struct cpu_layout *plain_images(const struct cpu_program *program, uint32_t number)
-{
-    const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
-
-    return cpu_plain(
-        &program->model->dnnl, 4,
-        (const dnnl_dims_t){program->count, shape->channels, shape->height, shape->width});
-}
-
-static const struct cpu_layout *plain_rows(const struct cpu_program *program, uint32_t number)
-{
-    const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
-
-    return cpu_plain(&program->model->dnnl, 2,
-                     (const dnnl_dims_t){program->count, (dnnl_dim_t)shape->channels *
-                                                             shape->height * shape->width});
-}
-
-struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
-                                     uint32_t number)
-{
-    struct cpu_tensor rows = cpu_convert(program, images, plain_images(program, number), number);
-
-    rows.layout = plain_rows(program, number);
-    return rows;
-}
-
-struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
-                                     uint32_t number)
-{
-    struct cpu_tensor images = cpu_convert(program, rows, plain_rows(program, number), number);
-
-    images.layout = plain_images(program, number);
-    return images;
-}
-
 static const struct cpu_layout *output_any(const struct cpu_program *program, uint32_t number)
 {
-    return cpu_any(&program->model->dnnl, plain_images(program, number));
+    return cpu_any(&program->model->dnnl, cpu_plain_images(program, number));
 }
 
 static const struct cpu_layout *vector_of(const struct cpu_program *program,
@@ -60,38 +24,6 @@ static const struct cpu_layout *vector_of(const struct cpu_program *program,
 static const struct cpu_tensor *input_of(struct cpu_program *program, uint32_t number)
 {
     return cpu_floats(program, program->model->graph->nodes[number].inputs[0]);
-}
-
-struct cpu_window cpu_window(const struct graph_node *node)
-{
-    const struct graph_window *window = &node->window;
-
-    return (struct cpu_window){
-        .strides = {window->stride, window->stride},
-        .sides = {window->height, window->width},
-        .before = {window->pad_top, window->pad_left},
-        .behind = {window->pad_bottom, window->pad_right},
-    };
-}
-
-struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
-                             const struct cpu_layout *layout)
-{
-    return (struct cpu_operation){.kind = CPU_LRN,
-                                  .pass = pass,
-                                  .source = layout,
-                                  .size = node->window.height,
-                                  .alpha = (float)node->lrn_alpha,
-                                  .beta = (float)node->lrn_beta,
-                                  .k = (float)node->lrn_k};
-}
-
-dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node)
-{
-    if (node->kind == GRAPH_MAX_POOL)
-        return dnnl_pooling_max;
-    return node->window.count_padding ? dnnl_pooling_avg_include_padding
-                                      : dnnl_pooling_avg_exclude_padding;
 }
 
 /* ---- convolution and fully connected ---- */
@@ -116,7 +48,7 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
         operation.target = cpu_floats(program, own->summand)->layout;
     if (node->kind == GRAPH_FULLY_CONNECTED) {
         operation.kind = CPU_INNER_PRODUCT;
-        operation.target = plain_rows(program, number);
+        operation.target = cpu_plain_rows(program, number);
     }
     return cpu_describe(program, &operation, NULL, behind, number);
 }
@@ -363,7 +295,7 @@ static void build_dropout(struct cpu_program *program, uint32_t number)
         own->output = *input;
         return;
     }
-    const struct cpu_layout *plain = plain_images(program, number);
+    const struct cpu_layout *plain = cpu_plain_images(program, number);
     own->source = cpu_convert(program, input, plain, number);
     own->output = cpu_add_tensor(program, plain);
     cpu_add_step(program, CPU_DROPOUT, number, own->source.buffer, own->output.buffer);
@@ -373,7 +305,7 @@ static void build_dropout(struct cpu_program *program, uint32_t number)
 
 static void build_input(struct cpu_program *program)
 {
-    program->nodes[0].output = cpu_add_tensor(program, plain_images(program, 0));
+    program->nodes[0].output = cpu_add_tensor(program, cpu_plain_images(program, 0));
     cpu_add_step(program, CPU_NORMALISE, 0, UINT32_MAX, program->nodes[0].output.buffer);
 }
 
@@ -382,7 +314,7 @@ static void build_loss(struct cpu_program *program)
 {
     const uint32_t last = program->model->graph->node_count - 1;
     struct cpu_node *own = &program->nodes[last];
-    const struct cpu_layout *plain = plain_images(program, last);
+    const struct cpu_layout *plain = cpu_plain_images(program, last);
     const struct cpu_tensor logits = cpu_convert(program, cpu_floats(program, last), plain, last);
     uint32_t target = UINT32_MAX;
 

@@ -15,7 +15,7 @@ libiobench_a_SOURCES += \
 	trainer/module.c trainer/module.h \
 	trainer/lifetimes.c trainer/lifetimes.h \
 	trainer/quantise.c trainer/quantise.h \
-	trainer/reference.c trainer/reference.h trainer/reference_pass.c trainer/reference_schedule.c \
+	trainer/backend_reference.c trainer/reference.h trainer/reference_pass.c trainer/reference_schedule.c \
 	trainer/profile.c trainer/profile.h \
 	trainer/none.c trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \
@@ -30,8 +30,8 @@ libiobench_a_SOURCES += trainer/exchange_mpi.c
 endif
 
 if HAVE_DNNL
-libiobench_a_SOURCES += trainer/cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
-	trainer/cpu_dnnl.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_int8.c trainer/cpu_program.c trainer/cpu_schedule.c \
+libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu.h trainer/cpu_backward.c trainer/cpu_builder.c \
+	trainer/cpu_layouts.c trainer/cpu_dnnl.h trainer/cpu_forward.c trainer/cpu_int8.c trainer/cpu_program.c trainer/cpu_schedule.c trainer/cpu_shapes.c \
 	trainer/cpu_threads.c
 if DNNL_IS_3
 libiobench_a_SOURCES += trainer/cpu_dnnl3.c

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shapes of nodes in oneDNN's terms, for all passes. */
+#include "trainer/cpu.h"
+
+const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number)
+{
+    const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
+
+    return cpu_plain(
+        &program->model->dnnl, 4,
+        (const dnnl_dims_t){program->count, shape->channels, shape->height, shape->width});
+}
+
+const struct cpu_layout *cpu_plain_rows(const struct cpu_program *program, uint32_t number)
+{
+    const struct graph_shape *shape = &program->model->graph->nodes[number].shape;
+
+    return cpu_plain(&program->model->dnnl, 2,
+                     (const dnnl_dims_t){program->count, (dnnl_dim_t)shape->channels *
+                                                             shape->height * shape->width});
+}
+
+struct cpu_tensor cpu_images_as_rows(struct cpu_program *program, const struct cpu_tensor *images,
+                                     uint32_t number)
+{
+    struct cpu_tensor rows =
+        cpu_convert(program, images, cpu_plain_images(program, number), number);
+
+    rows.layout = cpu_plain_rows(program, number);
+    return rows;
+}
+
+struct cpu_tensor cpu_rows_as_images(struct cpu_program *program, const struct cpu_tensor *rows,
+                                     uint32_t number)
+{
+    struct cpu_tensor images = cpu_convert(program, rows, cpu_plain_rows(program, number), number);
+
+    images.layout = cpu_plain_images(program, number);
+    return images;
+}
+
+struct cpu_window cpu_window(const struct graph_node *node)
+{
+    const struct graph_window *window = &node->window;
+
+    return (struct cpu_window){
+        .strides = {window->stride, window->stride},
+        .sides = {window->height, window->width},
+        .before = {window->pad_top, window->pad_left},
+        .behind = {window->pad_bottom, window->pad_right},
+    };
+}
+
+struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pass,
+                             const struct cpu_layout *layout)
+{
+    return (struct cpu_operation){.kind = CPU_LRN,
+                                  .pass = pass,
+                                  .source = layout,
+                                  .size = node->window.height,
+                                  .alpha = (float)node->lrn_alpha,
+                                  .beta = (float)node->lrn_beta,
+                                  .k = (float)node->lrn_k};
+}
+
+dnnl_alg_kind_t cpu_pool_kind(const struct graph_node *node)
+{
+    if (node->kind == GRAPH_MAX_POOL)
+        return dnnl_pooling_max;
+    return node->window.count_padding ? dnnl_pooling_avg_include_padding
+                                      : dnnl_pooling_avg_exclude_padding;
+}
