@@ -53,7 +53,7 @@ static int fail_unknown(const struct arguments_scope *scopes, const char *name)
     return fail(EINVAL, "unknown option '--%s'", name);
 }
 
-/* What a bare option stands for; NULL when it needs a value. */
+/* Value of an option given without one; NULL if a value is required. */
 static const char *bare_value(const struct option_spec *row)
 {
     return row->type == OPTION_FLAG ? "yes" : row->implied;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command: what a command of the program is. Adding one is one file with a const struct command,
- * its declaration in cmd/commands.h and a row in cmd/registry.c; parsing, --help, the manual page
- * and completion follow from its option table.
+ * command: a command of the program. To add one: a file with a const struct command, its
+ * declaration in cmd/commands.h and a row in cmd/registry.c; parsing, --help, the manual page and
+ * completion follow from its option table.
  *
  * Commands run on the main thread. Data goes to stdout, progress and errors to stderr.
  */
@@ -14,8 +14,8 @@
 
 enum command_exit {
     COMMAND_OK = 0,
-    COMMAND_FAILED = 1, /* it failed, or its result is not valid */
-    COMMAND_USAGE = 2,  /* it was asked wrongly; nothing was done */
+    COMMAND_FAILED = 1, /* failed, or the result is not valid */
+    COMMAND_USAGE = 2,  /* usage error; nothing was done */
 };
 
 struct command;
@@ -23,12 +23,12 @@ struct command;
 /* One call of a command. */
 struct invocation {
     const struct command *command;
-    void *settings;      /* settings_size bytes: defaults, then what the command line says */
-    int count;           /* operands: what is no option */
+    void *settings;      /* settings_size bytes: defaults, overridden by the command line */
+    int count;           /* operands: arguments that are not options */
     char **operands;     /* NULL-terminated */
-    int behind;          /* index of the first operand behind "--"; count when there was no "--" */
+    int behind;          /* index of the first operand after "--"; count without "--" */
     int sandbox;         /* enum sandbox_wanted */
-    bool allow_commands; /* of job files */
+    bool allow_commands; /* in job files */
     int argc;            /* the arguments as given, without program and command name */
     char **argv;
 };
@@ -36,39 +36,39 @@ struct invocation {
 struct command {
     const char *name;
     const char *summary;                    /* one line, no full stop */
-    const char *operands;                   /* as shown in usage: "SOURCE TARGET"; NULL: none */
+    const char *operands;                   /* shown in usage: "SOURCE TARGET"; NULL: none */
     int operands_minimum, operands_maximum; /* maximum -1: any number */
-    enum option_reach operands_reach[2];    /* of the first one, and of those after it */
-    bool is_confined;        /* main() confines it before it runs; else it does so itself, or parses
-                                nothing that others made */
-    const char *description; /* paragraphs for help and manual page; may be NULL */
-    const char *examples;    /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
-    const struct option_spec *options; /* ends with a row whose name is NULL; may be NULL */
+    enum option_reach operands_reach[2];    /* of the first, and of the others */
+    bool is_confined; /* main() confines it before it runs; else it confines itself, or parses no
+                         untrusted input */
+    const char *description;           /* paragraphs for help and manual page; may be NULL */
+    const char *examples;              /* lines "COMMAND\tWHAT IT DOES\n"; may be NULL */
+    const struct option_spec *options; /* ends with a NULL name; may be NULL */
     size_t settings_size;
-    int (*run)(const struct invocation *invocation); /* an enum command_exit */
+    int (*run)(const struct invocation *invocation); /* returns enum command_exit */
 };
 
 extern const struct command *const command_registry[];
 
-/* NULL when there is none. */
+/* NULL if unknown. */
 const struct command *command_find(const char *name);
 
-/* Print the reason of the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
+/* Print the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
 int command_failed(const struct invocation *invocation);
 
-/* The same for a wrong request, with a hint at the command's help. Returns COMMAND_USAGE. */
+/* The same for a usage error, with a hint at the command's help. Returns COMMAND_USAGE. */
 int command_misused(const struct invocation *invocation);
 
-/* The whole command line, as it would be typed. */
+/* The full command line, as typed. */
 void command_text(const struct invocation *invocation, char *text, size_t bytes);
 
-/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP end what child_run() runs and call handler (may
- * be NULL), once: a second one ends the program. On a stack of its own:
- * oneDNN's matrix kernels point the stack register into memory that holds a page beneath it, and a
- * signal's frame with vector registers is larger. */
+/* On SIGINT, SIGTERM and, unless ignored, SIGHUP: stop the children of child_run() and call handler
+ * (may be NULL); a second signal ends the program. Uses its own signal stack: oneDNN's matrix
+ * kernels point the stack register into a buffer with one page below it, and a signal frame with
+ * vector registers is larger. */
 void command_on_interrupt(void (*handler)(int number));
 
-/* ranks_join(), and rank 0 says on stderr which ranks it has been waiting for. */
+/* ranks_join(); rank 0 reports on stderr which ranks it is waiting for. */
 int command_join(struct ranks *ranks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands, for cmd/registry.c alone. */
+ * The commands; only for cmd/registry.c. */
 #ifndef IOBENCH_CMD_COMMANDS_H
 #define IOBENCH_CMD_COMMANDS_H
 

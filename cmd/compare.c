@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench compare: result files, sitting by sitting or pair by pair; with an exit code for gates.
+ * iobench compare: compares result files by session or pair by pair; the exit code serves as a
+ * gate.
  */
 #include "base/escape.h"
 #include "base/fail.h"
@@ -20,20 +21,20 @@
 struct compare_settings {
     double fail_if_slower; /* percent; negative: no gate */
     double alpha;
-    char *json; /* file, "-" the standard output; NULL: a table */
+    char *json; /* file or "-" for standard output; NULL: a table */
 };
 
 static const struct option_spec compare_options[] = {
     {"fail-if-slower", 0, OPTION_REAL, offsetof(struct compare_settings, fail_if_slower),
      .percent = true, .fallback = "-1", .metavar = "PERCENT",
-     .summary = "exit with 1 when B delivers fewer samples/s by more than this, and that is "
-                "significant or cannot be told (one sitting each, too few runs); -1: never"},
+     .summary = "exit with 1 if B is slower (samples/s) by more than this and the difference is "
+                "significant or untestable (one session each, too few runs); -1: never"},
     {"alpha", 0, OPTION_REAL, offsetof(struct compare_settings, alpha), .fallback = "0.05",
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
-     .summary = "a difference is significant when chance gives it less often than this"},
+     .summary = "significance level: highest p of a significant difference"},
     {"json", 0, OPTION_TEXT, offsetof(struct compare_settings, json), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
-     .summary = "write JSON instead; without FILE to the standard output"},
+     .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
 
@@ -48,17 +49,17 @@ static const char *label_of(const json_t *job)
 
 enum { GROUPS_MAX = 26 };
 
-/* Files of one thing: its results at several times. */
+/* Result files of one configuration, from several sessions. */
 struct group {
     json_t **documents;
-    const json_t **chosen; /* of each, the job that is compared now */
+    const json_t **chosen; /* of each, the job being compared */
     size_t count;
 };
 
 struct groups {
     struct group list[GROUPS_MAX];
     size_t count;
-    json_t **documents; /* of all */
+    json_t **documents; /* all files */
     const json_t **chosen;
 };
 
@@ -67,7 +68,7 @@ static const json_t *jobs_of(const json_t *document)
     return json_object_get(document, "jobs");
 }
 
-/* The job of jobs that goes with job: the only one, else the one of the same label. */
+/* The counterpart of job in jobs: the only one, else the one of the same label. */
 static const json_t *find_partner(const json_t *job, size_t jobs_of_a, const json_t *jobs)
 {
     if (jobs_of_a == 1 && json_array_size(jobs) == 1)
@@ -83,7 +84,7 @@ static bool is_separator(const char *operand)
     return strcmp(operand, ":") == 0;
 }
 
-/* Without a ":" each file is a group. */
+/* Without ":" each file is a group. */
 static int begin_group(struct groups *groups, size_t file)
 {
     if (groups->count == GROUPS_MAX)
@@ -132,7 +133,7 @@ static void release_groups(struct groups *groups, size_t files)
     free(groups->chosen);
 }
 
-/* Of each document the job that goes with that one of the first; false where there is none. */
+/* Choose the counterpart of the first document's job in each document; false if one has none. */
 static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -155,7 +156,7 @@ static bool is_told_elsewhere(const char *key)
     return strstr(key, "_reason") != NULL;
 }
 
-/* Settings and places that are not the same: is like compared with like? */
+/* Settings and environments that differ: is the comparison fair? */
 static void print_differences(const json_t *a, const json_t *b, const char *part)
 {
     const char *key;
@@ -180,12 +181,12 @@ static void print_validity(const char *name, const json_t *job)
     const char *reason = load_text(job, "invalid_reason");
 
     if (!load_true(job, "valid"))
-        printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason is given"));
+        printf("  %s is INVALID: %s\n", name, escape_shown(reason ? reason : "no reason given"));
     if (load_true(job, "dataset.synthetic"))
         printf("  %s read synthetic data\n", name);
 }
 
-/* The jobs that are compared: the first of each group. */
+/* The jobs to compare: the first of each group. */
 static void print_details(const struct group *a, const struct group *b)
 {
     const json_t *one = a->chosen[0], *other = b->chosen[0];
@@ -204,12 +205,12 @@ static void print_details(const struct group *a, const struct group *b)
 
 struct report {
     const struct compare_settings *settings;
-    json_t *all; /* of --json */
+    json_t *all; /* for --json */
     int status;
     size_t compared;
 };
 
-/* Does B fall through the gate? */
+/* Does B fail the gate? */
 static bool is_slower(const struct comparison *comparison, const struct compare_settings *settings)
 {
     const struct compare_figure *figure = &comparison->figures[0];
@@ -219,7 +220,7 @@ static bool is_slower(const struct comparison *comparison, const struct compare_
             compare_untold(figure, settings->alpha));
 }
 
-/* b: compared with a, the p of all rivals of a corrected. */
+/* b: compared with a, p corrected for all rivals of a. */
 static void tell(struct report *report, const struct group *a, const struct group *b,
                  const struct comparison *comparison, const char *name)
 {
@@ -256,7 +257,7 @@ static int compare_rivals(struct report *report, const struct group *a,
     return 0;
 }
 
-/* Each job of the first group with its partners in the others. */
+/* Compare each job of the first group with its counterparts. */
 static int compare_groups_of_files(struct report *report, struct groups *groups)
 {
     struct group *a = &groups->list[0];
@@ -279,7 +280,7 @@ static int compare_groups_of_files(struct report *report, struct groups *groups)
             rivals[count++] = &groups->list[k];
         }
         if (count == 0)
-            fprintf(stderr, "iobench compare: '%s' is only in the first\n",
+            fprintf(stderr, "iobench compare: job job '%s' is only in the first file file\n",
                     escape_shown(label_of(job)));
         else
             code = compare_rivals(report, a, rivals, names, count);
@@ -287,7 +288,7 @@ static int compare_groups_of_files(struct report *report, struct groups *groups)
     return code;
 }
 
-/* One document: its other jobs with the first. */
+/* One document: compare its other jobs with the first. */
 static int compare_jobs_of_file(struct report *report, const json_t *document)
 {
     const json_t *jobs = jobs_of(document), *chosen[GROUPS_MAX];
@@ -297,8 +298,7 @@ static int compare_jobs_of_file(struct report *report, const json_t *document)
     const size_t count = json_array_size(jobs);
 
     if (count < 2 || count > GROUPS_MAX)
-        return fail(EINVAL, "there are %zu jobs in one file; 2 to %d can be compared", count,
-                    GROUPS_MAX);
+        return fail(EINVAL, "the file has %zu jobs; expected 2 to %d", count, GROUPS_MAX);
     for (size_t i = 0; i < count; i++) {
         chosen[i] = json_array_get(jobs, i);
         groups[i] = (struct group){.chosen = &chosen[i], .count = 1};
@@ -314,7 +314,7 @@ static int finish(const struct invocation *invocation, struct report *report)
 
     if (report->compared == 0) {
         json_decref(report->all);
-        fail(EINVAL, "no job of one has its label in the other");
+        fail(EINVAL, "the files have no job label in common");
         return command_failed(invocation);
     }
     if (!settings->json)
@@ -333,7 +333,7 @@ static int compare_run(const struct invocation *invocation)
     if (code == 0 && groups.count == 1 && groups.list[0].count == 1)
         code = compare_jobs_of_file(&report, groups.documents[0]);
     else if (code == 0 && groups.count == 1)
-        code = fail(EINVAL, "one group alone: put ':' before the files of the next");
+        code = fail(EINVAL, "only one group: put ':' before the files of the next");
     else if (code == 0)
         code = compare_groups_of_files(&report, &groups);
     if (code)
@@ -345,22 +345,23 @@ static int compare_run(const struct invocation *invocation)
 
 const struct command command_compare = {
     .name = "compare",
-    .summary = "tell whether one result is really faster than another",
+    .summary = "test whether one result is significantly faster than another",
     .operands = "A.json [B.json...]",
     .operands_minimum = 1,
     .operands_maximum = -1,
     .description =
-        "Compares results written with --json with the first of them, and lists the settings that "
-        "differ. Jobs of several are matched by label; of one file alone the jobs are compared. "
-        "Files between ':' are one thing measured at several times: A1 A2 A3 : B1 B2 B3.\n"
-        "What took turns in one sitting (iobench run --against) is compared pair by pair, with a "
-        "paired t test. Else a sitting is one value, however many runs it has, and the test is "
-        "Mann-Whitney's; with one sitting on a side there is no p, since the machine may have "
-        "changed in between. p is corrected for the number of comparisons (Holm). Exits with 1 "
-        "when a result is invalid or B falls through the gate.",
+        "Compares results written with --json to the first one, and lists the settings that "
+        "differ. With several files, jobs are matched by label; with one file, its jobs are "
+        "compared. Groups separated by ':' hold the same configuration measured in several "
+        "sessions: A1 A2 A3 : B1 B2 B3.\n"
+        "Runs that alternated in one session (iobench run --against) are compared pair by pair "
+        "with a paired t test. Otherwise each session counts as one value, whatever its number of "
+        "runs, and the test is Mann-Whitney; with one session on a side there is no p, since the "
+        "machine may have changed in between. p is corrected for the number of comparisons (Holm). "
+        "Exits with 1 if a result is invalid or B fails the gate.",
     .examples = "iobench compare before.json after.json --fail-if-slower 5\ta gate for CI\n"
                 "iobench compare a1.json a2.json a3.json a4.json : b1.json b2.json b3.json "
-                "b4.json\ttwo versions, each at four times\n",
+                "b4.json\ttwo versions, four sessions each\n",
     .options = compare_options,
     .settings_size = sizeof(struct compare_settings),
     .operands_reach = {OPTION_READS, OPTION_READS},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench doctor: what works on this machine, what does not, and what to do about it.
+ * iobench doctor: checks what works on this machine, and how to fix what does not.
  */
 #include "cmd/doctor.h"
 
@@ -19,12 +19,12 @@
 enum { COLUMN = 26, WIDTH = 88 };
 
 struct doctor_settings {
-    char *json; /* file, "-" the standard output; NULL: a table */
+    char *json; /* file or "-" for standard output; NULL: a table */
 };
 
 static const struct option_spec doctor_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct doctor_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
+     .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
 
@@ -58,12 +58,12 @@ static void tell(const char *section, const char *name, const struct finding *fi
         return;
     }
     snprintf(left, sizeof left, "  %-4s  %s", state_names[finding->state], name);
-    print_wrapped(left, finding->what[0] ? finding->what : "nothing is known");
+    print_wrapped(left, finding->what[0] ? finding->what : "unknown");
     if (finding->advice[0])
         print_wrapped("", finding->advice);
 }
 
-/* False when the first check failed: there is nothing to look at. */
+/* False if the first check failed and the rest were skipped. */
 static bool look_all(const char *section, const struct doctor_check *checks, const char *path,
                      json_t *all)
 {
@@ -80,7 +80,7 @@ static bool look_all(const char *section, const struct doctor_check *checks, con
     return true;
 }
 
-/* Plug-ins that are built in but do not work here. */
+/* Plug-ins built in but not usable here. */
 static void look_plugins(json_t *all)
 {
     bool any = false;
@@ -92,7 +92,7 @@ static void look_plugins(json_t *all)
             if (plugin_usable(family->registry[i]) == 0)
                 continue;
             if (!any && !all)
-                puts("\nPlug-ins that do not work here");
+                puts("\nPlug-ins not usable here");
             any = true;
             finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
             snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
@@ -119,19 +119,19 @@ static int doctor_run(const struct invocation *invocation)
     if (all && json_file_write(settings->json, all))
         return command_failed(invocation);
     if (!all && !path)
-        puts("\nName the place of the data (iobench doctor PATH) to have it looked at too.");
+        puts("\nTo check the storage of a data set too: iobench doctor PATH");
     return status;
 }
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "say what works on this machine, what does not, and what to do",
+    .summary = "check what works on this machine, and how to fix what does not",
     .operands = "[PATH...]",
     .operands_maximum = -1,
-    .description = "Looks at what a measurement needs: io_uring, limits, the right to empty "
-                   "caches and the means to prove it, GPUs and fabric; and at the places named: "
-                   "file system, devices, O_DIRECT, free space. Each line is ok, warn or no, with "
-                   "what to do about it.",
+    .description =
+        "Checks what a measurement needs: io_uring, limits, permission to drop caches and means to "
+        "verify them cold, GPUs and fabric; and of each PATH the file system, devices, O_DIRECT "
+        "and free space. Each line is ok, warn or no, with a remedy.",
     .examples = "iobench doctor /mnt/imagenet\tbefore the first run on a machine\n",
     .options = doctor_options,
     .settings_size = sizeof(struct doctor_settings),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * doctor: what of this machine a measurement needs, looked at one by one. Main thread only.
+ * doctor: checks of what a measurement needs of this machine. Main thread only.
  */
 #ifndef IOBENCH_CMD_DOCTOR_H
 #define IOBENCH_CMD_DOCTOR_H
@@ -9,23 +9,23 @@
 
 enum doctor_state {
     DOCTOR_OK,
-    DOCTOR_WARN, /* it works, but not as well as it could */
-    DOCTOR_NO,   /* it is not there, or does not work */
+    DOCTOR_WARN, /* works, but not as well as it could */
+    DOCTOR_NO,   /* absent or not working */
 };
 
 struct finding {
     enum doctor_state state;
-    char what[200];   /* what was found */
-    char advice[300]; /* what to do; "" when nothing is to be done */
+    char what[200];   /* finding */
+    char advice[300]; /* remedy; "" if none is needed */
 };
 
-/* path: of the data, NULL for none. */
+/* path: of the data, or NULL. */
 struct doctor_check {
     const char *name;
     void (*look)(const char *path, struct finding *finding);
 };
 
-extern const struct doctor_check doctor_machine[]; /* these end with a row whose name is NULL */
+extern const struct doctor_check doctor_machine[]; /* both end with a NULL name */
 extern const struct doctor_check doctor_path[];
 
 void finding_say(struct finding *finding, enum doctor_state state, const char *format, ...)

@@ -26,7 +26,7 @@ enum { SMALL_FILES = 4096, SUDO_WAIT_NS = 2000000000 };
 static const uint64_t PROBE_WAIT_NS = 10000000000;
 static const uint64_t PINNED_LEAST = 256 << 20, MEMORY_LEAST = 1ull << 30;
 
-/* The first line of a small file, "" when it cannot be read. */
+/* First line of a small file; "" if unreadable. */
 static const char *line_of(const char *path, char *line, size_t bytes)
 {
     FILE *file = file_stream_kernel(path);
@@ -71,14 +71,16 @@ static void look_kernel(const char *path, struct finding *finding)
 
     (void)path;
     if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
-        return finding_say(finding, DOCTOR_WARN, "the kernel does not say its version");
+        return finding_say(finding, DOCTOR_WARN, "kernel version unknown");
     bool recent = major > 6 || (major == 6 && minor >= 5);
     finding_say(finding, recent ? DOCTOR_OK : DOCTOR_WARN, "%s %s", name.sysname, name.release);
     if (!recent)
-        finding_advise(finding, "Linux 6.5 and later tell faster and more surely what is cached");
+        finding_advise(
+            finding,
+            "Linux 6.5 and later report cached pages faster and more reliably (cachestat)");
 }
 
-/* The program itself is a file that can be read everywhere. */
+/* The program's own file is readable everywhere. */
 static int index_program(struct catalog **catalog)
 {
     *catalog = catalog_create("/proc/self", "none");
@@ -98,11 +100,11 @@ static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
     if (code == 0)
         code = reader_reap(reader, &done, 1, PROBE_WAIT_NS);
     if (code == 0)
-        code = fail(ETIMEDOUT, "a read of /proc/self/exe was not answered");
+        code = fail(ETIMEDOUT, "a read of /proc/self/exe timed out");
     return code < 0 ? code : request.result;
 }
 
-/* What a run of this reader does first: open it, open a file, read. 0 or why not; engine: what ran.
+/* Open a reader and a file, and read, as a run does. engine: the engine used. Returns 0 or -errno.
  */
 static int try_reader(const struct plugin *plugin, char *engine, size_t engine_bytes)
 {
@@ -143,12 +145,12 @@ static void look_uring(const char *path, struct finding *finding)
         row++;
     if (!*row) {
         finding_say(finding, DOCTOR_NO, "not built in");
-        finding_advise(finding, "build with liburing-dev; meanwhile use --reader pread");
+        finding_advise(finding, "build with liburing-dev; until then use --reader pread");
     } else if (try_reader(*row, engine, sizeof engine)) {
         finding_say(finding, DOCTOR_NO, "%s", fail_reason());
         finding_advise(finding, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
     } else {
-        finding_say(finding, DOCTOR_OK, "a ring was made and a file read: %s", engine);
+        finding_say(finding, DOCTOR_OK, "opened a ring and read a file: %s", engine);
     }
 }
 
@@ -159,15 +161,15 @@ static void look_memlock(const char *path, struct finding *finding)
 
     (void)path;
     if (getrlimit(RLIMIT_MEMLOCK, &limit))
-        return finding_say(finding, DOCTOR_WARN, "the limit is not known");
+        return finding_say(finding, DOCTOR_WARN, "limit unknown");
     if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0)
         return finding_say(finding, DOCTOR_OK, "no limit%s", geteuid() == 0 ? " for root" : "");
     bool enough = limit.rlim_cur >= PINNED_LEAST;
-    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "%s may be pinned",
+    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "limit %s",
                 bytes_text(limit.rlim_cur, text, sizeof text));
     if (!enough)
-        finding_advise(finding, "buffers are not registered with the kernel, which costs some CPU: "
-                                "raise 'ulimit -l'");
+        finding_advise(finding, "buffers cannot be registered with the kernel, which costs CPU "
+                                "time: raise 'ulimit -l'");
 }
 
 static void look_files(const char *path, struct finding *finding)
@@ -176,13 +178,13 @@ static void look_files(const char *path, struct finding *finding)
 
     (void)path;
     if (getrlimit(RLIMIT_NOFILE, &limit))
-        return finding_say(finding, DOCTOR_WARN, "the limit is not known");
+        return finding_say(finding, DOCTOR_WARN, "limit unknown");
     bool enough = limit.rlim_max >= SMALL_FILES;
-    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "%llu may be open at once",
+    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "limit %llu",
                 (unsigned long long)limit.rlim_max);
     if (!enough)
-        finding_advise(finding, "data sets of many shards open and close them all the time: raise "
-                                "'ulimit -Hn'");
+        finding_advise(finding,
+                       "data sets of many shards will reopen files constantly: raise 'ulimit -Hn'");
 }
 
 static void look_cpus(const char *path, struct finding *finding)
@@ -198,9 +200,9 @@ static void look_cpus(const char *path, struct finding *finding)
     finding_say(finding, busy || usable < (unsigned)online ? DOCTOR_WARN : DOCTOR_OK,
                 "%u of %ld usable, load %.2f", usable, online, load);
     if (busy)
-        finding_advise(finding, "something else is running: figures will be low and differ");
+        finding_advise(finding, "other processes are running: figures will be low and noisy");
     else if (usable < (unsigned)online)
-        finding_advise(finding, "a CPU quota or affinity holds decoding back");
+        finding_advise(finding, "a CPU quota or affinity mask limits decoding");
 }
 
 static void look_memory(const char *path, struct finding *finding)
@@ -226,7 +228,7 @@ static void look_clock(const char *path, struct finding *finding)
     (void)path;
     finding_say(finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s", source);
     if (slow)
-        finding_advise(finding, "each time stamp is a trip into the kernel: latencies suffer");
+        finding_advise(finding, "reading this clock takes a system call: latencies suffer");
 }
 
 static void look_drop(const char *path, struct finding *finding)
@@ -237,12 +239,13 @@ static void look_drop(const char *path, struct finding *finding)
 
     (void)path;
     if (access("/proc/sys/vm/drop_caches", W_OK) == 0)
-        return finding_say(finding, DOCTOR_OK, "this user may empty all caches");
+        return finding_say(finding, DOCTOR_OK, "this user can drop all caches");
     if (access(sudo[0], X_OK) == 0 && child_run(&task, &child) == 0 && child.status == 0)
-        return finding_say(finding, DOCTOR_OK, "by sudo, without a password");
+        return finding_say(finding, DOCTOR_OK, "via passwordless sudo");
     finding_say(finding, DOCTOR_WARN, "only file by file (posix_fadvise)");
-    finding_advise(finding, "names and inodes stay cached: run as root, or let sudo run cachectl "
-                            "without a password");
+    finding_advise(
+        finding,
+        "dentries and inodes stay cached: run as root, or allow passwordless sudo for cachectl");
 }
 
 static void look_residency(const char *path, struct finding *finding)
@@ -256,10 +259,10 @@ static void look_residency(const char *path, struct finding *finding)
     residency_file(probe, "/proc/self/exe", &residency);
     residency_probe_destroy(probe);
     if (residency.state == RESIDENCY_UNVERIFIED) {
-        finding_say(finding, DOCTOR_NO, "what is cached cannot be told: %s", residency.reason);
-        finding_advise(finding, "no run can be proven cold; run as the owner of the data");
+        finding_say(finding, DOCTOR_NO, "page cache residency unknown: %s", residency.reason);
+        finding_advise(finding, "no run can be verified cold; run as the owner of the data");
     } else {
-        finding_say(finding, DOCTOR_OK, "by %s", residency_method_text(residency.method));
+        finding_say(finding, DOCTOR_OK, "via %s", residency_method_text(residency.method));
     }
 }
 
@@ -269,10 +272,11 @@ static void look_io_counters(const char *path, struct finding *finding)
 
     (void)path;
     if (line_of("/proc/self/io", line, sizeof line)[0])
-        return finding_say(finding, DOCTOR_OK, "/proc/self/io is there");
+        return finding_say(finding, DOCTOR_OK, "/proc/self/io is readable");
     finding_say(finding, DOCTOR_WARN, "/proc/self/io cannot be read");
-    finding_advise(finding, "bytes that left storage are then taken from the devices, with all "
-                            "other traffic on them");
+    finding_advise(
+        finding,
+        "storage bytes are then taken from the block devices, including all other traffic");
 }
 
 static void look_sandbox(const char *path, struct finding *finding)
@@ -282,11 +286,12 @@ static void look_sandbox(const char *path, struct finding *finding)
     (void)path;
     if (abi)
         return finding_say(finding, DOCTOR_OK,
-                           "landlock ABI %d; root runs in it, others with --sandbox yes", abi);
+                           "Landlock ABI %d; used for root, for others with --sandbox yes", abi);
     finding_say(finding, DOCTOR_WARN,
-                "no Landlock in this kernel: root parses with all its rights");
-    finding_advise(finding, "Linux 5.13 with CONFIG_SECURITY_LANDLOCK has it; read data of unknown "
-                            "origin as another user");
+                "kernel without Landlock: root parses data with full privileges");
+    finding_advise(
+        finding,
+        "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK; read untrusted data as another user");
 }
 
 static void look_gpus(const char *path, struct finding *finding)
@@ -297,7 +302,7 @@ static void look_gpus(const char *path, struct finding *finding)
     if (count)
         return finding_say(finding, DOCTOR_OK, "%zu NVIDIA", count);
     finding_say(finding, DOCTOR_NO, "none found");
-    finding_advise(finding, "not needed: --trainer replay:h200 takes the time of one");
+    finding_advise(finding, "not required: --trainer replay:h200 simulates one");
 }
 
 static void look_infiniband(const char *path, struct finding *finding)
@@ -319,17 +324,17 @@ static void look_infiniband(const char *path, struct finding *finding)
     finding_say(finding, active ? DOCTOR_OK : DOCTOR_WARN, "%zu ports, the first: %s, %s", ports,
                 state, rate);
     if (!active)
-        finding_advise(finding, "a port that is down: see ibstat");
+        finding_advise(finding, "port is down: see ibstat");
 }
 
 static void look_mpi(const char *path, struct finding *finding)
 {
     (void)path;
     if (in_path("mpirun"))
-        return finding_say(finding, DOCTOR_OK, "mpirun is there");
+        return finding_say(finding, DOCTOR_OK, "mpirun found");
     finding_say(finding, DOCTOR_NO, "no mpirun");
-    finding_advise(finding, "not needed on one node; ranks can be started by hand with --ranks N "
-                            "--rank I");
+    finding_advise(finding,
+                   "not required on one node; start ranks by hand with --ranks N --rank I");
 }
 
 const struct doctor_check doctor_machine[] = {
@@ -340,8 +345,8 @@ const struct doctor_check doctor_machine[] = {
     {"CPUs", look_cpus},
     {"memory", look_memory},
     {"clock", look_clock},
-    {"empty caches", look_drop},
-    {"prove cold", look_residency},
+    {"drop caches", look_drop},
+    {"verify cold", look_residency},
     {"bytes read", look_io_counters},
     {"sandbox", look_sandbox},
     {"GPUs", look_gpus},

@@ -25,9 +25,9 @@ static const uint64_t FREE_LEAST = 2ull << 30;
 static void look_access(const char *path, struct finding *finding)
 {
     if (access(path, R_OK) == 0)
-        return finding_say(finding, DOCTOR_OK, "can be read");
+        return finding_say(finding, DOCTOR_OK, "readable");
     finding_say(finding, DOCTOR_NO, "%s", fail_errno_text(errno));
-    finding_advise(finding, "nothing below it can be measured by this user");
+    finding_advise(finding, "this user cannot measure anything below it");
 }
 
 static void look_format(const char *path, struct finding *finding)
@@ -37,18 +37,18 @@ static void look_format(const char *path, struct finding *finding)
     if (format)
         return finding_say(finding, DOCTOR_OK, "%s (%s)", format->name, format->summary);
     finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
-    finding_advise(finding, "'iobench pack' makes a data set in any of them");
+    finding_advise(finding, "create a data set in any format with 'iobench pack'");
 }
 
-/* Where the page cache of this machine is not the whole truth. */
+/* File systems with caches besides the page cache of this machine. */
 static const struct {
     const char *type;
     const char *advice;
 } special[] = {
-    {"tmpfs", "this is memory, not storage: it can never be cold"},
-    {"ramfs", "this is memory, not storage: it can never be cold"},
-    {"overlay", "a container's layers: put the data on a volume of its own"},
-    {"zfs", "ZFS caches outside the page cache (ARC): cold runs cannot be proven"},
+    {"tmpfs", "memory, not storage: never cold"},
+    {"ramfs", "memory, not storage: never cold"},
+    {"overlay", "container layers: put the data on a separate volume"},
+    {"zfs", "ZFS caches outside the page cache (ARC): runs cannot be verified cold"},
 };
 
 static void look_file_system(const char *path, struct finding *finding)
@@ -82,8 +82,8 @@ static void look_devices(const char *path, struct finding *finding)
     if (list->elsewhere[0]) {
         finding->state = DOCTOR_WARN;
         finding_advise(finding,
-                       "%s: it may cache, too; empty it with --server-drop-cmd, prove it with "
-                       "--server-check-cmd",
+                       "%s: the server may cache too; drop its caches with --server-drop-cmd, "
+                       "verify with --server-check-cmd",
                        list->elsewhere);
     }
     free(list);
@@ -99,13 +99,12 @@ static void look_free(const char *path, struct finding *finding)
     finding_say(finding, bytes < FREE_LEAST ? DOCTOR_WARN : DOCTOR_OK, "%s",
                 bytes_text(bytes, text, sizeof text));
     if (bytes < FREE_LEAST)
-        finding_advise(finding, "too little to make a data set of a useful size");
+        finding_advise(finding, "too little for a useful data set");
 }
 
-/* A regular file of the data: path itself, or the first that the folder holds, or else one made
- * there for the moment. */
+/* A regular file of the data: path itself, the first in the folder, or a temporary one. */
 struct sample_file {
-    char *path; /* NULL: there is none */
+    char *path; /* NULL: none */
     struct file_draft made;
 };
 
@@ -157,12 +156,13 @@ static void look_residency(const char *path, struct finding *finding)
 
     some_file(path, &file);
     if (!probe || !file.path || file.made.path) {
-        finding_say(finding, DOCTOR_WARN, "not tried: there is no file to look at");
+        finding_say(finding, DOCTOR_WARN, "not tested: no file found");
     } else {
         residency_file(probe, file.path, &residency);
         if (residency.state == RESIDENCY_UNVERIFIED) {
             finding_say(finding, DOCTOR_NO, "%s", residency.reason);
-            finding_advise(finding, "no run here can be proven cold; try as the owner of the data");
+            finding_advise(finding,
+                           "no run can be verified cold here; run as the owner of the data");
         } else {
             finding_say(finding, DOCTOR_OK, "by %s",
                         residency.method ? residency_method_text(residency.method)
@@ -180,8 +180,8 @@ static void look_direct(const char *path, struct finding *finding)
     some_file(path, &file);
     int fd = file.path ? file_open_quietly(file.path, O_RDONLY | O_DIRECT) : -ENOENT;
     if (!file.path) {
-        finding_say(finding, DOCTOR_WARN, "not tried: nothing can be made here");
-        finding_advise(finding, "name a file of the data set instead");
+        finding_say(finding, DOCTOR_WARN, "not tested: cannot create a file here");
+        finding_advise(finding, "pass a file of the data set instead");
     } else if (fd < 0) {
         finding_say(finding, DOCTOR_NO, "O_DIRECT: %s", fail_errno_text(fd));
         finding_advise(finding, "--direct does not work here");
@@ -194,7 +194,7 @@ static void look_direct(const char *path, struct finding *finding)
                         status.stx_dio_offset_align);
         else
 #endif
-            finding_say(finding, DOCTOR_OK, "opens; the alignment is found by trying");
+            finding_say(finding, DOCTOR_OK, "opens; alignment found by trial");
         (void)status;
     }
     if (fd >= 0)
@@ -205,6 +205,6 @@ static void look_direct(const char *path, struct finding *finding)
 const struct doctor_check doctor_path[] = {
     {"access", look_access},           {"format", look_format},
     {"file system", look_file_system}, {"devices", look_devices},
-    {"O_DIRECT", look_direct},         {"prove cold", look_residency},
+    {"O_DIRECT", look_direct},         {"verify cold", look_residency},
     {"free space", look_free},         {0},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * families: every plug-in family there is, for list, help, the manual page and completion. */
+ * families: every plug-in family, for list, help, the manual page and completion. */
 #ifndef IOBENCH_CMD_FAMILIES_H
 #define IOBENCH_CMD_FAMILIES_H
 
@@ -7,11 +7,11 @@
 
 struct family {
     const char *name;   /* "reader" */
-    const char *option; /* of `iobench run`, that chooses a member */
+    const char *option; /* option of `iobench run` that selects a member */
     const char *summary;
     const struct plugin *const *registry;
 };
 
-extern const struct family family_table[]; /* ends with a row whose name is NULL */
+extern const struct family family_table[]; /* ends with a NULL name */
 
 #endif

@@ -19,15 +19,15 @@ static const char *const help_choices[] = {"no", "yes", "all", NULL};
 
 const struct option_spec common_options[] = {
     {"help", 'h', OPTION_CHOICE, offsetof(struct common_settings, help), .choices = help_choices,
-     .implied = "yes", .section = "Any command",
+     .implied = "yes", .section = "Common options",
      .summary = "explain this command; all: every command and plug-in"},
     {"version", 'V', OPTION_FLAG, offsetof(struct common_settings, version),
      .summary = "print the version"},
     {"sandbox", 0, OPTION_CHOICE, offsetof(struct common_settings, sandbox), .fallback = "auto",
      .choices = sandbox_choices,
-     .summary = "open nothing but data, outputs and caches (Landlock); auto does so as root"},
+     .summary = "confine the process to data, outputs and caches (Landlock); auto: only as root"},
     {"allow-commands", 0, OPTION_FLAG, offsetof(struct common_settings, allow_commands),
-     .summary = "let job files start programs (server-drop-cmd, server-check-cmd)"},
+     .summary = "allow job files to run commands (server-drop-cmd, server-check-cmd)"},
     {0},
 };
 
@@ -56,7 +56,7 @@ const char *help_option_text(const struct option_spec *row, char *text, size_t t
     return text;
 }
 
-/* Words of text from column on, broken at WIDTH; the cursor stands at column already. */
+/* Print text from column on, wrapped at WIDTH; the cursor is at column. */
 static void print_wrapped(FILE *stream, const char *text, size_t column)
 {
     size_t at = column;
@@ -154,23 +154,22 @@ void help_program(FILE *stream)
 
     fprintf(stream, "Usage: iobench [COMMAND] [OPTIONS] [OPERANDS]\n"
                     "       iobench JOBFILE.ini\n\n");
-    print_wrapped(stream,
-                  "Measures whether storage keeps the GPUs of a training cluster fed: reads a data "
-                  "set as training does, and says how many samples a second it delivers and what "
-                  "held it back. Without a command: run.",
-                  0);
+    print_wrapped(
+        stream,
+        "Measures whether storage can keep the GPUs of a training cluster busy: reads a data set "
+        "as training does, and reports samples/s and the bottleneck. The default command is run.",
+        0);
     fprintf(stream, "\nCommands:\n");
     for (int i = 0; command_registry[i]; i++)
         print_entry(stream, command_registry[i]->name, command_registry[i]->summary, NAME_COLUMN);
-    fprintf(stream, "\nOptions of %s used most:\n", first->name);
+    fprintf(stream, "\nMost used options of %s:\n", first->name);
     for (const struct option_spec *row = first->options; row->name; row++)
         if (row->letter)
             print_option(stream, row);
     print_options(stream, common_options);
     print_examples(stream, first->examples);
-    fprintf(stream,
-            "\n'iobench help COMMAND' explains a command and all its options, 'iobench list' "
-            "names the\nreaders, formats, shuffles, decoders and trainers there are.\n");
+    fprintf(stream, "\n'iobench help COMMAND' explains a command and all its options, 'iobench "
+                    "list' lists\nreaders, formats, shuffles, decoders and trainers.\n");
 }
 
 static void print_plugins(FILE *stream)
@@ -202,7 +201,7 @@ void help_everything(FILE *stream)
         print_options(stream, command_registry[i]->options);
         print_examples(stream, i ? command_registry[i]->examples : NULL);
     }
-    fprintf(stream, "\n---- plug-ins: the first option may be given without its name ----\n");
+    fprintf(stream, "\n---- plug-ins: the first option needs no name ----\n");
     print_plugins(stream);
 }
 
@@ -249,7 +248,7 @@ static int help_run(const struct invocation *invocation)
 
 const struct command command_help = {
     .name = "help",
-    .summary = "explain a command, or everything",
+    .summary = "explain a command or all of them",
     .operands = "[COMMAND|all]",
     .operands_maximum = 1,
     .options = help_options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * help: usage texts out of the option tables. */
+ * help: usage texts generated from the option tables. */
 #ifndef IOBENCH_CMD_HELP_H
 #define IOBENCH_CMD_HELP_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Options that every command takes; --help and --version are carried out by main(). */
+/* Options of every command; main() handles --help and --version. */
 enum help_wanted { HELP_NO, HELP_YES, HELP_ALL };
 struct common_settings {
     int help; /* enum help_wanted */
@@ -17,9 +17,9 @@ struct common_settings {
 };
 extern const struct option_spec common_options[];
 
-void help_program(FILE *stream); /* the commands, and the options used most */
+void help_program(FILE *stream); /* commands and most used options */
 void help_command(FILE *stream, const struct command *command);
-void help_everything(FILE *stream); /* every command and every plug-in with all options */
+void help_everything(FILE *stream); /* every command and plug-in, with all options */
 
 /* "-f, --format=NAME" of a row, as in --help. Returns text. */
 const char *help_option_text(const struct option_spec *row, char *text, size_t text_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench infer: a network answers over a data set; a line a batch size, or JSON.
+ * iobench infer: measures inference; prints a line per batch size, or JSON.
  */
 #include "pipeline/jobs/infer.h"
 
@@ -28,36 +28,39 @@ struct infer_settings {
     int calibrate_by;
 };
 
-/* clang-format off: a row or two each */
+/* clang-format off: one or two rows each */
 #define FIELD(field) .offset = offsetof(struct infer_settings, field)
 #define JOB NETWORK_JOB(struct infer_settings)
 static const struct option_spec infer_options[] = {
     NETWORK_OPTIONS(struct infer_settings),
     {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH", .reach = OPTION_READS,
-     .summary = "what it learnt: a file, or the folder of 'train --checkpoint'; without, the "
-                "weights are random and accuracy is not told"},
+     .summary = "trained weights: a file, or the folder of 'train --checkpoint'; default: random "
+                "weights, no accuracy"},
     JOB_READER_ROWS(JOB),
     JOB_DECODE_ROWS(JOB),
 
     {"batch-size", 'B', OPTION_TEXT, FIELD(batch_sizes), .fallback = "1,8,64",
-     .metavar = "N[,N...]", .section = "How", .summary = "one pass over the data set for each"},
+     .metavar = "N[,N...]", .section = "Measurement",
+     .summary = "comma-separated batch sizes; "
+                "one pass over the data set each"},
     {"precision", 0, OPTION_TEXT, FIELD(precisions), .metavar = "NAME[,NAME...]",
-     .summary = "fp32 (on GPUs without TF32), tf32, fp16, bf16, int8; one pass for each, each "
-                "compared with the first; without, what the backend computes in"},
+     .summary = "fp32 (without TF32 on GPUs), tf32, fp16, bf16, int8; one pass each, compared "
+                "with the first; default: the backend's own"},
     {"calibrate-images", 0, OPTION_COUNT, FIELD(calibrate), .alias = "calibrate",
      .fallback = "1250", .minimum = 1, .maximum = 1 << 24,
-     .summary = "images from which INT8 takes the ranges of activations"},
+     .summary = "images for calibrating the activation ranges of INT8"},
     {"calibrate-data", 0, OPTION_TEXT, FIELD(calibrate_data), .metavar = "PATH",
      .reach = OPTION_INDEXES_SET,
      .summary = "data set of the calibration images; default: the first images of --data"},
     {"calibrate-by", 0, OPTION_CHOICE, FIELD(calibrate_by), .fallback = "kl",
      .choices = quantise_methods,
-     .summary = "range of least information lost, of the largest value, or of 99.99% of them"},
+     .summary = "range with the least information loss, of the largest value, or of 99.99% of "
+                "the values"},
     {"warmup", 0, OPTION_COUNT, FIELD(warmup), .fallback = "3", .maximum = 1 << 20,
-     .summary = "batches computed before the clock starts"},
+     .summary = "batches to compute before the clock starts"},
     {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, output.json), .metavar = "FILE",
-     .reach = OPTION_WRITES, .section = "What comes out",
-     .summary = "write settings and figures; - is standard output instead of the table"},
+     .reach = OPTION_WRITES, .section = "Output",
+     .summary = "write the result as JSON; - is standard output instead of the table"},
     {0},
 };
 #undef JOB
@@ -67,7 +70,7 @@ static const struct option_spec infer_options[] = {
 struct show {
     const struct infer_settings *settings;
     struct line line;
-    bool table; /* on the standard output */
+    bool table; /* on standard output */
 };
 
 static void show_progress(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
@@ -88,14 +91,15 @@ static void print_heading(const struct show *show, const struct infer_result *re
 {
     char records[WORDS_BYTES];
 
-    printf("%s on %s, %.2f M parameters, %.3f GMAC an image, %s images a pass\n",
+    printf("%s on %s, %.2f M parameters, %.3f GMAC per image, %s images per pass\n",
            show->settings->network.name, result->backend, (double)result->cost.parameters * 1e-6,
            (double)result->cost.forward_macs * 1e-9,
            words_count(result->rows[0].io.samples, records));
     if (result->calibrated)
-        printf("INT8 ranges by %s over %s images\n", quantise_methods[show->settings->calibrate_by],
+        printf("INT8 calibrated by %s on %s images\n",
+               quantise_methods[show->settings->calibrate_by],
                words_count(result->calibrated, records));
-    printf("%33s  %s\n", "images a second", "latency of a batch");
+    printf("%33s  %s\n", "images/s", "batch latency");
     printf("%5s %7s %9s %9s %10s %10s %10s %10s %7s %8s %8s\n", "", "batch", "pipeline", "network",
            "median", "90%", "99%", "max", "wait", "top-1", "top-5");
 }
@@ -145,11 +149,11 @@ static void show_row(void *context, const struct infer_result *result, const str
 static const char *accuracy_reason(const struct infer_result *result, const struct infer_row *row)
 {
     if (!result->checkpoint[0])
-        return "random weights: give --checkpoint";
+        return "random weights: use --checkpoint";
     return row->counted ? "" : "no sample has a label";
 }
 
-/* The row of the same batch size in the first precision; NULL for one of those. */
+/* The row of the same batch size in the first precision; NULL for those rows themselves. */
 static const struct infer_row *baseline(const struct infer_result *result,
                                         const struct infer_row *row)
 {
@@ -160,7 +164,7 @@ static const struct infer_row *baseline(const struct infer_result *result,
     return strcmp(first->precision, row->precision) == 0 ? NULL : first;
 }
 
-/* INT8 by name alone. */
+/* INT8 in name only. */
 static bool is_nothing(const struct infer_row *row)
 {
     return row->is_int8 && row->int8.in_int8 == 0;
@@ -173,12 +177,11 @@ static void print_comparison(const struct infer_result *result, const struct inf
     if (row->is_int8)
         printf("int8, batches of %u: %u of %u layers ran in INT8%s\n", row->batch_size,
                row->int8.in_int8, row->int8.layers,
-               row->int8.in_int8 ? "" : ", all in floating point: there is nothing to compare");
+               row->int8.in_int8 ? "" : ", all in floating point: nothing to compare");
     if (!first || is_nothing(row) || is_nothing(first))
         return;
-    printf("%s against %s, batches of %u: %.2f times the speed of the network", row->precision,
-           first->precision, row->batch_size,
-           infer_compute_samples_per_s(row) / infer_compute_samples_per_s(first));
+    printf("%s vs %s, batches of %u: network speed x%.2f", row->precision, first->precision,
+           row->batch_size, infer_compute_samples_per_s(row) / infer_compute_samples_per_s(first));
     if (has_accuracy(result, row))
         printf(", top-1 %+.2f, top-5 %+.2f points", 100 * (row->top1 - first->top1),
                100 * (row->top5 - first->top5));
@@ -298,10 +301,10 @@ static int parse_batch_sizes(const char *text, struct infer_job *job)
         unsigned long size = strtoul(rest, &end, 10);
         if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
             (*end && *end != ','))
-            return fail(EINVAL,
-                        "--batch-size: '%s' is no list of numbers from 1 to 1048576, as "
-                        "1,8,64",
-                        text);
+            return fail(
+                EINVAL,
+                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
+                text);
         if (job->batch_size_count == INFER_BATCH_SIZES_MAX)
             return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
         job->batch_sizes[job->batch_size_count++] = (uint32_t)size;
@@ -311,7 +314,7 @@ static int parse_batch_sizes(const char *text, struct infer_job *job)
     } while (true);
 }
 
-/* Cuts the text into its names. */
+/* Split text into names, in place. */
 static int parse_precisions(char *text, struct infer_job *job)
 {
     static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "int8"};
@@ -379,7 +382,7 @@ static int infer_command(const struct invocation *invocation)
                         .table = !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
-    int code = outputs_check(&job.job); /* before the work, not after it */
+    int code = outputs_check(&job.job); /* before the work, not after */
     if (code == 0)
         code = infer_run(&job, &observer, &result);
     const bool degraded = code == 0 && is_degraded(&result);
@@ -395,21 +398,21 @@ static int infer_command(const struct invocation *invocation)
 
 const struct command command_infer = {
     .name = "infer",
-    .summary = "let a network answer over a data set: images a second, latency, accuracy",
+    .summary = "measure inference throughput, latency and accuracy",
     .description =
-        "Computes a network forward over a data set, through the same pipeline that 'iobench run' "
-        "times, once for each batch size. Reports images a second of the whole pipeline and of the "
-        "network alone by its median time, the latency of a batch from memory to its answers, "
-        "and with a checkpoint the share of right answers, top-1 and top-5. Where the two speeds "
-        "differ the network waited for data, and the column says for how long. In INT8, BN is "
-        "folded into the convolutions, whose weights are quantised a channel and whose activations "
-        "a tensor; the first convolution and the last layers stay in floating point.",
+        "Runs the forward pass over a data set, through the same pipeline that 'iobench run' "
+        "times, once per batch size. Reports images/s of the whole pipeline and of the network "
+        "alone (from its median time), the latency of a batch from input in memory to predictions, "
+        "and with a checkpoint top-1 and top-5 accuracy. Where the two rates differ the network "
+        "waited for data; the wait column says how long. INT8 folds BN into the convolutions and "
+        "quantises weights per channel and activations per tensor; the first convolution and the "
+        "last layers stay in floating point.",
     .examples =
-        "iobench infer --data val --checkpoint DIR\tResNet-50 as 'iobench train' left it\n"
+        "iobench infer --data val --checkpoint DIR\tResNet-50 trained by 'iobench train'\n"
         "iobench infer --network vgg16 --data val --batch-size 1,2,4,8,16,32\ta curve over batch "
         "sizes\n"
-        "iobench infer --data val --checkpoint DIR --precision fp32,int8\twhat INT8 gains and "
-        "costs\n",
+        "iobench infer --data val --checkpoint DIR --precision fp32,int8\tspeed and accuracy of "
+        "INT8\n",
     .options = infer_options,
     .settings_size = sizeof(struct infer_settings),
     .is_confined = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench inspect: says what a data set is.
+ * iobench inspect: describes a data set.
  */
 #include "pack/inspect.h"
 
@@ -27,13 +27,13 @@ static void show(void *context, uint64_t done_bytes, uint64_t total_bytes)
     line_show(line, text);
 }
 
-/* "name   least 1.00 KiB, median ..., 99% ..., most ..." */
+/* "name min 1.00 KiB, median ..., p99 ..., max ..." */
 static void print_sizes(const char *name, const struct histogram *sizes)
 {
     char least[32], median[32], most_of[32], most[32];
 
     if (sizes->count)
-        printf("%-10s least %s, median %s, 99%% below %s, most %s\n", name,
+        printf("%-10s min %s, median %s, p99 %s, max %s\n", name,
                bytes_text(sizes->minimum, least, sizeof least),
                bytes_text(histogram_quantile(sizes, 0.5), median, sizeof median),
                bytes_text(histogram_quantile(sizes, 0.99), most_of, sizeof most_of),
@@ -48,14 +48,14 @@ static void print_images(const struct inspection *found)
     } kinds[] = {{"JPEG", found->jpeg},
                  {"PNG", found->png},
                  {"raw", found->raw},
-                 {"of another kind", found->other},
+                 {"of other kinds", found->other},
                  {"progressive", found->progressive},
                  {"gray", found->gray},
                  {"CMYK or YCCK", found->four_components},
                  {"damaged", found->damaged}};
     char count[WORDS_BYTES];
 
-    printf("looked at  %s record%s:", words_count(found->looked, count),
+    printf("sampled    %s record%s:", words_count(found->looked, count),
            found->looked == 1 ? "" : "s");
     const char *comma = " ";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -82,7 +82,7 @@ static void print_labels(const struct inspection *found)
            found->label_minimum, found->label_maximum, found->classes, found->class_minimum,
            found->class_maximum);
     if (found->unlabelled)
-        printf(", %" PRIu64 " records without", found->unlabelled);
+        printf(", %" PRIu64 " records without label label", found->unlabelled);
     putchar('\n');
 }
 
@@ -107,11 +107,11 @@ static void print_left_out(const struct inspection *found)
     char count[WORDS_BYTES];
 
     if (found->unread_samples)
-        printf("LEFT OUT   %s sample%s of kinds that are not read, the first: %s\n",
+        printf("SKIPPED    %s sample%s of unsupported kinds, the first: %s\n",
                words_count(found->unread_samples, count), found->unread_samples == 1 ? "" : "s",
                escape_shown(found->first_unread));
     if (found->other_files)
-        printf("other      %s file%s of no sample\n", words_count(found->other_files, count),
+        printf("other      %s file%s without samples\n", words_count(found->other_files, count),
                found->other_files == 1 ? "" : "s");
 }
 
@@ -120,8 +120,7 @@ static void print_damage(const struct inspection *found)
     char damaged[WORDS_BYTES], looked[WORDS_BYTES];
 
     if (found->damaged)
-        printf("DAMAGED    %s of %s records looked at, the first: %s; iobench verify looks at "
-               "all\n",
+        printf("DAMAGED    %s of %s sampled records, the first: %s; to check all: iobench verify\n",
                words_count(found->damaged, damaged), words_count(found->looked, looked),
                escape_shown(found->first_damage));
 }
@@ -141,10 +140,10 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
     print_sizes("", &found->size_bytes);
     printf("index      %s\n", strcmp(found->sidecar, "fresh") == 0 ? "kept beside the data"
                               : strcmp(found->sidecar, "none") == 0
-                                  ? "none kept; the first run makes it"
+                                  ? "none yet; the first run writes it"
                               : strcmp(found->sidecar, "stale") == 0
-                                  ? "kept, but the data changed; the next run makes it anew"
-                                  : "kept, but damaged; the next run makes it anew");
+                                  ? "stale: the data changed; the next run rewrites it"
+                                  : "damaged; the next run rewrites it");
     print_images(found);
     print_labels(found);
     print_first(found);
@@ -239,15 +238,15 @@ static int inspect_command(const struct invocation *invocation)
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "say what a data set is",
+    .summary = "describe a data set",
     .operands = "DATA",
     .operands_minimum = 1,
     .operands_maximum = 1,
-    .description = "Says what DATA is: format, shards, records and their sizes, and of records "
-                   "spread over it the kinds and sizes of images and the labels. It changes "
-                   "nothing. The exit status is 1 when a record looked at is damaged, or samples "
-                   "are of kinds that are not read. iobench verify looks at every record.",
-    .examples = "iobench inspect /mnt/imagenet/train\ta few lines\n"
+    .description = "Describes DATA: format, shards, records and their sizes, and from a sample of "
+                   "records the kinds and sizes of images and the labels. Changes nothing. Exits "
+                   "with 1 if a sampled record is damaged or samples are of unsupported kinds. "
+                   "iobench verify checks every record.",
+    .examples = "iobench inspect /mnt/imagenet/train\ta summary\n"
                 "iobench inspect --json /mnt/set | jq .record_bytes.median\tfor scripts\n",
     .options = inspect_options,
     .settings_size = sizeof(struct inspect_job),

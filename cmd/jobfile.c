@@ -14,7 +14,7 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, KEY_BYTES_MAX = 63 };
 
-/* Text without blanks at both ends; changed in place. */
+/* Strip blanks at both ends, in place. */
 static char *trim(char *text)
 {
     while (isspace((unsigned char)*text))
@@ -30,11 +30,11 @@ static int begin_section(struct jobfile *jobfile, char *line, uint32_t number)
     char *end = strchr(line, ']');
 
     if (!end || end[1])
-        return fail(EINVAL, "%s:%u: a section is [NAME], alone on its line", jobfile->path, number);
+        return fail(EINVAL, "%s:%u: expected [NAME] alone on a line", jobfile->path, number);
     *end = '\0';
     char *name = trim(line + 1);
     if (!*name)
-        return fail(EINVAL, "%s:%u: the section has no name", jobfile->path, number);
+        return fail(EINVAL, "%s:%u: section without a name", jobfile->path, number);
     jobfile->sections[jobfile->section_count++] = (struct jobfile_section){
         .name = strdup(name), .global = strcmp(name, "global") == 0, .first = jobfile->entry_count};
     return jobfile->sections[jobfile->section_count - 1].name ? 0 : fail(ENOMEM, "out of memory");
@@ -45,16 +45,16 @@ static int add_entry(struct jobfile *jobfile, char *line, uint32_t number)
     char *equals = strchr(line, '='), *value = NULL;
 
     if (jobfile->section_count == 0)
-        return fail(EINVAL, "%s:%u: an option before the first [section]", jobfile->path, number);
+        return fail(EINVAL, "%s:%u: option before the first [section]", jobfile->path, number);
     if (equals) {
         *equals = '\0';
         value = trim(equals + 1);
     }
     char *key = trim(line);
-    while (*key == '-') /* a job file of copied options is understood */
+    while (*key == '-') /* accept options copied with their dashes */
         key++;
     if (!*key || strlen(key) > KEY_BYTES_MAX)
-        return fail(EINVAL, "%s:%u: that is not key=value", jobfile->path, number);
+        return fail(EINVAL, "%s:%u: expected key=value", jobfile->path, number);
     for (char *at = key; *at; at++)
         if (*at == '_')
             *at = '-';
@@ -85,7 +85,7 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
     memcpy(copy, text, bytes);
     copy[bytes] = '\0';
     if (memchr(copy, '\0', bytes))
-        code = fail(EINVAL, "%s: this is not a job file: it has NUL bytes", path);
+        code = fail(EINVAL, "%s: not a job file: contains NUL bytes", path);
     while (code == 0 && (line = strsep(&cursor, "\n"))) {
         line = trim(line);
         number++;
@@ -98,7 +98,7 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
     for (size_t i = 0; i < jobfile->section_count; i++)
         jobs += !jobfile->sections[i].global;
     if (code == 0 && jobs == 0)
-        return fail(EINVAL, "%s: there is no job: begin one with [NAME]", path);
+        return fail(EINVAL, "%s: no job: start one with [NAME]", path);
     return code;
 }
 
@@ -150,8 +150,8 @@ static int apply_entry(const struct jobfile *jobfile, const struct jobfile_entry
         return fail(EINVAL, "%s: %s needs a value", where, entry->key);
     if (row->reach == OPTION_RUNS && !jobfile->allow_commands)
         return fail(EPERM,
-                    "%s: %s starts a program: '%s'; job files may do so only with "
-                    "--allow-commands on the command line",
+                    "%s: %s runs a command: '%s'; job files need --allow-commands on the command "
+                    "line for this",
                     where, row->name, value);
     return option_set(table, settings, row->name, value, where);
 }

@@ -32,7 +32,7 @@ void line_show(struct line *line, const char *text)
 {
     if (!line->shown || strcmp(text, line->last) == 0)
         return;
-    /* Not by stderr, which lets no such thing pass. */
+    /* Bypass stderr, which escapes control characters. */
     dprintf(STDERR_FILENO, "\r%.*s\033[K", (int)terminal_columns() - 1, escape_shown(text));
     snprintf(line->last, sizeof line->last, "%s", text);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * line: one line on a terminal that is written over again and again, and the parts that such lines
- * are made of. Where stderr is no terminal nothing is written. Main thread only.
+ * line: a status line that is redrawn in place, and its parts. Prints nothing unless stderr is a
+ * terminal. Main thread only.
  */
 #ifndef IOBENCH_CMD_LINE_H
 #define IOBENCH_CMD_LINE_H
@@ -19,12 +19,12 @@ enum { LINE_PART_BYTES = 48 };
 
 struct line line_start(void);
 void line_show(struct line *line, const char *text);
-/* Before something else is printed. */
+/* Call before printing anything else. */
 void line_clear(struct line *line);
 
 /* "[#########...........]  45%"; "" without a total. part: LINE_PART_BYTES. */
 const char *line_bar(char *part, uint64_t done, uint64_t total);
-/* "  0:42 left", "" while there is nothing to go by. */
+/* "  0:42 left", "" while unknown. */
 const char *line_left(char *part, uint64_t done, uint64_t total, uint64_t elapsed_ns);
 
 #endif

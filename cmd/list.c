@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench list: every plug-in, and whether it works on this machine; and the networks.
+ * iobench list: lists the networks and every plug-in, and whether each works on this machine.
  */
 #include "base/fail.h"
 #include "base/json.h"
@@ -17,12 +17,12 @@
 #include <string.h>
 
 struct list_settings {
-    char *json; /* file, "-" the standard output; NULL: a table */
+    char *json; /* file or "-" for standard output; NULL: a table */
 };
 
 static const struct option_spec list_options[] = {
     {"json", 0, OPTION_TEXT, offsetof(struct list_settings, json), .metavar = "FILE",
-     .implied = "-", .summary = "write JSON instead; without FILE to the standard output"},
+     .implied = "-", .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
 
@@ -63,7 +63,7 @@ static json_t *members_of(const struct family *family)
     return members;
 }
 
-/* False when there is no memory for it. */
+/* False if out of memory. */
 static bool network_cost(const struct network *network, struct graph_cost *cost)
 {
     struct graph *graph = network->build(network->side, network->classes);
@@ -106,7 +106,7 @@ static json_t *networks_json(void)
 
 static void print_networks(void)
 {
-    printf("%s: what a trainer computes, with its cost an image\n", networks_name);
+    printf("%s: what a trainer computes; cost per image\n", networks_name);
     printf("  %-14s%6s%14s%16s%17s%17s\n", "", "side", "parameters", "forward GFLOP",
            "training GFLOP", "activations MiB");
     for (int i = 0; network_registry[i]; i++) {
@@ -149,7 +149,7 @@ static void print_family(const struct family *family)
         bool usable = plugin_usable(plugin) == 0;
         printf("  %-12s%s\n", plugin->name, plugin->summary);
         if (!usable)
-            printf("  %-12s-> not on this machine: %s\n", "", fail_reason());
+            printf("  %-12s-> unavailable here: %s\n", "", fail_reason());
     }
 }
 
@@ -166,7 +166,7 @@ static int list_run(const struct invocation *invocation)
         nearest_offer(&nearest, family->name);
     }
     if (!found) {
-        fail(EINVAL, "there is no family '%s'%s%s%s", only, nearest.best ? "; did you mean '" : "",
+        fail(EINVAL, "unknown family '%s'%s%s%s", only, nearest.best ? "; did you mean '" : "",
              nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
         return command_misused(invocation);
     }
@@ -187,13 +187,13 @@ static int list_run(const struct invocation *invocation)
 
 const struct command command_list = {
     .name = "list",
-    .summary = "name the readers, formats, shuffles, decoders, trainers and networks there are",
+    .summary = "list readers, formats, shuffles, decoders, trainers and networks",
     .operands = "[FAMILY]",
     .operands_maximum = 1,
-    .description = "Names every plug-in with what it is for, and says which of them do not work "
-                   "on this machine and why. 'iobench --help=all' has their options. 'iobench list "
-                   "networks' has what each network has and costs an image: parameters, GFLOP (two "
-                   "a multiply-accumulate) and the memory that activations take while training.",
+    .description = "Lists every plug-in with its purpose, and why it is unavailable if it does not "
+                   "work on this machine. 'iobench --help=all' has their options. 'iobench list "
+                   "networks' has parameters, GFLOP per image (two per multiply-accumulate) and "
+                   "the memory of activations in training.",
     .options = list_options,
     .settings_size = sizeof(struct list_settings),
     .run = list_run,

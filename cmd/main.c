@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program: finds the command, parses its options and runs it. A command line without a
- * command is the first one of the registry, `run`.
+ * The program: finds the command, parses its options and runs it. The default command is the first
+ * one in the registry, `run`.
  */
 #include "base/escape.h"
 #include "base/fail.h"
@@ -31,12 +31,12 @@ static int check_operands(const struct invocation *invocation)
         return fail(EINVAL, "%s %s missing", command->operands,
                     command->operands_minimum > 1 ? "are" : "is");
     if (command->operands_maximum >= 0 && invocation->count > command->operands_maximum)
-        return fail(EINVAL, "'%s' is one operand too many",
+        return fail(EINVAL, "unexpected operand '%s'",
                     invocation->operands[command->operands_maximum]);
     return 0;
 }
 
-/* What --help and --version ask for. Returns false when neither was given. */
+/* Handle --help and --version. Returns false if neither was given. */
 static bool answer_common(const struct command *command, const struct common_settings *common,
                           bool named)
 {
@@ -51,7 +51,7 @@ static bool answer_common(const struct command *command, const struct common_set
     return common->version || common->help;
 }
 
-/* named: the user wrote the command's name. */
+/* named: the command line names the command. */
 static int call(const struct command *command, bool named, int argc, char **argv)
 {
     const struct option_spec *options = command->options ? command->options : no_options;
@@ -88,7 +88,7 @@ static int call(const struct command *command, bool named, int argc, char **argv
     return status;
 }
 
-/* A word that is neither a command nor a file. */
+/* The first word is neither a command nor a file. */
 static int complain_of_command(const char *word)
 {
     struct nearest nearest = nearest_start(word);
@@ -112,9 +112,10 @@ int main(int argc, char **argv)
         fputs("iobench: out of memory\n", stderr);
         return COMMAND_FAILED;
     }
-    /* It loads what the environment names, and opens what the command line names. */
+    /* The program loads files named by the environment and opens files named by the command line.
+     */
     if (getauxval(AT_SECURE)) {
-        fputs("iobench: must not be set-uid, set-gid or have file capabilities\n", stderr);
+        fputs("iobench: must not be set-uid or set-gid, or have file capabilities\n", stderr);
         return COMMAND_USAGE;
     }
     if (command)
@@ -123,7 +124,7 @@ int main(int argc, char **argv)
         status = complain_of_command(argv[1]);
     else
         status = call(command_registry[0], false, argc - 1, argv + 1);
-    /* Data that did not reach its reader is a failure: a full disk behind "> file". */
+    /* Data that was not written is a failure: "> file" on a full disk. */
     if (fflush(stdout) || ferror(stdout)) {
         if (errno != EPIPE)
             fprintf(stderr, "iobench: standard output: %s\n", fail_errno_text(errno));

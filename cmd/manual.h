@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * manual: iobench(1) out of the option tables, as man(7) text. */
+ * manual: generates iobench(1) from the option tables, in man(7) format. */
 #ifndef IOBENCH_CMD_MANUAL_H
 #define IOBENCH_CMD_MANUAL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench monitor: what storage, fabric and processors do while any program runs. A line an
- * interval, as a table or as JSON; around a command, what it used in the end.
+ * iobench monitor: shows storage, fabric and CPU activity while any program runs. One line per
+ * interval, as a table or as JSON; with a command also a summary of what it used.
  */
 #include "base/atomic.h"
 #include "base/child.h"
@@ -47,21 +47,21 @@ static const struct option_spec monitor_options[] = {
      .summary = "stop after this many lines"},
     {"json", 0, OPTION_TEXT, offsetof(struct monitor_settings, json), .metavar = "FILE",
      .implied = "-",
-     .summary = "JSON instead, an object a line; without FILE to the standard output"},
+     .summary = "write JSON instead, one object per line; to standard output without FILE"},
     {"probes", 0, OPTION_TEXT, offsetof(struct monitor_settings, probes), .metavar = "NAME,...",
-     .summary = "these probes alone; else all that have something to count"},
+     .summary = "only these probes; default: all that have something to count"},
     {"proc-root", 0, OPTION_TEXT, offsetof(struct monitor_settings, proc_root), "/proc",
-     .metavar = "DIR", .summary = "where proc is mounted"},
+     .metavar = "DIR", .summary = "mount point of proc"},
     {"sysfs-root", 0, OPTION_TEXT, offsetof(struct monitor_settings, sysfs_root), "/sys",
-     .metavar = "DIR", .summary = "where sysfs is mounted, such as a host's in a container"},
+     .metavar = "DIR", .summary = "mount point of sysfs, such as the host's in a container"},
     {0},
 };
 
-/* What was seen of a figure over the whole time. */
+/* A figure over the whole time. */
 struct monitor_summary {
     double peak;
-    double area;   /* the figure times its weight */
-    double weight; /* seconds in which it was known; reads, when it is of one read */
+    double area;   /* sum of figure times weight */
+    double weight; /* seconds in which it was known; for per-read figures, reads */
 };
 
 struct watch {
@@ -70,16 +70,16 @@ struct watch {
     FILE *json;
     uint64_t start_ns, last_ns, lines;
     double values[MONITOR_FIGURES];
-    double interval_s;             /* that they are of */
-    bool columns[MONITOR_FIGURES]; /* of the table: what there are probes for */
+    double interval_s;             /* length of the interval */
+    bool columns[MONITOR_FIGURES]; /* columns of the table: figures with a probe */
     struct monitor_summary summaries[MONITOR_FIGURES];
-    int code; /* why the lines are not whole */
+    int code; /* error that made the lines incomplete */
 };
 
 /* ---- signals ---- */
 
 static struct flag interrupted;
-static volatile sig_atomic_t pending[NSIG]; /* for the command */
+static volatile sig_atomic_t pending[NSIG]; /* to forward to the command */
 
 static void on_signal(int number)
 {
@@ -87,7 +87,7 @@ static void on_signal(int number)
     flag_set(&interrupted);
 }
 
-/* What the kernel sends, as Ctrl-C of a terminal, goes to the command as well. */
+/* Signals from the kernel (Ctrl-C of a terminal) already reach the command. */
 static void on_signal_for_command(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -97,7 +97,7 @@ static void on_signal_for_command(int number, siginfo_t *info, void *context)
 
 static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/* What is ignored stays so, here and in the command: nohup, a shell's background. */
+/* Ignored signals stay ignored, here and in the command (nohup, background jobs). */
 static void take_signals_for_command(void)
 {
     const struct sigaction action = {.sa_sigaction = on_signal_for_command,
@@ -121,8 +121,8 @@ static void pass_signals_on(const struct child *child)
 
 /* ---- a line ---- */
 
-/* From row to row, not from clock to clock: a row that is being written now has a time before now,
- * and must be in the next line. */
+/* Intervals end at rows, not at clock readings: a row being written now has an earlier time stamp
+ * and belongs to the next line. */
 static void take(void *context, const struct series *series)
 {
     struct watch *watch = context;
@@ -151,7 +151,7 @@ static void add_to_summaries(struct watch *watch)
 static int print_json(struct watch *watch)
 {
     const struct series_anchor now = series_anchor_now();
-    const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* the end of what the line is of */
+    const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* end of the line's interval */
     json_t *root = json_object();
 
     json_object_set_new(root, "unix_time_s", json_number((double)(now.unix_ns - ago_ns) / 1e9));
@@ -203,7 +203,7 @@ static void print_table(struct watch *watch)
     fflush(stdout);
 }
 
-/* The series moves on meanwhile; a line covers the time since the one before. */
+/* The series advances meanwhile; a line covers the time since the previous one. */
 static void next_line(struct watch *watch, bool quiet)
 {
     sampler_look(watch->sampler, take, watch);
@@ -226,7 +226,7 @@ static bool can_go_on(const struct watch *watch)
            !(settings->count && watch->lines == settings->count);
 }
 
-/* child: a command, which decides itself when to end; NULL without one. */
+/* child: a command that decides when to end, or NULL. */
 static void watch_until_end(struct watch *watch, struct child *child)
 {
     uint64_t deadline_ns = watch->start_ns;
@@ -241,7 +241,7 @@ static void watch_until_end(struct watch *watch, struct child *child)
             ended = child && child_ended(child);
         }
         if (ended)
-            sampler_stop(watch->sampler); /* takes a last sample */
+            sampler_stop(watch->sampler); /* takes a final sample */
         next_line(watch, child != NULL);
     }
     sampler_stop(watch->sampler);

@@ -37,7 +37,7 @@ static unsigned distance(const char *a, const char *b)
 struct nearest nearest_start(const char *wanted)
 {
     size_t length = strlen(wanted);
-    /* A third of the letters may be wrong, but not all of a short name. */
+    /* Accept up to a third of the letters wrong, but not all of a short name. */
     return (struct nearest){.wanted = wanted,
                             .distance = length < 3 ? 2 : (unsigned)length / 3 + 2};
 }
@@ -47,7 +47,7 @@ void nearest_offer(struct nearest *nearest, const char *name)
     size_t length = strlen(nearest->wanted);
     unsigned edits = distance(nearest->wanted, name);
 
-    /* "--epoch" is a beginning of "--epochs", "--batch" of "--batch-size": nearer than a typo. */
+    /* A prefix ("--batch" of "--batch-size") is nearer than a typo. */
     if (length >= 3 && strncmp(nearest->wanted, name, length) == 0)
         edits = 1;
     if (edits < nearest->distance) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nearest: which of some names a mistyped one was meant to be. */
+ * nearest: finds the name that a mistyped one was meant to be. */
 #ifndef IOBENCH_CMD_NEAREST_H
 #define IOBENCH_CMD_NEAREST_H
 
@@ -7,7 +7,7 @@
 
 struct nearest {
     const char *wanted;
-    const char *best; /* NULL when nothing is near */
+    const char *best; /* NULL if none is near */
     unsigned distance;
 };
 

@@ -39,5 +39,5 @@ int network_choose(struct network_settings *settings, const struct option_spec *
     if (code)
         return code;
     return job->read.data ? arguments_check_data(job->read.data)
-                          : fail(EINVAL, "--data PATH: which data set?");
+                          : fail(EINVAL, "--data is required");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * network: the options that commands with a network have in common, which network and what it is
- * fed from, and the job they make. Main thread.
+ * network: the options that train and infer share (network and input), and the job made from them.
+ * Main thread.
  */
 #ifndef IOBENCH_CMD_NETWORK_H
 #define IOBENCH_CMD_NETWORK_H
@@ -15,39 +15,39 @@
 struct network_settings {
     char *name, *backend;
     uint64_t side, classes, threads;
-    struct job job; /* how it is fed: what the command has rows for, see network_choose() */
+    struct job job; /* its input: what the command has rows for, see network_choose() */
 };
 
-/* A row or two each. */
+/* One or two rows each. */
 /* clang-format off */
 #define NETWORK_FIELD(type, field) \
     .offset = offsetof(type, network) + offsetof(struct network_settings, field)
-/* Where the job lies in a `type` with a struct network_settings network. */
+/* Offset of the job in a `type` with a struct network_settings network. */
 #define NETWORK_JOB(type) (offsetof(type, network) + offsetof(struct network_settings, job))
 /* Rows of an option table whose settings are such a `type`. */
 #define NETWORK_OPTIONS(type) \
     {"network", 'N', OPTION_TEXT, NETWORK_FIELD(type, name), .fallback = "resnet50", \
-     .metavar = "NAME", .section = "The network", .summary = "which network"}, \
+     .metavar = "NAME", .section = "The network", .summary = "network to compute"}, \
     {"backend", 0, OPTION_TEXT, NETWORK_FIELD(type, backend), .fallback = "auto", \
-     .metavar = "NAME", .summary = "what computes it: cpu (oneDNN) or reference"}, \
+     .metavar = "NAME", .summary = "compute backend: cuda, cpu (oneDNN) or reference"}, \
     {"size", 0, OPTION_COUNT, NETWORK_FIELD(type, side), .fallback = "auto", .zero = "auto", \
      .maximum = 4096, \
-     .summary = "side of the images in pixels; auto is what the network was made for"}, \
+     .summary = "side of the input images in pixels; auto is the network's own"}, \
     {"classes", 0, OPTION_COUNT, NETWORK_FIELD(type, classes), .fallback = "auto", \
      .zero = "auto", .maximum = 1 << 24, \
-     .summary = "of the data set; auto is what the network was made for"}, \
+     .summary = "number of classes; auto is the network's own"}, \
     {"compute-threads", 0, OPTION_COUNT, NETWORK_FIELD(type, threads), .fallback = "auto", \
-     .zero = "auto", .maximum = 4096, .summary = "that compute; auto is one a CPU"}, \
+     .zero = "auto", .maximum = 4096, .summary = "compute threads; auto is one per CPU"}, \
     JOB_SEED_ROW(NETWORK_JOB(type)), \
     {"data", 'd', OPTION_TEXT, JOB_FIELD(NETWORK_JOB(type), read.data), .metavar = "PATH", \
      .reach = OPTION_INDEXES_SET, \
-     .section = "What is read", .summary = "the data set: file, folder or nfs:// URL"}, \
+     .section = "Data set", .summary = "data set: file, folder or nfs:// URL (required)"}, \
     JOB_SET_ROWS(NETWORK_JOB(type))
 /* clang-format on */
 
-/* Complete settings->job, which a command's table has filled in part: what it has no row for is as
- * `iobench run` would have it, the trainer is the network. job_at: NETWORK_JOB(). Release the job
- * with option_release(job_options) in either case. 0, or a negative errno with a reason. */
+/* Complete settings->job: options without a row in the command's table take the defaults of
+ * `iobench run`; the trainer is the network. job_at: NETWORK_JOB(). Always release the job with
+ * option_release(job_options). Returns 0, or a negative errno with a reason. */
 struct network_choice {
     const struct network *network;
     uint32_t side, classes, threads;

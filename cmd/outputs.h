@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outputs: the files that results go to. Several jobs may name the same file: each result is
- * added and the file replaced by one that holds all so far. "-" is the standard output.
- * Main thread only.
+ * outputs: result files. Several jobs may name the same file: each result is added, and the file is
+ * replaced by one with all results so far. "-" is standard output. Main thread only.
  */
 #ifndef IOBENCH_CMD_OUTPUTS_H
 #define IOBENCH_CMD_OUTPUTS_H
@@ -16,29 +15,29 @@ enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
 struct output {
     const char *path; /* borrowed from the job */
     enum output_kind kind;
-    json_t *jobs;           /* of a JSON file, else NULL */
-    struct text_stream csv; /* of the others */
+    json_t *jobs;           /* JSON file; else NULL */
+    struct text_stream csv; /* CSV file */
 };
 
 struct outputs {
     struct output *files;
     size_t count, capacity;
-    json_t *comparisons; /* that each JSON file gets as well; NULL: none */
+    json_t *comparisons; /* added to each JSON file; NULL: none */
 };
 
-/* Can these files be made, and is nothing else lost by it? Asked first, so that hours are not lost
- * at the end. 0 or a negative errno. */
+/* Check that these files can be written without destroying others. Called first, so that hours of
+ * work are not lost at the end. Returns 0 or -errno. */
 int outputs_check(const struct job *job);
-/* No output of the command is one of its operands. 0 or -EEXIST with a reason. */
+/* Check that no output is an operand of the command. Returns 0, or -EEXIST with a reason. */
 int outputs_check_operands(const struct invocation *invocation);
 
 int outputs_open(struct outputs *outputs, size_t jobs);
-/* Add a result to the files its job names and write them. 0 or a negative errno. */
+/* Add a result to the files named by its job and write them. Returns 0 or -errno. */
 int outputs_add(struct outputs *outputs, const struct result *result,
                 const struct summary *summary);
-/* Add what was compared, once, to the JSON files that there are. comparisons: taken over. */
+/* Add the comparisons once to each JSON file. Takes ownership of comparisons. */
 int outputs_compare(struct outputs *outputs, json_t *comparisons);
-/* Write what goes to the standard output. */
+/* Write the outputs that go to standard output. */
 int outputs_finish(struct outputs *outputs);
 void outputs_close(struct outputs *outputs);
 

@@ -93,7 +93,7 @@ static void print_plan(const struct pack_job *job, const struct pack_figures *fi
     printf("nothing was changed\n");
 }
 
-/* Each of several processes would make all of it. */
+/* Each of several processes would write the whole set. */
 static int check_alone(void)
 {
     const char *says;
@@ -101,8 +101,8 @@ static int check_alone(void)
 
     return started == 1 ? 0
                         : fail(EINVAL,
-                               "%s=%d: pack is one process with threads: run it without mpirun or "
-                               "srun, once (--threads says how many)",
+                               "%s=%d: pack is one process with threads (--threads): run it once, "
+                               "without mpirun or srun",
                                says, started);
 }
 
@@ -139,23 +139,22 @@ static int pack_command(const struct invocation *invocation)
 
 const struct command command_pack = {
     .name = "pack",
-    .summary = "make a data set, or convert one into another format",
+    .summary = "create a data set, or convert one to another format",
     .operands = "SOURCE TARGET",
     .operands_minimum = 2,
     .operands_maximum = 2,
     .description =
-        "Makes the data set TARGET, a folder, out of SOURCE: a data set in any format, a folder of "
-        "images with one subfolder a class, a tar or zip of images (compressed or not), IDX files "
-        "(MNIST), or made images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]. Labels, names "
-        "and ids are kept as far as the format of TARGET can hold them. Shards are made in a "
-        "hidden "
-        "folder in TARGET and get their names when all are finished; after an interruption the "
-        "same command goes on with those that are missing. --force replaces a data set that pack "
-        "made, when that is as pack left it, and nothing else.",
+        "Creates the data set TARGET, a folder, from SOURCE: a data set in any format, a folder of "
+        "images with one subfolder per class, a tar or zip of images (compressed or not), IDX "
+        "files (MNIST), or generated images: synthetic[:count=N,seed=N,classes=N,mean=BYTES]. "
+        "Labels, names and ids are kept as far as the format of TARGET can hold them. Shards are "
+        "written to a hidden folder in TARGET and renamed when all are complete; after an "
+        "interruption the same command writes only the missing ones. --force replaces a data set "
+        "written by pack and unchanged since, and nothing else.",
     .examples =
-        "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of made images\n"
-        "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tas im2rec does\n"
-        "iobench pack train.tar.gz /mnt/lmdb -f lmdb\tfrom an archive, class by folder\n"
+        "iobench pack synthetic:count=100000 /mnt/set --shards 8\t11 GB of generated images\n"
+        "iobench pack /mnt/imagenet/train /mnt/records -f recordio --shuffle\tlike im2rec\n"
+        "iobench pack train.tar.gz /mnt/lmdb -f lmdb\tfrom an archive, one class per folder\n"
         "iobench pack /usr/share/datasets/fashion-mnist /tmp/set\t70,000 small real images\n",
     .options = pack_options,
     .settings_size = sizeof(struct pack_job),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench plot: pictures of what results and profiles recorded over time.
+ * iobench plot: charts of the time series in results and profiles.
  */
 #include "base/fail.h"
 #include "base/file.h"
@@ -24,18 +24,17 @@ struct plot_settings {
     bool script;
 };
 
-/* clang-format off: a row each */
+/* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct plot_settings, field)
 static const struct option_spec plot_options[] = {
     {"output", 'o', OPTION_TEXT, FIELD(output), .metavar = "FILE.svg", .reach = OPTION_WRITES,
-     .summary = "where to; else beside the first FILE, with .svg behind its name; - is standard "
-                "output"},
+     .summary = "output file; default: the first FILE with .svg appended; - is standard output"},
     {"title", 0, OPTION_TEXT, FIELD(title), .fallback = "", .metavar = "TEXT",
-     .summary = "above the picture"},
+     .summary = "title of the chart"},
     {"job", 0, OPTION_COUNT, FIELD(job), .fallback = "1", .minimum = 1, .maximum = 1e6,
-     .summary = "which job of a result that has several, from 1"},
+     .summary = "number of the job in a result with several, from 1"},
     {"script", 0, OPTION_FLAG, FIELD(script), .fallback = "no",
-     .summary = "write the program for gnuplot, data and all, instead of its picture"},
+     .summary = "write the gnuplot script with its data instead of the chart"},
     {0},
 };
 #undef FIELD
@@ -44,13 +43,13 @@ static const struct option_spec plot_options[] = {
 struct page {
     struct picture_node nodes[PICTURE_NODES];
     uint32_t count;
-    char names[PICTURE_NODES][NAME_BYTES]; /* of files */
+    char names[PICTURE_NODES][NAME_BYTES]; /* names names of files */
     struct timeline *timelines[PICTURE_NODES];
     uint32_t files;
-    bool is_synthetic; /* one of them is of generated images */
+    bool is_synthetic; /* a node read synthetic data */
 };
 
-/* A result made with --json: a training, or one of its jobs, whose host names the node. */
+/* A result of --json: a training run, or one of its jobs; its host names the node. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
                                     struct page *page)
 {
@@ -60,8 +59,8 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
     struct timeline *timeline = NULL;
 
     if (jobs && job > json_array_size(jobs)) {
-        fail(EINVAL, "%s: it has %zu jobs, --job %llu is not among them", path,
-             json_array_size(jobs), (unsigned long long)job);
+        fail(EINVAL, "%s: has %zu jobs, no job %llu (--job)", path, json_array_size(jobs),
+             (unsigned long long)job);
     } else if (document) {
         if (jobs)
             chosen = json_array_get(jobs, job - 1);
@@ -75,7 +74,7 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
     return timeline;
 }
 
-/* What a file is shows how it begins. */
+/* The first bytes tell the kind of file. */
 static struct timeline *load(const char *path, uint64_t job, struct page *page)
 {
     const char *slash = strrchr(path, '/');
@@ -96,8 +95,8 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
     return timeline;
 }
 
-/* The nodes of one job lie on one clock, whatever time of day each has. More than there is room for
- * are drawn as their sum. */
+/* Nodes of one job share a clock, whatever their time of day. Nodes that do not fit are drawn as a
+ * sum. */
 static void add_nodes(struct page *page, const char *name, struct timeline *timeline, uint32_t room)
 {
     if (timeline->node_count == 0 || timeline->node_count > room) {
@@ -117,7 +116,7 @@ static int load_all(const struct invocation *invocation, struct page *page)
     const int files = invocation->count;
 
     if (files > PICTURE_NODES)
-        return fail(EINVAL, "at most %d series are drawn together", PICTURE_NODES);
+        return fail(EINVAL, "at most %d series per chart", PICTURE_NODES);
     for (int i = 0; i < files; i++) {
         struct timeline *timeline = load(invocation->operands[i], settings->job, page);
         if (!timeline)
@@ -175,19 +174,18 @@ static int run_plot(const struct invocation *invocation)
 
 const struct command command_plot = {
     .name = "plot",
-    .summary = "draw storage and fabric over time, phases shaded",
+    .summary = "chart storage and fabric traffic over time",
     .operands = "FILE...",
     .operands_minimum = 1,
     .operands_maximum = -1,
-    .description =
-        "Draws what storage gave and what the fabric received and sent over time, with received - "
-        "sent, which is what storage brought over the fabric; index, dropping of caches, shuffles, "
-        "evaluations and checkpoints are shaded. FILE is a result (--json), a series (--series) "
-        "or a profile (iobench monitor --json). The nodes of a job of several are drawn each, with "
-        "their sum; so are several FILEs, which are laid beside each other by their clocks (a "
-        "series has none and starts with the first). gnuplot does the drawing.",
-    .examples = "iobench plot result.json\tinto result.json.svg\n"
-                "iobench plot -o both.svg node0.jsonl node1.jsonl\tnode by node, and their sum\n",
+    .description = "Charts storage reads and fabric traffic (received, sent, and received - sent, "
+                   "which is storage traffic over the fabric) over time; indexing, dropping "
+                   "caches, shuffles, evaluations and checkpoints are shaded. FILE is a result "
+                   "(--json), a series (--series) or a profile (iobench monitor --json). Nodes of "
+                   "a job are drawn separately and as a sum; so are several FILEs, aligned by "
+                   "their clocks (a series has none and starts with the first). Needs gnuplot.",
+    .examples = "iobench plot result.json\twrites result.json.svg\n"
+                "iobench plot -o both.svg node0.jsonl node1.jsonl\teach node and the sum\n",
     .options = plot_options,
     .settings_size = sizeof(struct plot_settings),
     .operands_reach = {OPTION_WRITES, OPTION_READS},

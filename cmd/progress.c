@@ -11,7 +11,7 @@ struct progress progress_start(void)
     return (struct progress){.line = line_start()};
 }
 
-/* What every terminal has room for: what is left before how fast. */
+/* Short enough for any terminal: time left comes before rate. */
 static void write_epoch(char *line, size_t bytes, const struct run_progress *now)
 {
     const struct job *job = now->job;
@@ -37,7 +37,7 @@ static void write_phase(char *line, size_t bytes, const struct run_progress *now
     const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
     const char *const phases[] = {
         [RUN_INDEX] = "indexing",
-        [RUN_DROP] = drops ? "dropping caches" : "looking at the caches",
+        [RUN_DROP] = drops ? "dropping caches" : "checking the caches",
         [RUN_CALIBRATE] = "calibrating",
     };
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];

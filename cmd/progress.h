@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * progress: what a run does now, as one line on a terminal: phase, share done, rate, time left.
- * Main thread only.
+ * progress: status line of a run: phase, share done, rate, time left. Main thread only.
  */
 #ifndef IOBENCH_CMD_PROGRESS_H
 #define IOBENCH_CMD_PROGRESS_H
@@ -16,7 +15,7 @@ struct progress {
 struct progress progress_start(void);
 /* For struct run_observer; context is a struct progress. */
 void progress_show(void *context, const struct run_progress *progress);
-/* Clear the line, before something else is printed. */
+/* Clear the line before printing anything else. */
 void progress_clear(struct progress *progress);
 
 #endif

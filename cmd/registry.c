@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands, in the order users see them. The first one is meant when none is named. */
+ * The commands, in display order. The first one is the default. */
 #include "cmd/commands.h"
 
 #include <string.h>
 
-/* clang-format off: a row each */
+/* clang-format off: one row each */
 const struct command *const command_registry[] = {
     &command_run,
     &command_train,

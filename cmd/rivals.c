@@ -20,7 +20,7 @@ size_t rivals_count(const char *against)
     return count;
 }
 
-/* That line, to be freed. */
+/* The line, to be freed. */
 static char *line_of(const char *against, size_t line)
 {
     for (; line; line--)
@@ -31,7 +31,7 @@ static char *line_of(const char *against, size_t line)
     return copy;
 }
 
-/* The words of text, unquoted, put into it; words: as many as it has bytes. */
+/* Split text into unquoted words, in place; words: room for as many as text has bytes. */
 static int split(char *text, char **words)
 {
     char *to = text, quote = 0;
@@ -57,7 +57,7 @@ static int split(char *text, char **words)
             *to++ = now;
     }
     *to = '\0';
-    return quote ? fail(EINVAL, "a quote is not closed") : count;
+    return quote ? fail(EINVAL, "missing closing quote") : count;
 }
 
 static int parse(char *text, struct job *job)
@@ -74,7 +74,7 @@ static int parse(char *text, struct job *job)
     if (code == 0 && arguments.count)
         code = fail(EINVAL, "'%s' is not an option", arguments.operands[0]);
     if (code == 0 && job->against)
-        code = fail(EINVAL, "--against within --against");
+        code = fail(EINVAL, "--against inside --against");
     free(arguments.operands);
     free(words);
     return code;
@@ -105,17 +105,17 @@ int rivals_check(const struct job *jobs, size_t count)
     const struct job *first = &jobs[0];
 
     if (count > RUN_JOBS_MAX)
-        return fail(EINVAL, "%zu jobs cannot take turns, %d at most", count, RUN_JOBS_MAX);
+        return fail(EINVAL, "cannot alternate %zu jobs, at most %d", count, RUN_JOBS_MAX);
     for (size_t i = 1; i < count; i++) {
         const struct job *rival = &jobs[i];
         if (rival->runs != first->runs || rival->until_percent != first->until_percent ||
             rival->until_runs != first->until_runs || rival->until_time_ns != first->until_time_ns)
-            return fail(EINVAL,
-                        "'%s': jobs that take turns make the same number of runs "
-                        "(--runs, --until)",
-                        rival->output.label);
+            return fail(
+                EINVAL,
+                "'%s': alternating jobs must have the same number of runs (--runs, --until)",
+                rival->output.label);
         if (rival->dry_run != first->dry_run)
-            return fail(EINVAL, "'%s': --dry-run is of all jobs that take turns",
+            return fail(EINVAL, "'%s': --dry-run must apply to all alternating jobs",
                         rival->output.label);
     }
     return 0;

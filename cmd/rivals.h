@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rivals: jobs that are measured in one sitting and compared with the first: A, and B with the
- * options of --against over A's. Pure but for allocations; main thread.
+ * rivals: jobs measured in one session and compared with the first: A, and B with the options of
+ * --against added to A's. Pure except for allocations; main thread.
  */
 #ifndef IOBENCH_CMD_RIVALS_H
 #define IOBENCH_CMD_RIVALS_H
@@ -10,15 +10,14 @@
 
 #include <stddef.h>
 
-/* How many lines of options --against holds. */
+/* Number of --against options given. */
 size_t rivals_count(const char *against);
 
-/* Lay the options of that line over those of job, as a shell would split them: blanks, quotes and
- * backslashes, nothing else. They become its label, unless they have one. 0 or a negative errno
- * with a reason. */
+/* Apply that line of options to job, split like a shell does: blanks, quotes and backslashes only.
+ * The line becomes the label unless it sets one. Returns 0, or a negative errno with a reason. */
 int rivals_apply(const char *against, size_t line, struct job *job);
 
-/* Can they make one sitting? 0 or -EINVAL with a reason. */
+/* Check that the jobs can share a session. Returns 0, or -EINVAL with a reason. */
 int rivals_check(const struct job *jobs, size_t count);
 
 #endif

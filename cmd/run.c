@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench run: carries out jobs, from the command line or from job files, and prints their
- * results.
+ * iobench run: runs jobs from the command line or from job files and prints their results.
  */
 #include "pipeline/jobs/run.h"
 
@@ -33,14 +32,13 @@
 struct jobs {
     struct job *jobs;
     size_t count;
-    bool take_turns;    /* in one sitting, and are compared */
-    struct ranks ranks; /* that carry them out; rank 0 alone speaks */
+    bool take_turns;    /* alternate runs in one session, and compare */
+    struct ranks ranks; /* of the jobs; only rank 0 prints */
 };
 
 /* ---- which jobs ---- */
 
-/* Defaults, the preset when there is one, the section of a job file when there is one, and the
- * command line, each over what was before it. */
+/* Apply defaults, preset, section of a job file and command line, in this order. */
 static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
                 const char *preset, struct job *job)
 {
@@ -56,7 +54,7 @@ static int fill(const struct invocation *invocation, const struct jobfile *jobfi
     return code;
 }
 
-/* The preset itself is named by one of the later two. */
+/* The job file or the command line names the preset. */
 static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
                             size_t section, struct job *job)
 {
@@ -69,7 +67,7 @@ static int fill_with_preset(const struct invocation *invocation, const struct jo
     return code;
 }
 
-/* One more at the end; NULL with a reason. */
+/* Append a job. Returns NULL with a reason. */
 static struct job *add_job(struct jobs *jobs)
 {
     if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
@@ -79,7 +77,7 @@ static struct job *add_job(struct jobs *jobs)
     return job;
 }
 
-/* As the first, with one line of its --against over it; a preset that this names lies below both.
+/* The first job with one line of its --against added; a preset named there applies before both.
  */
 static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
                       struct job *rival)
@@ -97,7 +95,7 @@ static int fill_rival(const struct invocation *invocation, const struct job *fir
     return code;
 }
 
-/* Rivals of --against come after it. */
+/* Its --against rivals follow. */
 static int add_command_line(const struct invocation *invocation, struct jobs *jobs)
 {
     struct job *first = add_job(jobs);
@@ -121,8 +119,8 @@ static int add_section(const struct invocation *invocation, const struct jobfile
     int code = job ? fill_with_preset(invocation, jobfile, section, job) : -ENOMEM;
 
     if (code == 0 && job->against)
-        return fail(EINVAL, "--against is for a command line; --paired compares the sections of a "
-                            "job file");
+        return fail(EINVAL, "--against works on a command line; use --paired to compare the "
+                            "sections of a job file");
     if (code == 0)
         jobs->take_turns |= job->paired;
     if (code == 0 && !job->output.label)
@@ -158,7 +156,7 @@ static bool speaks(const struct jobs *jobs)
     return jobs->ranks.place.rank == 0;
 }
 
-/* All jobs are looked at before the first one begins. */
+/* Check all jobs before the first one starts. */
 static int check_jobs(struct jobs *jobs)
 {
     int code = 0;
@@ -189,7 +187,7 @@ static volatile sig_atomic_t stopped;
 static void on_signal(int number)
 {
     stopped = number;
-    pack_interrupt(); /* it may be making the data */
+    pack_interrupt(); /* it may be generating the data */
     run_interrupt();
 }
 
@@ -198,7 +196,7 @@ static bool takes_stdout(const struct job *job)
     return job_stdout_count(job) > 0;
 }
 
-/* Launchers put a terminal between, whatever their own output is. */
+/* Launchers insert a terminal, whatever their own output is. */
 static bool wants_color(const struct result *result)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -215,8 +213,8 @@ static void print_result(const struct result *result, const struct summary *summ
     fflush(stdout);
 }
 
-/* A job that broke before its first run has no table, but its files say that it is invalid. all:
- * its JSON is added there; NULL: not. Returns an enum command_exit. */
+/* A job that failed before its first run has no table, but its files say that it is invalid. all:
+ * array for its JSON, or NULL. Returns enum command_exit. */
 static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
                 json_t *all)
 {
@@ -239,7 +237,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
     return code ? command_failed(invocation) : status;
 }
 
-/* Who is stuck does not say why; the others then speak for it. */
+/* A stuck rank reports no cause; the others report for it. */
 static int tell_failure(const struct invocation *invocation, const struct jobs *jobs)
 {
     return speaks(jobs) || jobs->ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
@@ -250,7 +248,7 @@ static int prepare_data(void *context)
     return synthetic_prepare(context);
 }
 
-/* Made where there is none; COMMAND_OK, else the job ends with this status. */
+/* Generate the set if absent. Returns COMMAND_OK, or the exit status of the job. */
 static int find_data_of(const struct invocation *invocation, struct jobs *jobs, struct job *job,
                         bool *is_missing)
 {
@@ -263,7 +261,7 @@ static int find_data_of(const struct invocation *invocation, struct jobs *jobs, 
     return code && !*is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
 }
 
-/* Returns an enum command_exit. */
+/* Returns enum command_exit. */
 static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
                      struct outputs *outputs)
 {
@@ -289,7 +287,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     return status;
 }
 
-/* Each with the first, as `iobench compare` does it from their JSON. 0 or a negative errno. */
+/* Compare each with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
 static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
 {
     static const double alpha = 0.05;
@@ -325,8 +323,7 @@ static int compare(const struct jobs *jobs, const json_t *all, struct outputs *o
     return code;
 }
 
-/* All results of a sitting, one after the other, and how they compare. Returns an enum
- * command_exit. */
+/* Print all results of a session and their comparison. Returns enum command_exit. */
 static int show_all(const struct invocation *invocation, struct jobs *jobs, struct result *results,
                     struct outputs *outputs)
 {
@@ -347,7 +344,7 @@ static int show_all(const struct invocation *invocation, struct jobs *jobs, stru
     return status;
 }
 
-/* Returns an enum command_exit. */
+/* Returns enum command_exit. */
 static int carry_out_sitting(const struct invocation *invocation, struct jobs *jobs,
                              struct outputs *outputs)
 {
@@ -380,7 +377,7 @@ static int carry_out_sitting(const struct invocation *invocation, struct jobs *j
     return status;
 }
 
-/* One that fails does not keep the others from running; a signal does. */
+/* A failed job does not stop the others; a signal does. */
 static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
                           struct outputs *outputs)
 {
@@ -442,29 +439,26 @@ static int run_run(const struct invocation *invocation)
 
 const struct command command_run = {
     .name = "run",
-    .summary = "read a data set as training does, and report how fast it arrived",
+    .summary = "read a data set as training does, and report its throughput",
     .operands = "[JOBFILE...]",
     .operands_maximum = -1,
-    .description =
-        "Reads a data set as training does: in a shuffled order, decoded, in batches. Reports "
-        "samples a second, how many GPUs that feeds, who waited for whom, and whether the caches "
-        "were really empty. A job file holds several jobs, which are carried out one after the "
-        "other, or with --paired in turns and compared; it may start programs "
-        "(server-drop-cmd, server-check-cmd) only with --allow-commands. Started by mpirun or "
-        "srun, "
-        "all processes share the job and rank 0 prints.\n"
-        "With --against the program answers whether other options are faster: both are measured "
-        "run by run in one sitting, and the ratios of the pairs are tested (paired t test of "
-        "logarithms, p corrected for the number of comparisons). Five pairs find a difference of "
-        "5% where runs spread by 1.5%.",
-    .examples =
-        "iobench\tmake a synthetic set where there is room, read it, print the table\n"
-        "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, proven cold\n"
-        "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
-        "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "
-        "slower?\n"
-        "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tfour nodes with "
-        "four ranks each, as one job\n",
+    .description = "Reads a data set as training does: in shuffled order, decoded, in batches. "
+                   "Reports samples/s, how many GPUs that feeds, where the pipeline stalled, and "
+                   "whether the caches were verified cold. A job file holds several jobs, which "
+                   "run one after the other, or alternate and are compared with --paired; it may "
+                   "run commands (server-drop-cmd, server-check-cmd) only with --allow-commands. "
+                   "Under mpirun or srun all processes share the job and rank 0 prints.\n"
+                   "--against tests whether other options are faster: both alternate run by run in "
+                   "one session, and the ratios of the pairs are tested (paired t test of "
+                   "logarithms, p corrected for the number of comparisons). Five pairs detect a "
+                   "difference of 5% if runs vary by 1.5%.",
+    .examples = "iobench\tgenerate a synthetic set, read it, print the table\n"
+                "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, verified cold\n"
+                "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"
+                "iobench run --data /mnt/set -c --runs 5 --against '--iodepth 8'\tis a lower depth "
+                "slower?\n"
+                "mpirun -n 16 --hostfile hosts iobench --data /mnt/set --drop-caches\tone job on "
+                "four nodes with four ranks each\n",
     .options = job_options,
     .settings_size = sizeof(struct job),
     .run = run_run,

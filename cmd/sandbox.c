@@ -38,12 +38,12 @@ enum access_sets {
 
 struct sandbox {
     struct landlock_rules rules;
-    const char **commands; /* that options name; they run outside */
+    const char **commands; /* named by options; they run outside */
     size_t command_count;
     bool network;
     bool has_set;
-    bool moves; /* files from folder to folder, which the first version of Landlock forbids */
-    int code;   /* of the first rule that failed */
+    bool moves; /* moves files between folders, which Landlock ABI 1 forbids */
+    int code;   /* first error */
 };
 
 static void allow(struct sandbox *sandbox, const char *path, unsigned access)
@@ -52,9 +52,9 @@ static void allow(struct sandbox *sandbox, const char *path, unsigned access)
         sandbox->code = landlock_allow(&sandbox->rules, path, access);
 }
 
-/* ---- what every command needs ---- */
+/* ---- needs of every command ---- */
 
-/* Patterns. Of /etc what libraries ask for, and no more: secrets are kept there, too. */
+/* Patterns. Of /etc only what libraries ask for: it also holds secrets. */
 static const struct place {
     const char *pattern;
     unsigned access;
@@ -95,7 +95,7 @@ static const struct place {
     {"/run/nvidia*", LANDLOCK_READ},
     {"/run/systemd/resolve", LANDLOCK_READ},
     {"/proc", LANDLOCK_READ},
-    {"/proc/self/task", LANDLOCK_WRITE | LANDLOCK_PIN}, /* names of threads */
+    {"/proc/self/task", LANDLOCK_WRITE | LANDLOCK_PIN}, /* thread names */
     {"/sys", LANDLOCK_READ},
     {"/dev", LANDLOCK_LIST},
     {"/dev/null", DEVICE},
@@ -104,7 +104,7 @@ static const struct place {
     {"/dev/*random", DEVICE},
     {"/dev/tty", DEVICE},
     {"/dev/pts", DEVICE},
-    {"/dev/std*", DEVICE}, /* what they lead to */
+    {"/dev/std*", DEVICE}, /* their targets */
     {"/dev/shm", DEVICE | LANDLOCK_MAKE},
     {"/dev/nvidia*", DEVICE},
     {"/dev/dxg", DEVICE},
@@ -115,7 +115,7 @@ static const struct place {
     {"/dev/hugepages", DEVICE | LANDLOCK_MAKE},
 };
 
-/* Where MPI's processes of a node meet. */
+/* Where MPI processes of a node rendezvous. */
 static const struct place session_places[] = {
     {"/tmp", CHANGE | LANDLOCK_TALK},
     {"/var/tmp", CHANGE | LANDLOCK_TALK},
@@ -134,7 +134,7 @@ static void allow_places(struct sandbox *sandbox, const struct place *places, si
     }
 }
 
-/* The folder of a library that is loaded: what it loads itself lies there, too. */
+/* Folder of a loaded library, which may load more from there. */
 static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -148,7 +148,7 @@ static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* Each folder of a list as PATH is one, and what lies there under `below`. */
+/* Each folder of a PATH-like list, and its subfolder `below`. */
 static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
                          unsigned access)
 {
@@ -164,7 +164,7 @@ static void allow_listed(struct sandbox *sandbox, const char *variable, const ch
     }
 }
 
-/* Where trainer/module.c looks for modules and for the libraries they need. */
+/* Where trainer/module.c searches modules and their libraries. */
 static void allow_modules(struct sandbox *sandbox)
 {
     static const char *const variables[] = {"IOBENCH_CUDA", "IOBENCH_NCCL", "CUDA_HOME",
@@ -185,9 +185,9 @@ static void allow_modules(struct sandbox *sandbox)
     dl_iterate_phdr(allow_library, sandbox);
 }
 
-/* ---- what options and operands ask for ---- */
+/* ---- needs of options and operands ---- */
 
-/* path itself, or the folder nearest to it that exists. */
+/* path itself, or its nearest existing parent. */
 static void allow_nearest(struct sandbox *sandbox, const char *path, unsigned access)
 {
     char nearest[PATH_MAX];
@@ -200,7 +200,7 @@ static void allow_nearest(struct sandbox *sandbox, const char *path, unsigned ac
     allow(sandbox, nearest, access);
 }
 
-/* A file is made under another name first, and there may be more of it beside it. */
+/* Files are written under a temporary name, possibly with others beside them. */
 static void allow_beside(struct sandbox *sandbox, const char *path, unsigned access)
 {
     char copy[PATH_MAX];
@@ -209,7 +209,7 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
     allow_nearest(sandbox, dirname(copy), access);
 }
 
-/* Whether these are cold is looked at, too. */
+/* Their residency is measured too. */
 static void allow_backing_files(struct sandbox *sandbox, const char *path)
 {
     struct device_list *devices = memory_zeroed(sizeof *devices);
@@ -287,7 +287,7 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
 
 static void allow_plugin(struct sandbox *sandbox, const char *choice);
 
-/* "key=value" of a plug-in; the value may itself choose one. */
+/* "key=value" of a plug-in; the value may name another plug-in. */
 static void allow_argument(struct sandbox *sandbox, const struct option_spec *options, char *part)
 {
     char *equals = strchr(part, '=');
@@ -304,7 +304,7 @@ static void allow_argument(struct sandbox *sandbox, const struct option_spec *op
         allow_plugin(sandbox, value);
 }
 
-/* "NAME:ARGUMENTS" of any family: its options tell, too, what they reach. */
+/* "NAME:ARGUMENTS" of any family: plug-in options have a reach too. */
 static void allow_plugin(struct sandbox *sandbox, const char *choice)
 {
     const char *colon = strchr(choice, ':');
@@ -344,7 +344,7 @@ static bool keeps_indexes(const struct option_spec *row)
     return row && row->name;
 }
 
-/* They are made here: what is not there has no rule. */
+/* Create them here: a missing path cannot have a rule. */
 static void allow_caches(struct sandbox *sandbox)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -366,8 +366,8 @@ static void allow_caches(struct sandbox *sandbox)
 
 /* ---- entering ---- */
 
-/* What root may do without opening a file: ports of devices, other processes' memory, kernel
- * modules, the clock. None of it is needed for anything here. */
+/* Drop what root may do without opening a file: device ports, other processes' memory, kernel
+ * modules, the clock. Nothing here needs it. */
 static int drop_capabilities(void)
 {
     static const uint32_t none = 1U << CAP_SYS_RAWIO | 1U << CAP_SYS_MODULE | 1U << CAP_SYS_PTRACE |
@@ -395,7 +395,7 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
         sandbox->has_set = !keeps_indexes(command->options);
         for (const struct option_spec *row = command->options; row && row->name; row++)
             allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
-        sandbox->moves |= !sandbox->has_set; /* a synthetic one may have to be made */
+        sandbox->moves |= !sandbox->has_set; /* may have to generate a synthetic set */
     }
     for (int i = 0; i < invocation->count; i++)
         allow_reach(sandbox, command->operands_reach[i > 0], invocation->operands[i]);
@@ -403,14 +403,14 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
         allow_caches(sandbox);
 }
 
-/* What cannot be done inside is left to a process that stays outside (cachectl/outside.h). It has
- * no streams: whoever reads ours must not wait for it. */
+/* A helper process outside the sandbox does what cannot be done inside (cachectl/outside.h). It has
+ * no streams: readers of ours must not wait for it. */
 static int fork_outside(const struct sandbox *sandbox)
 {
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-        return fail(errno, "cannot make a socket: %s", fail_errno_text(errno));
+        return fail(errno, "cannot create a socket: %s", fail_errno_text(errno));
     pid_t child = fork();
     if (child == 0) {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -418,7 +418,7 @@ static int fork_outside(const struct sandbox *sandbox)
             dup2(null, i);
         dup2(ends[1], 3);
         close_range(4, ~0U, 0);
-        signal(SIGINT, SIG_IGN); /* it ends with the other process, not before */
+        signal(SIGINT, SIG_IGN); /* it ends with the other process */
         signal(SIGTERM, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
         prctl(PR_SET_NAME, "iobench-outside");
@@ -434,9 +434,8 @@ static int fork_outside(const struct sandbox *sandbox)
     return 0;
 }
 
-/* MPI's ranks of a node copy from each other's memory as a debugger does (CMA), which Landlock
- * forbids processes of separate domains. Open MPI 4, Open MPI 5 and UCX find out only when it
- * fails. */
+/* MPI ranks of a node copy each other's memory like a debugger (CMA), which Landlock forbids across
+ * domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
 static void forgo_shared_copies(void)
 {
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
@@ -449,14 +448,14 @@ static int confine(struct sandbox *sandbox, const struct invocation *invocation,
 {
     const bool launched = ranks_are_launched();
 
-    /* Whether it connects must be known when rules are opened, so what it needs is gone through
-     * twice. */
+    /* The ruleset must know about connecting when it is created, hence two passes over the needs.
+     */
     sandbox->rules.fd = -1;
     collect(sandbox, invocation, settings, count);
     if (sandbox->moves && landlock_abi() == 1)
         return invocation->sandbox == SANDBOX_YES
-                   ? fail(ENOTSUP, "--sandbox yes: the first version of Landlock lets no file be "
-                                   "moved from folder to folder; Linux 5.19 has a later one")
+                   ? fail(ENOTSUP, "--sandbox yes: Landlock ABI 1 cannot move files between "
+                                   "folders; needs Linux 5.19")
                    : 0;
     sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
     collect(sandbox, invocation, settings, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench shuffle: how random each order is and what it asks of storage, without reading; with
- * --measure also how fast the storage gives it.
+ * iobench shuffle: computes how random each shuffle is and which reads it makes, without reading;
+ * --measure also reads the data.
  */
 #include "cmd/shuffle.h"
 
@@ -24,86 +24,89 @@
 
 enum { RANK_COUNTS = 64, DIRECT_ALIGNMENT = 4096 };
 
-/* Data sets up to this size are read for their labels without being asked to. */
+/* Labels of data sets up to this size are read by default. */
 static const uint64_t SMALL_BYTES = UINT64_C(1) << 30;
 
 static const char *const label_choices[] = {"auto", "sorted", "read", NULL};
 
-/* clang-format off: a row each */
+/* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct shuffle_settings, field)
 static const struct option_spec shuffle_options[] = {
     {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .reach = OPTION_INDEXES_SET,
-     .section = "Which data set",
-     .summary = "file or folder of a data set; without it one of so many records is imagined"},
+     .section = "Data set",
+     .summary = "file or folder of a data set; default: a hypothetical set of --records"},
     {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "how samples lie in its files"},
+     .summary = "format of the data set"},
     {"labels", 0, OPTION_CHOICE, FIELD(labels), .fallback = "auto", .choices = label_choices,
-     .summary = "of --data: taken as sorted into --classes, or read from every record; auto reads "
-                "where paths tell them or the set is below 1 GiB"},
+     .summary = "labels of --data: assumed sorted into --classes, or read from every record; "
+                "auto reads if paths hold them or the set is below 1 GiB"},
     {"records", 0, OPTION_COUNT, FIELD(records), .fallback = "1281167", .minimum = 1,
-     .maximum = 1e11, .summary = "records of the imagined set"},
+     .maximum = 1e11, .summary = "records of the hypothetical set"},
     {"shards", 0, OPTION_COUNT, FIELD(shards), .fallback = "1024", .minimum = 1, .maximum = 4e9,
-     .summary = "its files"},
+     .summary = "files of the hypothetical set"},
     {"sample-size", 0, OPTION_SIZE, FIELD(sample_bytes), .fallback = "110KB", .minimum = 1,
-     .maximum = 4e9, .summary = "bytes of a record"},
+     .maximum = 4e9, .summary = "record size of the hypothetical set"},
     {"classes", 0, OPTION_COUNT, FIELD(classes), .fallback = "1000", .minimum = 1, .maximum = 1e9,
-     .summary = "labels that records are sorted by, where they are not read"},
+     .summary = "labels that records are sorted by, if not read"},
 
     {"partition", 0, OPTION_TEXT, FIELD(partitions), .fallback = "disjoint", .metavar = "LIST",
-     .section = "Which orders",
-     .summary = "disjoint, sticky, shards, replicated, elastic (several with commas), or all"},
+     .section = "Shuffles",
+     .summary = "comma-separated disjoint, sticky, shards, replicated, elastic; or all"},
     {"ranks", 0, OPTION_TEXT, FIELD(ranks), .fallback = "1", .metavar = "LIST",
-     .summary = "numbers of ranks, with commas"},
+     .summary = "comma-separated numbers of ranks"},
     {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
-     .choices = plan_remainder_names,
-     .summary = "what is done when samples cannot be dealt evenly"},
+     .choices = plan_remainder_names, .summary = "how to treat samples that do not divide evenly"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
-     .maximum = 1 << 20, .summary = "samples in a batch of one rank"},
+     .maximum = 1 << 20, .summary = "samples per batch of one rank"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "2", .minimum = 1, .maximum = 1000,
-     .summary = "epochs that are looked at"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1", .summary = "of the orders"},
+     .summary = "epochs to compute"},
+    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+     .summary = "random seed of the "
+                "shuffles"},
     {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
-     .maximum = 1 << 30, .summary = "adjacent records are read together up to this size"},
+     .maximum = 1 << 30, .summary = "coalesce adjacent records into reads of at most this size"},
     JOB_WINDOW_ROW(offsetof(struct shuffle_settings, window)),
     {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
-     .summary =
-         "order, partition, window and reads as mxnet, horovod-tensorflow or caffe2 has them"},
+     .summary = "shuffle, partition, window and reads of a framework: mxnet, horovod-tensorflow or "
+                "caffe2"},
 
-    {"measure", 0, OPTION_FLAG, FIELD(measure), .fallback = "no", .section = "How fast they are",
-     .summary = "also read --data in each order, with cold caches"},
+    {"measure", 0, OPTION_FLAG, FIELD(measure), .fallback = "no", .section = "Throughput",
+     .summary = "also read --data in each order with cold caches"},
     {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
      .summary = "I/O engine"},
     {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
      .summary = "bypass the page cache (O_DIRECT)"},
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .minimum = 1, .maximum = 65536,
-     .summary = "reads kept in flight"},
+     .summary = "queue depth: reads in flight"},
     {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
-     .summary = "for records in flight and in shuffle buffers; orders that need more are not read"},
+     .summary = "memory memory for records in flight and in shuffle buffers; orders that need "
+                "more are not read"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1,
      .maximum = SHUFFLE_RUNS_MOST,
-     .summary = "rounds, in each of which every order is read once; the median counts"},
+     .summary = "rounds, each reading every order once; reports the median"},
     {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
-     .summary = "end each epoch after so many samples"},
+     .summary = "end each epoch after this many samples"},
 
     {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE.svg", .reach = OPTION_WRITES,
-     .section = "What comes out",
-     .summary = "draw labels of sample batches and of neighbours; with --measure also the front"},
+     .section = "Output",
+     .summary = "chart the labels of sample batches and of neighbours; with --measure also the "
+                "Pareto front"},
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .implied = "-", .summary = "write JSON; without FILE to the standard output, and no table"},
+     .implied = "-", .summary = "write JSON; without FILE to standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(csv), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "write a row an order"},
+     .summary = "write one CSV row per order"},
     {0},
 };
 #undef FIELD
 /* clang-format on */
 
-/* With the sizes that their authors take. */
+/* With the default sizes of their authors. */
 static const char *const usual_orders[] = {
     "epoch",      "none", "block",     "buffer", "mxnet", "mxnet-chunk", "tfdata", "dali",
     "webdataset", "ffcv", "corgipile", "py1s",   "py2s",  "py1br",       "py1e",   "naive",
 };
 
-/* ---- what is asked ---- */
+/* ---- options ---- */
 
 static int parse_partitions(const char *list, bool *wanted)
 {
@@ -144,8 +147,8 @@ static int parse_ranks(const char *list, uint32_t *ranks, size_t *rank_count)
     return code;
 }
 
-/* The preset itself is named on the command line, which has the last word again. Its order is the
- * operand that is not given. */
+/* The command line names the preset and overrides it. The preset's order replaces a missing
+ * operand. */
 static int apply_preset(const struct invocation *invocation, struct survey *survey)
 {
     struct shuffle_settings *settings = invocation->settings;
@@ -157,7 +160,7 @@ static int apply_preset(const struct invocation *invocation, struct survey *surv
     return layers_command_line(invocation, shuffle_options, settings);
 }
 
-/* A row for each partition, number of ranks and order. */
+/* One row per partition, number of ranks and order. */
 static int list_rows(struct survey *survey, const struct invocation *invocation)
 {
     const struct shuffle_settings *settings = survey->settings;
@@ -193,7 +196,7 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
     return settings->plot && !survey->panels ? -ENOMEM : 0;
 }
 
-/* All that can be asked wrongly, before any work. */
+/* Check all options before any work. */
 static int check(struct survey *survey, const struct invocation *invocation)
 {
     int code = apply_preset(invocation, survey);
@@ -201,7 +204,7 @@ static int check(struct survey *survey, const struct invocation *invocation)
     if (code == 0)
         code = list_rows(survey, invocation);
     if (code == 0 && survey->settings->measure && !survey->settings->data)
-        code = fail(EINVAL, "--measure reads a data set: name it with --data");
+        code = fail(EINVAL, "--measure needs --data");
     for (int i = 0; code == 0 && i < invocation->count; i++) {
         struct plugin_choice choice;
         code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);
@@ -231,7 +234,7 @@ static void show_labels(void *context, uint64_t done_bytes, uint64_t total_bytes
     show_share(context, "reading labels", done_bytes, total_bytes);
 }
 
-/* With auto, labels that cannot be had are taken as sorted; the heading says so. */
+/* auto assumes sorted labels if they cannot be read; the heading says so. */
 static int find_labels(struct survey *survey)
 {
     const struct shuffle_settings *settings = survey->settings;
@@ -250,13 +253,13 @@ static int find_labels(struct survey *survey)
     return code == -ENODATA && settings->labels == SHUFFLE_LABELS_AUTO ? 0 : code;
 }
 
-/* What looking at an order takes besides the order's own memory. */
+/* Memory for surveying an order, besides the order's own. */
 static uint64_t looking_bytes(const struct survey *survey, uint64_t records)
 {
     return records * (QUALITY_RECORD_BYTES + survey->settings->epochs);
 }
 
-/* Before an hour is spent, or memory that is not there. */
+/* Fail before spending an hour, or memory that is not available. */
 static int check_memory(const struct survey *survey, uint64_t records, uint64_t catalog_bytes)
 {
     const struct shuffle_settings *settings = survey->settings;
@@ -266,14 +269,14 @@ static int check_memory(const struct survey *survey, uint64_t records, uint64_t 
 
     if (need < free_bytes)
         return 0;
-    return fail(ENOMEM,
-                "to look at orders of %llu records over %llu epochs takes %s, and what an order "
-                "itself needs; %s are free to this process (memory, control group, ulimit -v): "
-                "%slook at fewer epochs (--epochs), or allow more",
-                (unsigned long long)records, (unsigned long long)settings->epochs,
-                bytes_text(need, needed, sizeof needed),
-                bytes_text(free_bytes, available, sizeof available),
-                settings->data ? "" : "imagine fewer --records, ");
+    return fail(
+        ENOMEM,
+        "surveying %llu records over %llu epochs takes %s plus the memory of each order; only %s "
+        "available (memory, control group, ulimit -v): %suse fewer --epochs, or raise the limit",
+        (unsigned long long)records, (unsigned long long)settings->epochs,
+        bytes_text(need, needed, sizeof needed),
+        bytes_text(free_bytes, available, sizeof available),
+        settings->data ? "" : "use fewer --records, ");
 }
 
 static int open_catalog(struct survey *survey)
@@ -304,7 +307,7 @@ static int open_catalog(struct survey *survey)
 
 /* ---- one order ---- */
 
-/* What the draws of a plan are drawn into. */
+/* Charts of the draws of a plan. */
 struct drawing {
     const struct quality_terms *terms;
     struct plot_panel *panel;
@@ -449,18 +452,18 @@ static int shuffle_run(const struct invocation *invocation)
 
 const struct command command_shuffle = {
     .name = "shuffle",
-    .summary = "how random each order is and what it asks of storage, without reading",
+    .summary = "survey shuffles: randomness, reads and memory, without reading data",
     .operands = "[ORDER...]",
     .operands_maximum = -1,
     .description =
-        "Runs the orders of a data set, or of an imagined one, on numbers alone: how many labels "
-        "and shards a batch holds, how often neighbours have the same label, what ranks keep, "
-        "whether each sample comes once, which reads are made of it and how much memory it takes. "
-        "Without ORDER all orders are shown, with the sizes their authors take. With --measure "
-        "each is also read from --data with cold caches.",
-    .examples = "iobench shuffle\tall orders on a set like ImageNet, one rank\n"
+        "Computes the sample orders of a data set, or of a hypothetical one, without reading it: "
+        "how many labels and shards a batch holds, how often neighbours share a label, what ranks "
+        "keep between epochs, whether each sample comes exactly once, the resulting reads and the "
+        "memory needed. Without ORDER, shows all shuffles with their authors' default sizes. "
+        "--measure also reads each order from --data with cold caches.",
+    .examples = "iobench shuffle\tall shuffles on a set like ImageNet, one rank\n"
                 "iobench shuffle epoch buffer:10000 --ranks 1,8 --partition all\ttwo of them\n"
-                "iobench shuffle --as mxnet\twhat MXNet asks of storage\n"
+                "iobench shuffle --as mxnet\tthe reads of MXNet\n"
                 "iobench shuffle --data /mnt/set --measure --plot front.svg\twhich can I afford?\n",
     .options = shuffle_options,
     .settings_size = sizeof(struct shuffle_settings),

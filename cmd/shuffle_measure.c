@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast the orders of a survey are read from storage. */
+ * Measures how fast the orders of a survey are read from storage. */
 #include "cmd/shuffle.h"
 
 #include "decode/decoder.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Noise of a few batches must not decide who is more random. */
+/* Differences within the noise of a few batches count as equal randomness. */
 static const double SAME_RANDOMNESS = 0.005;
 
 static int fill_job(const struct survey *survey, const struct shuffle_row *row, struct job *job)
@@ -82,7 +82,7 @@ static bool is_cold(const struct shuffle_speed *speed)
     return speed->runs > 0 && speed->cold_runs == speed->runs;
 }
 
-/* Is `a` at least as random and as fast, and more than that? */
+/* Does `a` dominate: at least as random and as fast, and better in one? */
 static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
 {
     const double more = shuffle_randomness(a) - shuffle_randomness(b);
@@ -91,7 +91,7 @@ static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
     return more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0);
 }
 
-/* Runs that were not cold say nothing about storage: while there are others they do not count. */
+/* Runs that were not cold say nothing about storage: ignore them if there are others. */
 static void mark_front(struct shuffle_row *rows, size_t count)
 {
     bool any_cold = false;

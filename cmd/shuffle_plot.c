@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels. A cell of the page holds the two pictures of an order; two cells stand side by side. */
+/* Pixels. A cell of the page holds the two maps of an order; two cells side by side. */
 enum {
     SIDE = 160,
     WIDE = 320,
@@ -24,7 +24,7 @@ enum {
     SHADES = 5,
 };
 
-/* The chart: its frame, of which the right part is for names. */
+/* The frame of the chart; its right part is for names. */
 enum { LEFT = 70, CHART_WIDTH = PAGE - LEFT - GAP, CHART = 400, NAMES = 170, NAME_HEIGHT = 13 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -32,7 +32,7 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* The column of a label: its own, or one for several labels. */
+/* Column of a label; may hold several labels. */
 static uint32_t column_of(const struct plot_panel *panel, uint32_t label, uint32_t columns)
 {
     return (uint32_t)((uint64_t)label * least(panel->classes, columns) / panel->classes);
@@ -43,7 +43,7 @@ void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label)
     const uint64_t batches = (panel->draws + panel->batch_size - 1) / panel->batch_size;
     const uint64_t batch = draw / panel->batch_size, row = batch * PLOT_BATCHES / batches;
 
-    /* The first batch of each sixteenth of the epoch. */
+    /* Sampled: the first batch of each sixteenth of the epoch. */
     if (row < PLOT_BATCHES && (batch == 0 || (batch - 1) * PLOT_BATCHES / batches != row))
         panel->labels[row][column_of(panel, label, PLOT_LABELS)]++;
     if (draw > 0)
@@ -52,7 +52,7 @@ void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label)
     panel->last_label = label;
 }
 
-/* Titles hold what a user typed. */
+/* Titles hold user input: escape it. */
 static void write_text(FILE *svg, double x, double y, const char *text)
 {
     fprintf(svg, "<text x=\"%g\" y=\"%g\">", x, y);
@@ -70,13 +70,13 @@ static void write_frame(FILE *svg, double x, double y, double width, double heig
     fprintf(svg, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", x, y, width, height);
 }
 
-/* From 0, nothing, to SHADES: eight times `even`, the count if all cells had as many. */
+/* Shade from 0 (none) to SHADES (eight times `even`, the count of an even spread). */
 static int shade_of(uint32_t count, double even)
 {
     return (int)fmin(ceil(count / even / 8 * SHADES), SHADES);
 }
 
-/* Counts as a map of rows of SIDE in all; stride: from one row of cells to the next. */
+/* Draw counts as a map SIDE high; stride: counts per row. */
 static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t columns,
                       uint32_t stride, double even, double x, double y, double width)
 {
@@ -101,7 +101,7 @@ static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t 
     }
 }
 
-/* The first batch on top. */
+/* First batch on top. */
 static void write_labels(FILE *svg, const struct plot_panel *panel, double x, double y)
 {
     const uint32_t columns = least(panel->classes, PLOT_LABELS);
@@ -121,10 +121,10 @@ static void write_neighbours(FILE *svg, const struct plot_panel *panel, double x
 /* ---- randomness against throughput ---- */
 
 struct name {
-    double x, y, width; /* its left end, its base line */
+    double x, y, width; /* left end, base line */
 };
 
-/* 1, 2 or 5 times a power of ten, so that up to eight of them fit. */
+/* Tick distance: 1, 2 or 5 times a power of ten, at most eight ticks. */
 static double nice_step(double most)
 {
     const double power = pow(10, floor(log10(most / 8)));
@@ -162,20 +162,19 @@ static void write_axes(FILE *svg, double top, double most)
         write_text(svg, x - 8, top + CHART + 15, text);
     }
     write_text(svg, GAP, top - 8, "MiB/s, read cold by one rank");
-    write_text(
-        svg, LEFT, top + CHART + 32,
-        "randomness: distinct labels in a batch over those of a draw at random. Filled, with a "
-        "line: the Pareto front. Dashed: not proven cold");
+    write_text(svg, LEFT, top + CHART + 32,
+               "randomness: distinct labels per batch relative to a random draw. Filled, with a "
+               "line: the Pareto front. Dashed: not verified cold");
 }
 
-/* Where names meet, the lower one gives way. */
+/* If names overlap, the lower one moves. */
 static struct name place_name(const struct name *names, size_t count, struct name name)
 {
     for (size_t i = 0; i < count; i++)
         if (fabs(names[i].y - name.y) < NAME_HEIGHT - 0.5 && name.x < names[i].x + names[i].width &&
             names[i].x < name.x + name.width) {
             name.y = names[i].y + NAME_HEIGHT;
-            i = (size_t)-1; /* look at all of them again */
+            i = (size_t)-1; /* check all again */
         }
     return name;
 }
@@ -188,7 +187,7 @@ static int compare_speed(const void *a, const void *b)
     return (x->bytes_per_s < y->bytes_per_s) - (x->bytes_per_s > y->bytes_per_s);
 }
 
-/* From the fastest down: then names that give way move into free space. */
+/* From the fastest down, so that names move into free space. */
 static void write_chart(FILE *svg, const struct plot_panel **panels, size_t count, double top,
                         struct name *names)
 {
@@ -219,7 +218,7 @@ static void write_chart(FILE *svg, const struct plot_panel **panels, size_t coun
     }
 }
 
-/* A chart of the panels that were read, if any. */
+/* Chart the panels with throughput, if any. */
 static int write_front(FILE *svg, const struct plot_panel *panels, size_t count)
 {
     const struct plot_panel **read = memory_array(count, sizeof *read);
@@ -245,10 +244,10 @@ static void write_cells(FILE *svg, const struct plot_panel *panels, size_t count
 {
     size_t cell = 0;
 
-    write_text(
-        svg, GAP, top,
-        "Left: labels of 16 batches, the first of the epoch on top. Right: the label of a sample, "
-        "and below that of the next one. Pale: as many as everywhere; dark: eight times as many");
+    write_text(svg, GAP, top,
+               "Left: labels of 16 batches, the first of the epoch on top. Right: label of a "
+               "sample (across) and of the next one (down). Pale: the average count; dark: eight "
+               "times the average");
     top += 2 * TITLE;
     for (size_t i = 0; i < count; i++) {
         if (!panels[i].title[0])

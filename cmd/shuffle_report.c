@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a survey of orders says: tables, a chart of letters, JSON and CSV. */
+ * Output of a survey of orders: tables, a letter chart, JSON and CSV. */
 #include "cmd/shuffle.h"
 
 #include "base/bytes.h"
@@ -57,11 +57,11 @@ void shuffle_print_set(const struct survey *survey)
     printf("%s records in %s shards, %s; %u classes, %s; batches of %llu\n",
            words_count(catalog->record_count, records), words_count(catalog->shard_count, shards),
            bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
-           survey->labels.of ? "as labelled" : "taken as sorted",
+           survey->labels.of ? "labels read" : "assumed sorted",
            (unsigned long long)survey->settings->batch_size);
 }
 
-/* Of the first column. */
+/* Width of the first column. */
 static int order_width(const struct survey *survey)
 {
     size_t width = 20;
@@ -115,19 +115,19 @@ void shuffle_print_legend(const struct survey *survey)
         row++;
     if (row == end)
         return;
-    printf("\nA draw at random: %.1f labels and %.1f shards in a batch, the next label the same "
-           "with %.4f.\nkept: share of a rank's samples that it also had in the epoch before; "
-           "missing, again: records\nnever drawn and drawn twice in an epoch over all ranks; "
-           "amp.: bytes of the pages read over bytes\nused; buffer: the most that one rank's order "
-           "holds at once. Reads: %s.\n",
+    printf("\nRandom draw: %.1f labels and %.1f shards per batch, next label the same with "
+           "probability %.4f.\nkept: share of a rank's samples that it also had in the previous "
+           "epoch; missing, again: records\nnever drawn and drawn twice in an epoch over all "
+           "ranks; amp.: bytes of pages read over bytes\nused; buffer: peak memory of one rank's "
+           "order. Reads: %s.\n",
            row->quality.labels_at_random, row->quality.shards_at_random,
            row->quality.same_label_at_random,
            words_window(row->reads.window, row->reads.read_bytes, window));
 }
 
-/* ---- how fast they are ---- */
+/* ---- throughput ---- */
 
-/* A letter a row; a capital one stands on the Pareto front. */
+/* One letter per row; capital: on the Pareto front. */
 static char letter(const struct survey *survey, const struct shuffle_row *row)
 {
     const char plain = (char)('a' + (row - survey->rows) % 26);
@@ -156,7 +156,7 @@ static void print_speed(const struct survey *survey, const struct shuffle_row *r
         printf("  unverified: %s\n", escape_shown(speed->warm_reason));
 }
 
-/* A line of the chart without what is empty at its end. */
+/* Print a line of the chart without trailing blanks. */
 static void print_cells(const char *cells)
 {
     int width = CHART_WIDTH + 1;
@@ -193,7 +193,7 @@ static void print_chart(const struct survey *survey, double most)
     for (int column = 0; column <= CHART_WIDTH; column++)
         putchar('-');
     printf("\n%9s0%*s\n", "", CHART_WIDTH,
-           "randomness: labels a batch over those of a draw at random  1");
+           "randomness: labels per batch relative to a random draw  1");
 }
 
 void shuffle_print_speeds(const struct survey *survey)
@@ -210,7 +210,7 @@ void shuffle_print_speeds(const struct survey *survey)
            "  %s\n",
            (unsigned long long)survey->settings->runs,
            survey->settings->runs == 1 ? "" : "s, alternating", (int)width, "", "random", "MiB/s",
-           "least", "most", "samples/s", "cold");
+           "min", "max", "samples/s", "cold");
     for (size_t i = 0; i < survey->row_count; i++) {
         print_speed(survey, &survey->rows[i], (int)width);
         most = fmax(most, survey->rows[i].speed.bytes.median);
@@ -218,7 +218,7 @@ void shuffle_print_speeds(const struct survey *survey)
     if (most <= 0)
         return;
     print_chart(survey, most);
-    puts("Capital letters are the Pareto front: no other order is both as random and faster.");
+    puts("Capital letters: the Pareto front; no other order is as random and faster.");
 }
 
 /* ---- JSON and CSV ---- */
@@ -316,7 +316,7 @@ static void write_field(FILE *csv, const json_t *value)
     }
 }
 
-/* A column a key that is no list: its name or its value. */
+/* One column per key that is not a list: its name or value. */
 static void write_line(FILE *csv, json_t *row, bool heading)
 {
     const char *key, *comma = "";
@@ -336,7 +336,7 @@ static void write_line(FILE *csv, json_t *row, bool heading)
     fputc('\n', csv);
 }
 
-/* Orders that were refused have no line. */
+/* Refused orders have no line. */
 static int write_csv(const char *path, json_t *rows)
 {
     struct text_stream stream;

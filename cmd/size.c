@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench size: what N GPUs need from storage, and what the measured storage feeds.
+ * iobench size: computes compute compute what N GPUs need from storage, and how many a measured
+ * storage feeds.
  */
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -24,38 +25,36 @@ struct size_settings {
     double rate;
     double busy_percent;
     uint64_t sample_bytes;
-    char *json; /* file, "-" the standard output; NULL: a table */
+    char *json; /* file or "-" for standard output; NULL: a table */
 };
 
 static const struct option_spec size_options[] = {
     {"gpus", 'g', OPTION_COUNT, offsetof(struct size_settings, gpus), .fallback = "8", .minimum = 1,
-     .maximum = 1e9, .summary = "how many GPUs are to be fed"},
+     .maximum = 1e9, .summary = "number of GPUs"},
     {"gpu", 0, OPTION_TEXT, offsetof(struct size_settings, gpu), .metavar = "NAME",
-     .summary = "v100, a100, h100 or h200; without it, each of them"},
+     .summary = "v100, a100, h100 or h200; default: each of them"},
     {"rate", 0, OPTION_REAL, offsetof(struct size_settings, rate), .fallback = "0", .maximum = 1e12,
-     .metavar = "N",
-     .summary = "samples a second one GPU takes, for your own network instead of ResNet-50"},
+     .metavar = "N", .summary = "samples/s of one GPU, for a network other than ResNet-50"},
     {"busy", 0, OPTION_REAL, offsetof(struct size_settings, busy_percent), .fallback = "100",
-     .minimum = 1, .maximum = 100, .metavar = "PERCENT",
-     .summary = "share of the time that they are to be busy (AU)"},
+     .minimum = 1, .maximum = 100, .metavar = "PERCENT", .summary = "target GPU utilisation (AU)"},
     {"sample-size", 0, OPTION_SIZE, offsetof(struct size_settings, sample_bytes), .fallback = "0",
-     .summary = "bytes of one sample; 0 is that of the result, without one 110 KB as ImageNet"},
+     .summary = "sample size; 0 is that of the result, or 110 KB (ImageNet) without one"},
     {"json", 0, OPTION_TEXT, offsetof(struct size_settings, json), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
-     .summary = "write JSON instead; without FILE to the standard output"},
+     .summary = "write JSON instead; to standard output without FILE"},
     {0},
 };
 
 /* ImageNet (ILSVRC-2012): 1,281,167 JPEG files of 143 GB. */
 static const double imagenet_sample_bytes = 143e9 / 1281167;
 
-/* That shared a job. */
+/* Nodes that shared the job. */
 static double nodes_of(const json_t *job)
 {
     return fmax(load_number(job, "engine.nodes"), 1); /* of NAN and 1 the larger is 1 */
 }
 
-/* job may be NULL: no result was given. */
+/* job: NULL without a result. */
 static struct sizing_basis basis_of(const struct size_settings *settings, const json_t *job)
 {
     struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
@@ -86,28 +85,27 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
 
     bytes_text((uint64_t)basis->sample_bytes, each, sizeof each);
     if (!job) {
-        printf("Samples of %s; nothing was measured.\n", each);
+        printf("Samples of %s; no measured result.\n", each);
         return;
     }
     if (label)
         printf("%s\n", escape_shown(label));
     if (nodes_of(job) > 1)
-        snprintf(whom, sizeof whom, "each of %.0f nodes at once", nodes_of(job));
+        snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
     if (!load_true(job, "valid"))
-        printf("The result is INVALID (%s): what follows rests on it.\n",
+        printf("The result is INVALID (%s): do not rely on the following.\n",
                escape_shown(reason ? reason : "?"));
-    printf("Measured: %s samples/s of %s to %s; cache before: %s; limit: %s\n",
+    printf("Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s\n",
            words_rate(basis->node_samples_per_s, rate), each, whom,
-           escape_shown(cache ? cache : "not known"), escape_shown(limit ? limit : "not known"));
+           escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
     if (nodes_of(job) < 2)
-        printf("One node was measured: what many get at once a job on many nodes tells (mpirun, "
-               "srun).\n");
+        printf("Only one node was measured: to measure concurrent nodes, use mpirun or srun.\n");
     if (limit && strcmp(limit, "page_cache") == 0)
-        printf("Most of it came out of memory: storage may give less than this.\n");
+        printf("Most bytes came from memory: storage may be slower than this.\n");
     else if (limit && strcmp(limit, "storage") != 0)
-        printf("Storage was not the limit: it may give more than this.\n");
+        printf("Storage was not the bottleneck: it may be faster than this.\n");
     if (cache && strcmp(cache, "cold") != 0)
-        printf("The cache was not proven cold: this may be the speed of memory.\n");
+        printf("The cache was not verified cold: this may be the speed of memory.\n");
 }
 
 static void print_row(const struct sizing_basis *basis, const struct size_settings *settings,
@@ -151,7 +149,7 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     return row;
 }
 
-/* Every GPU asked for, to a row of the table or of rows. */
+/* Print, or add to rows, every GPU asked for. */
 static int each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
                     json_t *rows)
 {
@@ -185,7 +183,7 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
            settings->busy_percent);
     printf("  %-14s%14s%11s%11s%9s%15s%15s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
-           "such nodes", "GPUs a node");
+           "such nodes", "GPUs/node");
     return each_gpu(&basis, settings, NULL);
 }
 
@@ -195,7 +193,7 @@ static int size_run(const struct invocation *invocation)
     int code = 0;
 
     if (settings->gpu && !accelerator_find(settings->gpu)) {
-        fail(EINVAL, "--gpu: there is no figure for '%s'; give --rate", settings->gpu);
+        fail(EINVAL, "--gpu: no rate known for '%s'; use --rate", settings->gpu);
         return command_misused(invocation);
     }
     json_t *document = NULL, *rows = settings->json ? json_array() : NULL;
@@ -222,25 +220,24 @@ static int size_run(const struct invocation *invocation)
     }
     if (rows)
         return json_file_write(settings->json, rows) ? command_failed(invocation) : COMMAND_OK;
-    printf("\nSamples a second of one GPU are the best published for ResNet-50 in mixed "
-           "precision.\nGb/s is payload; leave room for protocols and for the exchange of "
-           "gradients.\n");
+    printf("\nSamples/s of one GPU: best published for ResNet-50 in mixed precision.\nGb/s is "
+           "payload; leave room for protocols and for the exchange of gradients.\n");
     return COMMAND_OK;
 }
 
 const struct command command_size = {
     .name = "size",
-    .summary = "what N GPUs need from storage, and how many a measured storage feeds",
+    .summary =
+        "compute compute what N GPUs need from storage, and how many a measured storage feeds",
     .operands = "[RESULT.json]",
     .operands_maximum = 1,
     .description =
-        "Computes the samples, bytes and network bandwidth a second that keep a number "
-        "of GPUs busy, and how many nodes like those measured that takes. Nodes add up "
-        "only as far as storage and network go: measure with as many as there will be, by "
-        "mpirun or srun. Where the measured storage keeps fewer GPUs a node busy than are "
-        "in one, it will not do.",
-    .examples = "iobench size --gpus 64 --gpu h200\twhat 64 H200 need\n"
-                "iobench size result.json --gpus 64\tand how far the measured storage goes\n",
+        "Computes the samples/s, bytes/s and network bandwidth that keep a number of GPUs busy, "
+        "and how many nodes like those measured that takes. Nodes scale only as far as storage and "
+        "network do: measure with as many as there will be, with mpirun or srun. Storage that "
+        "feeds fewer GPUs per node than a node has is too slow.",
+    .examples = "iobench size --gpus 64 --gpu h200\tneeds of 64 H200\n"
+                "iobench size result.json --gpus 64\tand how many the measured storage feeds\n",
     .options = size_options,
     .settings_size = sizeof(struct size_settings),
     .operands_reach = {OPTION_READS, OPTION_READS},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is there is a whole set or, after an interruption, one that pack completes (pack/pack.h).
- * While another process makes it, this one waits.
+ * An existing set is complete or, after an interruption, completed by pack (pack/pack.h). While
+ * another process generates it, this one waits.
  */
 #include "cmd/synthetic.h"
 
@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CPU makes so many in about ten seconds and decodes them in about five, so making and reading
- * take as long on small machines as on large ones. */
+/* One CPU generates this many in about ten seconds and decodes them in about five, so small and
+ * large machines take equally long. */
 enum { SAMPLES_A_CPU = 5000, SAMPLES_LEAST = 1000, FREE_SHARE = 4 };
 
-/* Waiting for another process that makes the set: an hour at most. */
+/* Wait at most an hour for another process that generates the set. */
 enum { WAIT_STEP_NS = 250000000, WAIT_TRIES = 4 * 3600 };
 
 static char *cache_folder(void)
@@ -39,8 +39,7 @@ static char *cache_folder(void)
         return file_join(cache, "iobench");
     if (home && *home == '/')
         return file_format_path("%s/.cache/iobench", home);
-    fail(EINVAL, "there is no place for a synthetic data set: name one with --data, or set "
-                 "XDG_CACHE_HOME");
+    fail(EINVAL, "no folder for a synthetic data set: use --data, or set XDG_CACHE_HOME");
     return NULL;
 }
 
@@ -65,12 +64,13 @@ static void show(void *context, const struct pack_progress *now)
     char text[sizeof line->last];
 
     words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    snprintf(text, sizeof text, "making data %s %s MiB/s%s", line_bar(bar, now->done, now->total),
-             mib, line_left(left, done, now->total - now->kept, now->elapsed_ns));
+    snprintf(text, sizeof text, "generating data %s %s MiB/s%s",
+             line_bar(bar, now->done, now->total), mib,
+             line_left(left, done, now->total - now->kept, now->elapsed_ns));
     line_show(line, text);
 }
 
-/* How many fit into a part of the free space, at most what this machine's CPUs like. */
+/* Number of samples that fit into a share of the free space, limited by the CPUs. */
 static int choose_count(const char *folder, uint64_t *count)
 {
     uint64_t free_bytes;
@@ -85,13 +85,13 @@ static int choose_count(const char *folder, uint64_t *count)
         *count = fitting;
     if (*count < SAMPLES_LEAST)
         return fail(ENOSPC,
-                    "%s: %s are free, too little for a synthetic data set: name one with "
-                    "--data, or set XDG_CACHE_HOME to a roomier place",
+                    "%s: only %s free, too little for a synthetic data set: use --data, or set "
+                    "XDG_CACHE_HOME to a larger file system",
                     folder, bytes_text(free_bytes, text, sizeof text));
     return 0;
 }
 
-/* Is there a set of this name that can be read? The reason stays as it was. */
+/* Is there a readable set of this name? Keeps the current failure reason. */
 static bool is_there(const char *path)
 {
     char reason[FAIL_REASON_BYTES];
@@ -102,7 +102,7 @@ static bool is_there(const char *path)
     return found;
 }
 
-/* While another process makes the same set, wait until it is done or has given up. */
+/* While another process generates the same set, wait until it succeeds or fails. */
 static int run_pack(const struct pack_job *job, const struct pack_observer *observer)
 {
     struct pack_figures figures;
@@ -137,13 +137,13 @@ static int make(const char *folder, const char *path, const char *format)
     }
     bytes_text(count * synthesis_imagenet.mean_bytes, bytes, sizeof bytes);
     fprintf(stderr,
-            "iobench: no --data: making %s synthetic images (%s) in %s\n"
-            "iobench: this is done once; remove them whenever you like\n",
+            "iobench: no --data: generating %s synthetic images (%s) in %s\niobench: this is done "
+            "once; you may remove them at any time\n",
             words_count(count, words), bytes, escape_shown(path));
     job.source = source;
     job.target = path;
     job.command = command;
-    job.start_over = true; /* how many fit may be another number by now */
+    job.start_over = true; /* the number that fits may have changed */
     code = run_pack(&job, &observer);
     line_clear(&line);
 end:
@@ -161,7 +161,7 @@ int synthetic_prepare(struct job *job)
 
     if (code == 0 && !is_there(path)) {
         if (job->dry_run)
-            code = fail(ENOENT, "without --data a synthetic set would be made in %s", path);
+            code = fail(ENOENT, "without --data a synthetic set would be generated in %s", path);
         else
             code = make(folder, path, format);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench train: a network learns; a line an epoch, curves as CSV and JSON.
+ * iobench train: trains a network; prints a line per epoch, curves as CSV and JSON.
  */
 #include "pipeline/jobs/train.h"
 
@@ -29,13 +29,13 @@ struct train_settings {
 
 static const char *const recipe_names[] = {"sgd", "lars", NULL};
 
-/* clang-format off: a row or two each */
+/* clang-format off: one or two rows each */
 #define FIELD(field) .offset = offsetof(struct train_settings, field)
 #define JOB NETWORK_JOB(struct train_settings)
 static const struct option_spec train_options[] = {
     NETWORK_OPTIONS(struct train_settings),
     {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
-     .reach = OPTION_INDEXES_SET, .summary = "the one to be evaluated on"},
+     .reach = OPTION_INDEXES_SET, .summary = "data set for evaluation"},
     JOB_AS_ROW(JOB),
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
@@ -43,45 +43,45 @@ static const struct option_spec train_options[] = {
     JOB_DECODE_ROWS(JOB),
 
     {"epochs", 'e', OPTION_COUNT, JOB_FIELD(JOB, epochs), .fallback = "1", .minimum = 1,
-     .maximum = 1 << 20, .section = "How it learns", .summary = "passes over the data set"},
+     .maximum = 1 << 20, .section = "Training", .summary = "passes over the data set"},
     {"batch-size", 'B', OPTION_COUNT, JOB_FIELD(JOB, batch_size), .fallback = "64", .minimum = 1,
-     .maximum = 1 << 20, .summary = "samples in a batch of one rank"},
+     .maximum = 1 << 20, .summary = "samples per batch of one rank"},
     {"recipe", 0, OPTION_CHOICE, FIELD(recipe), .fallback = "sgd", .choices = recipe_names,
      .summary = "SGD with cosine decay, or LARS for large batches"},
     {"lr", 0, OPTION_REAL, FIELD(rate), .fallback = "-1", .minimum = -1, .maximum = 1e6,
-     .summary = "highest learning rate; below 0: what the recipe has for the batch"},
+     .summary = "peak learning rate; below 0: the recipe's for the batch size"},
     {"momentum", 0, OPTION_REAL, FIELD(momentum), .fallback = "-1", .minimum = -1, .maximum = 1,
-     .summary = "below 0: the recipe's"},
+     .summary = "momentum; below 0: the recipe's"},
     {"weight-decay", 0, OPTION_REAL, FIELD(weight_decay), .fallback = "-1", .minimum = -1,
-     .maximum = 1e6, .summary = "not of BN and biases; below 0: the recipe's"},
+     .maximum = 1e6, .summary = "weight decay, not for BN and biases; below 0: the recipe's"},
     {"label-smoothing", 0, OPTION_REAL, FIELD(label_smoothing), .fallback = "-1", .minimum = -1,
      .maximum = 0.99, .summary = "below 0: the recipe's"},
     {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
-     .maximum = 1e6, .summary = "epochs in which the rate rises; below 0: the recipe's"},
+     .maximum = 1e6, .summary = "warm-up epochs of the learning rate; below 0: the recipe's"},
     {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
      .reach = OPTION_CONNECTS,
-     .summary = "how ranks add up gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto is "
-                "mpi where an MPI launcher started it"},
+     .summary = "all-reduce of the gradients: mpi; between GPUs nccl, p2p:ring, p2p:tree; auto "
+                "is mpi under an MPI launcher"},
     {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 1024,
-     .summary = "the gradients are sent in so many parts, each as soon as it is known"},
+     .summary = "number of gradient buckets, each reduced as soon as it is complete"},
 
     {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
-     .maximum = 1 << 20, .section = "How far", .summary = "epochs between evaluations"},
+     .maximum = 1 << 20, .section = "Duration", .summary = "epochs between evaluations"},
     {"target", 0, OPTION_REAL, FIELD(target), .fallback = "0", .maximum = 1,
-     .summary = "stop at this top-1 share, as 0.759; the time to it is reported"},
+     .summary = "stop at this top-1 accuracy (example: 0.759) and report the time to reach it"},
     {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "DIR", .reach = OPTION_WRITES_IN,
-     .summary = "keep all that is learnt in DIR/last.checkpoint after each epoch"},
+     .summary = "save the training state to DIR/last.checkpoint after each epoch"},
     {"resume", 0, OPTION_FLAG, FIELD(resume), .fallback = "no",
-     .summary = "go on from the checkpoint that lies there, as if it had never stopped"},
+     .summary = "resume from that checkpoint, as if never interrupted"},
 
     JOB_COLD_ROWS(JOB),
 
     {"json", 'j', OPTION_TEXT, JOB_FIELD(JOB, output.json), .metavar = "FILE",
-     .reach = OPTION_WRITES, .section = "What comes out",
-     .summary = "write settings, curves and how the data came; - is standard output instead of the "
-                "table"},
+     .reach = OPTION_WRITES, .section = "Output",
+     .summary = "write settings, curves and input pipeline figures as JSON; - is standard output "
+                "instead of the table"},
     {"csv", 0, OPTION_TEXT, JOB_FIELD(JOB, output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "write a row an epoch; - is standard output instead of the table"},
+     .summary = "write one CSV row per epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(JOB),
     {0},
 };
@@ -92,8 +92,8 @@ static const struct option_spec train_options[] = {
 struct show {
     const struct train_settings *settings;
     struct line line;
-    bool speaks; /* rank 0; the others are silent */
-    bool table;  /* on the standard output */
+    bool speaks; /* rank 0; the others print nothing */
+    bool table;  /* on standard output */
 };
 
 static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64_t done,
@@ -121,7 +121,7 @@ static void show_cold(void *context, uint64_t elapsed_ns)
     const bool drops = show->settings->network.job.cold.drop_caches != JOB_DROP_NO;
     char text[64];
 
-    snprintf(text, sizeof text, "%s, %.0f s", drops ? "dropping caches" : "looking at the caches",
+    snprintf(text, sizeof text, "%s, %.0f s", drops ? "dropping caches" : "checking the caches",
              (double)elapsed_ns * 1e-9);
     if (show->speaks)
         line_show(&show->line, text);
@@ -140,7 +140,7 @@ static void show_epoch(void *context, const struct train_result *result,
 
 /* ---- the command ---- */
 
-/* The preset itself is named on the command line, which has the last word again. */
+/* The command line names the preset and overrides it. */
 static int apply_preset(const struct invocation *invocation, struct train_settings *settings)
 {
     int code = 0;
@@ -192,7 +192,7 @@ static void on_signal(int number)
     train_interrupt();
 }
 
-/* 0; 1 when there is a result that is not good; or a negative errno. */
+/* Returns 0, 1 if the result is not good, or a negative errno. */
 static int learn(const struct invocation *invocation, struct train_job *job)
 {
     struct show show = {.settings = invocation->settings,
@@ -220,12 +220,12 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
 
     command_on_interrupt(on_signal); /* after MPI's own */
     job->ranks = &ranks;
-    if (code == 0) /* before hours are lost */
+    if (code == 0) /* before spending hours */
         code = ranks_meet(&ranks, ranks.place.rank == 0 ? outputs_check(&job->job) : 0, NULL);
     if (code == 0)
         code = learn(invocation, job);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
-        status = command_failed(invocation); /* who is stuck does not say why: the others do */
+        status = command_failed(invocation); /* a stuck rank reports no cause: the others do */
     else if (code)
         status = COMMAND_FAILED;
     ranks_leave(&ranks, code < 0);
@@ -247,21 +247,21 @@ static int train_command(const struct invocation *invocation)
 
 const struct command command_train = {
     .name = "train",
-    .summary = "let a network learn from a data set, and report accuracy over time",
+    .summary = "train a network on a data set, and report accuracy over time",
     .description =
-        "Trains a network for real, through the same pipeline that 'iobench run' times: reads in "
-        "a shuffled order, decodes, crops and mirrors, computes, updates; evaluates between "
-        "epochs. Reports the loss, accuracy and images a second of each epoch and the time to a "
-        "target accuracy, from the first step to the evaluation that passes; then what 'iobench "
-        "run' reports: how fast the data came, AU, who waited for whom, and with --drop-caches "
-        "whether the caches were really empty when it began. With --checkpoint it "
-        "can be stopped at any time and goes on bit for bit after the last whole epoch. Started by "
-        "mpirun or srun, all processes learn together and rank 0 prints.",
+        "Trains a network through the same pipeline that 'iobench run' times: reads in shuffled "
+        "order, decodes, crops and mirrors, computes, updates; evaluates between epochs. Reports "
+        "loss, accuracy and images/s of each epoch and the time to a target accuracy, from the "
+        "first step to the evaluation that reaches it; then what 'iobench run' reports: input "
+        "throughput, AU, stalls, and with --drop-caches whether the caches were verified cold at "
+        "the start. With --checkpoint it can be interrupted at any time and resumes bit for bit "
+        "after the last full epoch. Under mpirun or srun all processes train together and rank 0 "
+        "prints.",
     .examples =
-        "iobench train --data /mnt/imagenet --drop-caches --batch-size 256\tis ResNet-50 here fed "
-        "from a cold data set?\n"
+        "iobench train --data /mnt/imagenet --drop-caches --batch-size 256\tcan a cold data set "
+        "feed ResNet-50?\n"
         "iobench train --network tiny --data train --eval-data test --epochs 3\ta small network\n"
-        "iobench train --data imagenet --epochs 90 --checkpoint DIR --resume\tResNet-50 goes on\n",
+        "iobench train --data imagenet --epochs 90 --checkpoint DIR --resume\tresume ResNet-50\n",
     .options = train_options,
     .settings_size = sizeof(struct train_settings),
     .is_confined = true,

@@ -20,7 +20,7 @@ static void print_heading(const char *network, const struct train_result *result
 {
     char activations[32];
 
-    printf("%s on %s, %.2f M parameters, %.3f GMAC and %s of activations an image\n", network,
+    printf("%s on %s, %.2f M parameters, %.3f GMAC and %s of activations per image\n", network,
            result->backend, (double)result->cost.parameters * 1e-6,
            (double)result->cost.forward_macs * 1e-9,
            bytes_text(result->cost.activation_bytes, activations, sizeof activations));
@@ -101,7 +101,7 @@ static int write_series(const char *path, const struct result *result)
     struct text_stream draft;
 
     if (!result->timeline)
-        return fail(ENODATA, "--series %s: nothing was sampled: %s", path, result->timeline_reason);
+        return fail(ENODATA, "--series %s: no samples: %s", path, result->timeline_reason);
     int code = text_stream_open(&draft);
     if (code)
         return code;
@@ -135,7 +135,7 @@ static json_t *json_epoch(const struct train_epoch *epoch)
         "ranks_compared", report_ranks_json(&epoch->ranks));
 }
 
-/* How it learnt. */
+/* The training curves. */
 static json_t *json_course(const struct train_job *job, const struct train_result *result)
 {
     const struct recipe *recipe = &result->recipe;
@@ -164,7 +164,7 @@ static json_t *json_course(const struct train_job *job, const struct train_resul
         epochs);
 }
 
-/* The document of a run, and beside its job how it learnt. */
+/* The document of a run, with the training curves beside its job. */
 static json_t *json_of(const struct train_job *job, const struct train_result *result,
                        const struct summary *summary)
 {

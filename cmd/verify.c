@@ -20,11 +20,11 @@
 
 struct watcher {
     struct line line;
-    bool quiet;     /* the standard output is for JSON */
-    json_t *faults; /* NULL when no JSON is wanted */
+    bool quiet;     /* standard output is for JSON */
+    json_t *faults; /* NULL without --json */
 };
 
-/* Asked once, it stops in good order; asked again, at once. */
+/* The first signal stops cleanly, the second at once. */
 static void on_signal(int signal)
 {
     (void)signal;
@@ -94,7 +94,7 @@ static void print_figures(const struct verify_job *job, const struct verify_figu
         printf("%s fault%s\n", words_count(figures->faults, faults),
                figures->faults == 1 ? "" : "s");
     else
-        printf("no fault: framing, checksums and %s\n",
+        printf("no faults in framing, checksums and %s\n",
                job->decode ? "whole images" : "image headers");
 }
 
@@ -129,12 +129,11 @@ const struct command command_verify = {
     .operands_minimum = 1,
     .operands_maximum = 1,
     .description =
-        "Reads every record of DATA and checks its framing, its checksums where the format has "
-        "them, the sample in it, and the header of its image. Each fault is a line with file, "
-        "offset and what is wrong; a fault does not end it. The exit status is 1 when there are "
-        "faults.",
+        "Reads every record of DATA and checks its framing, its checksums if the format has them, "
+        "the sample and the header of its image. Prints a line with file, offset and cause for "
+        "each fault, and continues. Exits with 1 if there are faults.",
     .examples = "iobench verify /mnt/imagenet/train\tframing, checksums, image headers\n"
-                "iobench verify --decode /mnt/set\tall pixels, too\n",
+                "iobench verify --decode /mnt/set\tall pixels too\n",
     .options = verify_options,
     .settings_size = sizeof(struct verify_job),
     .operands_reach = {OPTION_READS_SET},

@@ -12,7 +12,7 @@
 static const struct compare_source {
     struct compare_figure figure;
     const char *path; /* in a run */
-    int epoch;        /* of that epoch; -1: of the run, -2: mean of the later epochs */
+    int epoch;        /* index of the epoch; -1: the run, -2: mean of the later epochs */
 } sources[COMPARE_FIGURES] = {
     {{.name = "Throughput", .unit = "samples/s", .key = "samples_per_s", .more_is_better = true},
      "samples_per_s",
@@ -53,7 +53,7 @@ static double run_value(const json_t *run, const struct compare_source *source)
     return count > 1 ? sum / (double)(count - 1) : NAN;
 }
 
-/* The runs' values of a job, by their place; those that are not known are NAN. Returns how many. */
+/* Collect the values of a job's runs, in order; NAN if unknown. Returns their count. */
 static size_t collect(const json_t *job, const struct compare_source *source, double *values)
 {
     const json_t *runs = json_object_get(job, "runs");
@@ -76,9 +76,9 @@ static size_t keep_known(double *values, size_t count)
     return known;
 }
 
-/* ---- sittings ---- */
+/* ---- sessions ---- */
 
-/* A result without an id, of an earlier version, is a sitting of its own. */
+/* A result without an id, of an earlier version, counts as a session of its own. */
 static bool same_sitting(const json_t *a, const json_t *b)
 {
     const char *one = load_text(a, "sitting.id"), *other = load_text(b, "sitting.id");
@@ -116,7 +116,7 @@ static size_t count_sittings(const struct compare_group *group)
     return count;
 }
 
-/* The median of all runs of each sitting. work: COMPARE_RUNS_MAX. */
+/* Median of all runs of each session. work: COMPARE_RUNS_MAX. */
 static size_t sitting_values(const struct compare_group *group, const struct compare_source *source,
                              double *values, double *work)
 {
@@ -135,7 +135,7 @@ static size_t sitting_values(const struct compare_group *group, const struct com
     return sittings;
 }
 
-/* Runs of the same round, of all sittings in which both took turns. */
+/* Pair runs of the same round, in all sessions in which both alternated. */
 static size_t pair_values(const struct compare_group *a, const struct compare_group *b,
                           const struct compare_source *source, double *a_values, double *b_values,
                           double *work)
@@ -217,7 +217,7 @@ static void compare_one(const struct compare_group *a, const struct compare_grou
     figure->p_corrected = figure->p;
 }
 
-/* ---- what it rests on ---- */
+/* ---- basis ---- */
 
 static bool all_valid(const struct compare_group *group)
 {
@@ -227,7 +227,7 @@ static bool all_valid(const struct compare_group *group)
     return true;
 }
 
-/* Times are written so that they sort as texts. */
+/* Time stamps sort as text. */
 static bool all_before(const struct compare_group *one, const struct compare_group *other)
 {
     for (size_t i = 0; i < one->count; i++)

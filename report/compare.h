@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare: is B really faster or slower than A? Pure but for allocations; any thread.
+ * compare: tests whether B is faster or slower than A. Pure except for allocations; any thread.
  *
- * Runs of one sitting share its machine, caches and neighbours, so they tell nothing of what
- * another sitting will give, however many they are. What is told apart rests on one of these:
+ * Runs of one session share machine state, caches and neighbours, so they do not predict another
+ * session, however many they are. A comparison rests on one of these:
  *
- * - pairs: A and B took turns in one sitting; the runs of a round are a pair, and what both share
- *   cancels (base/paired.h). Rounds of several such sittings are put together;
- * - sittings: A and B were measured at several times each; a sitting is one value, the median of
- *   its runs, and the test is Mann and Whitney's;
- * - nothing, with one sitting on a side: the difference is shown, without p.
+ * - pairs: A and B alternated in one session; the runs of a round are a pair, and what both share
+ * cancels (base/paired.h). Rounds of several such sessions are pooled;
+ * - sessions: A and B were measured in several sessions each; a session is one value, the median of
+ * its runs, and the test is Mann-Whitney;
+ * - nothing, with one session on a side: the difference is shown without p.
  */
 #ifndef IOBENCH_REPORT_COMPARE_H
 #define IOBENCH_REPORT_COMPARE_H
@@ -23,18 +23,18 @@
 
 enum { COMPARE_FIGURES = 6, COMPARE_RUNS_MAX = 10000 };
 
-/* One figure of both. */
+/* One figure of A and B. */
 struct compare_figure {
     const char *name, *unit; /* "samples/s" */
     const char *key;         /* in JSON */
     bool more_is_better;
-    double a, b;           /* medians, of runs that are pairs, else of sittings; NAN: not known */
-    double change_percent; /* of the geometric mean of the pairs' ratios, else of a and b */
+    double a, b;           /* medians of paired runs or of sessions; NAN: unknown */
+    double change_percent; /* of the geometric mean ratio of the pairs, else of a and b */
     double low_percent, high_percent; /* 95% interval of it; NAN: none */
-    double p;                         /* two-sided; NAN: cannot be told */
-    double p_corrected;               /* for the comparisons made together */
-    double sign_flip_p;               /* of pairs, by the test without assumptions; NAN: not made */
-    double least_p;                   /* that so many sittings could give at all; of pairs 0 */
+    double p;                         /* two-sided; NAN: untestable */
+    double p_corrected;               /* corrected for the comparisons made together */
+    double sign_flip_p;               /* of pairs, by the sign-flip test; NAN: not tested */
+    double least_p;                   /* smallest p possible with this many sessions; 0 for pairs */
 };
 
 enum compare_basis { COMPARE_PAIRS, COMPARE_SITTINGS, COMPARE_NOTHING };
@@ -44,38 +44,39 @@ struct comparison {
     enum compare_basis basis;
     size_t pairs; /* of the first figure */
     size_t a_runs, b_runs, a_sittings, b_sittings;
-    bool is_until;       /* --runs auto ended it */
-    bool one_then_other; /* every sitting of one began before each of the other */
+    bool is_until;       /* ended by --runs auto */
+    bool one_then_other; /* all sessions of one side came before all of the other */
     bool a_valid, b_valid;
-    size_t together; /* comparisons that p_corrected is for */
+    size_t together; /* number of comparisons behind p_corrected */
 };
 
-/* Results of one thing: members of "jobs", one or more. */
+/* Results of one configuration: one or more members of "jobs". */
 struct compare_group {
     const json_t **jobs;
     size_t count;
 };
 
-/* 0 or a negative errno with a reason. p_corrected is as p. */
+/* Sets p_corrected to p. Returns 0, or a negative errno with a reason. */
 int compare_groups(const struct compare_group *a, const struct compare_group *b,
                    struct comparison *comparison);
 
-/* Of comparisons with one A: each figure's p by Holm's method. count: PAIRED_HOLM_MAX at most. */
+/* Correct each figure's p by Holm's method, over comparisons with one A. count: at most
+ * PAIRED_HOLM_MAX. */
 void compare_correct(struct comparison *comparisons, size_t count);
 
-/* Is the difference more than chance? alpha: 0.05. */
+/* Is the difference significant? alpha: usually 0.05. */
 bool compare_significant(const struct compare_figure *figure, double alpha);
 
-/* Could it not be told, whatever it is? */
+/* Is significance out of reach with these sessions, whatever the difference? */
 bool compare_untold(const struct compare_figure *figure, double alpha);
 
-/* The smallest two-sided p that the exact test can give with so many values. */
+/* Smallest two-sided p of the exact test with this many values. */
 double compare_least_p(size_t a_count, size_t b_count);
 
-/* The table. name: of B. */
+/* Print the table. name: of B. */
 void compare_text(FILE *stream, const char *name, const struct comparison *comparison,
                   double alpha);
-/* NULL when memory is short. */
+/* Returns NULL if out of memory. */
 json_t *compare_json(const char *label, const struct comparison *comparison, double alpha);
 
 #endif

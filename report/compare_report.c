@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparisons as people and programs read them. */
+ * Comparisons as text and JSON. */
 #include "base/escape.h"
 #include "base/json.h"
 #include "report/compare.h"
@@ -29,7 +29,7 @@ static const char *verdict_of(const struct compare_figure *figure, double alpha)
 {
     if (compare_significant(figure, alpha))
         return (figure->change_percent > 0) == figure->more_is_better ? "better" : "worse";
-    return compare_untold(figure, alpha) ? "not told" : "no difference";
+    return compare_untold(figure, alpha) ? "inconclusive" : "no difference";
 }
 
 static void print_figure(FILE *stream, const struct compare_figure *figure, double alpha)
@@ -59,43 +59,43 @@ static void print_basis(FILE *stream, const struct comparison *comparison, doubl
     if (comparison->basis == COMPARE_PAIRS)
         fprintf(
             stream,
-            "  %zu pairs of runs, in turns and random order; change is the mean of their ratios,\n"
+            "  %zu pairs of alternating runs in random order; change is the mean of their ratios,\n"
             "  tested by the paired t test of logarithms\n",
             comparison->pairs);
     else
         fprintf(stream, "  A: %zu runs in %zu %s, B: %zu runs in %zu %s%s\n", comparison->a_runs,
-                comparison->a_sittings, comparison->a_sittings == 1 ? "sitting" : "sittings",
+                comparison->a_sittings, comparison->a_sittings == 1 ? "session" : "sessions",
                 comparison->b_runs, comparison->b_sittings,
-                comparison->b_sittings == 1 ? "sitting" : "sittings",
+                comparison->b_sittings == 1 ? "session" : "sessions",
                 comparison->basis == COMPARE_SITTINGS
-                    ? "; a sitting is one value, Mann-Whitney test"
+                    ? "; a session is one value, Mann-Whitney test"
                     : "");
     if (comparison->together > 1)
         fprintf(stream, "  p is corrected for %zu comparisons (Holm)\n", comparison->together);
     if (comparison->basis == COMPARE_NOTHING)
         fprintf(
             stream,
-            "  One sitting on a side: what differs cannot be told from what changed on the\n"
-            "  machine in between, however many runs a sitting has. Let them take turns in one\n"
-            "  (iobench run --against 'OPTIONS'), or measure each in 4 sittings or more.\n");
+            "  Only one session on a side: the difference cannot be separated from changes on the\n"
+            "  machine in between, however many runs a session has. Alternate both in one\n"
+            "  session (iobench run --against 'OPTIONS'), or measure each in 4 or more "
+            "sessions.\n");
     else if (comparison->basis == COMPARE_PAIRS && comparison->pairs < 2)
-        fprintf(stream, "  One pair tells nothing: use --runs 5.\n");
+        fprintf(stream, "  One pair is not enough: use --runs 5.\n");
     else if (first->least_p >= alpha)
         fprintf(stream,
-                "  With %zu and %zu sittings not even the clearest difference is significant (p >= "
+                "  With %zu and %zu sessions even the largest difference is not significant (p >= "
                 "%.2g).\n",
                 comparison->a_sittings, comparison->b_sittings, first->least_p);
     if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
-        fprintf(
-            stream,
-            "  All sittings of one were before those of the other: what else changed meanwhile\n"
-            "  looks like a difference.\n");
+        fprintf(stream,
+                "  All sessions of one side came before those of the other: any other change in\n"
+                "  between looks like a difference.\n");
 }
 
 void compare_text(FILE *stream, const char *name, const struct comparison *comparison, double alpha)
 {
     fprintf(stream, "%s%s  %-23s%12s%12s%9s%19s%7s\n", escape_shown(name), *name ? "\n" : "",
-            comparison->basis == COMPARE_PAIRS ? "median of runs" : "median of sittings", "A", "B",
+            comparison->basis == COMPARE_PAIRS ? "median of runs" : "median of sessions", "A", "B",
             "change", "95% interval", "p");
     for (int i = 0; i < COMPARE_FIGURES; i++)
         print_figure(stream, &comparison->figures[i], alpha);

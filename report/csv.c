@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A cell as RFC 4180 wants it, in one line. */
+/* Write a cell per RFC 4180, without line breaks. */
 static void print_quoted(FILE *stream, const char *text)
 {
     fputc('"', stream);

@@ -12,18 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What iobench writes, told by how it begins. */
+/* Kinds of files that iobench writes, recognised by their first bytes. */
 enum shape { SHAPE_EMPTY, SHAPE_JSON, SHAPE_SVG, SHAPE_CSV, SHAPE_SCRIPT, SHAPE_OTHER };
 
 static const char *const shape_names[] = {
     [SHAPE_EMPTY] = "nothing",           [SHAPE_JSON] = "JSON",
-    [SHAPE_SVG] = "a picture (SVG)",     [SHAPE_CSV] = "a table (CSV)",
+    [SHAPE_SVG] = "a chart (SVG)",       [SHAPE_CSV] = "a table (CSV)",
     [SHAPE_SCRIPT] = "a gnuplot script",
 };
 
-enum { SHAPE_BYTES = 512 }; /* of a file that are looked at */
+enum { SHAPE_BYTES = 512 }; /* first bytes to examine */
 
-/* A heading: names and commas, no spaces. */
+/* A CSV heading: names and commas, no spaces. */
 static bool is_csv(const char *text, size_t bytes)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -82,8 +82,8 @@ int report_check_replaced(const char *path, const char *text, size_t bytes)
     if (old == SHAPE_EMPTY || old == shape)
         return 0;
     return fail(EEXIST,
-                "%s: the file exists and does not hold %s, so it is not an older result and is "
-                "not replaced; name another file, or remove this one",
+                "%s: file exists and is not %s, so not an older result: not replaced; choose "
+                "another file or remove this one",
                 path, shape_names[shape]);
 }
 

@@ -28,7 +28,7 @@ void gnuplot_begin(FILE *script, unsigned width, unsigned height)
             width, height);
 }
 
-/* Between single quotes only the quote itself is special. */
+/* In single quotes only the quote itself is special. */
 void gnuplot_text(FILE *script, const char *text)
 {
     fputc('\'', script);
@@ -40,7 +40,7 @@ void gnuplot_text(FILE *script, const char *text)
     fputc('\'', script);
 }
 
-/* The program for gnuplot and its picture. They have no names, so nothing is left behind. */
+/* Script and chart are unnamed files, so nothing is left behind. */
 enum { IN, OUT, FILES };
 
 static int open_files(int files[FILES])
@@ -49,7 +49,7 @@ static int open_files(int files[FILES])
         files[i] = -1;
     for (int i = 0; i < FILES; i++)
         if ((files[i] = memfd_create("gnuplot", MFD_CLOEXEC)) < 0)
-            return fail(errno, "cannot make a file in memory: %s", fail_errno_text(errno));
+            return fail(errno, "cannot create a file in memory: %s", fail_errno_text(errno));
     return 0;
 }
 
@@ -79,14 +79,14 @@ static int run(int files[FILES], struct child_result *result)
     int code = child_run(&task, result);
 
     if (code == -ENOENT)
-        return fail(ENOENT, "gnuplot draws the pictures and is not installed: apt-get install "
-                            "gnuplot-nox, or the like");
+        return fail(ENOENT, "gnuplot is required for charts and not installed: apt-get install "
+                            "gnuplot-nox or similar");
     if ((code == 0 || code == -EINTR) && is_too_large(files[OUT]))
-        return fail(EFBIG, "gnuplot: its picture has more than %d MiB", PICTURE_BYTES_MAX >> 20);
+        return fail(EFBIG, "gnuplot: the chart exceeds %d MiB", PICTURE_BYTES_MAX >> 20);
     return code;
 }
 
-/* A file of ours as text, to be freed. */
+/* Contents of one of our files, to be freed. */
 static char *take(int file, size_t *bytes)
 {
     struct stat status;
@@ -112,7 +112,7 @@ static int write_picture(const char *svg, size_t bytes, const char *path)
     return report_write_file("/dev/stdout", svg, bytes);
 }
 
-/* What it wrote is a picture only when it says nothing else. */
+/* The output is a valid chart only if gnuplot printed nothing else. */
 static int collect(const int files[FILES], const struct child_result *result, const char *path)
 {
     size_t bytes;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gnuplot: pictures are drawn by the program of that name, which is asked for when one is drawn and
- * not before. Whoever draws writes a program text for it (text and data, gnuplot_text() for what a
- * user typed) and gets a file. Main thread.
+ * gnuplot: draws charts with gnuplot(1), which is needed only then. The caller writes a script with
+ * its data (gnuplot_text() for user input) and gets a file. Main thread.
  */
 #ifndef IOBENCH_REPORT_GNUPLOT_H
 #define IOBENCH_REPORT_GNUPLOT_H
@@ -10,14 +9,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Choose SVG of so many pixels, texts as they are. */
+/* Select SVG output of this size in pixels, without text markup. */
 void gnuplot_begin(FILE *script, unsigned width, unsigned height);
 
-/* A text in quotes, in which nothing has a meaning. */
+/* Write text in quotes, without special characters. */
 void gnuplot_text(FILE *script, const char *text);
 
-/* Draw; the SVG replaces what path holds ("-": it is written to the standard output). 0, -ENOENT
- * where gnuplot is not installed, or another negative errno, with a reason. */
+/* Run the script; the SVG replaces path ("-": standard output). Returns 0, -ENOENT if gnuplot is
+ * not installed, or another negative errno, with a reason. */
 int gnuplot_draw(const char *script, size_t bytes, const char *path);
 
 #endif

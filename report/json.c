@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON document. Every key carries its unit; what was not measured is null, with the reason in
- * KEY_reason beside it. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
+ * The JSON document. Every key carries its unit; unmeasured values are null, with the reason in
+ * KEY_reason. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
  */
 #include "report/report.h"
 #include "report/seal.h"
@@ -19,7 +19,7 @@ enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
 
 static void put_count(json_t *object, const char *key, uint64_t value)
 {
-    /* JSON's integers are signed here; only a seed can be beyond. */
+    /* jansson's integers are signed; only a seed can exceed them. */
     json_object_set_new(object, key,
                         value <= INT64_MAX ? json_integer((json_int_t)value)
                                            : json_number((double)value));
@@ -30,7 +30,7 @@ static void put_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, json_text(text));
 }
 
-/* A null has a reason beside it; a reason that is null has none of its own. */
+/* Each null has a reason beside it, except null reasons. */
 static void put_null(json_t *object, const char *key, const char *reason)
 {
     const size_t length = strlen(key), end = strlen("_reason");
@@ -88,7 +88,7 @@ static void put_stats(json_t *object, const char *key, const struct stats_summar
     char name[KEY_BYTES];
 
     if (reason || stats->count == 0) {
-        put_null(object, key, reason ? reason : "no run was complete");
+        put_null(object, key, reason ? reason : "no complete run");
         return;
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -157,9 +157,9 @@ static json_t *environment_of(const struct environment *environment)
 {
     json_t *object = json_object();
 
-    put_text_if(object, "host", environment->host, "the kernel did not say");
-    put_text_if(object, "kernel", environment->kernel, "the kernel did not say");
-    put_text_if(object, "cpu", environment->cpu, "the kernel did not say");
+    put_text_if(object, "host", environment->host, "not reported by the kernel");
+    put_text_if(object, "kernel", environment->kernel, "not reported by the kernel");
+    put_text_if(object, "cpu", environment->cpu, "not reported by the kernel");
     put_count(object, "cpu_count", environment->cpu_count);
     put_count(object, "memory_bytes", environment->memory_bytes);
     if (environment->memory_limit_bytes)
@@ -170,8 +170,8 @@ static json_t *environment_of(const struct environment *environment)
     put_text_if(object, "mount_point", environment->mount_point, "not found in the mount table");
     put_text_if(object, "mount_options", environment->mount_options,
                 "not found in the mount table");
-    put_text_if(object, "devices", environment->devices, "no block device beneath the data");
-    put_text_if(object, "clock_source", environment->clock_source, "the kernel did not say");
+    put_text_if(object, "devices", environment->devices, "no block device below the data");
+    put_text_if(object, "clock_source", environment->clock_source, "not reported by the kernel");
     put_text_if(object, "sandbox", environment->sandbox, "not recorded");
     return object;
 }
@@ -182,14 +182,14 @@ static json_t *sitting_of(const struct result_sitting *sitting)
 {
     json_t *object = json_object();
 
-    put_text_if(object, "id", sitting->id, "it did not begin");
-    put_text_if(object, "boot_id", sitting->boot_id, "the kernel did not say");
+    put_text_if(object, "id", sitting->id, "not started");
+    put_text_if(object, "boot_id", sitting->boot_id, "not reported by the kernel");
     put_count(object, "jobs", sitting->jobs);
     put_count(object, "job", sitting->job);
     if (sitting->jobs > 1)
         put_count(object, "order_seed", sitting->order_seed);
     else
-        put_null(object, "order_seed", "one job alone");
+        put_null(object, "order_seed", "a single job");
     json_object_set_new(object, "runs_auto", json_boolean(sitting->is_until));
     if (sitting->is_until)
         json_object_set_new(object, "until_reached", json_boolean(sitting->is_reached));
@@ -212,7 +212,7 @@ static json_t *dataset_of(const struct result *result)
     put_count(object, "record_bytes", result->record_bytes_total);
     put_real_if(object, "mean_record_bytes", result->records > 0,
                 result->records ? (double)result->record_bytes_total / (double)result->records : 0,
-                "there are no records");
+                "no records");
     json_object_set_new(object, "synthetic", json_boolean(result->data_was_made));
     put_count(object, "unread_samples", result->unread_samples);
     json_object_set_new(object, "first_unread",
@@ -229,7 +229,7 @@ static json_t *engine_of(const struct result *result)
     if (result->iodepth)
         put_count(object, "iodepth", result->iodepth);
     else
-        put_null(object, "iodepth", "no knee was found");
+        put_null(object, "iodepth", "no saturation depth found");
     put_count(object, "loaders", job_loaders(result->job));
     put_count(object, "decode_threads", result->threads);
     put_count(object, "memory_bytes", result->memory_bytes);
@@ -239,9 +239,9 @@ static json_t *engine_of(const struct result *result)
     put_count(object, "ranks", result->ranks);
     put_count(object, "nodes", result->nodes);
     put_real_if(object, "resident_before_bytes", result->memory_before_bytes > 0,
-                (double)result->memory_before_bytes, "the kernel did not say");
+                (double)result->memory_before_bytes, "not reported by the kernel");
     put_real_if(object, "resident_during_bytes", result->memory_during_bytes > 0,
-                (double)result->memory_during_bytes, "no epoch was complete");
+                (double)result->memory_during_bytes, "no complete epoch");
     put_count(object, "device_bytes", result->trainer_memory.device_bytes);
     put_count(object, "device_batch_bytes", result->trainer_memory.batch_bytes);
     put_count(object, "pinned_bytes", result->trainer_memory.pinned_bytes);
@@ -260,11 +260,10 @@ static json_t *latency_of(const struct histogram *latency)
     put_count(object, "reads", latency->count);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
         put_real_if(object, points[i].key, latency->count > 0,
-                    (double)histogram_quantile(latency, points[i].fraction) / 1e9,
-                    "nothing was read");
+                    (double)histogram_quantile(latency, points[i].fraction) / 1e9, "nothing read");
     put_real_if(object, "mean_s", latency->count > 0,
                 latency->count ? (double)latency->sum * 1e-9 / (double)latency->count : 0,
-                "nothing was read");
+                "nothing read");
     return object;
 }
 
@@ -272,7 +271,7 @@ static json_t *call_of(const struct server_call *call)
 {
     json_t *object = json_object();
 
-    put_real_if(object, "exit_status", call->status >= 0, call->status, "it did not end");
+    put_real_if(object, "exit_status", call->status >= 0, call->status, "did not exit");
     put_seconds(object, "took_s", call->took_ns);
     put_text(object, "output", call->output);
     return object;
@@ -283,7 +282,7 @@ static void put_call(json_t *object, const char *key, const struct server_call *
 {
     char reason[64];
 
-    snprintf(reason, sizeof reason, "%s was not run", option);
+    snprintf(reason, sizeof reason, "%s did not run", option);
     if (call->made)
         json_object_set_new(object, key, call_of(call));
     else
@@ -294,18 +293,18 @@ static void put_resident(json_t *object, const char *key, bool looked,
                          const struct server_look *look)
 {
     put_real_if(object, key, looked && look->resident_known, (double)look->resident_bytes,
-                !looked ? "--server-check-cmd did not tell" : look->reason);
+                !looked ? "not reported by --server-check-cmd" : look->reason);
 }
 
 static json_t *server_of(const struct server_result *server, double delivered_percent)
 {
     static const char *const names[] = {
         [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "unverified", [SERVER_WARM] = "warm"};
-    static const char no_disks[] = "--server-check-cmd did not tell what the disks read";
+    static const char no_disks[] = "bytes read by disks not reported by --server-check-cmd";
     json_t *object = json_object();
 
     put_text(object, "cache_before", names[server->state]);
-    put_text_if(object, "remark", server->reason, "nothing to remark");
+    put_text_if(object, "remark", server->reason, "no remark");
     put_resident(object, "resident_bytes", server->looked, &server->start);
     put_resident(
         object, "total_bytes", server->looked,
@@ -334,9 +333,9 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     if (cold->server.state != SERVER_NONE)
         json_object_set_new(object, "server", server_of(&cold->server, server_percent));
     else
-        put_null(object, "server", "the files are on this machine's own disks or in its memory");
-    put_text_if(object, "method", cold->method, "nothing was dropped or measured");
-    put_text_if(object, "remark", cold->reason, "nothing to remark");
+        put_null(object, "server", "the files are on local disks or in memory");
+    put_text_if(object, "method", cold->method, "nothing dropped or measured");
+    put_text_if(object, "remark", cold->reason, "no remark");
     return object;
 }
 
@@ -363,10 +362,10 @@ static json_t *waits_of(const struct result_waits *waits)
     return object;
 }
 
-static const char no_work[] = "the trainer does no work";
+static const char no_work[] = "the trainer does not compute";
 
-static const char not_steady[] = "what is read ahead grew or shrank, or fewer than 20 batches";
-static const char few_reads[] = "too few reads to part, or reads went on into the next epoch";
+static const char not_steady[] = "read-ahead grew or shrank, or fewer than 20 batches";
+static const char few_reads[] = "too few reads to split, or reads overlapped the next epoch";
 
 static json_t *epoch_of(const struct result_epoch *epoch, bool digest)
 {
@@ -483,15 +482,15 @@ static json_t *run_of(const struct result_run *run, bool digest)
     put_count(object, "run", run->number);
     put_count(object, "turn", run->turn);
     json_object_set_new(object, "valid", json_boolean(run->valid));
-    put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "it is valid");
+    put_text_if(object, "invalid_reason", run->valid ? NULL : run->invalid_reason, "valid");
     put_real_if(object, "samples_per_s", run->epoch_count > 0, result_run_samples_per_s(run),
-                "no epoch was complete");
+                "no complete epoch");
     put_real_if(object, "record_bytes_per_s", run->epoch_count > 0, result_run_bytes_per_s(run),
-                "no epoch was complete");
+                "no complete epoch");
     put_real_if(object, "au_percent", trains, result_run_au_percent(run), no_work);
     double device = result_run_device_percent(run);
     put_real_if(object, "first_epoch_device_percent", device >= 0, device,
-                "the bytes that left storage are not known");
+                "bytes read from storage unknown");
     json_object_set_new(object, "cold", cold_of(&run->cold, result_run_server_percent(run)));
     json_object_set_new(object, "read_latency", latency_of(&run->read_latency_ns));
     put_count(object, "read_errors", run->read_errors);
@@ -541,11 +540,11 @@ static json_t *shares_of(const struct summary_shares *shares)
     return object;
 }
 
-static const char too_few_to_drift[] = "it takes 5 runs to tell";
+static const char too_few_to_drift[] = "needs 5 runs";
 
 static void put_rates(json_t *object, const struct summary *summary)
 {
-    const char *no_later = summary->later.samples_per_s.count ? NULL : "there was one epoch only";
+    const char *no_later = summary->later.samples_per_s.count ? NULL : "only one epoch";
     const char *no_au = summary->trains ? NULL : no_work;
 
     put_stats(object, "samples_per_s", &summary->samples_per_s, NULL);
@@ -572,7 +571,7 @@ static void put_rates(json_t *object, const struct summary *summary)
 static json_t *summary_of(const struct result *result, const struct summary *summary)
 {
     json_t *object = json_object();
-    static const char no_calibration[] = "it was not calibrated";
+    static const char no_calibration[] = "not calibrated";
 
     put_count(object, "complete_runs", summary->runs);
     put_real(object, "interval_coverage", summary->samples_per_s.coverage);
@@ -589,19 +588,19 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     put_real_if(object, "first_epoch_device_read_bytes", summary->device_known,
                 (double)summary->device_bytes, "not known for every run; see runs");
     put_text_if(object, "cache_before", summary->runs ? summary_cache_name(summary->cache) : NULL,
-                "no run was complete");
+                "no complete run");
     put_real_if(object, "cold_residue_percent", summary->residue_known, summary->residue_percent,
                 "not verified; see runs");
     json_object_set_new(object, "read_latency", latency_of(&summary->read_latency_ns));
     put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL,
-                "no run was complete");
+                "no complete run");
     put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL,
-                "no run was complete");
+                "no complete run");
     json_object_set_new(object, "shares", shares_of(&summary->shares));
     if (summary->ranks.ranks > 1)
         json_object_set_new(object, "ranks_compared", report_ranks_json(&summary->ranks));
     else
-        put_null(object, "ranks_compared", "there was one rank only");
+        put_null(object, "ranks_compared", "only one rank");
     put_real_if(object, "floor_samples_per_s", result->floor_samples_per_s > 0,
                 result->floor_samples_per_s, no_calibration);
     put_real_if(object, "au_calibration_percent", result->au_calibration_percent > 0,
@@ -617,12 +616,11 @@ json_t *report_json(const struct result *result, const struct summary *summary)
 
     put_text_if(object, "label", result->job->output.label, "--label was not given");
     json_object_set_new(object, "valid", json_boolean(result->valid));
-    put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason,
-                "it is valid");
+    put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason, "valid");
     json_object_set_new(object, "degraded",
                         json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
     put_text_if(object, "degraded_reason",
-                *result->degraded_reason ? result->degraded_reason : NULL, "it is not");
+                *result->degraded_reason ? result->degraded_reason : NULL, "not degraded");
     put_text_if(object, "started", result->environment.started, "not recorded");
     put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

@@ -19,18 +19,17 @@ static int check(const char *name, const json_t *document)
     double version = load_number(document, "schema_version");
 
     if (!schema || strcmp(schema, "iobench-result") != 0)
-        return fail(EINVAL, "%s: this is no result of iobench (made with --json FILE)", name);
+        return fail(EINVAL, "%s: not an iobench result (written with --json FILE)", name);
     if (!(version == SCHEMA_VERSION))
         return fail(EINVAL, "%s: schema version %g, this program reads %d", name, version,
                     SCHEMA_VERSION);
     if (!json_is_array(jobs) || json_array_size(jobs) == 0)
-        return fail(EINVAL, "%s: there is no job in it", name);
+        return fail(EINVAL, "%s: no jobs", name);
     for (size_t i = 0; i < json_array_size(jobs); i++)
         if (!json_is_object(json_array_get(jobs, i)))
-            return fail(EINVAL, "%s: job %zu is no object", name, i);
+            return fail(EINVAL, "%s: job %zu is not an object", name, i);
     if (seal_is_broken(document))
-        return fail(EBADMSG,
-                    "%s: it was changed after iobench wrote it: its checksum is another one", name);
+        return fail(EBADMSG, "%s: checksum mismatch: changed since iobench wrote it", name);
     return 0;
 }
 

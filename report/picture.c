@@ -14,8 +14,8 @@ static const double CHATTER = 0.5; /* MB/s */
 
 enum { WIDTH = 1100, PANEL = 290, BINS_MAX = 1000, LINES = 4 };
 
-/* What is drawn of a node. A value is the sum of the columns that are there, of the first row of
- * keys that has any: a result of `run` tells origins, a file of `monitor` only the machine's. */
+/* Curves of a node. A value is the sum of the columns present in the first row of keys that has
+ * any: results of `run` have provenance, files of `monitor` only machine totals. */
 enum line { READ, STORAGE, RECEIVE, SEND };
 
 static const char *const line_keys[LINES][2][4] = {
@@ -28,7 +28,7 @@ static const char *const line_keys[LINES][2][4] = {
               {"infiniband_transmit_bytes_per_s", "net_transmit_bytes_per_s"}},
 };
 
-/* Shades of what is no plain reading; the rest of an epoch is white. */
+/* Shades of phases other than reading; the rest of an epoch is white. */
 static const struct {
     const char *phase, *color, *meaning;
 } shades[] = {
@@ -53,8 +53,8 @@ struct sheet {
     const struct picture_node *nodes;
     uint32_t count, bins;
     double step_s;
-    double late_s[PICTURE_NODES]; /* how much later than the first node it started */
-    double *values;               /* [node][line][bin] in MB/s; NAN: not known */
+    double late_s[PICTURE_NODES]; /* start after the first node */
+    double *values;               /* [node][line][bin] in MB/s; NAN: unknown */
 };
 
 static struct columns find_columns(const struct timeline *timeline, enum line line)
@@ -69,7 +69,7 @@ static struct columns find_columns(const struct timeline *timeline, enum line li
                 known = known || isfinite(timeline_value(timeline, k, column));
             if (known)
                 columns.at[columns.count++] = column;
-            /* IPoIB is in the bytes of the port: never both of them. */
+            /* The port counters include IPoIB: never count both. */
             if (known && (line == RECEIVE || line == SEND))
                 break;
         }
@@ -87,7 +87,7 @@ static double sum_of(const struct timeline *timeline, uint64_t row, const struct
     return sum;
 }
 
-/* Rows into bins; each row counts in a bin for as long as it lies there. */
+/* Distribute rows into bins, weighted by their overlap. */
 static void fill_bins(const struct sheet *sheet, uint32_t node, enum line line, double *bins)
 {
     const struct timeline *timeline = sheet->nodes[node].timeline;
@@ -109,7 +109,7 @@ static void fill_bins(const struct sheet *sheet, uint32_t node, enum line line, 
             from_s = fmax(from_s, end_s);
             bins[bin] = filled_s > 0 ? area / filled_s / 1e6 : NAN;
             if (end_s < (bin + 1) * sheet->step_s)
-                break; /* the next row goes on in it */
+                break; /* the next row continues in this bin */
             bin++;
             area = filled_s = 0;
         }
@@ -134,7 +134,7 @@ static int lay_out(struct sheet *sheet)
     for (uint32_t i = 0; i < sheet->count; i++) {
         const struct timeline *timeline = sheet->nodes[i].timeline;
         if (timeline->row_count == 0)
-            return fail(ENODATA, "%s: its series has no rows", sheet->nodes[i].name);
+            return fail(ENODATA, "%s: series without rows", sheet->nodes[i].name);
         if (timeline->start_unix_ns)
             sheet->late_s[i] = (double)(timeline->start_unix_ns - first_ns) / 1e9;
         end_s = fmax(end_s, sheet->late_s[i] + timeline_time_s(timeline, timeline->row_count - 1));
@@ -142,7 +142,7 @@ static int lay_out(struct sheet *sheet)
     }
     sheet->step_s = fmax(sheet->step_s, end_s / BINS_MAX);
     if (!(sheet->step_s > 0) || !(end_s < 1e9))
-        return fail(ENODATA, "the series lie %.0f s apart, or last no time", end_s);
+        return fail(ENODATA, "the series are %.0f s apart, or empty", end_s);
     sheet->bins = (uint32_t)ceil(end_s / sheet->step_s);
     sheet->values = memory_array((size_t)sheet->count * LINES * sheet->bins, sizeof(double));
     if (!sheet->values)
@@ -161,7 +161,7 @@ static bool knows(const struct sheet *sheet, uint32_t node, enum line line)
     return false;
 }
 
-/* A machine that reads its own disk has a network as well, with nothing but chatter on it. */
+/* A machine that reads its own disk also has a network, with only background traffic. */
 static bool has_fabric(const struct sheet *sheet, uint32_t node)
 {
     for (uint32_t i = 0; i < sheet->bins; i++)
@@ -172,7 +172,7 @@ static bool has_fabric(const struct sheet *sheet, uint32_t node)
 
 /* ---- text ---- */
 
-/* Lines "second value ..." under a name. */
+/* Write a named data block with lines "second value ...". */
 static void write_data(FILE *script, const struct sheet *sheet)
 {
     for (uint32_t node = 0; node < sheet->count; node++) {
@@ -197,8 +197,8 @@ static void write_data(FILE *script, const struct sheet *sheet)
     fputs("END\n", script);
 }
 
-/* Rectangles behind the curves, and a line where an epoch begins. Those of the first node hold for
- * all: they begin and end together. */
+/* Rectangles behind the curves, and a line at the start of each epoch. Phases of the first node
+ * apply to all: they start and end together. */
 static unsigned write_phases(FILE *script, const struct sheet *sheet)
 {
     const struct timeline *timeline = sheet->nodes[0].timeline;
@@ -322,7 +322,8 @@ int picture_write(FILE *script, const char *title, const struct picture_node *no
 
     for (uint32_t node = 0; node < count && code == 0; node++)
         if (!knows(&sheet, node, STORAGE) && !knows(&sheet, node, RECEIVE))
-            code = fail(ENODATA, "%s: no probe counted storage or a network", nodes[node].name);
+            code =
+                fail(ENODATA, "%s: no probe counted storage or network traffic", nodes[node].name);
     if (code == 0)
         write_pages(script, title, &sheet);
     free(sheet.values);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * picture: the published picture of a training: what each node read from storage over time, what
- * its fabric received and sent and the difference of both, with the phases shaded. The program text
- * for report/gnuplot.h is written here; nothing is drawn. Any thread.
+ * chart: storage reads of each node over time, traffic received and sent by its fabric and their
+ * difference, with phases shaded. Writes the script for report/gnuplot.h; draws nothing. Any
+ * thread.
  */
 #ifndef IOBENCH_REPORT_PICTURE_H
 #define IOBENCH_REPORT_PICTURE_H
@@ -18,9 +18,9 @@ struct picture_node {
     const struct timeline *timeline;
 };
 
-/* Nodes are laid beside each other by their clocks (start_unix_ns); one whose timeline says no
- * time of day starts with the others. title: "" for none. 0, or -ENODATA with a reason when nothing
- * of a node can be drawn. */
+/* Nodes are aligned by their clocks (start_unix_ns); one without a time of day starts with the
+ * others. title: "" for none. Returns 0, or -ENODATA with a reason if a node has nothing to chart.
+ */
 int picture_write(FILE *script, const char *title, const struct picture_node *nodes,
                   uint32_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON text for people and programs: an object's members on lines of their own, but an array of
- * plain values on one, so that a table of numbers is a line a row.
+ * Formats JSON for people and programs: one line per object member, arrays of plain values on one
+ * line, so a table of numbers has one line per row.
  */
 #include "report/report.h"
 
@@ -17,7 +17,7 @@ enum { INDENT = 2, ROW_DIGITS = 6 };
 
 struct printer {
     FILE *stream;
-    size_t flags; /* of single values */
+    size_t flags; /* flags for single values */
     bool failed;
 };
 
@@ -90,7 +90,7 @@ static void print_object(struct printer *printer, const json_t *object, int dept
         fputs(first ? "" : ",", printer->stream);
         first = false;
         begin_line(printer, depth + 1);
-        fprintf(printer->stream, "\"%s\": ", key); /* keys are our own words */
+        fprintf(printer->stream, "\"%s\": ", key); /* our own keys need no escaping */
         print_value(printer, value, depth + 1);
     }
     if (!first)

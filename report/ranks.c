@@ -80,11 +80,11 @@ static void print_straggler(FILE *stream, const struct result_comparison *compar
     const char *name =
         comparison->behind_percent >= behind_notable_percent ? "Straggler" : "Slowest";
 
-    fprintf(stream, "  %s rank %u on %s: %.1f%% longer at work than the median rank", name,
+    fprintf(stream, "  %s rank %u on %s: %.1f%% slower than the median rank", name,
             comparison->straggler, escape_shown(comparison->straggler_host),
             comparison->behind_percent);
     if (comparison->behind_percent >= behind_notable_percent)
-        fprintf(stream, ",\n           most of it: %s%s%s%s", phase_name(comparison->behind_phase),
+        fprintf(stream, ",\n           mostly in %s%s%s%s", phase_name(comparison->behind_phase),
                 waits ? " (limit: " : "",
                 waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
     fputc('\n', stream);

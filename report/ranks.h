@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks: how the ranks of a job compared, as people and programs read it. Nothing is measured or
- * judged here. Any thread.
+ * ranks: renders the comparison of a job's ranks as text and JSON; measures and judges nothing. Any
+ * thread.
  */
 #ifndef IOBENCH_REPORT_RANKS_H
 #define IOBENCH_REPORT_RANKS_H
@@ -12,18 +12,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A table of lowest, median and highest, and who was behind. Nothing for a rank alone. */
+/* Print a table of lowest, median and highest rank, and the straggler. Prints nothing for one rank.
+ */
 void report_ranks_text(FILE *stream, const struct result_comparison *comparison);
 
-/* docs/json.md, "ranks_compared"; null for a rank alone. */
+/* docs/json.md, "ranks_compared"; null for one rank. */
 json_t *report_ranks_json(const struct result_comparison *comparison);
 /* One rank of a run. */
 json_t *report_ranks_json_one(const struct result_rank *rank);
 
-/* A step of the mean rank: "63.4 ms: wait for batches 0.5%, upload 0.0%, ...". total: of all ranks.
- * Returns text. */
+/* Describe a step of the mean rank: "63.4 ms: wait for batches 0.5%, upload 0.0%, ...". total: over
+ * all ranks. Returns text. */
 char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, size_t text_bytes);
-/* What the trainer takes of a device: "; 3.2 GiB of the GPU, ...", or "". Returns text. */
+/* Describe the trainer's device memory: "; 3.2 GiB of the GPU, ...", or "". Returns text. */
 char *report_device_memory(const struct trainer_memory *memory, char *text, size_t text_bytes);
 
 #endif

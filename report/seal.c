@@ -13,7 +13,7 @@
 static const char KEY[] = "checksum";
 enum { SEAL_BYTES = 32 };
 
-/* Of a document that was read: numbers are as the text has them. 0 or -ENOMEM. */
+/* Compute the checksum of a parsed document; numbers as in the text. Returns 0 or -ENOMEM. */
 static int seal_of(const json_t *document, char *seal)
 {
     json_t *rest = json_copy((json_t *)(uintptr_t)document);

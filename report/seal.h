@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * seal: a checksum over all that a result says, whatever the layout of its text. It tells a figure
- * that was changed by hand or by accident; it does not withstand somebody who computes it anew.
+ * seal: a checksum over the contents of a result, independent of layout. Detects figures changed by
+ * hand or by accident, not by somebody who recomputes it.
  */
 #ifndef IOBENCH_REPORT_SEAL_H
 #define IOBENCH_REPORT_SEAL_H
@@ -10,10 +10,10 @@
 
 #include <stdbool.h>
 
-/* Adds "checksum". 0, or -ENOMEM with a reason. */
+/* Add "checksum". Returns 0, or -ENOMEM with a reason. */
 int seal_add(json_t *document);
 
-/* Does the document have a checksum that is not its own? */
+/* Does the document have a wrong checksum? */
 bool seal_is_broken(const json_t *document);
 
 #endif

@@ -45,7 +45,7 @@ const char *summary_cache_name(enum result_cache cache)
 
 /* ---- collecting ---- */
 
-/* Values of one kind; the arrays hold one for each epoch of each run. */
+/* Values of one kind: one per epoch of each run. */
 struct figures {
     double *values;
     size_t count;
@@ -78,10 +78,10 @@ static int collection_open(struct collection *collection, size_t capacity)
 
 static void collection_close(struct collection *collection)
 {
-    free(collection->run_samples.values); /* all of them lie in one allocation */
+    free(collection->run_samples.values); /* all in one allocation */
 }
 
-/* until: --runs auto ended the runs. */
+/* until: the runs ended by --runs auto. */
 static struct stats_summary summarise(const struct figures *figures, bool until)
 {
     return (until ? stats_summarise_until : stats_summarise)(figures->values, figures->count);
@@ -94,7 +94,7 @@ static struct summary_part part_of(const struct figures *samples, const struct f
                                  summarise(au, until)};
 }
 
-/* How long each part was the limit. */
+/* How long each stage was the bottleneck. */
 struct totals {
     uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1];
 };
@@ -173,7 +173,7 @@ static void make_shares(const struct result *result, const struct result_epoch *
     };
 }
 
-/* What limits is where the records come from. */
+/* The bottleneck is the source of the records. */
 static void word_source_limit(const struct result *result, struct summary *summary)
 {
     const struct summary_shares *shares = &summary->shares;
@@ -182,20 +182,20 @@ static void word_source_limit(const struct result *result, struct summary *summa
     const size_t size = sizeof summary->limit_sentence;
 
     if (summary->limit == RESULT_LIMIT_RATE)
-        snprintf(text, size, "--limit-rate: %s/s are allowed, %s/s were read",
+        snprintf(text, size, "--limit-rate: %s/s allowed, %s/s read",
                  bytes_text(result->job->read.rate_limit_bytes, allowed, sizeof allowed),
                  bytes_text(all->wall_ns ? (uint64_t)((double)all->request_bytes * 1e9 /
                                                       (double)all->wall_ns)
                                          : 0,
                             asked, sizeof asked));
     else
-        snprintf(text, size,
-                 "%s: the decode workers waited for records %.0f%% of the time, the loader for "
-                 "reads %.0f%%",
-                 summary->limit == RESULT_LIMIT_STORAGE
-                     ? "storage"
-                     : "the page cache, not storage: most bytes came out of memory",
-                 shares->decode_input, shares->loader_storage);
+        snprintf(
+            text, size,
+            "%s: decode threads stalled on records %.0f%% of the time, the loader on reads %.0f%%",
+            summary->limit == RESULT_LIMIT_STORAGE
+                ? "storage"
+                : "the page cache, not storage: most bytes came from memory",
+            shares->decode_input, shares->loader_storage);
 }
 
 static void make_limit(const struct result *result, const struct totals *totals,
@@ -215,30 +215,28 @@ static void make_limit(const struct result *result, const struct totals *totals,
         word_source_limit(result, summary);
         break;
     case RESULT_LIMIT_DECODE:
-        snprintf(text, size,
-                 "decoding: its workers were busy %.0f%% of the time and storage waited for them",
-                 shares->decode_busy);
+        snprintf(
+            text, size,
+            "decoding: decode threads were busy %.0f%% of the time and storage waited for them",
+            shares->decode_busy);
         break;
     case RESULT_LIMIT_UPLOAD:
-        snprintf(text, size,
-                 "the upload: the device waited %.0f%% of the time for batches that were on their "
-                 "way to it",
+        snprintf(text, size, "upload: the device waited %.0f%% of the time for batches in transfer",
                  shares->trainer_upload);
         break;
     case RESULT_LIMIT_TRAINER:
-        snprintf(text, size,
-                 "the trainer: storage kept up, the trainer waited for batches only %.1f%% of the "
-                 "time",
-                 shares->trainer_input);
+        snprintf(
+            text, size,
+            "the trainer: storage kept up; the trainer stalled on batches only %.1f%% of the time",
+            shares->trainer_input);
         break;
     case RESULT_LIMIT_EXCHANGE:
-        snprintf(text, size,
-                 "the exchange of gradients between ranks: %.0f%% of the time, compute %.0f%%",
+        snprintf(text, size, "gradient exchange between ranks: %.0f%% of the time, compute %.0f%%",
                  shares->trainer_exchange, shares->trainer_compute);
         break;
     case RESULT_LIMIT_HARNESS:
         snprintf(text, size,
-                 "the program itself: nothing was read, decoded or trained, this is its floor");
+                 "the program itself: nothing was read, decoded or trained, this is its ceiling");
         break;
     }
 }
@@ -267,18 +265,16 @@ static void advise_source(const struct result *result, struct summary *summary)
                "clients (mpirun, srun, --ranks)",
                (unsigned long long)job->read.iodepth, result->reads.window == 1 ? "window" : "bs");
     else if (summary->limit == RESULT_LIMIT_STORAGE && result->iodepth)
-        advise(summary, "more reads in flight gain nothing here; more clients (mpirun, srun, "
-                        "--ranks) show whether the "
-                        "storage or this machine is at its limit");
+        advise(summary, "a larger queue depth gains nothing here; more clients (mpirun, srun, "
+                        "--ranks) show whether the storage or this machine is at its limit");
     if (summary->limit == RESULT_LIMIT_RATE)
-        advise(summary, "this is the rate that was allowed; leave --limit-rate out to see what "
-                        "storage gives");
+        advise(summary, "this is the allowed rate; omit --limit-rate to measure storage");
     if (summary->limit == RESULT_LIMIT_PAGE_CACHE && job->cold.drop_caches != JOB_DROP_NO)
-        advise(summary, "later epochs were read out of memory: --memory-limit below the size of "
-                        "the set, or --direct, has storage give them");
+        advise(summary, "later epochs were read from memory: to read them from storage, set "
+                        "--memory-limit below the size of the set, or use --direct");
 }
 
-/* Where there is doubt about the figure, or something to try for a better one. */
+/* Doubts about the figure, and suggestions for a better one. */
 static void make_advice(const struct result *result, struct summary *summary)
 {
     const struct job *job = result->job;
@@ -291,58 +287,55 @@ static void make_advice(const struct result *result, struct summary *summary)
                (double)summary->mean_run_ns * 1e-6);
     if (summary->bursts)
         advise(summary,
-               "the first quarter of each run was read %.0f%% faster than the rest, as a throttled "
-               "device with burst credit does, or a cache behind it: short runs read high; let a "
-               "run last longer (more data, --epochs), or take the steady rate",
+               "the first quarter of each run was read %.0f%% faster than the rest, as from a "
+               "throttled device with burst credit or a device cache: short runs overestimate; use "
+               "longer runs (more data, --epochs), or the steady rate",
                100 * (summary->head_ratio.median - 1));
     bool from_storage = summary->device_known &&
                         (double)summary->device_bytes >= 0.98 * (double)summary->first_record_bytes;
     if (job->cold.drop_caches == JOB_DROP_NO && summary->cache != RESULT_CACHE_COLD &&
         !from_storage)
-        advise(summary,
-               "no cache was emptied, so this may be the speed of memory: add --drop-caches, "
-               "and --server-drop-cmd for a server, for storage alone");
+        advise(summary, "caches were not dropped, so this may be the speed of memory: to measure "
+                        "storage add --drop-caches, and --server-drop-cmd for a server");
     else if (summary->cache == RESULT_CACHE_CLIENT_COLD)
-        advise(summary,
-               "this may be the speed of the server's memory: empty it with --server-drop-cmd, and "
-               "prove it with --server-check-cmd 'ssh SERVER cachectl status --json PATH'");
-    else if (job->cold.drop_caches != JOB_DROP_NO && summary->cache == RESULT_CACHE_DATA_COLD)
         advise(
             summary,
-            "opening files needed no storage: to drop dentries and inodes as well run as root, or "
-            "permit 'sudo -n cachectl drop' (cachectl(1))");
+            "this may be the speed of the server's memory: drop its caches with --server-drop-cmd, "
+            "and verify with --server-check-cmd 'ssh SERVER cachectl status --json PATH'");
+    else if (job->cold.drop_caches != JOB_DROP_NO && summary->cache == RESULT_CACHE_DATA_COLD)
+        advise(summary, "opening files needed no storage: to drop dentries and inodes too, run as "
+                        "root or permit 'sudo -n cachectl drop' (cachectl(1))");
     if (summary->runs >= 2 && median > 0 &&
         (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median > SPREAD_MAX)
         advise(summary,
-               "the runs differ by %.0f%%: look for other load on this machine and "
-               "storage, or raise --runs",
+               "the runs differ by %.0f%%: check for other load on this machine and storage, or "
+               "raise --runs",
                100 * (summary->samples_per_s.maximum - summary->samples_per_s.minimum) / median);
     if (summary->drifts)
         advise(summary,
-               "the runs drift by %+.0f%% from first to last (p %.2g): they do not repeat one "
-               "state, and the interval does not hold; look for what changes meanwhile",
+               "the runs drift by %+.0f%% from first to last (p %.2g): the system is not "
+               "stationary, and the interval does not hold; find out what changes",
                100 * summary->drift.drift, summary->drift.p);
     if (result->floor_samples_per_s > 0 && median > FLOOR_SHARE * result->floor_samples_per_s)
         advise(summary,
-               "this is more than half of what the program itself can do here (%.0f "
-               "samples/s): storage may be faster than shown",
+               "this is more than half the program's own ceiling (%.0f samples/s): storage may be "
+               "faster than shown",
                result->floor_samples_per_s);
     advise_source(result, summary);
     if (summary->limit == RESULT_LIMIT_DECODE)
         advise(summary,
-               "storage has more to give: measure it by 'iobench run --decode none', or add CPUs "
-               "(%u workers now)",
+               "storage is faster: measure it with 'iobench run --decode none', or add CPUs (now "
+               "%u decode threads)",
                result->threads);
     if (summary->limit == RESULT_LIMIT_UPLOAD)
-        advise(summary,
-               "the device takes batches no faster: look at its PCIe link with nvidia-smi -q, "
-               "and at ahead=N of the backend");
+        advise(summary, "the device cannot take batches faster: check its PCIe link with "
+                        "nvidia-smi -q, and ahead=N of the backend");
     if (summary->limit == RESULT_LIMIT_TRAINER && job->trainer)
-        advise(summary, "storage has more to give: measure it by 'iobench run --trainer none', or "
+        advise(summary, "storage is faster: measure it with 'iobench run --trainer none', or "
                         "replay more GPUs (--trainer replay:h200,gpus=8)");
 }
 
-/* Two decoders deliver the image as it is. */
+/* Two decoders deliver the encoded image. */
 static bool gives_pixels(const char *decoder)
 {
     size_t length = strcspn(decoder, ":");
@@ -377,8 +370,8 @@ static int compare_ranks(const struct result *result, struct summary *summary)
     return code;
 }
 
-/* All runs must have been in one, else the others are not like those. A burst is one when it is
- * large, or when all runs agree on it: by the one-sided t test of logarithms. */
+/* Every run must have reached a steady state. A burst counts if it is large, or if all runs agree
+ * on it by the one-sided t test of logarithms. */
 static void make_steady(const struct collection *collection, struct summary *summary, bool until)
 {
     static const double large = 1.15, small = 1.04;

@@ -23,7 +23,7 @@ struct page {
     const char *bold, *alarm, *plain; /* escape sequences, "" without colour */
 };
 
-/* "  Name     text", broken into lines. Without a name it goes on below the one before. */
+/* Print "  Name     text", wrapped. An empty name continues the previous entry. */
 static void print_entry(const struct page *page, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -43,7 +43,7 @@ static void print_entry(const struct page *page, const char *name, const char *f
     }
 }
 
-/* ---- what was measured ---- */
+/* ---- subject ---- */
 
 static void print_data(const struct page *page)
 {
@@ -54,7 +54,7 @@ static void print_data(const struct page *page)
     if (result->records == 0)
         return;
     if (result->other_files)
-        snprintf(others, sizeof others, "; %s file%s beside the samples",
+        snprintf(others, sizeof others, "; %s file%s without samples",
                  words_count(result->other_files, each), result->other_files == 1 ? "" : "s");
     bytes_text(result->data_bytes, size, sizeof size);
     bytes_text(result->record_bytes_total / result->records, each, sizeof each);
@@ -63,7 +63,7 @@ static void print_data(const struct page *page)
                 words_count(result->shards, shards), result->shards == 1 ? "shard" : "shards", size,
                 each, result->data_was_made ? ", synthetic" : "", others);
     for (uint32_t i = 0; i < result->unread_named; i++)
-        print_entry(page, "", "left out: %s", result->unread[i]);
+        print_entry(page, "", "skipped: %s", result->unread[i]);
     if (result->environment.file_system[0])
         print_entry(page, "Storage", "%s at %s%s%s", result->environment.file_system,
                     result->environment.mount_point, result->environment.devices[0] ? " on " : "",
@@ -112,7 +112,7 @@ static void print_settings(const struct page *page)
     }
 }
 
-/* ---- the figures ---- */
+/* ---- figures ---- */
 
 static void print_rates(const struct page *page, const char *name,
                         const struct stats_summary *samples, const struct stats_summary *bytes,
@@ -152,7 +152,7 @@ static void print_figures(const struct page *page)
     fputc('\n', page->stream);
 }
 
-/* The rate that would go on, apart from how it began. */
+/* The sustained rate, without the start. */
 static void print_steady(const struct page *page)
 {
     const struct stats_summary *steady = &page->summary->steady_samples_per_s;
@@ -167,8 +167,8 @@ static void print_steady(const struct page *page)
                     words_rate(steady->high, high));
     else
         print_entry(page, "Steady",
-                    "no steady state: as much is read ahead as is used, or an "
-                    "epoch has fewer than 20 batches");
+                    "no steady state: read-ahead covers the data used, or an epoch has fewer than "
+                    "20 batches");
 }
 
 static void print_feeds(const struct page *page)
@@ -185,12 +185,12 @@ static void print_feeds(const struct page *page)
             words_rate(accelerators_count(gpu, summary->samples_per_s.median), count), gpu->title);
     const char *source = summary->limit == RESULT_LIMIT_RATE ? ", at --limit-rate"
                          : summary->memory_record_bytes > summary->all.record_bytes / 2
-                             ? ", out of the page cache"
+                             ? ", from the page cache"
                              : "";
     print_entry(page, "Feeds", "%s%s training ResNet-50%s%s%s [1]",
                 summary->limit == RESULT_LIMIT_TRAINER ? "at least " : "", text,
                 summary->decodes ? "" : ", if something else decodes", source,
-                page->result->job->order.ranks > page->result->ranks ? ", this rank alone" : "");
+                page->result->job->order.ranks > page->result->ranks ? ", only this rank" : "");
 }
 
 static void print_utilisation(const struct page *page)
@@ -210,20 +210,20 @@ static void print_waits(const struct page *page)
     const struct summary_shares *shares = &summary->shares;
 
     print_entry(page, "Limit", "%s", summary->limit_sentence);
-    fprintf(page->stream, "  %-*sloader    for storage %3.0f%%   for memory  %3.0f%%\n", INDENT - 2,
-            "Waited", shares->loader_storage, shares->loader_memory);
-    fprintf(page->stream, "%*sdecoders  for records %3.0f%%   for a batch %3.0f%%   busy %3.0f%%\n",
+    fprintf(page->stream, "  %-*sloader    on storage %3.0f%%   on memory  %3.0f%%\n", INDENT - 2,
+            "Stalls", shares->loader_storage, shares->loader_memory);
+    fprintf(page->stream, "%*sdecoders  on records %3.0f%%   on a batch %3.0f%%   busy %3.0f%%\n",
             INDENT, "", shares->decode_input, shares->decode_slot, shares->decode_busy);
     if (summary->trains)
-        fprintf(page->stream, "%*strainer   for a batch %3.0f%%   busy        %3.0f%%\n", INDENT,
-                "", shares->trainer_input, shares->trainer_compute);
+        fprintf(page->stream, "%*strainer   on a batch %3.0f%%   busy       %3.0f%%\n", INDENT, "",
+                shares->trainer_input, shares->trainer_compute);
     else
         fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
     if (summary->trains)
         print_utilisation(page);
 }
 
-/* A step of the mean rank, and the memory of this process for it. */
+/* A step of the mean rank, and the memory of this process. */
 static void print_steps(const struct page *page)
 {
     const struct result_epoch *all = &page->summary->all;
@@ -235,7 +235,7 @@ static void print_steps(const struct page *page)
     print_entry(page, "Step", "%s", report_step(all, result->ranks, text, sizeof text));
     bytes_text(result->memory_before_bytes, before, sizeof before);
     bytes_text(result->memory_during_bytes, during, sizeof during);
-    print_entry(page, "Memory", "%s resident before the trainer was made, %s while it ran%s%s",
+    print_entry(page, "Memory", "%s resident before the trainer started, %s while it ran%s%s",
                 before, during, report_device_memory(&result->trainer_memory, text, sizeof text),
                 result->ranks > 1 ? "; of rank 0" : "");
 }
@@ -278,22 +278,23 @@ static void print_bytes(const struct page *page)
                     ? (double)summary->all.request_bytes / (double)summary->all.record_bytes
                     : 0);
     if (!summary->device_known || summary->first_record_bytes == 0) {
-        print_entry(page, "", "bytes that left storage: not known%s%s",
-                    device->reason[0] ? ": " : "", device->reason);
+        print_entry(page, "", "bytes read from storage: unknown%s%s", device->reason[0] ? ": " : "",
+                    device->reason);
         return;
     }
     bytes_text(summary->device_bytes, left, sizeof left);
     double percent = 100 * (double)summary->device_bytes / (double)summary->first_record_bytes;
-    const char *why = percent < 98    ? "; the rest came from a cache"
-                      : percent > 110 ? "; beyond that: read-ahead, the program's own files, which "
-                                        "a drop takes out of memory, too, or a wrong counter"
-                                      : "";
+    const char *why =
+        percent < 98 ? "; the rest came from a cache"
+        : percent > 110
+            ? "; excess: read-ahead, the program's own files (also dropped), or a wrong counter"
+            : "";
     print_entry(page, "",
-                "%s left storage in the first epochs, %.1f%% of what was delivered%s (%s)", left,
-                percent, why, device->method);
+                "%s read from storage in the first epochs, %.1f%% of the bytes delivered%s (%s)",
+                left, percent, why, device->method);
 }
 
-/* Of all runs the first whose cache was the summary's, the worst. */
+/* The first run with the worst cache state, the one in the summary. */
 static const struct result_run *worst_cold(const struct page *page)
 {
     for (uint32_t i = 0; i < page->result->run_count; i++)
@@ -319,7 +320,7 @@ static void print_server(const struct page *page, const struct result_run *run)
                  bytes_text(server->start.total_bytes, total, sizeof total));
     if (percent >= 0)
         snprintf(disks, sizeof disks,
-                 "%sits disks read %s in a run, to whomever, %.1f%% of what was delivered",
+                 "%sits disks read %s in a run, for any client, %.1f%% of the bytes delivered",
                  memory[0] || server->reason[0] ? "; " : "",
                  bytes_text(server->disk_read_bytes, read, sizeof read), percent);
     print_entry(page, "Server", "%s: %s%s%s", names[server->state], server->reason, memory, disks);
@@ -337,8 +338,8 @@ static void print_cold(const struct page *page)
     if (summary->cache == RESULT_CACHE_UNVERIFIED)
         print_entry(page, "Cache", "UNVERIFIED%s%s", cold->reason[0] ? ": " : "", cold->reason);
     else if (cold->pages == RESIDENCY_UNVERIFIED)
-        print_entry(page, "Cache", "%s: what was in memory is not known, %s",
-                    summary_cache_name(summary->cache), cold->reason);
+        print_entry(page, "Cache", "%s: residency unknown, %s", summary_cache_name(summary->cache),
+                    cold->reason);
     else
         print_entry(page, "Cache", "%s: at most %.2f%% of %s was in memory before a run (%s)%s%s",
                     summary_cache_name(summary->cache), summary->residue_percent, total,
@@ -355,15 +356,14 @@ static void print_floor(const struct page *page)
         return;
     words_rate(result->floor_samples_per_s, floor);
     if (result->au_calibration_percent > 0)
-        print_entry(page, "Floor",
-                    "%s samples/s without storage and decoding; AU %.2f%% when fed "
-                    "from memory",
+        print_entry(page, "Ceiling",
+                    "%s samples/s without storage and decoding; AU %.2f%% if fed from memory",
                     floor, result->au_calibration_percent);
     else
-        print_entry(page, "Floor",
-                    "%s samples/s without storage and decoding: what the program "
-                    "itself can do here",
-                    floor);
+        print_entry(
+            page, "Ceiling",
+            "%s samples/s without storage and decoding: the most the program itself can do here",
+            floor);
 }
 
 static void print_odd_images(const struct page *page)
@@ -385,7 +385,7 @@ static void print_odd_images(const struct page *page)
                 sum.truncated, sum.corrupt, sum.failed);
 }
 
-/* The first ones by name, over all runs. */
+/* Name the first ones, over all runs. */
 static void print_findings(const struct page *page)
 {
     static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
@@ -401,9 +401,9 @@ static void print_findings(const struct page *page)
             print_entry(page, name, "%s: %s", words[i], sum.kinds[i].texts[k]);
 }
 
-/* ---- run by run ---- */
+/* ---- runs ---- */
 
-/* In a column of 13 letters; the rest is said above the table. */
+/* For a column of 13 characters; details are above the table. */
 static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
 {
     static const char *const names[] = {[RESULT_CACHE_COLD] = "cold",
@@ -443,7 +443,7 @@ static void print_epoch(const struct page *page, const struct result_run *run, u
 
 static void print_runs(const struct page *page)
 {
-    enum { ROWS_MOST = 50 }; /* and the last one of each run */
+    enum { ROWS_MOST = 50 }; /* plus the last one of each run */
     uint32_t shown = 0;
 
     fprintf(page->stream, "\n  %3s%7s%12s%10s%11s%13s%s%11s  %-13s %s\n", "run", "epoch",
@@ -455,11 +455,11 @@ static void print_runs(const struct page *page)
             if (shown++ < ROWS_MOST || left == 1)
                 print_epoch(page, &page->result->runs[i], k);
             else if (shown == ROWS_MOST + 1)
-                fprintf(page->stream, "         ... more rows are in the JSON and CSV files\n");
+                fprintf(page->stream, "         ... more rows in the JSON and CSV files\n");
         }
 }
 
-/* One digest when all epochs agree, else each. */
+/* One digest if all epochs agree, else one per epoch. */
 static void print_digest(const struct page *page)
 {
     const struct result *result = page->result;
@@ -495,13 +495,13 @@ static void print_footnotes(const struct page *page)
                     text);
     }
     if (summary->trains)
-        print_entry(page, "[2]",
-                    "AU = compute time / (compute time + time the trainer waited for "
-                    "a batch). MLPerf Storage: AU = compute time / wall time, both without the "
-                    "first step of each epoch");
+        print_entry(
+            page, "[2]",
+            "AU = compute time / (compute time + time the trainer stalled on batches). MLPerf "
+            "Storage: AU = compute time / wall time, both without the first step of each epoch");
 }
 
-/* ---- the whole ---- */
+/* ---- the page ---- */
 
 static void print_headline(const struct page *page)
 {
@@ -593,10 +593,9 @@ void report_plan(FILE *stream, const struct result *result)
     bytes_text(result->memory_needed_bytes, needed, sizeof needed);
     bytes_text(result->memory_available_bytes, available, sizeof available);
     print_entry(&page, "Memory",
-                "%s for records; the order holds %s of them at once; %s in all, of %s that may be "
-                "used",
+                "%s for records; the shuffle buffers up to %s records; %s in total, of %s allowed",
                 memory, words_count(result->slots, slots), needed, available);
-    print_entry(&page, "Would do", "%s%" PRIu64 " run%s of %" PRIu64 " epoch%s",
+    print_entry(&page, "Plan", "%s%" PRIu64 " run%s of %" PRIu64 " epoch%s",
                 result->job->runs ? "" : "up to ", job_runs_most(result->job),
                 job_runs_most(result->job) == 1 ? "" : "s", result->job->epochs,
                 result->job->epochs == 1 ? "" : "s");

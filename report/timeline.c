@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time series of a result as a few characters a line.
+ * The time series of a result as sparklines.
  */
 #include "report/report.h"
 
@@ -14,7 +14,7 @@ enum { SPARKS = 56 };
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* From the first epoch to the end of the last one. */
+/* From the first epoch to the end of the last. */
 static bool span_of(const struct timeline *timeline, double *from_s, double *to_s)
 {
     bool found = false;
@@ -41,7 +41,7 @@ double report_spark(const struct timeline *timeline, const char *key, char *text
     for (int i = 0; i < SPARKS; i++) {
         means[i] = timeline_mean(timeline, column, from_s + (to_s - from_s) * i / SPARKS,
                                  from_s + (to_s - from_s) * (i + 1) / SPARKS);
-        most = fmax(most, means[i]); /* fmax() leaves NAN out */
+        most = fmax(most, means[i]); /* fmax() ignores NAN */
     }
     for (int i = 0; i < SPARKS; i++) {
         const double share = most > 0 ? means[i] / most : 0;
@@ -63,7 +63,7 @@ static void print_provenance(FILE *stream, const struct provenance *provenance)
 {
     char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
 
-    fprintf(stream, "  Origin   %s read = %s page cache + %s local disk + %s fabric",
+    fprintf(stream, "  Sources  %s read = %s page cache + %s local disk + %s fabric",
             size_text(provenance->read, read), size_text(provenance->page_cache, cache),
             size_text(provenance->local, local), size_text(provenance->fabric, fabric));
     if (provenance->ahead > 0.005 * provenance->read)
@@ -74,12 +74,12 @@ static void print_provenance(FILE *stream, const struct provenance *provenance)
     fprintf(stream, "           received - sent = %s%s", provenance->excess < 0 ? "-" : "",
             size_text(fabs(provenance->excess), read));
     if (provenance->gradients > 0)
-        fprintf(stream, "; gradients: %s expected, %s sent in all",
+        fprintf(stream, "; gradients: %s expected, %s sent in total",
                 size_text(provenance->gradients, cache), size_text(provenance->sent, local));
     fputc('\n', stream);
 }
 
-/* A line a node; clocks as its time of day less that of the first. */
+/* One line per node; clocks relative to that of the first. */
 static void print_nodes(FILE *stream, const struct timeline *timeline)
 {
     enum { NODES_SHOWN = 16 };
@@ -104,8 +104,7 @@ static void print_nodes(FILE *stream, const struct timeline *timeline)
         most_s = fmax(most_s, fabs(timeline->nodes[i].clock_offset_s));
         uncertain_s = fmax(uncertain_s, timeline->nodes[i].clock_uncertainty_s);
     }
-    fprintf(stream,
-            "  Clocks   times of day differ by up to %s; the series lie together within %s\n",
+    fprintf(stream, "  Clocks   times of day differ by up to %s; series aligned within %s\n",
             words_duration((uint64_t)(most_s * 1e9), text[0]),
             words_duration((uint64_t)(uncertain_s * 1e9), text[1]));
 }

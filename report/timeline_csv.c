@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time series of a result as CSV (--series), written and read back.
+ * Writes and reads the time series of a result as CSV (--series).
  */
 #include "report/report.h"
 
@@ -15,10 +15,10 @@
 
 enum { PHASES_MAX = 4096 };
 
-/* What the columns of each node begin with. */
+/* Column prefix of each node. */
 #define FIRST_KEY "read_bytes_per_s"
 
-/* The phases of a row's time, "epoch 0+shuffle 1"; names need no quotes. */
+/* Phases during a row, "epoch 0+shuffle 1"; names need no quotes. */
 static void print_phases(FILE *stream, const struct timeline *timeline, double from_s, double to_s)
 {
     const char *plus = "";
@@ -40,14 +40,14 @@ static void print_value(FILE *stream, double value)
         fputc(',', stream);
 }
 
-/* A host's name in the name of a column: what parts columns, or host and key, becomes '_'. */
+/* A host name in a column name: separators of columns, and of host and key, become '_'. */
 static void print_host(FILE *stream, const char *host)
 {
     for (const char *at = escape_shown(host); *at; at++)
         fputc(strchr(",:\"", *at) ? '_' : *at, stream);
 }
 
-/* Every column of every node, "HOST:key"; nodes of one name are told apart by their number. */
+/* Every column of every node, "HOST:key"; nodes of the same name get a number. */
 static void print_node_keys(FILE *stream, const struct timeline *timeline)
 {
     for (uint32_t i = 0; i < timeline->node_count; i++) {
@@ -95,21 +95,21 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
     }
 }
 
-/* ---- read back ---- */
+/* ---- reading ---- */
 
-/* Where the columns of a node begin in the table. */
+/* First column of a node in the table. */
 struct node_columns {
     char host[sizeof(((struct timeline_node *)0)->host)];
     uint32_t first;
 };
 
 struct table {
-    struct timeline *all; /* every column, those of the nodes without their host */
+    struct timeline *all; /* every column, node columns without their host */
     struct node_columns *nodes;
     uint32_t node_count;
 };
 
-/* The first column of a node; a counter's name may hold a colon, too, but ends otherwise. */
+/* First column of a node; counter names may also contain a colon, but end differently. */
 static bool begins_node(const char *key)
 {
     const char *colon = strchr(key, ':');
@@ -117,7 +117,8 @@ static bool begins_node(const char *key)
     return colon && strcmp(colon + 1, FIRST_KEY) == 0;
 }
 
-/* The key without its host: "n1:read_bytes_per_s" begins the columns of n1. NULL with a reason. */
+/* The key without its host: "n1:read_bytes_per_s" starts the columns of n1. Returns NULL with a
+ * reason. */
 static const char *key_of_node(const char *name, const char *key, struct table *table)
 {
     const size_t length = strcspn(key, ":");
@@ -125,8 +126,8 @@ static const char *key_of_node(const char *name, const char *key, struct table *
     if (begins_node(key)) {
         struct node_columns *node = &table->nodes[table->node_count];
         if (length >= sizeof node->host) {
-            fail(EINVAL, "%s: a host's name has %zu bytes, %zu are the most: %.40s...", name,
-                 length, sizeof node->host - 1, key);
+            fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name, length,
+                 sizeof node->host - 1, key);
             return NULL;
         }
         *node = (struct node_columns){.first = table->all->column_count};
@@ -148,15 +149,15 @@ static int load_heading(const char *name, char *heading, struct table *table)
         if (!key)
             return -EINVAL;
         if (strlen(key) >= TIMELINE_KEY_BYTES)
-            return fail(EINVAL, "%s: the name of a column has %zu bytes, %d are the most: %.40s...",
-                        name, strlen(key), TIMELINE_KEY_BYTES - 1, key);
+            return fail(EINVAL, "%s: column name of %zu bytes, at most %d: %.40s...", name,
+                        strlen(key), TIMELINE_KEY_BYTES - 1, key);
         snprintf(all->keys[all->column_count++], TIMELINE_KEY_BYTES, "%s", key);
     }
     all->figure_count = all->column_count;
     return 0;
 }
 
-/* "epoch 0+shuffle 1": what goes on from from_s to to_s. What went on up to from_s goes on. */
+/* "epoch 0+shuffle 1": the phases from from_s to to_s. Phases that lasted until from_s continue. */
 static int load_phases(const char *name, char *phases, double from_s, double to_s,
                        struct timeline *timeline, uint64_t capacity)
 {
@@ -166,7 +167,7 @@ static int load_phases(const char *name, char *phases, double from_s, double to_
         struct timeline_phase phase = {.from_s = from_s, .to_s = to_s};
         unsigned long long number;
         if (sscanf(each, "%15s %llu", phase.name, &number) != 2)
-            return fail(EINVAL, "%s: second %g: '%.40s' is no phase", name, to_s, each);
+            return fail(EINVAL, "%s: second %g: '%.40s' is not a phase", name, to_s, each);
         phase.number = number;
         uint32_t i = timeline->phase_count;
         while (i-- > 0)
@@ -194,7 +195,7 @@ static int load_row(const char *name, char *line, struct timeline *timeline, uin
 
     values[0] = strtod(cell, &end);
     if (end == cell || !(values[0] >= before_s))
-        return fail(EINVAL, "%s: row %llu begins with no time after %g s", name,
+        return fail(EINVAL, "%s: row %llu does not start with a time after %g s", name,
                     (unsigned long long)row + 1, before_s);
     cell = strsep(&line, ",");
     if (cell && load_phases(name, cell, before_s, values[0], timeline, phases))
@@ -202,7 +203,7 @@ static int load_row(const char *name, char *line, struct timeline *timeline, uin
     for (uint32_t k = 0; k < timeline->column_count; k++) {
         cell = strsep(&line, ",");
         if (!cell)
-            return fail(EINVAL, "%s: row %llu has %u numbers, not %u", name,
+            return fail(EINVAL, "%s: row %llu has %u numbers, expected %u", name,
                         (unsigned long long)row + 1, k, timeline->column_count);
         values[1 + k] = *cell ? strtod(cell, NULL) : NAN;
     }
@@ -211,7 +212,7 @@ static int load_row(const char *name, char *line, struct timeline *timeline, uin
     return 0;
 }
 
-/* Some columns of the table, with its phases. */
+/* Extract columns of the table, with its phases. */
 static struct timeline *take_columns(const struct timeline *all, uint32_t first, uint32_t count)
 {
     struct timeline *part = timeline_blank(count, all->row_count, all->phase_count);
@@ -233,7 +234,7 @@ static struct timeline *take_columns(const struct timeline *all, uint32_t first,
     return part;
 }
 
-/* The sums are what stands before the first node. */
+/* The columns before the first node are the sums. */
 static struct timeline *deal_out(const struct table *table)
 {
     struct timeline *sum = take_columns(table->all, 0, table->nodes[0].first);
@@ -258,7 +259,7 @@ static struct timeline *deal_out(const struct table *table)
     return sum;
 }
 
-/* A whole table; its text is used up. */
+/* Parse a whole table; modifies the text. */
 static int load_table(const char *name, char *heading, char *text, struct table *table)
 {
     char *line;
@@ -282,7 +283,7 @@ struct timeline *report_series_load(const char *name, char *text)
     for (const char *at = text; at && (at = strchr(at, '\n')); at++)
         rows++;
     if (columns < 2 || ++rows > bytes / columns + 1 || columns > UINT32_MAX) {
-        fail(EINVAL, "%s: this is no series of iobench (made with --series FILE)", name);
+        fail(EINVAL, "%s: not an iobench series (written with --series FILE)", name);
         return NULL;
     }
     struct table table = {.all = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX),

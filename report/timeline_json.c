@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time series of a result as JSON (docs/json.md), written and read back.
+ * Writes and reads the time series of a result as JSON (docs/json.md).
  */
 #include "report/report.h"
 
@@ -16,7 +16,7 @@
 
 enum { COLUMNS_MAX = 4096, NODES_MAX = 1 << 16 };
 
-/* In bytes, of struct provenance. */
+/* Byte counts of struct provenance. */
 static const struct {
     const char *key;
     size_t offset;
@@ -33,7 +33,7 @@ static const struct {
 };
 enum { PROVENANCE_PARTS = sizeof provenance_parts / sizeof provenance_parts[0] };
 
-/* ---- written ---- */
+/* ---- writing ---- */
 
 static json_t *provenance_of(const struct provenance *provenance)
 {
@@ -50,7 +50,7 @@ static json_t *provenance_of(const struct provenance *provenance)
         }
         snprintf(reason, sizeof reason, "%s_reason", key);
         json_object_set_new(object, key, json_null());
-        json_object_set_new(object, reason, json_text("no probe counted it"));
+        json_object_set_new(object, reason, json_text("not counted by any probe"));
     }
     json_object_set_new(object, "method", json_text(provenance_witness_text(provenance->witness)));
     return object;
@@ -140,14 +140,14 @@ json_t *report_timeline(const struct timeline *timeline)
     return object;
 }
 
-/* ---- read back ---- */
+/* ---- reading ---- */
 
 static double real_of(const json_t *value)
 {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* A file may say anything. */
+/* Files are untrusted. */
 static uint64_t count_of(const json_t *object, const char *key)
 {
     return (uint64_t)fmin(fmax(0, load_number(object, key)), 0x1p62);
@@ -175,20 +175,19 @@ static int load_keys(const char *name, const json_t *columns, struct timeline *t
     for (uint32_t i = 0; i <= timeline->column_count; i++) {
         const char *key = json_string_value(json_array_get(columns, i));
         if (!key || strlen(key) >= TIMELINE_KEY_BYTES || (i == 0 && strcmp(key, "time_s") != 0))
-            return fail(EINVAL, "%s: series: column %u has no name that this program writes", name,
-                        i);
+            return fail(EINVAL, "%s: series: unknown name of column %u", name, i);
         if (i)
             memcpy(timeline->keys[i - 1], key, strlen(key) + 1);
     }
     return 0;
 }
 
-/* Before memory is taken for them. */
+/* Check before allocating. */
 static int check_rows(const char *name, const json_t *rows, size_t width)
 {
     for (size_t i = 0; i < json_array_size(rows); i++)
         if (json_array_size(json_array_get(rows, i)) != width)
-            return fail(EINVAL, "%s: series: row %zu has %zu numbers, not %zu", name, i,
+            return fail(EINVAL, "%s: series: row %zu has %zu numbers, expected %zu", name, i,
                         json_array_size(json_array_get(rows, i)), width);
     return 0;
 }
@@ -204,7 +203,7 @@ static int load_rows(const char *name, const json_t *rows, struct timeline *time
         for (size_t k = 0; k < width; k++)
             values[k] = real_of(json_array_get(row, k));
         if (!(values[0] >= before_s))
-            return fail(EINVAL, "%s: series: row %zu is earlier than the one before", name, i);
+            return fail(EINVAL, "%s: series: row %zu is earlier than its predecessor", name, i);
         before_s = values[0];
         timeline->row_count++;
     }
@@ -223,7 +222,7 @@ static int load_phases(const char *name, const json_t *phases, struct timeline *
                                          .to_s = load_number(object, "to_s")};
         if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||
             !isfinite(phase->to_s))
-            return fail(EINVAL, "%s: series: phase %zu has no name or no time", name, i);
+            return fail(EINVAL, "%s: series: phase %zu without name or time", name, i);
         memcpy(phase->name, phase_name, strlen(phase_name) + 1);
         if (json_object_get(object, "origin"))
             load_provenance(json_object_get(object, "origin"), &phase->provenance);
@@ -258,7 +257,7 @@ static struct timeline *load_one(const char *name, const json_t *series)
     const json_t *phases = json_object_get(series, "phases");
 
     if (json_array_size(columns) < 2 || json_array_size(columns) > COLUMNS_MAX) {
-        fail(EINVAL, "%s: there is no series in it (was --sample-interval none given?)", name);
+        fail(EINVAL, "%s: no series (was --sample-interval none used?)", name);
         return NULL;
     }
     if (check_rows(name, rows, json_array_size(columns)))
@@ -276,13 +275,13 @@ static struct timeline *load_one(const char *name, const json_t *series)
     return timeline;
 }
 
-/* Those of a node have none of their own. */
+/* Series of a node have no nodes themselves. */
 static int load_nodes(const char *name, const json_t *nodes, struct timeline *timeline)
 {
     const size_t count = json_array_size(nodes);
 
     if (count > NODES_MAX)
-        return fail(EINVAL, "%s: series: %zu nodes, which this program never writes", name, count);
+        return fail(EINVAL, "%s: series: invalid number of nodes: %zu", name, count);
     timeline->nodes = memory_array(count, sizeof *timeline->nodes);
     if (!timeline->nodes)
         return -ENOMEM;
@@ -291,8 +290,7 @@ static int load_nodes(const char *name, const json_t *nodes, struct timeline *ti
         struct timeline_node *node = &timeline->nodes[timeline->node_count++];
         const char *host = load_text(object, "host");
         if (!host || strlen(host) >= sizeof node->host)
-            return fail(EINVAL, "%s: series: node %zu has no host that this program writes", name,
-                        i);
+            return fail(EINVAL, "%s: series: node %zu without a valid host", name, i);
         memcpy(node->host, host, strlen(host) + 1);
         node->clock_offset_s = load_number(object, "clock_offset_s");
         node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
@@ -323,7 +321,7 @@ static bool is_figure(const char *key, const json_t *value)
            strcmp(key, "interval_s") != 0 && (json_is_number(value) || json_is_null(value));
 }
 
-/* The figures of the first line are those of all. */
+/* The first line defines the figures of all. */
 static struct timeline *start_lines(const char *name, const json_t *first, size_t bytes,
                                     size_t rows)
 {
@@ -333,7 +331,7 @@ static struct timeline *start_lines(const char *name, const json_t *first, size_
     json_t *value;
 
     if (figures == 0 || figures > COLUMNS_MAX || rows > bytes / figures) {
-        fail(EINVAL, "%s: the first line is not one of iobench monitor --json", name);
+        fail(EINVAL, "%s: first line is not from iobench monitor --json", name);
         return NULL;
     }
     timeline = timeline_blank((uint32_t)figures, rows, 0);
@@ -356,7 +354,7 @@ static int load_line(const char *name, const json_t *line, struct timeline *time
 
     values[0] = load_number(line, "elapsed_s");
     if (!(values[0] >= (row ? timeline_time_s(timeline, row - 1) : 0)))
-        return fail(EINVAL, "%s: line %llu is no line of iobench monitor --json", name,
+        return fail(EINVAL, "%s: line %llu is not from iobench monitor --json", name,
                     (unsigned long long)row + 1);
     for (uint32_t k = 0; k < timeline->column_count; k++)
         values[1 + k] = real_of(json_object_get(line, timeline->keys[k]));

@@ -27,9 +27,9 @@ const char *words_window(uint32_t window, uint64_t read_bytes, char *text)
     char count[WORDS_BYTES], bytes[WORDS_BYTES];
 
     if (window == 1)
-        snprintf(text, WORDS_WINDOW_BYTES, "each record read alone, in turn");
+        snprintf(text, WORDS_WINDOW_BYTES, "each record read alone, in draw order");
     else
-        snprintf(text, WORDS_WINDOW_BYTES, "windows of %s sorted by place, reads up to %s",
+        snprintf(text, WORDS_WINDOW_BYTES, "windows of %s sorted by offset, reads up to %s",
                  words_count(window, count), bytes_text(read_bytes, bytes, sizeof bytes));
     return text;
 }
@@ -73,5 +73,5 @@ size_t words_line(const char *text, size_t width)
         return length;
     while (at && text[at] != ' ')
         at--;
-    return at ? at : strcspn(text, " "); /* a word longer than the line stays whole */
+    return at ? at : strcspn(text, " "); /* do not break a word longer than the line */
 }

@@ -21,9 +21,9 @@ const char *const job_on_error_names[] = {"stop", "skip", NULL};
 #define FIELD(field) JOB_FIELD(0, field)
 const struct option_spec job_options[] = {
     {"data", 'd', OPTION_TEXT, FIELD(read.data), .metavar = "PATH",
-     .reach = OPTION_INDEXES_SET, .section = "What is read",
-     .summary = "file or folder of the data set, or nfs://server/export/path; without it a synthetic "
-                "set is made once and kept"},
+     .reach = OPTION_INDEXES_SET, .section = "Data set",
+     .summary = "file or folder of the data set, or nfs://server/export/path; default: a "
+                "synthetic set, generated once and kept"},
     JOB_SET_ROWS(0),
     JOB_AS_ROW(0),
 
@@ -32,59 +32,61 @@ const struct option_spec job_options[] = {
     JOB_ORDER_ROWS(0),
     JOB_SEED_ROW(0),
     {"resume-at", 0, OPTION_TEXT, FIELD(order.resume_at), .metavar = "EPOCH:SAMPLE",
-     .summary = "start there, both from 0, reading nothing before it; as after a checkpoint"},
+     .summary = "resume at this epoch and sample (from 0), as after a checkpoint"},
     {"ranks", 0, OPTION_COUNT, FIELD(order.ranks), .fallback = "1", .minimum = 1, .maximum = 1 << 20,
-     .summary = "the data set is shared by so many processes; mpirun and srun say it by themselves"},
+     .summary = "number of processes that share the data set; set by mpirun and srun"},
     {"rank", 0, OPTION_COUNT, FIELD(order.rank), .fallback = "0", .maximum = 1 << 20,
-     .summary = "which of them this one is, from 0"},
+     .summary = "rank of this process, from 0"},
     JOB_SILENCE_ROW(0),
 
     JOB_DECODE_ROWS(0),
     {"trainer", 'T', OPTION_TEXT, FIELD(trainer), .fallback = "none", .metavar = "NAME[:...]",
-     .summary = "what takes the batches: replay:h200 waits as an H200 would compute, resnet50 trains"},
+     .summary = "consumer of the batches: replay:h200 waits as long as an H200 computes, "
+                "resnet50 trains"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
-     .maximum = 1 << 20, .summary = "samples in a batch"},
+     .maximum = 1 << 20, .summary = "samples per batch"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .summary = "passes over the data set in each run"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .zero = "auto", .minimum = 1,
      .maximum = 10000,
-     .summary = "repetitions of the whole; the median and its 95% interval are reported; auto goes "
-                "on until that is narrow enough"},
+     .summary = "repetitions; reports the median and its 95% interval; auto repeats until the "
+                "interval is narrow enough (--until)"},
     {"until", 0, OPTION_REAL, FIELD(until_percent), .fallback = "none", .zero = "none",
      .minimum = 0.1, .maximum = 100, .percent = true, .metavar = "PERCENT",
-     .summary = "--runs auto ends when the interval is so far from the median at most; 2% if not "
-                "said; after 5 runs at the earliest"},
+     .summary = "half-width of the interval at which --runs auto ends, after at least 5 runs; "
+                "default 2%"},
     {"until-runs", 0, OPTION_COUNT, FIELD(until_runs), .fallback = "50", .minimum = 5,
-     .maximum = 10000, .summary = "--runs auto gives up after so many, and says so"},
+     .maximum = 10000, .summary = "most runs of --runs auto"},
     {"until-time", 0, OPTION_DURATION, FIELD(until_time_ns), .fallback = "30m", .zero = "none",
-     .summary = "--runs auto gives up after so long, and says so"},
+     .summary = "longest time of --runs auto"},
     {"overlap-epochs", 0, OPTION_FLAG, FIELD(order.overlap_epochs), .fallback = "no",
-     .summary = "make the next order and begin to read it before this epoch is used up"},
+     .summary = "start planning and reading the next epoch before this one is consumed"},
 
     JOB_COLD_ROWS(0),
 
     {"against", 0, OPTION_TEXT, FIELD(against), .metavar = "'OPTIONS'", .repeats = true,
-     .section = "Is it really faster?",
-     .summary = "also measure with these options over the others, run by run in turns, in one "
-                "sitting and random order, and compare; may be given more than once"},
+     .section = "Comparison",
+     .summary = "also measure with these options added, alternating runs in random order, and "
+                "compare; may be repeated"},
     {"paired", 0, OPTION_FLAG, FIELD(paired), .fallback = "no",
-     .summary = "so are the sections of a job file measured, and compared with the first"},
+     .summary = "alternate the sections of a job file in the same way, and compare each with the "
+                "first"},
     {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
      .maximum = 4294967295,
-     .summary = "of the turns that are taken, to repeat one sitting's"},
+     .summary = "random seed of the order in which --against and --paired alternate"},
 
     {"json", 'j', OPTION_TEXT, FIELD(output.json), .metavar = "FILE", .reach = OPTION_WRITES,
-     .section = "What comes out",
-     .summary = "write the whole result; - is standard output instead of the table"},
+     .section = "Output",
+     .summary = "write the result as JSON; - is standard output instead of the table"},
     {"csv", 0, OPTION_TEXT, FIELD(output.csv), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "write one row an epoch; - is standard output instead of the table"},
+     .summary = "write one CSV row per epoch; - is standard output instead of the table"},
     JOB_SERIES_ROWS(0),
     {"digest", 0, OPTION_FLAG, FIELD(decode.digest), .fallback = "no",
-     .summary = "print a checksum over all (label, image), the same for every order"},
+     .summary = "print a checksum over all (label, image) pairs; independent of sample order"},
     {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",
-     .summary = "measure first what the program itself can do without storage"},
+     .summary = "first measure the ceiling of the program itself, without storage"},
     {"dry-run", 0, OPTION_FLAG, FIELD(dry_run), .fallback = "no",
-     .summary = "say what would be done and how much memory it takes; read nothing"},
+     .summary = "print the plan and its memory; read nothing"},
     {0},
 };
 #undef FIELD

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Jobs that take turns in one sitting: their runs, their order, how they compare, what is refused.
+# Alternating jobs in one session: runs, order, comparison, refusals.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 make_set recordio 60
@@ -14,11 +14,11 @@ try 0 "$@" --runs 5 --limit-rate 4MiB/s --against "--limit-rate '0.2 MiB/s'" --a
     --json "$tmp/a.json" --order-seed 7
 out "as given: valid"
 out "B: --limit-rate '0.2 MiB/s'; A: as given"
-out "5 pairs of runs"
+out "5 pairs of alternating runs"
 out "corrected for 2 comparisons (Holm)"
 grep -q "^  Throughput, .* worse" "$tmp/out" || fault "a twentieth of the rate is not found"
 [ "$(grep -c '"sitting"' "$tmp/a.json")" = 3 ] || fault "not three jobs"
-[ "$(field "$tmp/a.json" id | sort -u | wc -l)" = 1 ] || fault "not one sitting"
+[ "$(field "$tmp/a.json" id | sort -u | wc -l)" = 1 ] || fault "not one session"
 [ "$(field "$tmp/a.json" basis | sort -u)" = pairs ] || fault "no pairs"
 [ "$(field "$tmp/a.json" turn | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 " ] ||
     fault "not each turn once"
@@ -40,7 +40,7 @@ try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.jso
 try 0 "$@" --runs 1 --against "--label 'two words' --batch-size 8"
 out "two words: valid"
 out "batches of 8"
-out "One pair tells nothing"
+out "One pair is not enough"
 
 # Sections of a job file.
 printf '[global]\ndata=%s\nruns=2\ncalibrate=no\ndecode=none\npaired\n[one]\n[two]\nseed=4\n' \
@@ -77,14 +77,14 @@ bad() {
 }
 bad "--against '--sed 2': unknown option" --against '--sed 2'
 bad "'word' is not an option" --against 'word'
-bad "a quote is not closed" --against "--label 'x"
-bad "--against within --against" --against "--against '--seed 2'"
-bad "make the same number of runs" --against '--runs 7'
+bad "missing closing quote" --against "--label 'x"
+bad "--against inside --against" --against "--against '--seed 2'"
+bad "must have the same number of runs" --against '--runs 7'
 bad "--until is for --runs auto" --until 2%
 bad "within" --runs auto --until 0.01%
 printf '[a]\nagainst=--server-drop-cmd true\n' >"$tmp/bad.ini"
 try 2 run "$tmp/bad.ini" --data "$tmp/recordio"
-err "--paired compares the sections"
+err "use --paired to compare the sections"
 # A broken rival ends all, and nothing is compared.
 try 1 "$@" --runs 2 --against '--data /dev/null'
 no_out "5 pairs"

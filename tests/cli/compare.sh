@@ -4,7 +4,8 @@
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# result FILE VALID RATES...: runs of those rates; SITTING: the id of one that two jobs took turns in.
+# result FILE VALID RATES...: runs of those rates; SITTING: the id of one that two jobs took turns
+# in.
 result() {
     file=$1 valid=$2 runs=
     shift 2
@@ -25,7 +26,7 @@ result fast true 1100 1110 1120 1130 1140
 result few true 1100 1110
 result broken false 1100 1110 1120 1130 1140
 
-# One sitting each, however many runs: no p, and a gate that errs to the safe side.
+# One session each, however many runs: no p, and a gate that errs on the safe side.
 try 0 compare slow fast
 saved compare.txt
 try 0 compare slow fast --fail-if-slower 5
@@ -34,7 +35,7 @@ err "slower"
 try 0 compare fast slow --fail-if-slower 50%
 try 0 compare fast slow
 try 1 compare few slow --fail-if-slower 5
-out "not told"
+out "inconclusive"
 try 1 compare slow broken
 out "B is INVALID: it was interrupted"
 try 0 compare slow fast --json
@@ -44,7 +45,7 @@ out '"p": null'
 try 0 compare slow fast --json="$tmp/c.json"
 empty out
 
-# Runs of one sitting, in turns: pairs.
+# Alternating runs of one session: pairs.
 SITTING=same
 result before true 1000 1010 990 1005 1020
 result after true 950 965 930 960 962
@@ -55,22 +56,22 @@ saved compare-pairs.txt
 try 1 compare before after --fail-if-slower 4
 try 0 compare before equal --fail-if-slower 0
 
-# Several sittings each: one value each.
+# Several sessions each: one value per session.
 for i in 1 2 3 4; do
     AT=$i result "a$i" true "100$i" "100$i" "101$i"
     AT=$i result "b$i" true "110$i" "110$i" "111$i"
 done
 try 0 compare a1 a2 a3 a4 : b1 b2 b3 b4
-out "A: 12 runs in 4 sittings, B: 12 runs in 4 sittings"
+out "A: 12 runs in 4 sessions, B: 12 runs in 4 sessions"
 out "0.029  better"
-no_out "All sittings of one were before"
+no_out "All sessions of one side came before"
 try 0 compare a1 a2 : b3 b4
-out "All sittings of one were before"
-out "With 2 and 2 sittings not even"
+out "All sessions of one side came before"
+out "With 2 and 2 sessions even"
 try 1 compare a1 a2 :
-err "one group alone"
+err "only one group"
 try 1 compare a1
-err "1 jobs in one file"
+err "the file has 1 jobs"
 try 0 size --gpus 64 --gpu h200
 saved size.txt
 try 0 size slow --gpus 8
@@ -83,10 +84,10 @@ out "2.00           4.00"
 # Of four nodes each got a quarter, so it takes four times as many.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100
-out "250 samples/s of 97.66 KiB to each of 4 nodes at once"
+out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"
 out "44.7           0.18"
 try 2 size --gpu b200
-err "no figure for 'b200'"
+err "no rate known for 'b200'"
 empty out
 try 1 size /dev/null
 err "/dev/null"

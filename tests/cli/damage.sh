@@ -81,7 +81,7 @@ done
 echo text >mixed/00002/notes.txt
 expect 1 run mixed "" --json mixed.json
 says "DEGRADED: 5 samples are left out, of kinds that are not read" \
-    "left out: "
+    "skipped: "
 tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: of a kind' 'more3.webp' \
     '"other_files": 1' '"samples": 40' '"degraded": true'
 expect 1 run mixed "" # and in each run
@@ -89,7 +89,7 @@ says "DEGRADED: 5 samples"
 expect 1 "$IOBENCH" verify mixed
 says "more5.webp: offset 0: of a kind that is not read" "5 faults"
 expect 1 "$IOBENCH" inspect mixed
-says "LEFT OUT   5 samples" "other      1 file"
+says "SKIPPED    5 samples" "other      1 file"
 expect 1 "$IOBENCH" pack mixed less --format shards
 says "more1.webp" "5 such samples"
 expect 0 "$IOBENCH" pack mixed less --format shards --on-error skip

@@ -39,15 +39,15 @@ TINY="--network tiny --size 32 --classes 3 --data set --decode-threads 1 --compu
 # shellcheck disable=SC2086 # words without blanks
 expect 0 "$IOBENCH" infer $TINY --precision fp32,int8 --calibrate-images 20 --batch-size 8,16 \
     --json infer.json
-says "INT8 ranges by kl over 20 images" "int8 against fp32, batches of 16" \
+says "INT8 calibrated by kl on 20 images" "int8 vs fp32, batches of 16" \
     "layers ran in INT8"
 [ "$(column precision)" = '"fp32" "fp32" "int8" "int8" ' ] || die "$(column precision)"
 [ "$(column samples)" = "61 61 61 61 " ] || die "not every sample once: $(column samples)"
 # No channels of LeNet come in sixteens: nothing is INT8 there.
 expect 0 infer --precision fp32,int8 --calibrate-images 20 --batch-size 8 --limit-samples 16 --json infer.json
-says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: there is nothing to compare"
+says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: nothing to compare"
 # shellcheck disable=SC2154 # expect sets it
-case $out in *"int8 against"*) die "a ratio of nothing" ;; esac
+case $out in *"int8 vs"*) die "a ratio of nothing" ;; esac
 [ "$(column int8_layers)" = "null 0 " ] || die "int8_layers: $(column int8_layers)"
 [ "$(column weight_layers)" = "null 4 " ] || die "weight_layers: $(column weight_layers)"
 expect 1 infer --backend reference --precision fp16

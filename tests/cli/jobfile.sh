@@ -13,7 +13,7 @@ batch_size = 8
 no-such-comment-here=1
 EOF
 try 2 "$tmp/good.ini"
-err "good.ini: there is no job"
+err "good.ini: no job"
 cat >>"$tmp/good.ini" <<EOF
 [one]
 shuffle=none
@@ -56,14 +56,14 @@ bad() {
     err "$1"
     empty out
 }
-bad "bad.ini:1: an option before the first" 'runs=1\n'
+bad "bad.ini:1: option before the first" 'runs=1\n'
 bad "bad.ini:2: unknown option 'rnus'; did you mean 'runs'?" '[a]\nrnus=1\n'
 bad "bad.ini:2: epochs: 'x'" '[a]\nepochs=x\n'
 bad "bad.ini:3: epochs needs a value" '[a]\n\nepochs\n'
-bad "bad.ini:1: a section is" '[a\n'
-bad "bad.ini:1: the section has no name" '[ ]\n'
-bad "bad.ini: there is no job" '[global]\nruns=1\n'
-bad "bad.ini: there is no job" ''
+bad "bad.ini:1: expected [NAME]" '[a\n'
+bad "bad.ini:1: section without a name" '[ ]\n'
+bad "bad.ini: no job" '[global]\nruns=1\n'
+bad "bad.ini: no job" ''
 bad "NUL" '[a]\n\0000\n'
 # Programs are started for a job file only when the command line says so, whatever the file says.
 cat >"$tmp/starts.ini" <<EOF
@@ -77,14 +77,14 @@ drop-caches
 server_drop_cmd=touch $tmp/started
 EOF
 try 2 "$tmp/starts.ini"
-err "starts.ini:8: server-drop-cmd starts a program: 'touch $tmp/started'"
+err "starts.ini:8: server-drop-cmd runs a command: 'touch $tmp/started'"
 err "--allow-commands"
 try 2 "$tmp/starts.ini" --dry-run
 try 2 "$tmp/starts.ini" --no-allow-commands
 [ ! -e "$tmp/started" ] || fault "the program was started"
 sed 's/server_drop_cmd/server_check_cmd/' "$tmp/starts.ini" >"$tmp/checks.ini"
 try 2 "$tmp/checks.ini"
-err "checks.ini:8: server-check-cmd starts a program: 'touch $tmp/started'"
+err "checks.ini:8: server-check-cmd runs a command: 'touch $tmp/started'"
 [ ! -e "$tmp/started" ] || fault "the program was started"
 bad "bad.ini:2: unknown option 'allow-commands'" '[a]\nallow-commands=yes\nserver-drop-cmd=true\n'
 "$IOBENCH" run "$tmp/starts.ini" --allow-commands >"$tmp/out" 2>"$tmp/err" || : # 1: something keeps caches warm

@@ -88,7 +88,7 @@ err "nowhere.ini"
 try 2 compare
 err "missing"
 try 2 size a b
-err "one operand too many"
+err "unexpected operand"
 try 1 compare "$tmp/nowhere.json" "$tmp/nowhere.json"
 err "nowhere.json"
 try 2 size --gpu k80
@@ -96,7 +96,7 @@ err "k80"
 
 # Without a data set a dry run says which one would be made, and makes nothing.
 try 0 --dry-run
-out "would be made in $XDG_CACHE_HOME/iobench/synthetic-shards"
+out "would be generated in $XDG_CACHE_HOME/iobench/synthetic-shards"
 [ ! -e "$XDG_CACHE_HOME/iobench/synthetic-shards" ] || fault "it was made"
 
 # All ways of writing an option mean the same.

@@ -39,7 +39,7 @@ if [ -e "$1" ]; then
     cp "$1" tree/train/ant/other.JPEG
     expect 0 "$IOBENCH" pack tree/train from-folder
     expect 1 "$IOBENCH" inspect from-folder # truncated.jpg is one of them
-    says "labels     0 .. 1" "1 of 12 records" # ant is 0
+    says "labels     0 .. 1" "1 of 12 sampled records" # ant is 0
     if built_with ARCHIVE; then
         tar -C tree -czf tree.tar.gz train
         tar -C tree -cf tree.tar train

@@ -43,14 +43,14 @@ err "folder"
 # What happened over time, with its phases; a table of it as CSV.
 try 0 "$@" --epochs 2 --calibrate --json "$tmp/a.json" --series "$tmp/series.csv"
 out "  Series   read"
-out "  Origin   "
+out "  Sources  "
 for phase in index calibrate drop epoch shuffle drain; do
     grep -q "\"phase\": \"$phase\"" "$tmp/a.json" || fault "no phase $phase"
 done
 grep -q '^time_s,phases,read_bytes_per_s,' "$tmp/series.csv" || fault "no series"
 [ "$(awk -F, 'NR == 1 { n = NF } NF != n' "$tmp/series.csv")" = "" ] || fault "uneven rows"
-# Each epoch's end stops storage, until the next one begins; but not when epochs overlap, if the thread
-# that makes the next order has its turn in time: on a busy machine, in longer epochs.
+# Each epoch's end stops storage, until the next one begins; but not when epochs overlap, if the
+# thread that makes the next order has its turn in time: on a busy machine, in longer epochs.
 drains() {
     try 0 "$@" --runs 1 --epochs 4 --json "$tmp/a.json"
     grep -c '"phase": "drain"' "$tmp/a.json"

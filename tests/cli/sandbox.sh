@@ -17,7 +17,7 @@ export ASAN_OPTIONS
 "$IOBENCH" pack set rec -f recordio --shards 2 >log 2>&1 || die "$(cat log)"
 "$IOBENCH" run --data rec --runs 1 --no-calibrate --json out/r.json >log 2>&1 || die "$(cat log)"
 "$IOBENCH" inspect --sandbox yes rec >log 2>&1 || skip "no Landlock here: $(cat log)"
-abi=$("$IOBENCH" doctor | sed -n 's/.*landlock ABI \([0-9]*\).*/\1/p')
+abi=$("$IOBENCH" doctor | sed -n 's/.*Landlock ABI \([0-9]*\).*/\1/p')
 [ -n "$abi" ] || die "doctor says nothing of Landlock"
 
 # ---- what a parser that was taken over can do ----
@@ -63,7 +63,7 @@ if command -v gnuplot >/dev/null; then
 fi
 
 # older ABI COMMAND...: on a kernel with that version, where less can be confined and, with the
-# first, nothing be moved from folder to folder.
+# first, nothing be moved between folders.
 older() {
     PROBE_ABI=$1
     shift
@@ -82,7 +82,7 @@ for version in 1 2 3 4 5; do
         --sandbox yes
 done
 LD_PRELOAD=$T/probe/probe.so PROBE_ABI=1 expect 1 "$IOBENCH" pack rec out/abi --sandbox yes
-says "from folder to folder"
+says "between folders"
 older 0 run --data rec --runs 1 --no-calibrate --json -
 says '"sandbox": "none"'
 LD_PRELOAD=$T/probe/probe.so PROBE_ABI=0 expect 1 "$IOBENCH" inspect rec --sandbox yes

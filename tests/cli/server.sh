@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is called cold: a server's cache only when the server proves it, direct reads past a page cache
-# that is full, and eviction file by file, which leaves dentries and inodes.
+# What is called cold: a server's cache only when the server proves it, direct reads past a page
+# cache that is full, and eviction file by file, which leaves dentries and inodes.
 . "$(dirname "$0")/cli.sh"
 
 if [ "$(id -u)" != 0 ] || [ ! -w /proc/sys/vm/drop_caches ]; then
@@ -28,7 +28,7 @@ run 0 --drop-caches --json own.json
 # shellcheck disable=SC2154 # expect sets it
 case $out in *": valid, cold, 1 run of"*) ;; *) skip "nobody can prove caches empty here: $out" ;; esac
 [ "$(value own.json 'server, cold["server_reason"], cold["metadata_dropped"]')" = \
-    "(None, \"the files are on this machine's own disks or in its memory\", True)" ] || die "$(cat own.json)"
+    "(None, 'the files are on local disks or in memory', True)" ] || die "$(cat own.json)"
 
 # ---- a command that empties a server proves nothing ----
 unverified="client cold, server unverified"

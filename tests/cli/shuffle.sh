@@ -7,7 +7,7 @@ SMALL="--records 5000 --shards 7 --classes 10 --batch-size 32"
 
 # shellcheck disable=SC2086
 expect 0 "$IOBENCH" shuffle $SMALL --partition all --ranks 1,3 --plot orders.svg
-says "5,000 records in 7 shards" "partition replicated, 3 ranks" "corgipile" "A draw at random"
+says "5,000 records in 7 shards" "partition replicated, 3 ranks" "corgipile" "Random draw"
 grep -q "</svg>" orders.svg || die "no picture"
 [ "$(grep -c ">epoch, " orders.svg)" = 10 ] || die "panels are missing"
 
@@ -35,7 +35,7 @@ says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --re
 # A data set that says nothing of labels is taken as sorted, unless they are asked for.
 mkdir plain && for i in 1 2 3 4 5 6 7 8; do head -c 20000 /dev/urandom >plain/$i.jpg; done
 expect 0 "$IOBENCH" shuffle none --data plain --format files --classes 2 --batch-size 2
-says "8 records" "2 classes, taken as sorted"
+says "8 records" "2 classes, assumed sorted"
 expect 1 "$IOBENCH" shuffle none --data plain --format files --labels read
 says "has no label"
 
@@ -58,7 +58,7 @@ says '"labels_from": "sorted"' '"labels_per_batch": 1.0'
 # How fast it is read: rounds, each run cold or said not to be; a table, a chart, files.
 expect 0 "$IOBENCH" shuffle epoch none buffer:4 --data set --measure --runs 2 --batch-size 4 \
     --plot front.svg --csv front.csv --json=front.json
-says "as labelled" "median of 2 rounds" "Pareto front"
+says "labels read" "median of 2 rounds" "Pareto front"
 grep -q "<circle" front.svg || die "no throughput in the picture"
 [ "$(grep -c '"runs": 2,' front.json)" = 3 ] || die "not every order was read twice"
 grep -q '"on_front": true' front.json || die "nothing is on the front"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Storage is not called the limit where records come out of memory, or where --limit-rate holds them
-# back: table, JSON, advice and `size` say which. So they do where the images were generated, and where
-# --memory-limit holds the whole set.
+# back: table, JSON, advice and `size` say which. So they do where the images were generated, and
+# where --memory-limit holds the whole set.
 . "$(dirname "$0")/cli.sh"
 
 # Not on $T's file system: in memory, where nothing can leave storage.
@@ -23,22 +23,22 @@ run() {
 }
 run --runs 2
 says_not "Limit    storage"
-says_not "more reads in flight"
+says_not "a larger queue depth"
 says_not "to find the limit of storage"
 case $out in
 *"Limit    decoding"*) echo "copying is slower than the page cache here (sanitizers, a busy machine)" ;;
 *)
-    says "Limit    the page cache, not storage" ", out of the page cache [1]" " page_cache"
+    says "Limit    the page cache, not storage" ", from the page cache [1]" " page_cache"
     grep -q '"limit": "page_cache"' out.json || die "the JSON names another limit"
     expect 0 "$IOBENCH" size out.json
-    says "limit: page_cache" "storage may give less"
+    says "bottleneck: page_cache" "storage may be slower"
     ;;
 esac
 
 run --runs 1 --limit-rate 4m
-says "at most 4.00 MiB/s (--limit-rate)" "Limit    --limit-rate: 4.00 MiB/s are allowed, " \
-    "at --limit-rate [1]" " rate" "leave --limit-rate out"
-says_not "more reads in flight"
+says "at most 4.00 MiB/s (--limit-rate)" "Limit    --limit-rate: 4.00 MiB/s allowed, " \
+    "at --limit-rate [1]" " rate" "omit --limit-rate"
+says_not "a larger queue depth"
 says_not "--iodepth auto (now"
 says_not "Limit    storage"
 grep -q '"limit": "rate"' out.json || die "the JSON names another limit"

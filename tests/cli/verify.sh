@@ -104,17 +104,17 @@ says "offset $four: the JPEG does not decode: "
 
 # ---- inspect ----
 expect 0 "$IOBENCH" inspect good-recordio
-says "index      none kept"
+says "index      none yet"
 digest good-recordio >/dev/null
 expect 0 "$IOBENCH" inspect good-recordio
 says "index      kept beside the data"
 touch good-recordio/train.rec
 expect 0 "$IOBENCH" inspect good-recordio
-says "index      kept, but the data changed"
+says "index      stale: the data changed"
 expect 0 "$IOBENCH" inspect --json --samples 10 good
 says '"format": "shards"' '"records": 40' '"index": "none"' '"jpeg": 10' '"median":'
 expect 1 "$IOBENCH" inspect flipped
-says "2 damaged" "DAMAGED    2 of 40 records" "$shard: offset $two: "
+says "2 damaged" "DAMAGED    2 of 40 sampled records" "$shard: offset $two: "
 expect 1 "$IOBENCH" inspect --json flipped
 says '"damaged": 2' "\"first_damage\": \"$shard: offset $two: "
 for format in $(formats); do # all of 40
@@ -124,7 +124,7 @@ for format in $(formats); do # all of 40
             LC_ALL=C sed -i 's/\xff\xd8\xff/no!/g; s/image\/encoded/image_encoded/g' "$file"
         done
     expect 1 "$IOBENCH" inspect "rotten-$format"
-    says "40 damaged" "DAMAGED    40 of 40 records looked at, the first: "
+    says "40 damaged" "DAMAGED    40 of 40 sampled records, the first: "
 done
 expect 1 "$IOBENCH" inspect nowhere
 exit 0

@@ -80,10 +80,10 @@ witness --data set --as mxnet --memory 64m --runs 1 --decode none --no-calibrate
 expect 0 "$IOBENCH" shuffle --as mxnet --records 5000
 says "partition sticky" "mxnet " "each record read alone"
 expect 0 "$IOBENCH" run --data set --as mxnet --window 9 --dry-run
-says "windows of 9 sorted by place"
+says "windows of 9 sorted by offset"
 printf '[global]\ndata=set\nruns=1\ndecode=none\ncalibrate=no\n[one]\nwindow=1\n[nine]\nwindow=9\n' >job.ini
 expect 0 "$IOBENCH" run job.ini --dry-run
-says "each record read alone" "windows of 9 sorted by place"
+says "each record read alone" "windows of 9 sorted by offset"
 expect 0 "$IOBENCH" run --data set --as horovod-tensorflow --format recordio --epochs 2 --runs 1 \
     --decode none --no-calibrate --json run.json
 grep -q '"overlap_epochs": true' run.json || die "--as horovod-tensorflow drains at epoch borders"

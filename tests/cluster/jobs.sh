@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What users expect of `mpirun iobench run`: one table of all ranks, the caches dropped once, the slow
-# rank named, and processes that do not find each other refused.
+# What users expect of `mpirun iobench run`: one table of all ranks, the caches dropped once, the
+# slow rank named, and processes that do not find each other refused.
 # shellcheck disable=SC2154 # expect sets out
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
@@ -14,7 +14,7 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     alone=$(printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p')
     expect 0 mpi 3 "$IOBENCH" $RUN --runs 2 --digest --drop-caches --json all.json \
         --server-drop-cmd "echo dropped >>$T/server"
-    says "3 on 1 node" "longer at work than the median rank" "151 samples"
+    says "3 on 1 node" "slower than the median rank" "151 samples"
     [ "$(printf '%s\n' "$out" | grep -c ': valid, ')" = 1 ] || die "not one rank spoke"
     case $out in *"$(printf '\033')"*) die "colours though no terminal is known of" ;; esac
     together=$(printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p')

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Storage and gradients over RDMA, in QEMU guests with soft-RoCE: NFS over RDMA read by one node, then
-# two nodes that learn together from cold, their MPI on the same port.
+# Storage and gradients over RDMA, in QEMU guests with soft-RoCE: NFS over RDMA read by one node,
+# then two nodes that learn together from cold, their MPI on the same port.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/rdma.sh FOLDER
@@ -26,7 +26,7 @@ for node in node1 node2; do
 done
 
 # Lines of the table that tell where the bytes came from.
-tell_bytes() { grep -E "^  (Origin|Nodes|Series) |^   +(received - sent|node[0-9]|fabric) " "$1"; }
+tell_bytes() { grep -E "^  (Sources|Nodes|Series) |^   +(received - sent|node[0-9]|fabric) " "$1"; }
 
 echo "== one node reads"
 must node1 "$IOBENCH run --data /mnt/nfs/recordio --decode none --no-calibrate --runs 1 --epochs 2 \

@@ -26,16 +26,16 @@ lie "a figure of a result is edited by hand"
 sed 's/\("samples_per_s": \)\([0-9]\)/\19\2/' a.json >faster.json
 cmp -s a.json faster.json && missed="nothing was edited"
 compare 1 a.json faster.json
-caught "faster.json: it was changed after iobench wrote it"
+caught "faster.json: checksum mismatch: changed since iobench wrote it"
 
 lie "an INVALID result is made valid by hand"
 sed 's/"valid": false/"valid": true/' invalid.json >made_valid.json
 compare 1 a.json made_valid.json
-caught "made_valid.json: it was changed after iobench wrote it"
+caught "made_valid.json: checksum mismatch: changed since iobench wrote it"
 
 lie "storage is sized from a figure that was edited"
 out=$("$IOBENCH" size faster.json --gpus 8 2>&1)
-caught "faster.json: it was changed after iobench wrote it"
+caught "faster.json: checksum mismatch: changed since iobench wrote it"
 
 lie "a key of a result is there twice"
 sed '0,/"valid": true,/s//"valid": true, "valid": true,/' a.json >twice.json
@@ -54,12 +54,12 @@ lie "two results with other settings are compared"
 compare 0 a.json pread.json
 caught 'settings.reader: "auto" -> "pread"'
 
-lie "runs of one sitting are compared as if they were independent"
+lie "runs of one session are compared as if they were independent"
 compare 0 a.json b.json
-caught "One sitting on a side: what differs cannot be told from what changed on the machine in between"
+caught "Only one session on a side: the difference cannot be separated from changes on the machine in between"
 
 lie "a result of another program is compared"
 echo '{"fio version": "fio-3.33", "jobs": [{}]}' >fio.json
 compare 1 a.json fio.json
-caught "this is no result of iobench"
+caught "not an iobench result"
 finish

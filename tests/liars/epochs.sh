@@ -64,20 +64,20 @@ other_bytes() {
 nothing_read() {
     lie "the figure is that of the program, which reads nothing"
     run 0 --data set --reader null --decode none
-    caught "the program itself: nothing was read, decoded or trained, this is its floor"
+    caught "the program itself: nothing was read, decoded or trained, this is its ceiling"
 }
 
 limits() {
     lie "storage is the limit, though all comes from the page cache"
     warm "the page cache, not storage" run 0 --data set --decode none --reader pread --bs 32k
-    caught "the page cache, not storage" "out of the page cache"
+    caught "the page cache, not storage" "from the page cache"
     lie "storage is the limit, though --limit-rate is"
     run 0 --data set --decode none --reader pread --bs 32k --limit-rate 20MB
-    caught "Limit --limit-rate: 19.07 MiB/s are allowed"
+    caught "Limit --limit-rate: 19.07 MiB/s allowed"
 }
 
-# Where the machine itself reads no faster than the throttle lets it, there is no burst: it is tried again.
-# Where it does so in one run of five, that run differs from the others.
+# Where the machine itself reads no faster than the throttle lets it, there is no burst: it is tried
+# again. Where it does so in one run of five, that run differs from the others.
 burst() {
     lie "a throttle lets each run begin with a burst"
     can_lie && is_root || return 0
@@ -85,9 +85,9 @@ burst() {
         missed=
         LIE=read-burst run 0 --data set --decode none --reader pread:threads=1 --bs 16k --batch-size 8 \
             --drop-caches --runs 5
-        case $(flat) in *"with burst credit does"*) break ;; esac
+        case $(flat) in *"with burst credit"*) break ;; esac
     done
-    caught "faster than the rest, as a throttled device with burst credit does" "the runs differ by"
+    caught "faster than the rest, as from a throttled device with burst credit" "the runs differ by"
 }
 
 interrupted() {

@@ -38,7 +38,7 @@ swapped() {
 same_rank() {
     lie "two processes without MPI are both rank 0 of 2"
     run 0 --data set --ranks 2 --rank 0 --decode checksum --digest
-    caught "this rank alone"
+    caught "only this rank"
 }
 
 strangers() {

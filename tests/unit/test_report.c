@@ -434,7 +434,7 @@ static void a_series_is_a_table(void **unused)
     assert_true(report_spark(&made.timeline, "nonsense", spark) == 0);
     text = table_of(&made);
     assert_contains(text, "8.00 MB/s");
-    assert_contains(text, "Origin   11.44 MiB read = 3.81 MiB page cache + 7.63 MiB local disk + ");
+    assert_contains(text, "Sources  11.44 MiB read = 3.81 MiB page cache + 7.63 MiB local disk + ");
     free(text);
     release(&made);
 }

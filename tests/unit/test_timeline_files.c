@@ -160,18 +160,18 @@ static void damaged_json_is_refused(void **unused)
 
     (void)unused;
     json_array_append_new(json_array_get(json_object_get(json, "rows"), 2), json_real(1));
-    expect_refusal(json, "row 2 has 7 numbers, not 6");
+    expect_refusal(json, "row 2 has 7 numbers, expected 6");
     json = json_of_made();
     json_array_set_new(json_array_get(json_object_get(json, "rows"), 2), 0, json_real(0.75));
     expect_refusal(json, "row 2 is earlier");
     json = json_of_made();
     json_array_set_new(json_object_get(json, "columns"), 3, json_integer(1));
-    expect_refusal(json, "column 3 has no name");
+    expect_refusal(json, "unknown name of column 3");
     json = json_of_made();
     json_object_set_new(json_array_get(json_object_get(json, "phases"), 1), "from_s", json_null());
     expect_refusal(json, "phase 1");
-    expect_refusal(json_object(), "there is no series in it");
-    expect_refusal(NULL, "there is no series in it");
+    expect_refusal(json_object(), "no series");
+    expect_refusal(NULL, "no series");
 }
 
 /* ---- several nodes ---- */
@@ -229,9 +229,9 @@ static void nodes_in_json(void **unused)
 
     json_t *nodes = json_object_get(json, "nodes");
     json_object_del(json_array_get(nodes, 1), "columns");
-    expect_refusal(json_deep_copy(json), "there is no series in it");
+    expect_refusal(json_deep_copy(json), "no series");
     json_object_del(json_array_get(nodes, 0), "host");
-    expect_refusal(json, "node 0 has no host");
+    expect_refusal(json, "node 0 without a valid host");
     timeline_destroy(joined);
 }
 
@@ -338,18 +338,19 @@ static void expect_csv_refusal(const char *csv, const char *reason)
 static void damaged_csv_is_refused(void **unused)
 {
     (void)unused;
-    expect_csv_refusal("", "no series of iobench");
-    expect_csv_refusal("time_s,read\n1,2\n", "no series of iobench");
-    expect_csv_refusal("time_s,phases,a,b\n1,,2\n", "row 1 has 1 numbers, not 2");
-    expect_csv_refusal("time_s,phases,a\n1,,2\n0.5,,2\n", "row 2 begins with no time after 1");
-    expect_csv_refusal("time_s,phases,a\n1,epoch,2\n", "'epoch' is no phase");
-    expect_csv_refusal("time_s,phases,a\nx,,2\n", "row 1 begins with no time");
+    expect_csv_refusal("", "not an iobench series");
+    expect_csv_refusal("time_s,read\n1,2\n", "not an iobench series");
+    expect_csv_refusal("time_s,phases,a,b\n1,,2\n", "row 1 has 1 numbers, expected 2");
+    expect_csv_refusal("time_s,phases,a\n1,,2\n0.5,,2\n",
+                       "row 2 does not start with a time after 1");
+    expect_csv_refusal("time_s,phases,a\n1,epoch,2\n", "'epoch' is not a phase");
+    expect_csv_refusal("time_s,phases,a\nx,,2\n", "row 1 does not start with a time");
     char heading[512] = "time_s,phases,";
     memset(heading + strlen(heading), 'k', TIMELINE_KEY_BYTES);
-    expect_csv_refusal(strcat(heading, "\n1,,2\n"), "a column has 128 bytes, 127 are the most");
+    expect_csv_refusal(strcat(heading, "\n1,,2\n"), "column name of 128 bytes, at most 127");
     memset(strcpy(heading, "time_s,phases,") + 14, 'h', 64);
     strcpy(heading + 78, ":read_bytes_per_s\n1,,2\n");
-    expect_csv_refusal(heading, "a host's name has 64 bytes, 63 are the most");
+    expect_csv_refusal(heading, "host name of 64 bytes, at most 63");
 }
 
 /* ---- lines ---- */
@@ -451,7 +452,7 @@ static void nothing_to_draw(void **unused)
 
     (void)unused;
     assert_true(picture_write(null, "", &node, 1) < 0);
-    assert_non_null(strstr(fail_reason(), "no rows"));
+    assert_non_null(strstr(fail_reason(), "without rows"));
     blank->values[0] = blank->interval_s = 1;
     blank->row_count = 1;
     assert_true(picture_write(null, "", &node, 1) < 0);
