@@ -22,14 +22,14 @@ struct accelerator {
     const char *title; /* as in a report */
     double mixed_samples_per_s;
     const char *mixed_source;
-    double fp32_samples_per_s; /* FP32, or TF32 where there is that; 0: not published */
+    double fp32_samples_per_s; /* FP32, or TF32 where supported; 0: not published */
     const char *fp32_source;
     struct accelerator_peak peak;
 };
 
 extern const struct accelerator accelerator_table[]; /* ends with a row whose name is NULL */
 
-/* NULL when there is none. */
+/* Returns NULL if the name is unknown. */
 const struct accelerator *accelerator_find(const char *name);
 /* By precision: "fp32", "tf32", "fp16", "bf16" or "int8"; 0: unsupported. */
 double accelerator_flops_per_s(const struct accelerator *accelerator, const char *precision);

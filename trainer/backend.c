@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The usual ImageNet figures, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
+/* The usual ImageNet values, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
 const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
 const float backend_deviation[3] = {58.395f, 57.12f, 57.375f};
 
@@ -56,7 +56,7 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
     return backend->ops->save(backend->state, parameters, momenta, statistics, gradients);
 }
 
-/* Labels come from a data set. */
+/* Labels come from a data set, so they are checked, not asserted. */
 static int check_batch(const struct backend *backend, const struct backend_batch *batch)
 {
     const uint32_t classes = backend->config.graph->classes;
@@ -85,7 +85,8 @@ static int run(struct backend *backend, const struct backend_pass *pass, struct 
     return 0;
 }
 
-/* Stands between a backend and who wants its gradients: final parts only grow. */
+/* Sits between a backend and the consumer of its gradients: checks that the final prefix only
+ * grows. */
 struct ready_check {
     backend_gradients_ready ready;
     void *context;

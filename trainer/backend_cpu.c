@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: oneDNN, FP32. Here are its memory and the contract; cpu.h says how a batch
- * is computed.
+ * The cpu backend: oneDNN, FP32. This file owns its memory and implements the backend contract;
+ * cpu.h describes how a batch is computed.
  *
- * oneDNN computes on OpenMP threads; how many is a property of the calling thread, and its
- * primitives are made for that number. So it is set in each call.
+ * oneDNN runs on OpenMP threads. Their number is a property of the calling thread, and primitives
+ * are created for it; so every call sets it.
  */
 #include "trainer/cpu.h"
 
@@ -21,8 +21,8 @@
 
 enum { PAGE_ALIGNMENT = 2 << 20, LINE_FLOATS = 16 };
 
-/* Of the OpenMP runtime that oneDNN brings; its header belongs to the compiler, and not each has
- * one. */
+/* From the OpenMP runtime that oneDNN brings; omp.h belongs to the compiler, and not every compiler
+ * has one. */
 void omp_set_num_threads(int count);
 
 struct cpu_state {
@@ -31,13 +31,13 @@ struct cpu_state {
     struct cpu_program *programs;
     void *arena;
     uint64_t arena_bytes;
-    float *blocks[3]; /* what parameters, gradients and momenta lie in */
+    float *blocks[3]; /* hold parameters, gradients and momenta */
 };
 
 /* ---- opening ---- */
 
-/* Vectors are read by whole cache lines. Sizes of layers are multiples of one but for a few biases,
- * which shift all behind them; starting so many floats into a line, most weights lie on lines. */
+/* Vector code reads whole cache lines. Layer sizes are multiples of a line except for a few biases,
+ * which shift everything after them; with this offset most weights are line-aligned. */
 static uint32_t best_shift(const struct graph *graph)
 {
     uint64_t floats[LINE_FLOATS] = {0};
@@ -51,7 +51,7 @@ static uint32_t best_shift(const struct graph *graph)
     return (LINE_FLOATS - best) % LINE_FLOATS;
 }
 
-/* Zeroed, with a line to spare behind: some of oneDNN's vector code reads whole lines. */
+/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
 static float *parameter_block(const struct graph *graph, float **block)
 {
     uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
@@ -65,7 +65,7 @@ static float *parameter_block(const struct graph *graph, float **block)
     return *block + best_shift(graph);
 }
 
-/* Of a fully connected layer: a row of weights an output. */
+/* A fully connected layer has one row of weights per output. */
 static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const struct graph *graph,
                                                  uint32_t number)
 {
@@ -128,15 +128,15 @@ static int make_room(struct cpu_state *cpu, uint64_t bytes)
         return fail(ENOMEM, "out of memory: %llu bytes for batches of %u; use a smaller one",
                     (unsigned long long)bytes, cpu->config.batch_size);
     }
-    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* a matter of speed alone */
-    memset(cpu->arena, 0, bytes);              /* page faults stay off the clock */
+    madvise(cpu->arena, bytes, MADV_HUGEPAGE); /* for speed only */
+    memset(cpu->arena, 0, bytes);              /* take page faults off the clock */
     cpu->arena_bytes = bytes;
     for (struct cpu_program *program = cpu->programs; program; program = program->next)
         program->bound = NULL;
     return 0;
 }
 
-/* The program for so many images: made when it is first asked for; not bound to the arena. */
+/* Finds the program for `count` images, or creates it; does not bind it to the arena. */
 static int make_program(struct cpu_state *cpu, uint32_t count, bool training,
                         struct cpu_program **found)
 {
@@ -189,7 +189,8 @@ static int cpu_open(void *state, const void *settings, const struct backend_conf
         cpu->config.threads = thread_cpu_count();
     int code = open_model(cpu);
     if (code == 0 && config->ranges)
-        return plan_int8(&cpu->model, config->ranges); /* programs hold weights: after load() */
+        return plan_int8(&cpu->model,
+                         config->ranges); /* programs contain weights, so not before load() */
     return code ? code : find_program(cpu, config->batch_size, config->training, &program);
 }
 
@@ -220,7 +221,7 @@ static void cpu_close(void *state)
 
 /* ---- the canonical layout ---- */
 
-/* One arena, from or to the canonical layout; either side may be NULL. */
+/* Converts one arena from or to the canonical layout; either side may be NULL. */
 static int translate(const struct cpu_model *model, const float *from, float *to, bool home_first)
 {
     int code = 0;
@@ -276,12 +277,13 @@ static int cpu_run(void *state, const struct backend_pass *pass, struct backend_
     struct cpu_program *program;
 
     if (!pass->batch)
-        return 0; /* nothing is ever under way */
+        return 0; /* nothing is ever in flight */
     int code = find_program(state, pass->batch->count, pass->learns, &program);
     if (code == 0)
         code = cpu_program_run(program, pass, loss);
     if (code == 0 && pass->learns)
-        program->model->parameter_version++; /* BN's running statistics: others look at them */
+        program->model->parameter_version++; /* BN's running statistics changed, and other programs
+                                                read them */
     return code;
 }
 
@@ -290,8 +292,8 @@ struct update_work {
     const struct backend_update *update;
 };
 
-/* The floats [first, end) of the arena; LARS, which looks at whole parameters: those that begin
- * there. */
+/* Updates floats [first, end) of the arena; LARS needs whole parameters and updates those that
+ * begin in the range. */
 static void update_part(const void *context, uint64_t first, uint64_t end)
 {
     const struct update_work *work = context;
@@ -329,7 +331,7 @@ static int cpu_update(void *state, const struct backend_update *update)
     return 0;
 }
 
-/* Of where each element of the parameters lies. */
+/* Hash of the parameters' layouts. */
 static uint64_t layout_of(const struct cpu_model *model)
 {
     uint64_t layout = 0;
@@ -356,7 +358,7 @@ static void cpu_memory(void *state, struct backend_memory *memory)
 
 /* ---- the schedule ---- */
 
-/* Any range gives the same steps. */
+/* The steps do not depend on the ranges. */
 static int assume_ranges(struct cpu_model *model)
 {
     float *ranges = memory_array(model->graph->node_count, sizeof *ranges);
@@ -394,7 +396,7 @@ static int cpu_schedule(const void *settings, const struct schedule_request *req
     int code = open_model(&cpu);
     if (code == 0 && request->int8)
         code = assume_ranges(&cpu.model);
-    if (code == 0 && (request->passes || request->int8)) /* INT8 weights are in the program */
+    if (code == 0 && (request->passes || request->int8)) /* an INT8 program contains its weights */
         code = backend_rehearse(&backend_cpu, &cpu, request, start_timing, &update_ns);
     if (code == 0)
         code = make_program(&cpu, request->batch_size, request->training, &program);

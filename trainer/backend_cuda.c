@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend as the program has it: its options, and a way to the module iobench-cuda.so,
- * which holds all else. So a program built with CUDA starts where nothing of it is installed.
+ * The cuda backend's front end: its options, and calls forwarded to the module iobench-cuda.so. A
+ * program built with CUDA therefore starts on machines without it.
  */
 #include "trainer/plugins.h"
 
@@ -48,7 +48,8 @@ static const struct option_spec cuda_options[] = {
     {0},
 };
 
-/* What the module uses of the program, so that every program that can load it has it. */
+/* Functions that the module calls: referenced here so that every program that can load the module
+ * links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)fail,

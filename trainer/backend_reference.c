@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference backend: its memory and the contract. The computing is in reference_pass.c. */
+ * The reference backend: its memory and the backend contract. reference_pass.c computes. */
 #include "trainer/reference.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static void find_consumers(struct reference *reference)
         assert(reference->last_consumer[i] > i); /* every output is used */
 }
 
-/* Weights need no gradient of what they look at when that is the image. */
+/* The image itself needs a gradient only if a node without weights reads it. */
 static bool needs_gradient(const struct graph *graph, uint32_t number)
 {
     if (number > 0)
@@ -57,7 +57,7 @@ static bool needs_gradient(const struct graph *graph, uint32_t number)
     return false;
 }
 
-/* lifetimes: two a node, of its output and of the output's gradient. */
+/* lifetimes: two per node, for its output and the output's gradient. */
 static void fill_lifetimes(const struct reference *reference, struct lifetime *lifetimes)
 {
     const struct graph *graph = reference->graph;
@@ -162,7 +162,7 @@ static void copy(float *to, const float *from, uint64_t count)
         memcpy(to, from, count * sizeof *to);
 }
 
-/* A BN behind has its factor for each channel, which rounds the same with it and without. */
+/* A following BN scales whole channels, so rounding is the same with or without it. */
 static int round_weights(struct reference *reference)
 {
     const struct graph *graph = reference->graph;
@@ -237,7 +237,7 @@ static int reference_run(void *state, const struct backend_pass *pass, struct ba
     const float *logits;
 
     if (!batch)
-        return 0; /* nothing is ever under way */
+        return 0; /* nothing is ever in flight */
     int code = reference_forward(reference, batch, pass->learns, &logits);
     if (code)
         return code;
@@ -300,7 +300,7 @@ static int start_timing(void *state)
     return reference->took_ns ? 0 : -ENOMEM;
 }
 
-/* Nothing is allocated for tensors unless the steps are timed. */
+/* Tensors are allocated only if steps are timed. */
 static int reference_schedule(const void *settings, const struct schedule_request *request,
                               struct schedule *schedule)
 {

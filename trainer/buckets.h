@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buckets: an arena of gradients in parts of about equal size, each of which is sent when it is
- * final. Parts begin at multiples of 512 bytes, as devices and network adapters like it. Pure.
+ * buckets: a gradient arena split into parts of about equal size, each sent once final. Parts begin
+ * at multiples of 512 bytes, which suits devices and network adapters. Pure.
  */
 #ifndef IOBENCH_TRAINER_BUCKETS_H
 #define IOBENCH_TRAINER_BUCKETS_H
@@ -24,7 +24,7 @@ static inline struct buckets buckets_of(uint64_t floats, uint32_t wanted)
     return (struct buckets){.floats = floats, .count = count > 0 ? count : 1};
 }
 
-/* Where bucket number i begins; i == count: the end. */
+/* Returns where bucket i begins; i == count: the end. */
 static inline uint64_t buckets_start(const struct buckets *buckets, uint32_t i)
 {
     const uint64_t start = buckets->floats / buckets->count * i;
@@ -32,7 +32,7 @@ static inline uint64_t buckets_start(const struct buckets *buckets, uint32_t i)
     return i == buckets->count ? buckets->floats : start - start % BUCKET_ALIGNMENT_FLOATS;
 }
 
-/* The next bucket, if it lies in [0, done). */
+/* Returns the next bucket if it is within [0, done). */
 static inline bool buckets_next(struct buckets *buckets, uint64_t done, uint64_t *start,
                                 uint64_t *count)
 {

@@ -26,7 +26,7 @@ enum {
 
 static const char magic[8] = {'I', 'O', 'B', 'E', 'N', 'C', 'H', 'K'};
 
-/* The numbers of the head in the order of the file. */
+/* Header fields in file order. */
 static void list_numbers(struct checkpoint *checkpoint, uint64_t *numbers[NUMBERS])
 {
     uint64_t *const list[NUMBERS] = {&checkpoint->parameter_floats,
@@ -72,7 +72,7 @@ static void decode(const uint8_t head[HEAD_BYTES], struct checkpoint *checkpoint
     memcpy(&checkpoint->rate_before, &rate, sizeof rate);
 }
 
-/* Parts of the file one behind the other, with their CRC. */
+/* The file's parts in order, with their CRC. */
 struct part {
     void *bytes;
     uint64_t count;
@@ -105,8 +105,8 @@ int checkpoint_write(const char *path, const struct checkpoint *checkpoint, cons
         {(void *)(uintptr_t)momenta, bytes},
         {(void *)(uintptr_t)statistics, checkpoint->statistic_floats * sizeof(float)},
     };
-    /* Always the same name: what kill -9 leaves is replaced by the next one and does not pile up.
-     * Not when another training writes there, too. */
+    /* A fixed name: the next checkpoint replaces what kill -9 leaves, so drafts do not pile up. Not
+     * safe if another training run writes to the same folder. */
     const struct file_draft_options again = {.suffix = "next"};
     struct file_draft draft;
 

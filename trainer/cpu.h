@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend's own parts, for trainer/cpu*.c alone.
+ * The cpu backend's internals, for trainer/backend_cpu.c and trainer/cpu_*.c only.
  *
- * A program is the graph compiled for one number of images, to train or to infer: a list of steps,
- * each a oneDNN primitive with its tensors or a call of ours. It is built once and runs as often as
- * there are batches. A short last batch has a program of its own, since BN looks at all rows.
+ * A program is the graph compiled for a number of images, to train or to infer: a list of steps,
+ * each a oneDNN primitive with its tensors or a function of our own. It is built once and run for
+ * every batch. A short last batch has its own program, since BN reads all rows.
  *
- * Layouts: each convolution says which layout it likes best, and its output goes on in that layout
- * through BN, ReLU, pools and sums; a reorder stands only where two neighbours disagree. Each
- * parameter lives in the layout that the first program's forward pass likes ("home"), when that
- * takes no more room than the canonical one; so a training step reorders no weights but those that
- * the backward pass wants otherwise.
+ * Layouts: each convolution picks its preferred layout, and its output keeps that layout through
+ * BN, ReLU, pools and sums; a reorder is added only where two neighbours disagree. Each parameter
+ * is stored in the layout that the first program's forward pass prefers ("home"), unless that is
+ * larger than the canonical one; so a training step reorders only the weights for which the
+ * backward pass prefers another layout.
  *
- * Memory: tensors that are never needed together share a place in one arena (trainer/lifetimes.h),
- * which all programs share, as one runs at a time.
+ * Memory: tensors whose lifetimes do not overlap share space in one arena (trainer/lifetimes.h).
+ * All programs share the arena, as only one runs at a time.
  *
- * While a program is built the first error is kept in it, so that building reads as a list.
+ * The first error while building is kept in the program, so that building code reads as a list.
  */
 #ifndef IOBENCH_TRAINER_CPU_H
 #define IOBENCH_TRAINER_CPU_H
@@ -25,33 +25,34 @@
 #include "trainer/lifetimes.h"
 #include "trainer/quantise.h"
 
-/* What all programs of one state share. */
+/* Shared by all programs of a state. */
 struct cpu_model {
     const struct graph *graph;
     struct cpu_dnnl dnnl;
-    float *parameters, *gradients, *momenta, *statistics; /* gradients, momenta: NULL to infer */
-    const struct cpu_layout **canonical, **home;          /* of each parameter */
+    float *parameters, *gradients, *momenta,
+        *statistics;                             /* gradients, momenta: NULL for inference */
+    const struct cpu_layout **canonical, **home; /* per parameter */
     bool homes_known;
-    uint64_t parameter_version; /* rises whenever parameters change */
+    uint64_t parameter_version; /* incremented when parameters change */
     uint64_t seed;
-    struct quantise_node *quantised; /* of each node, in INT8; NULL: all in FP32 */
-    struct calibration *calibration; /* NULL: nobody looks */
+    struct quantise_node *quantised; /* per node, for INT8; NULL: all in FP32 */
+    struct calibration *calibration; /* NULL: not calibrating */
 };
 
-/* Where a tensor's bytes are: in the shared arena, kept by its program, or somebody else's. */
+/* Where a tensor is stored: in the shared arena, in the program's own memory, or elsewhere. */
 enum cpu_place { CPU_ARENA, CPU_KEPT, CPU_FOREIGN };
 
 struct cpu_buffer {
     enum cpu_place place;
-    struct lifetime life; /* in steps; CPU_ARENA */
+    struct lifetime life; /* in steps, for CPU_ARENA */
     void *address;        /* set when the program is bound; CPU_FOREIGN: from the start */
 };
 
-/* A buffer seen through a layout. Several tensors may be of one buffer. */
+/* A view of a buffer in a layout. Tensors may share a buffer. */
 struct cpu_tensor {
     const struct cpu_layout *layout; /* NULL: no tensor */
     uint32_t buffer;
-    float step; /* of INT8; 0: FP32 */
+    float step; /* quantisation step of INT8; 0: FP32 */
 };
 
 enum cpu_step_kind {
@@ -72,14 +73,14 @@ enum { CPU_ARGUMENTS = 12 };
 struct cpu_step {
     enum cpu_step_kind kind;
     uint32_t node;
-    bool of_parameters; /* looks at parameters alone: done again only after they changed */
+    bool of_parameters; /* depends on parameters only: rerun after they change */
     dnnl_primitive_t primitive;
     int argument_count;
     dnnl_exec_arg_t arguments[CPU_ARGUMENTS];
-    uint32_t source, target, other; /* buffers, of steps of ours */
+    uint32_t source, target, other; /* buffers, for steps of our own */
     uint32_t norm;                  /* CPU_FOLD: the BN */
-    uint32_t mask;                  /* CPU_SUM_RELU_BACKWARD: the buffer of the ReLU's output */
-    uint64_t floats;                /* of each buffer */
+    uint32_t mask;                  /* CPU_SUM_RELU_BACKWARD: buffer of the ReLU's output */
+    uint64_t floats;                /* per buffer */
     uint64_t ready_floats;
 };
 
@@ -88,24 +89,24 @@ struct cpu_memory {
     uint32_t buffer;
 };
 
-/* What the program knows of a node while it is built. */
+/* Per-node state while building. */
 struct cpu_node {
-    uint32_t consumers, consumer; /* how many, and the last one */
-    bool absorbed;                /* a ReLU that the node before it computes */
-    bool relu;                    /* computes the ReLU behind it, too */
-    uint32_t norm;                /* the BN whose scale and shift its weights take in, or 0 */
-    uint32_t summand;             /* the node whose output it adds its own to, in place, or 0 */
-    bool hidden;                  /* its own output never exists: a node behind is in it */
+    uint32_t consumers, consumer; /* number of consumers, and the last one */
+    bool absorbed;                /* a ReLU computed by the previous node */
+    bool relu;                    /* also computes the ReLU that follows */
+    uint32_t norm;                /* the BN folded into its weights, or 0 */
+    uint32_t summand;             /* the node whose output it accumulates into, or 0 */
+    bool hidden; /* its own output is never stored: a later node is fused into it */
     bool needs_gradient;
-    struct cpu_tensor floats;         /* of an output in INT8, when somebody wants them */
-    struct cpu_tensor source, output; /* source: the input as its primitive takes it */
+    struct cpu_tensor floats;         /* FP32 copy of an INT8 output, made on demand */
+    struct cpu_tensor source, output; /* source: the input in its primitive's layout */
     struct cpu_tensor mean, variance, workspace;
-    dnnl_primitive_desc_t forward; /* hint of the backward primitives */
+    dnnl_primitive_desc_t forward; /* hint for the backward primitives */
     uint32_t gradient_count;
-    struct cpu_tensor *gradients; /* one of each consumer, still to be added up */
+    struct cpu_tensor *gradients; /* one per consumer, not yet summed */
 };
 
-/* Memory of a program's own, made while it is built. */
+/* Memory owned by a program, allocated while it is built. */
 struct cpu_constant {
     struct cpu_constant *next;
     _Alignas(64) char bytes[];
@@ -117,28 +118,28 @@ struct cpu_program {
     struct cpu_model *model;
     uint32_t count; /* images */
     bool training;
-    int code; /* first error while building; its reason is the thread's */
+    int code; /* first error while building; the thread has its reason */
     struct cpu_step *steps;
     uint32_t step_count;
     struct cpu_buffer *buffers;
     uint32_t buffer_count;
     struct cpu_memory *memories;
     uint32_t memory_count;
-    struct cpu_node *nodes;           /* only while building */
-    dnnl_primitive_attr_t attributes; /* only while building: scratch memory is ours */
-    uint32_t scratch;                 /* one buffer for what primitives scribble in */
+    struct cpu_node *nodes;           /* while building only */
+    dnnl_primitive_attr_t attributes; /* while building only: user-managed scratchpad */
+    uint32_t scratch;                 /* scratchpad shared by all primitives */
     uint64_t arena_bytes, kept_bytes;
     void *kept;
     void *bound; /* the arena it is bound to */
     uint64_t parameter_version;
-    uint64_t *took_ns; /* of each step, summed over runs; NULL: not timed */
+    uint64_t *took_ns; /* per step, summed over runs; NULL: not timed */
 };
 
 /* ---- cpu_threads.c ---- */
 
-/* One thread's part, [first, end), of some work. */
+/* One thread's share, [first, end), of some work. */
 typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
-/* Shares out `count` things to all threads in multiples of `unit`; returns when all are done. */
+/* Splits `count` items among all threads in multiples of `unit`; returns when all are done. */
 void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
 
 /* ---- cpu_builder.c: the calls that a program is built with ---- */
@@ -148,11 +149,11 @@ uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint6
 struct cpu_tensor cpu_add_tensor(struct cpu_program *program, const struct cpu_layout *layout);
 struct cpu_tensor cpu_foreign(struct cpu_program *program, const struct cpu_layout *layout,
                               void *address);
-/* A step of ours. The result is valid until the next one is added. */
+/* Adds a step of our own. The result is valid until the next one is added. */
 struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target);
 
-/* sum = where output > 0, the sum of the two terms. All have one layout. */
+/* sum = output > 0 ? terms[0] + terms[1] : 0. All in one layout. */
 void cpu_add_sum_relu(struct cpu_program *program, uint32_t node, const struct cpu_tensor terms[2],
                       const struct cpu_tensor *output, const struct cpu_tensor *sum);
 
@@ -161,34 +162,34 @@ struct cpu_argument {
     const struct cpu_tensor *tensor;
 };
 
-/* A primitive and its step. */
+/* Adds a primitive and its step. */
 void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, uint32_t node,
                        const struct cpu_argument *arguments, int count);
-/* behind: of enum cpu_behind. scaling: NULL for none. */
+/* behind: flags of enum cpu_behind. scaling may be NULL. */
 dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
                                      const struct cpu_scaling *scaling, uint32_t node);
-/* Zeroed memory that lives as long as the program. NULL after an error. */
+/* Zeroed memory freed with the program. NULL after an error. */
 void *cpu_add_constant(struct cpu_program *program, uint64_t bytes);
-/* The scales that a primitive takes as an argument; one without a layout when it takes none. */
+/* The scales that a primitive takes as an argument; layout NULL if it takes none. */
 struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_scaling *scaling);
-/* The description of a primitive. NULL after an error. */
+/* Creates a primitive descriptor. NULL after an error. */
 dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
                                    const struct cpu_operation *operation,
                                    dnnl_primitive_desc_t hint, unsigned behind, uint32_t node);
-/* The layout a primitive wants or gives; of a program with an error: an empty one. */
+/* The layout a primitive expects or produces; empty after an error. */
 const struct cpu_layout *cpu_query(const struct cpu_program *program, dnnl_primitive_desc_t desc,
                                    dnnl_query_t what);
-/* The same tensor in that layout; itself when it has it already. */
+/* The tensor in that layout; unchanged if it has it already. */
 struct cpu_tensor cpu_convert(struct cpu_program *program, const struct cpu_tensor *tensor,
                               const struct cpu_layout *wanted, uint32_t node);
-/* The same, of what changes with the parameters alone: done once for them. */
+/* The same for a tensor that depends on parameters only: converted once per change. */
 struct cpu_tensor cpu_convert_once(struct cpu_program *program, const struct cpu_tensor *tensor,
                                    const struct cpu_layout *wanted, uint32_t node);
-/* A parameter as a primitive wants it. */
+/* A parameter in the layout that a primitive expects. */
 struct cpu_tensor cpu_parameter(struct cpu_program *program, uint32_t parameter,
                                 const struct cpu_layout *wanted, uint32_t node);
-/* Where a primitive that gives this layout writes a parameter's gradient, and what brings it home
- * from there. */
+/* Where a primitive that produces this layout writes a parameter's gradient; and the reorder that
+ * brings it home. */
 struct cpu_tensor cpu_gradient(struct cpu_program *program, uint32_t parameter,
                                const struct cpu_layout *given);
 void cpu_gradient_done(struct cpu_program *program, uint32_t parameter,
@@ -217,11 +218,11 @@ struct cpu_operation cpu_lrn(const struct graph_node *node, dnnl_prop_kind_t pas
 
 void cpu_build_forward(struct cpu_program *program);  /* cpu_forward.c */
 void cpu_build_backward(struct cpu_program *program); /* cpu_backward.c */
-/* A node's output in FP32, whatever it is held in. */
+/* A node's output in FP32, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
-/* A node that the program has in INT8 becomes so. */
+/* Converts the output of a node that the program stores in INT8. */
 void cpu_hold_as_planned(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
-/* A convolution in INT8, with what is behind it. */
+/* An INT8 convolution with the nodes fused into it. */
 void cpu_build_int8(struct cpu_program *program, uint32_t number); /* cpu_int8.c */
 enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
@@ -229,14 +230,14 @@ enum { CPU_NORM_FLAGS = dnnl_use_scale | dnnl_use_shift };
 
 struct cpu_program *cpu_program_create(struct cpu_model *model, uint32_t count, bool training);
 void cpu_program_destroy(struct cpu_program *program);
-/* Points the program's tensors into the arena, of at least program->arena_bytes. */
+/* Binds the program's tensors to the arena, of at least program->arena_bytes. */
 int cpu_program_bind(struct cpu_program *program, void *arena);
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
                     struct backend_loss *loss);
 
 /* ---- cpu_schedule.c ---- */
 
-/* Appends the program's steps. passes: how often it ran while it was timed. */
+/* Appends the program's steps. passes: number of timed runs. */
 int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule);
 
 #endif

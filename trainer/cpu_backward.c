@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The backward pass of a program: the steps of each node in reverse order. When a node's turn
- * comes, each of its consumers has left a gradient of the node's output; their sum is what goes on.
+ * comes, each of its consumers has added a gradient of its output; their sum is propagated.
  */
 #include "trainer/cpu.h"
 
@@ -20,7 +20,7 @@ static bool wants_gradient(const struct cpu_program *program, uint32_t number)
     return program->nodes[node_of(program, number)->inputs[0]].needs_gradient;
 }
 
-/* Leave a gradient with the node whose output it is of. */
+/* Adds a gradient of the node's output. */
 static void give(struct cpu_program *program, uint32_t number, const struct cpu_tensor *gradient)
 {
     struct cpu_node *node = &program->nodes[number];
@@ -55,7 +55,7 @@ static struct cpu_tensor add_up(struct cpu_program *program, uint32_t number)
     return sum;
 }
 
-/* By the output, which is kept, not by the input, which is not. */
+/* Uses the output, which is kept; the input is not. */
 static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t number,
                                       const struct cpu_tensor *given)
 {
@@ -80,7 +80,7 @@ static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t numb
     return result;
 }
 
-/* Two gradients, added up and through the ReLU behind the node in one step. */
+/* Sums two gradients and applies the following ReLU's backward pass in one step. */
 static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t number)
 {
     const struct cpu_node *own = &program->nodes[number];
@@ -95,8 +95,7 @@ static struct cpu_tensor sum_through_relu(struct cpu_program *program, uint32_t 
 
 /* ---- convolution and fully connected ---- */
 
-/* A backward pass of it, in what layouts oneDNN likes; but weights that lie in the canonical layout
- * stay in it. */
+/* In the layouts oneDNN prefers, except that weights stored in the canonical layout keep it. */
 static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                dnnl_prop_kind_t pass,
                                                const struct cpu_layout *gradient)
@@ -271,7 +270,7 @@ static void build_lrn(struct cpu_program *program, uint32_t number, const struct
     give(program, node->inputs[0], &d_input);
 }
 
-/* Each input takes its own channels out of the gradient. */
+/* Each input's gradient is its channels of the output's gradient. */
 static void build_concat(struct cpu_program *program, uint32_t number,
                          const struct cpu_tensor *given)
 {
@@ -285,7 +284,7 @@ static void build_concat(struct cpu_program *program, uint32_t number,
         const struct cpu_layout *input = program->nodes[node->inputs[i]].output.layout;
         struct cpu_tensor part = {.layout = cpu_cut(dnnl, whole.layout, input->dims, offset)};
         if (!part.layout) {
-            /* A block of channels cannot be cut; the canonical layout can. */
+            /* A blocked layout cannot be cut within a block; the canonical layout can. */
             whole = cpu_convert(program, &whole, cpu_plain(dnnl, 4, whole.layout->dims), number);
             part.layout = cpu_cut(dnnl, whole.layout, input->dims, offset);
             if (!part.layout) {
@@ -316,7 +315,8 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
 
 /* ---- the whole ---- */
 
-/* All gradients up to this node's are final. Its first parameter lies behind its second. */
+/* All gradients up to this node's are final. A node's first parameter is stored after its second.
+ */
 static void build_ready(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = node_of(program, number);
@@ -329,7 +329,8 @@ static void build_ready(struct cpu_program *program, uint32_t number)
         parameter->offset + parameter->count;
 }
 
-/* The node before an absorbed ReLU computes its backward pass, and adds up two gradients in it. */
+/* The node before an absorbed ReLU computes the ReLU's backward pass, and sums two gradients in it.
+ */
 static void pass_on(struct cpu_program *program, uint32_t number)
 {
     const struct cpu_node *own = &program->nodes[number];

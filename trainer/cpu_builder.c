@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more. Keeps the error in the program. */
+/* Reserves space for one more element. Keeps the error in the program. */
 static bool grow(struct cpu_program *program, void *rows, uint32_t count, size_t bytes)
 {
     if (program->code == 0)
@@ -78,7 +78,7 @@ struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_s
     return cpu_foreign(program, cpu_plain(&program->model->dnnl, 1, &count), factors);
 }
 
-/* The step that is added next needs it. */
+/* Extends the buffer's lifetime to the next step added. */
 static void touch(struct cpu_program *program, uint32_t buffer)
 {
     if (program->code || buffer >= program->buffer_count)
@@ -94,7 +94,7 @@ static void touch(struct cpu_program *program, uint32_t buffer)
 struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind kind, uint32_t node,
                               uint32_t source, uint32_t target)
 {
-    static struct cpu_step nowhere; /* written to after an error, read by nobody */
+    static struct cpu_step nowhere; /* written after an error, never read */
 
     touch(program, source);
     touch(program, target);
@@ -163,7 +163,7 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
         *added = step;
 }
 
-/* Scratch memory is ours, so that nothing is allocated while it runs. */
+/* The scratchpad is user-managed, so running allocates nothing. */
 dnnl_primitive_attr_t cpu_attributes(struct cpu_program *program, unsigned behind,
                                      const struct cpu_scaling *scaling, uint32_t node)
 {

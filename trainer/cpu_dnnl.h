@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN as the cpu backend sees it. The C interfaces of versions 2 and 3 differ in how a layout is
- * held and how an operation is described; both are one thing here, and what differs lies in
- * cpu_dnnl2.c or cpu_dnnl3.c, of which one is built. Knows no graph.
+ * oneDNN for the cpu backend. The C interfaces of versions 2 and 3 differ in how a layout is
+ * represented and how an operation is described; this header hides the difference, which is in
+ * cpu_dnnl2.c and cpu_dnnl3.c, one of which is built. Independent of graphs.
  *
- * Layouts are interned: equal ones are one pointer, valid until the session is closed.
+ * Layouts are interned: equal layouts are one pointer, valid until cpu_dnnl_close().
  */
 #ifndef IOBENCH_TRAINER_CPU_DNNL_H
 #define IOBENCH_TRAINER_CPU_DNNL_H
@@ -19,13 +19,13 @@ typedef const dnnl_memory_desc_t *cpu_raw_layout;
 typedef const_dnnl_memory_desc_t cpu_raw_layout;
 #endif
 
-/* Nothing depends on the shift there, yet version 2 asks for it; version 3 refuses it. */
+/* The result does not depend on the shift, yet version 2 requires it; version 3 rejects it. */
 enum { CPU_NORM_BACKWARD_TAKES_SHIFT = DNNL_VERSION_MAJOR < 3 };
 
-/* Where scales multiply a result: version 2 adds the bias before, version 3 behind. */
+/* Version 2 adds the bias before scaling a result, version 3 after. */
 enum { CPU_SCALES_TAKE_BIAS = DNNL_VERSION_MAJOR < 3 };
 
-/* A tensor's dimensions and where each element lies; or, to ask with, "any". */
+/* A tensor's dimensions and the position of each element; or "any", for queries. */
 struct cpu_layout {
     struct cpu_layout *next;
     dnnl_data_type_t type;
@@ -39,34 +39,34 @@ struct cpu_dnnl {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct cpu_layout *layouts;
-    int code; /* -ENOMEM: a layout could not be kept, and an empty one went out for it */
+    int code; /* -ENOMEM: a layout could not be interned; an empty one was returned */
 };
 
 int cpu_dnnl_open(struct cpu_dnnl *dnnl);
 void cpu_dnnl_close(struct cpu_dnnl *dnnl);
-/* 0, or a negative errno whose reason says what oneDNN could not do. */
+/* Returns 0, or a negative errno whose reason says what oneDNN could not do. */
 int cpu_check(dnnl_status_t status, const char *what);
 
 /* ---- layouts ---- */
 
 const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
                                     dnnl_data_type_t type, dnnl_format_tag_t tag);
-/* FP32, dense, in the order of its dimensions. */
+/* FP32, dense, in dimension order. */
 const struct cpu_layout *cpu_plain(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims);
-/* The same dimensions and type in whatever layout. */
+/* The same dimensions and type in any layout. */
 const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout *like);
-/* The part of a tensor that begins at the offsets; NULL when its blocks cannot be cut there. */
+/* The part of a tensor that begins at the offsets; NULL if it cuts a block. */
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
                                  const dnnl_dim_t *dims, const dnnl_dim_t *offsets);
-/* The same bytes under other dimensions; NULL when that is not possible. */
+/* The same bytes with other dimensions; NULL if impossible. */
 const struct cpu_layout *cpu_reshape(struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
                                      int ndims, const dnnl_dim_t *dims);
-/* The layout a primitive wants or gives. */
+/* The layout a primitive expects or produces. */
 const struct cpu_layout *cpu_layout_of(struct cpu_dnnl *dnnl, dnnl_primitive_desc_t desc,
                                        dnnl_query_t what);
-/* Mixes in where each element lies. */
+/* Mixes the layout into the hash. */
 uint64_t cpu_layout_hash(uint64_t hash, const struct cpu_layout *layout);
-/* Copies between layouts, at once. */
+/* Copies from one layout to another, synchronously. */
 int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layout,
                 const float *from, const struct cpu_layout *to_layout, float *to);
 
@@ -86,17 +86,16 @@ struct cpu_window {
     dnnl_dims_t strides, sides, before, behind;
 };
 
-/* Factors of a result, before what else is done to it. */
+/* Factors applied to a result before any post-op. */
 struct cpu_scaling {
-    int argument; /* whose they are: DNNL_ARG_WEIGHTS, or DNNL_ARG_FROM of a reorder */
-    int count;    /* one an output channel, or one */
-    bool grouped; /* weights have groups for their first dimension */
+    int argument; /* DNNL_ARG_WEIGHTS, or DNNL_ARG_FROM of a reorder */
+    int count;    /* one per output channel, or one */
+    bool grouped; /* the first dimension of the weights is groups */
     const float *factors;
-    float summand; /* CPU_SUM: of what lies there before */
+    float summand; /* CPU_SUM: factor of the previous contents */
 };
 
-/* Of a backward pass the tensors are the gradients; BN, element-wise and LRN have one layout for
- * all. */
+/* In a backward pass the tensors are gradients; BN, element-wise and LRN use one layout for all. */
 struct cpu_operation {
     enum cpu_operation_kind kind;
     dnnl_prop_kind_t pass;
@@ -111,7 +110,7 @@ struct cpu_operation {
     float alpha, beta, k;
 };
 
-/* What a primitive does with its result: adds what lies there before, then the ReLU. */
+/* Post-ops: add the previous contents of the target, then ReLU. */
 enum cpu_behind { CPU_RELU = 1, CPU_SUM = 2 };
 
 dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *operation,
@@ -121,14 +120,14 @@ dnnl_status_t cpu_dnnl_describe_concat(const struct cpu_dnnl *dnnl, const struct
                                        int count, const struct cpu_layout *const *sources,
                                        dnnl_primitive_attr_t attributes,
                                        dnnl_primitive_desc_t *desc);
-/* Of tensors of one layout. */
+/* All tensors in one layout. */
 dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
                                     int count, dnnl_primitive_attr_t attributes,
                                     dnnl_primitive_desc_t *desc);
-/* behind: of enum cpu_behind. summand: factor of what lies there before. */
+/* behind: flags of enum cpu_behind. summand: factor of the previous contents. */
 dnnl_status_t cpu_dnnl_append(dnnl_post_ops_t list, unsigned behind, float summand);
 dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling);
-/* Which argument brings the factors when the primitive runs; 0: they are in its attributes. */
+/* The run-time argument that supplies the factors; 0: they are in the attributes. */
 int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
 /* ---- for cpu_dnnl.c alone: oneDNN's own layouts, which whoever makes one destroys ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN 2: layouts are values, and an operation's description is made before its primitive's. */
+ * oneDNN 2: layouts are values; an operation descriptor precedes the primitive descriptor.
+ */
 #include "trainer/cpu_dnnl.h"
 
 #include "base/memory.h"
@@ -18,7 +19,7 @@ static dnnl_memory_desc_t *place(cpu_raw_layout *raw)
     return desc;
 }
 
-/* What was to be made, or nothing. */
+/* Returns the new layout, or an empty one on failure. */
 static dnnl_status_t made(cpu_raw_layout *raw, dnnl_status_t status)
 {
     if (status)
@@ -159,7 +160,7 @@ static dnnl_status_t pool(const struct cpu_operation *operation, dnnl_pooling_de
                                            window->behind);
 }
 
-/* What has one layout for all its tensors. */
+/* Operations with one layout for all tensors. */
 static dnnl_status_t plain(const struct cpu_operation *operation, union description *description)
 {
     const dnnl_alg_kind_t across = dnnl_lrn_across_channels;
@@ -249,7 +250,7 @@ dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cp
 
 dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling)
 {
-    const int mask = scaling->count > 1 ? 1 << 1 : 0; /* the channels of the output */
+    const int mask = scaling->count > 1 ? 1 << 1 : 0; /* output channels */
 
     return dnnl_primitive_attr_set_output_scales(attributes, scaling->count, mask,
                                                  scaling->factors);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oneDNN 3: layouts are handles, and a primitive's description is made in one call. */
+ * oneDNN 3: layouts are handles; a primitive descriptor is created in one call.
+ */
 #include "trainer/cpu_dnnl.h"
 
 #include "base/random.h"
@@ -53,7 +54,7 @@ void cpu_raw_destroy(cpu_raw_layout raw)
     dnnl_memory_desc_destroy((dnnl_memory_desc_t)(uintptr_t)raw);
 }
 
-/* An array that the layout holds. */
+/* Returns an array owned by the layout. */
 static const dnnl_dim_t *vector(cpu_raw_layout raw, dnnl_query_t what)
 {
     const dnnl_dims_t *dims = NULL;
@@ -267,7 +268,7 @@ dnnl_status_t cpu_dnnl_describe_sum(const struct cpu_dnnl *dnnl, const struct cp
 
 dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_scaling *scaling)
 {
-    const int channels = scaling->grouped ? 3 : 1; /* the first dimensions of the weights */
+    const int channels = scaling->grouped ? 3 : 1; /* leading dimensions of the weights */
 
     return dnnl_primitive_attr_set_scales_mask(attributes, scaling->argument,
                                                scaling->count > 1 ? channels : 0);

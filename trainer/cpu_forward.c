@@ -53,8 +53,8 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     return cpu_describe(program, &operation, NULL, behind, number);
 }
 
-/* With the weights in the layout that oneDNN likes. Where that has gaps in it, nobody else could
- * read them, and each step would copy them to and fro: the canonical layout then. */
+/* Weights in oneDNN's preferred layout. If that is padded, nothing else can read it and every step
+ * would copy the weights back and forth, so the canonical layout is used. */
 static dnnl_primitive_desc_t choose_weighted(struct cpu_program *program, uint32_t number)
 {
     struct cpu_model *model = program->model;
@@ -70,8 +70,8 @@ static dnnl_primitive_desc_t choose_weighted(struct cpu_program *program, uint32
     return desc;
 }
 
-/* Weights and bias of a convolution with the BN behind it in them, made when parameters or running
- * statistics have changed. The factor of a channel is easy to find in the canonical layout only. */
+/* Weights and bias of a convolution with the following BN folded in, recomputed when parameters or
+ * running statistics change. Folding needs the canonical layout, where a channel is contiguous. */
 static void build_fold(struct cpu_program *program, uint32_t number,
                        const struct cpu_layout *wanted, struct cpu_tensor *weight,
                        struct cpu_tensor *bias)
@@ -198,7 +198,7 @@ static void build_relu(struct cpu_program *program, uint32_t number)
         2);
 }
 
-/* A primitive of one input; what its backward pass will want to know lies in a workspace. */
+/* A primitive with one input, which saves what its backward pass needs in a workspace. */
 static void build_windowed(struct cpu_program *program, uint32_t number,
                            const struct cpu_operation *operation)
 {
@@ -285,7 +285,7 @@ static void build_concat(struct cpu_program *program, uint32_t number)
     cpu_add_primitive(program, own->forward, number, arguments, (int)node->input_count + 1);
 }
 
-/* Which elements are dropped is told by their place in the canonical order. */
+/* An element's canonical index decides whether it is dropped. */
 static void build_dropout(struct cpu_program *program, uint32_t number)
 {
     struct cpu_node *own = &program->nodes[number];
@@ -309,7 +309,7 @@ static void build_input(struct cpu_program *program)
     cpu_add_step(program, CPU_NORMALISE, 0, UINT32_MAX, program->nodes[0].output.buffer);
 }
 
-/* The loss wants rows of logits, and makes rows of their gradients. */
+/* The loss reads rows of logits and writes rows of their gradients. */
 static void build_loss(struct cpu_program *program)
 {
     const uint32_t last = program->model->graph->node_count - 1;
@@ -325,7 +325,7 @@ static void build_loss(struct cpu_program *program)
     cpu_add_step(program, CPU_LOSS, last, logits.buffer, target);
 }
 
-/* A node that another one computes. Of a sum's inputs the last one does. */
+/* A node computed by another one: for a sum, by its last input. */
 static void build_absorbed(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
@@ -337,7 +337,7 @@ static void build_absorbed(struct cpu_program *program, uint32_t number)
     program->nodes[number].floats = program->nodes[from].floats;
 }
 
-/* Where somebody looks on. Blocks of channels are filled up with zeros. */
+/* For calibration. Padding of channel blocks is zero. */
 static void build_observation(struct cpu_program *program, uint32_t number)
 {
     const struct cpu_tensor *output = &program->nodes[number].output;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions in INT8. A program holds their weights, quantised, and the factor of each channel,
- * so it is made after the parameters are known. A node with a step is stored in INT8 and nowhere
- * else: readers in FP32 get it from there. A sum with what was there before is in the convolution,
- * in its place.
+ * INT8 convolutions. A program contains their quantised weights and a factor per channel, so it is
+ * built after the parameters are loaded. A node with a step is stored in INT8 only; FP32 consumers
+ * convert it. A residual sum is fused into the convolution and computed in place.
  */
 #include "trainer/cpu.h"
 
@@ -12,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A node's output, pixel by pixel, as INT8 convolutions like it. */
+/* A node's output in NHWC, which INT8 convolutions prefer. */
 static const struct cpu_layout *pixels_of(const struct cpu_program *program, uint32_t number,
                                           dnnl_data_type_t type)
 {
@@ -55,7 +54,7 @@ void cpu_hold_as_planned(struct cpu_program *program, uint32_t number)
         own->output = change(program, &own->output, quantised[number].step, number);
 }
 
-/* What a convolution finds where it writes a sum: in INT8, of some step, or in FP32. */
+/* The tensor that a convolution accumulates into: INT8 with that step, or FP32. */
 static struct cpu_tensor summand_of(struct cpu_program *program, uint32_t number, float step)
 {
     const struct cpu_tensor *output = &program->nodes[number].output;
@@ -65,14 +64,14 @@ static struct cpu_tensor summand_of(struct cpu_program *program, uint32_t number
     return output->step > 0 ? *output : change(program, output, step, number);
 }
 
-/* What a convolution computes with beside its input. Arrays are the program's. */
+/* A convolution's constants. The program owns the arrays. */
 struct weights {
     int8_t *quantised; /* in the canonical layout */
-    float *factors;    /* of each channel's sum */
+    float *factors;    /* per channel, applied to its sum */
     float *bias;
 };
 
-/* step_in: of the input; unit: of the output, 1 where it is FP32. */
+/* step_in: of the input; unit: step of the output, 1 if it is FP32. */
 static struct weights find_weights(struct cpu_program *program, uint32_t number, float step_in,
                                    float unit)
 {

@@ -76,7 +76,7 @@ static const struct cpu_layout *intern(struct cpu_dnnl *dnnl, cpu_raw_layout raw
     return dnnl->layouts = layout;
 }
 
-/* Interns what was just made, and destroys it. */
+/* Interns a new layout and destroys it. */
 static const struct cpu_layout *adopt(struct cpu_dnnl *dnnl, cpu_raw_layout raw)
 {
     const struct cpu_layout *layout = intern(dnnl, raw);
@@ -138,7 +138,7 @@ int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layou
                                                               to_layout->raw, dnnl->engine, NULL);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&primitive, desc);
-    /* oneDNN's handles are not const; a source is only read. */
+    /* oneDNN's handles are not const, but a source is only read. */
     if (status == dnnl_success)
         status =
             dnnl_memory_create(&source, from_layout->raw, dnnl->engine, (void *)(uintptr_t)from);

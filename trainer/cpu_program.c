@@ -17,7 +17,7 @@ enum { LINE_FLOATS = 16 };
 
 /* ---- building ---- */
 
-/* Can the node's own primitive compute the ReLU behind it, too? */
+/* Can the node's primitive also compute the ReLU that follows? */
 static bool takes_relu(const struct graph *graph, const struct cpu_node *own, uint32_t number)
 {
     switch (graph->nodes[number].kind) {
@@ -38,8 +38,8 @@ static bool takes_relu(const struct graph *graph, const struct cpu_node *own, ui
     return false;
 }
 
-/* By the running statistics, BN is a factor and a summand of each channel: the convolution before
- * it computes it by other weights. */
+/* With running statistics, BN is a factor and an offset per channel: folded into the weights and
+ * bias of the preceding convolution. */
 static void fold_norms(struct cpu_program *program)
 {
     const struct graph *graph = program->model->graph;
@@ -56,7 +56,7 @@ static void fold_norms(struct cpu_program *program)
     }
 }
 
-/* The convolution whose output the node passes on without a ReLU, to one consumer; or 0. */
+/* The convolution whose output the node passes, without a ReLU, to its only consumer; or 0. */
 static uint32_t sole_convolution(const struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
@@ -69,7 +69,7 @@ static uint32_t sole_convolution(const struct cpu_program *program, uint32_t num
     return node->kind == GRAPH_CONVOLUTION && !own->norm ? number : 0;
 }
 
-/* Is the node's output of no use to anybody but `last` once node number `moment` is computed? */
+/* Is the node's output unused, except by `last`, from node `moment` on? */
 static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_t moment,
                      uint32_t last)
 {
@@ -77,7 +77,7 @@ static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_
     enum graph_kind kind = graph->nodes[number].kind;
 
     if (kind != GRAPH_RELU && kind != GRAPH_BATCH_NORM && kind != GRAPH_CONVOLUTION)
-        return false; /* others may be names for somebody else's output */
+        return false; /* others may alias another node's output */
     for (uint32_t i = moment; i < graph->node_count; i++)
         for (uint32_t j = 0; i != last && j < graph->nodes[i].input_count; j++)
             if (graph->nodes[i].inputs[j] == number)
@@ -85,7 +85,7 @@ static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_
     return true;
 }
 
-/* The later of two convolutions adds its output to the other operand, in its place. */
+/* The later of two convolutions accumulates into the other operand, in place. */
 static void fold_additions(struct cpu_program *program)
 {
     const struct graph *graph = program->model->graph;
@@ -150,7 +150,7 @@ static void forget_nodes(struct cpu_program *program)
     program->attributes = NULL;
 }
 
-/* Places of the tensors in the arena and in what the program keeps for itself. */
+/* Assigns offsets in the arena and in the program's own memory. */
 static void place_buffers(struct cpu_program *program)
 {
     struct lifetime *lives = memory_array(program->buffer_count, sizeof *lives);
@@ -307,8 +307,8 @@ static void sum_relu_part(const void *context, uint64_t first, uint64_t end)
         sum[i] = output[i] <= 0 ? 0 : a[i] + b[i];
 }
 
-/* What two consumers of a ReLU give back, added up and through it: one pass through memory, where
- * oneDNN's sum and eltwise are two. */
+/* Sums the gradients from a ReLU's two consumers and applies the ReLU's backward pass: one pass
+ * over memory, where oneDNN's sum and eltwise take two. */
 static void sum_through_relu(const struct cpu_program *program, const struct cpu_step *step)
 {
     const struct cpu_buffer *buffers = program->buffers;
@@ -358,7 +358,7 @@ static void drop(const struct cpu_program *program, const struct cpu_step *step,
         kernel_dropout(count, key, node->dropout_rate, source, target);
         return;
     }
-    memset(target, 0, count * sizeof *target); /* the kernel adds */
+    memset(target, 0, count * sizeof *target); /* the kernel accumulates */
     kernel_dropout_backward(count, key, node->dropout_rate, source, target);
 }
 

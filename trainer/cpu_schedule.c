@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program's steps as a schedule. Everything is asked of the finished primitives, so that building
- * and running keep nothing for it.
+ * Lists a program's steps. Queries the finished primitives, so that building and running store
+ * nothing for it.
  */
 #include "trainer/cpu.h"
 
@@ -68,7 +68,7 @@ static bool is_written(const struct cpu_step *step, int name)
     }
 }
 
-/* Without padding; oneDNN gives no size for a part of a tensor. */
+/* Without padding; oneDNN reports size 0 for part of a tensor. */
 static uint64_t bytes_of(dnnl_memory_t memory)
 {
     cpu_raw_layout layout = NULL;
@@ -90,7 +90,7 @@ static void add_name(struct schedule_step *row, const char *name)
     snprintf(row->fused + used, sizeof row->fused - used, "%s%s", used ? ", " : "", name);
 }
 
-/* What the primitive computes beside its operation. Returns whether it adds to its target. */
+/* Names the operations fused into the primitive. Returns whether it adds to its target. */
 static bool find_fused(const struct cpu_program *program, const struct cpu_step *step,
                        const_dnnl_primitive_desc_t desc, struct schedule_step *row)
 {
@@ -149,7 +149,7 @@ static void list_primitive(const struct cpu_program *program, const struct cpu_s
 
 struct own {
     const char *operation, *engine;
-    uint64_t reads, writes; /* tensors of the size of the node's output */
+    uint64_t reads, writes; /* tensors the size of the node's output */
 };
 
 static const struct own own_steps[] = {

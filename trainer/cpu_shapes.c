@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shapes of nodes in oneDNN's terms, for all passes. */
+ * Node shapes as oneDNN layouts and windows, for all passes. */
 #include "trainer/cpu.h"
 
 const struct cpu_layout *cpu_plain_images(const struct cpu_program *program, uint32_t number)

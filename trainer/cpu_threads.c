@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cpu backend computes itself runs on oneDNN's own threads: those of libgomp, called
- * through the entries that GCC compiles `#pragma omp parallel` to, since not each compiler brings
- * omp.h, and a second runtime would bring a second set of threads.
+ * Functions of our own run on oneDNN's threads: those of libgomp, through the entry points that GCC
+ * compiles `#pragma omp parallel` to. Not every compiler has omp.h, and a second runtime would
+ * create a second set of threads.
  */
 #include "trainer/cpu.h"
 
