@@ -57,10 +57,10 @@ static int spawn(struct child *child, const char *const *argv, const sigset_t *d
         child->pid = 0;
         sigaction(SIGCHLD, &child->former, NULL);
     }
-    return code ? fail(code, "%s: cannot run it: %s", argv[0], fail_errno_text(code)) : 0;
+    return code ? fail(code, "%s: cannot run: %s", argv[0], fail_errno_text(code)) : 0;
 }
 
-/* It is no longer ours to wait for. */
+/* Somebody else reaped it. */
 static void let_go(struct child *child)
 {
     child->pid = 0;
@@ -124,7 +124,7 @@ static int start_helper(struct child *child, const struct child_task *task, int 
     return code;
 }
 
-/* Keep the last line that is not empty. */
+/* Keep the last non-empty line. */
 static void keep(struct child_result *result, const char *text, size_t bytes)
 {
     size_t used = strlen(result->output);
@@ -140,17 +140,16 @@ static void keep(struct child_result *result, const char *text, size_t bytes)
     result->output[used] = '\0';
 }
 
-/* What is read while it runs: its errors, and its standard output apart when that is wanted. */
+/* Read while it runs: stderr, and stdout separately if wanted. */
 struct streams {
-    int ends[2][2]; /* pipes; -1: none */
+    int ends[2][2]; /* pipes; -1: closed */
     char *text;
-    size_t used; /* of the text; CHILD_TEXT_BYTES: too much came */
+    size_t used; /* of the text; CHILD_TEXT_BYTES: too long */
 };
 
 enum { ERRORS, OUTPUT, READ = 0, WRITE = 1 };
 
-/* Read what is there, but no more than a turn's worth, which is what a pipe holds: it may be
- * written without end. */
+/* Read what is there, at most one pipeful a turn, since the program may write without end. */
 static void drain(struct streams *streams, struct child_result *result)
 {
     char text[1024];
@@ -190,13 +189,13 @@ static int open_streams(struct streams *streams, char *text)
             close_streams(streams);
             return code;
         }
-        /* This end alone: a program expects to be waited for. */
+        /* Only this end is non-blocking: programs expect blocking pipes. */
         fcntl(streams->ends[i][READ], F_SETFL, O_NONBLOCK);
     }
     return 0;
 }
 
-/* It ended; its number stays taken until child_ended(). */
+/* It ended; its PID stays reserved until child_ended(). */
 static bool is_over(const struct child *child)
 {
     siginfo_t info = {0};
@@ -212,23 +211,23 @@ static void await_end(const struct child *child)
         clock_sleep_ns(nap_ns);
 }
 
-/* End the whole group. One that became another user, or that the kernel keeps, is let go. */
+/* Stop the whole group. One that became another user's, or that the kernel keeps, is let go. */
 static void end_early(struct child *child)
 {
     kill(-child->pid, SIGTERM);
     await_end(child);
-    kill(-child->pid, SIGKILL); /* also for what outlives the first of the group */
+    kill(-child->pid, SIGKILL); /* also for members that outlive the leader */
     await_end(child);
     if (!child_ended(child))
         let_go(child);
 }
 
-/* Why to stop now: 0 to go on, else a negative errno with a reason. */
+/* Returns 0 to continue, or a negative errno with the reason to stop. */
 static int check_turn(const struct child_task *task, const struct streams *streams,
                       uint64_t elapsed_ns, bool turn)
 {
     if (streams->used == CHILD_TEXT_BYTES)
-        return fail(EFBIG, "%s: it prints %d bytes and more", task->argv[0], CHILD_TEXT_BYTES);
+        return fail(EFBIG, "%s: output exceeds %d bytes", task->argv[0], CHILD_TEXT_BYTES);
     if (flag_get(&interrupted) || (turn && task->stop && task->stop(task->context)))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
     if (task->timeout_ns && elapsed_ns > task->timeout_ns)
@@ -246,7 +245,7 @@ static int wait_for(struct child *child, const struct child_task *task, struct s
                               {.fd = streams->ends[OUTPUT][READ], .events = POLLIN}};
 
     for (;;) {
-        /* The end is seen by waiting, not at the pipe, which a daemon may keep open. */
+        /* Detect the end by waiting, not at the pipe, which a daemon may keep open. */
         bool ended = child_ended(child);
         drain(streams, result);
         uint64_t now_ns = clock_now_ns();
@@ -265,7 +264,7 @@ static int wait_for(struct child *child, const struct child_task *task, struct s
         if (poll(ready, 2, (int)(nap_ns / 1000000)) > 0)
             for (int i = 0; i < 2; i++)
                 if (ready[i].revents & POLLHUP)
-                    ready[i].fd = -1; /* closed: poll is but a sleep from now on */
+                    ready[i].fd = -1; /* closed: poll only sleeps from now on */
     }
     result->output[strcspn(result->output, "\n")] = '\0';
     result->status = child_status(child, task->argv[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * child: start another program and learn how it ended. It starts with no signal blocked and, but
- * for what child_start() says, with every signal at its default, whatever this process inherited.
- * SIGCHLD is at its default while a child runs, else the kernel would forget how it ended.
+ * child: runs another program and reports how it ended. It starts with no signal blocked and,
+ * unless child_start() says otherwise, every signal at its default, whatever this process
+ * inherited. SIGCHLD is at its default while a child runs, or the kernel would discard its status.
  * Main thread.
  */
 #ifndef IOBENCH_BASE_CHILD_H
@@ -21,48 +21,48 @@ enum { CHILD_OUTPUT_BYTES = 256, CHILD_TEXT_BYTES = 32768 };
 
 struct child_task {
     const char *const *argv; /* argv[0]: a path, or a name to find in PATH */
-    int input;               /* a descriptor above 2; 0: /dev/null, so nobody asks for a password */
-    int output;              /* a descriptor above 2; 0: kept as the errors are */
-    char *text;              /* CHILD_TEXT_BYTES for all of its standard output; NULL: none */
-    uint64_t timeout_ns;     /* 0: none */
-    /* Called about ten times a second; true ends the program. May be NULL. */
+    int input;           /* a descriptor above 2; 0: /dev/null, so nothing asks for a password */
+    int output;          /* a descriptor above 2; 0: captured like stderr */
+    char *text;          /* CHILD_TEXT_BYTES for all of stdout; NULL: not wanted */
+    uint64_t timeout_ns; /* 0: none */
+    /* Called about ten times a second; true stops the program. May be NULL. */
     bool (*stop)(void *context);
     void *context;
 };
 
 struct child_result {
-    int status;                      /* exit status; 128 + signal when one ended it */
-    char output[CHILD_OUTPUT_BYTES]; /* the last line that it printed; with a text, of its errors */
+    int status;                      /* exit status; 128 + signal if a signal ended it */
+    char output[CHILD_OUTPUT_BYTES]; /* last line printed; with a text, last line of stderr */
 };
 
-/* Run a program in a process group of its own. 0 when it ran to its end, whatever its status.
- * Negative with a reason: -ETIMEDOUT, -EINTR (stopped), -EFBIG (more than fits into the text; its
- * group gets SIGTERM, then SIGKILL, after each of them), -ECHILD (it ended, but another part of
- * this process took its status), or it could not be started. Never waits for what the program
- * leaves behind, even when that keeps its output. */
+/* Run a program in its own process group. Returns 0 if it ran to its end, whatever its status.
+ * Otherwise negative with a reason: -ETIMEDOUT, -EINTR (stopped), -EFBIG (output larger than the
+ * text); in these cases its group gets SIGTERM, then SIGKILL. -ECHILD if another part of this
+ * process reaped it, or why it did not start. Never waits for what the program leaves behind, even
+ * if that keeps its output open. */
 int child_run(const struct child_task *task, struct child_result *result);
 
-/* End what child_run() runs, and start nothing more. From signal handlers. */
+/* Stop the current child_run() and start nothing more. From signal handlers. */
 void child_interrupt(void);
 bool child_is_interrupted(void);
 
 /* ---- a command of the user: in the foreground, as if this program were not there ---- */
 
 struct child {
-    pid_t pid; /* 0: it has ended or never ran */
+    pid_t pid; /* 0: ended or never ran */
     int status;
-    struct rusage usage; /* of it and of the children that it waited for */
+    struct rusage usage; /* including children it waited for */
     struct sigaction former;
 };
 
-/* Descriptors, environment and process group stay; SIGHUP, SIGINT and SIGQUIT stay ignored where
- * they were (nohup, a shell's background). 0 or a negative errno with a reason. */
+/* Keeps descriptors, environment and process group; SIGHUP, SIGINT and SIGQUIT stay ignored if they
+ * were (nohup, background jobs). Returns 0 or a negative errno with a reason. */
 int child_start(struct child *child, const char *const *argv);
 
-/* True when it has ended; never waits. */
+/* Has it ended? Never blocks. */
 bool child_ended(struct child *child);
 
-/* The exit status of one that ended, 128 + signal, or -ECHILD with a reason. */
+/* Return the exit status of an ended child, 128 + signal, or -ECHILD with a reason. */
 int child_status(const struct child *child, const char *name);
 
 #endif

@@ -10,17 +10,17 @@ uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
 uint64_t clock_cpu_ns(void); /* CPU time of this thread */
 void clock_sleep_ns(uint64_t duration_ns);
 void clock_sleep_until_ns(uint64_t deadline_ns); /* on CLOCK_MONOTONIC */
-/* One moment on CLOCK_MONOTONIC and on two clocks that nobody sets or slews alike. */
+/* One moment on CLOCK_MONOTONIC and on two clocks that are not set or slewed with it. */
 struct clock_moment {
-    uint64_t before_ns, after_ns; /* on CLOCK_MONOTONIC: it lies between them */
+    uint64_t before_ns, after_ns; /* on CLOCK_MONOTONIC: the moment is between them */
     uint64_t raw_ns, boot_ns;     /* CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME */
 };
 
 void clock_moment(struct clock_moment *moment);
-/* Did as much time pass between two moments on each clock, within 1% and what the looks took?
- * *passed_ns: on CLOCK_MONOTONIC; *other_ns: on the one that differs most. */
+/* Did all clocks advance equally between two moments, within 1% and the time of reading them?
+ * *passed_ns: on CLOCK_MONOTONIC; *other_ns: on the clock that differs most. */
 bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to,
                   int64_t *passed_ns, int64_t *other_ns);
-const char *clock_source(void); /* the kernel's clock source, "unknown" when it does not say */
+const char *clock_source(void); /* the kernel's clock source, or "unknown" */
 
 #endif

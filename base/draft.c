@@ -22,11 +22,11 @@ static const char draft_end[] = ".partial";
 
 int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
 {
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuv"; /* 32 of them */
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuv"; /* 32 characters */
     uint8_t random[SUFFIX_LENGTH];
 
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
+        return fail(EIO, "cannot get random numbers: %s", fail_errno_text(errno));
     for (size_t i = 0; i < sizeof random; i++)
         suffix[i] = letters[random[i] % 32];
     suffix[SUFFIX_LENGTH] = '\0';
@@ -36,7 +36,7 @@ int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES])
 char *file_draft_path(const char *path, const char *suffix)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    /* A name may be as long as the file system allows: then the draft has only its start. */
+    /* A name may have the maximum length: then the draft's name contains only its start. */
     size_t room = NAME_MAX - strlen("..") - strlen(suffix) - strlen(draft_end);
 
     return file_format_path("%.*s.%.*s.%s%s", (int)(name - path), path, (int)room, name, suffix,
@@ -50,7 +50,7 @@ bool file_is_draft_name(const char *name)
     return name[0] == '.' && length > end && strcmp(name + length - end, draft_end) == 0;
 }
 
-/* Nothing but a regular file is replaced: better said before the work than after it. */
+/* Only a regular file may be replaced: fail before the work rather than after it. */
 static int check_target(const struct file_draft *draft, const char *name)
 {
     struct stat status;
@@ -87,8 +87,7 @@ static int create(struct file_draft *draft, const char *given)
     if (code < 0)
         return code;
     draft->fd = code;
-    if (given) /* where there is no such lock it is missed by nobody but file_draft_remove_stale()
-                */
+    if (given) /* without flock only file_draft_remove_stale() loses */
         (void)flock(draft->fd, LOCK_EX | LOCK_NB);
     return fstat(draft->fd, &draft->made)
                ? fail(errno, "%s: %s", draft->draft_path, fail_errno_text(errno))
@@ -106,7 +105,7 @@ int file_draft_open(struct file_draft *draft, const char *path,
     int code = draft->path ? folder_open_parent(&draft->folder, path, &name)
                            : fail(ENOMEM, "out of memory for a path");
     if (code == 0 && !name)
-        code = fail(EISDIR, "%s: this is a folder; name a file", path);
+        code = fail(EISDIR, "%s: is a folder, expected a file", path);
     if (code == 0)
         code = check_target(draft, name);
     if (code == 0)

@@ -13,8 +13,8 @@ enum { UNIT_MAX = 4, ESCAPED = 4, CHUNK = 16384 };
 /* ---- one character ---- */
 
 struct unit {
-    size_t bytes;       /* that it has, at least 1; of a wrong sequence 1 */
-    bool valid, begins; /* UTF-8; may become it when more bytes follow */
+    size_t bytes;       /* its length, at least 1; of an invalid sequence 1 */
+    bool valid, begins; /* UTF-8; may become UTF-8 with more bytes */
     uint32_t code;
 };
 
@@ -27,7 +27,7 @@ static size_t sequence_bytes(unsigned char first)
                                             : 0;
 }
 
-/* at has left bytes, at least one. Neither overlong forms nor surrogates are UTF-8. */
+/* `at` has `left` bytes, at least one. Overlong forms and surrogates are not UTF-8. */
 static struct unit unit_at(const unsigned char *at, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -59,7 +59,7 @@ static bool must_escape(unsigned kinds, const struct unit *unit)
         return kinds & ESCAPE_INVALID;
     if (code == '\n' || code == '\t')
         return kinds & ESCAPE_LINES;
-    if (code == 0x2028 || code == 0x2029) /* line and paragraph separator */
+    if (code == 0x2028 || code == 0x2029) /* line and paragraph separators */
         return kinds & ESCAPE_LINES;
     return (kinds & ESCAPE_CONTROL) &&
            (code < 0x20 || (code >= 0x7f && code < 0xa0) || turns_direction(code));
@@ -111,7 +111,7 @@ const char *escape_shown(const char *text)
 
 /* ---- a stream ---- */
 
-/* A character or colour may come in two writes; its first bytes wait here for the others. */
+/* A character or colour sequence may be split across writes; its first bytes wait here. */
 struct filter {
     int fd;
     bool colors;
@@ -133,7 +133,7 @@ static int write_all(int fd, const char *bytes, size_t count)
     return 0;
 }
 
-/* The bytes of a colour that text begins with; begins: it may be one when more bytes follow. */
+/* Length of a colour sequence at the start of text; begins: it may be one with more bytes. */
 static size_t color_at(const unsigned char *at, size_t left, bool *begins)
 {
     static const char *const colors[] = {ESCAPE_BOLD, ESCAPE_ALARM, ESCAPE_PLAIN};
@@ -148,7 +148,7 @@ static size_t color_at(const unsigned char *at, size_t left, bool *begins)
     return 0;
 }
 
-/* Put what at begins with; returns how many bytes of it are done, 0 when more are needed. */
+/* Write the first unit of `at`; returns the bytes consumed, 0 if more are needed. */
 static size_t put_next(const struct filter *filter, const unsigned char *at, size_t left, char *to,
                        size_t *used)
 {
@@ -183,7 +183,7 @@ static ssize_t filter_write(void *cookie, const char *bytes, size_t count)
         while (at < length && (done = put_next(filter, text + at, length - at, put, &used)))
             at += done;
         if (write_all(filter->fd, put, used))
-            return 0; /* an error, as fopencookie() has it */
+            return 0; /* an error in fopencookie()'s terms */
         filter->held = length - at;
         memcpy(filter->bytes, text + at, filter->held);
         taken += more;
@@ -199,7 +199,7 @@ static FILE *stream_to(int fd, struct filter *filter)
 
 int escape_streams(FILE **output, FILE **errors)
 {
-    static struct filter filters[2]; /* as long as the process, as its streams */
+    static struct filter filters[2]; /* live as long as the process */
     FILE *first = stream_to(STDOUT_FILENO, &filters[0]);
     FILE *second = first ? stream_to(STDERR_FILENO, &filters[1]) : NULL;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * escape: text from outside (names of files, labels, messages of programs and servers) made
- * harmless for a terminal. What is not allowed is written as \xNN, byte by byte; valid UTF-8 stays.
- * Any thread.
+ * escape: makes outside text (file names, labels, messages of programs and servers) harmless for a
+ * terminal. Forbidden bytes are written as \xNN; valid UTF-8 stays. Any thread.
  */
 #ifndef IOBENCH_BASE_ESCAPE_H
 #define IOBENCH_BASE_ESCAPE_H
@@ -12,21 +11,20 @@
 
 enum escape_kind {
     ESCAPE_INVALID = 1, /* bytes that are not UTF-8 */
-    ESCAPE_CONTROL = 2, /* control characters but \n and \t, and what turns the direction of text */
+    ESCAPE_CONTROL = 2, /* control characters except \n and \t, and bidirectional overrides */
     ESCAPE_LINES = 4,   /* \n and \t */
     ESCAPE_ALL = 7
 };
 
-/* Write text and a NUL to `to`, as much as room holds. Returns to. */
+/* Write text and a NUL to `to`, truncated to `room` bytes. Returns `to`. */
 char *escape_text(unsigned kinds, const char *text, size_t bytes, char *to, size_t room);
 
-/* Text with ESCAPE_ALL, so that it stays in its line and changes no other; cut at some 16,000
- * bytes. Good until the fourth next call of this thread. */
+/* Escape with ESCAPE_ALL, so the text stays on its line and changes no other; truncated at about
+ * 16,000 bytes. Valid until the fourth next call on this thread. */
 const char *escape_shown(const char *text);
 
-/* Put streams to the descriptors 1 and 2 in the place of a program's two, which write with
- * ESCAPE_INVALID | ESCAPE_CONTROL. Of escape sequences those below pass, to a terminal. 0 or
- * -ENOMEM. First thing in main(). */
+/* Replace stdout and stderr of the process by streams that apply ESCAPE_INVALID | ESCAPE_CONTROL.
+ * On a terminal the escape sequences below pass. Returns 0 or -ENOMEM. Call first in main(). */
 int escape_streams(FILE **output, FILE **errors);
 
 #define ESCAPE_BOLD "\033[1m"

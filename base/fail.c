@@ -14,7 +14,7 @@ static _Thread_local char reason[FAIL_REASON_BYTES];
 
 int fail(int code, const char *format, ...)
 {
-    /* A reason may quote the one before it, so it is made beside it. */
+    /* A reason may quote the previous one, so build it separately. */
     char text[FAIL_REASON_BYTES];
     va_list arguments;
 

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fail: one sentence that says why a call failed, kept per thread.
+ * fail: one sentence per thread that says why a call failed.
  *
- * The place that knows the cause calls fail(); everybody above passes the code up unchanged.
- * A message names the file, offset or option, what was wrong, and what to do next.
- * Safe from any thread; a reason belongs to the thread that recorded it (see base/thread.h
- * for how a worker's reason reaches the thread that joins it).
+ * The code that knows the cause calls fail(); all callers pass the code up unchanged. A message
+ * names the file, offset or option, what was wrong, and what to do. Any thread; a reason belongs to
+ * the thread that recorded it (base/thread.h passes a worker's reason to the thread that joins it).
  */
 #ifndef IOBENCH_BASE_FAIL_H
 #define IOBENCH_BASE_FAIL_H
 
 enum { FAIL_REASON_BYTES = 1024 };
 
-/* Keep the reason for this thread. code: a positive errno. Returns -code. What the reason quotes
- * may be anything: it is kept as one line that is safe to print (base/escape.h). */
+/* Record the reason for this thread. code: an errno of either sign. Returns it negative. The reason
+ * may quote anything: it is kept as one printable line (base/escape.h). */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The last reason of this thread, "" when none. Valid until the next fail() here. */
+/* Return this thread's last reason, or "". Valid until its next fail(). */
 const char *fail_reason(void);
 
-/* Forget the reason of this thread. */
+/* Clear this thread's reason. */
 void fail_clear(void);
 
-/* A short text for a positive or negative errno; thread safe. */
+/* Return a short text for an errno of either sign. Any thread. */
 const char *fail_errno_text(int code);
 
-/* From now on EACCES may be the sandbox's, and the text says so. Before a second thread starts. */
+/* Mention the sandbox in texts for EACCES from now on. Call before a second thread starts. */
 void fail_note_sandbox(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGES_MOST = 4096 }; /* remembered; with more lost, every guarded range counts as lost */
+enum { PAGES_MOST = 4096 }; /* remembered; beyond that every guarded range counts as lost */
 
 const char fault_guard_reason[] =
     "the file was cut while it was mapped, or a page of it cannot be read any longer";
@@ -19,7 +19,7 @@ static _Atomic uintptr_t lost_pages[PAGES_MOST];
 static _Atomic uint64_t lost_count;
 static _Thread_local volatile sig_atomic_t guarded, lost;
 
-/* The page is noted before it becomes zeros: whoever reads zeros finds the note. */
+/* Record the page before it becomes zeros, so whoever reads zeros finds the record. */
 static bool replace_page(uintptr_t page)
 {
     const uint64_t index = atomic_fetch_add(&lost_count, 1);
@@ -30,7 +30,7 @@ static bool replace_page(uintptr_t page)
                 0) == (void *)page;
 }
 
-/* Only calls that a handler may make; mmap() is a bare system call. */
+/* Async-signal-safe calls only; mmap() is a bare system call. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const int before = errno;
@@ -46,7 +46,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
         former.sa_handler(number);
     else
-        signal(SIGBUS, SIG_DFL); /* the fault comes again */
+        signal(SIGBUS, SIG_DFL); /* the fault recurs */
     errno = before;
 }
 
@@ -72,7 +72,7 @@ void fault_guard_begin(void)
     guarded = 1;
 }
 
-/* How many notes there are to look at. */
+/* Number of recorded pages to check. */
 static uint64_t note_count(void)
 {
     const uint64_t count = atomic_load(&lost_count);

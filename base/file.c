@@ -72,14 +72,14 @@ static int check_regular(mode_t mode, const char *path)
                 file_kind_text(mode));
 }
 
-/* Without a reason. */
+/* Records no reason. */
 static int settle(int fd, int flags, struct stat *status)
 {
     if (fstat(fd, status))
         return -errno;
     if (!S_ISREG(status->st_mode))
         return S_ISDIR(status->st_mode) ? -EISDIR : -EINVAL;
-    /* To io_uring O_NONBLOCK means: fail rather than wait for the disk. */
+    /* For io_uring O_NONBLOCK means: fail rather than wait for the disk. */
     return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ? -errno : 0;
 }
 
@@ -88,7 +88,7 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
     struct stat before;
     int code = fstatat(folder, name, &before, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0);
 
-    /* To open a device may do something: it rewinds a tape, it starts a watchdog. */
+    /* Opening a device may have side effects: rewind a tape, start a watchdog. */
     if (code == 0)
         code = check_regular(before.st_mode, path);
     else
@@ -141,7 +141,7 @@ int file_trusted(const struct stat *file, const struct stat *root, const char *p
         return fail(EPERM, "%s: belongs to user %u, who owns neither the data nor this process",
                     path, (unsigned)file->st_uid);
     if (file->st_mode & S_IWOTH)
-        return fail(EPERM, "%s: everybody may write to it", path);
+        return fail(EPERM, "%s: is world-writable", path);
     return 0;
 }
 
@@ -149,7 +149,7 @@ int file_trusted(const struct stat *file, const struct stat *root, const char *p
 
 int file_load(const char *path, size_t limit, char **text, size_t *bytes)
 {
-    /* Files below /proc and /sys say size 0, so the end is found by reading. */
+    /* Files below /proc and /sys report size 0, so read until the end. */
     size_t capacity = 4096, used = 0;
     char *buffer = NULL;
     int fd = file_open(path, O_RDONLY, NULL), code = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file: paths, regular files by path, and files of the kernel. Folders and the names in them:
- * base/folder.h. Files that appear when they are complete: base/draft.h.
- * Every failure carries a reason with the path, unless it says otherwise.
+ * file: paths, regular files by path, and kernel files. For folders and the names in them see
+ * base/folder.h; for files that appear when complete, base/draft.h. Every failure has a reason with
+ * the path unless stated otherwise.
  */
 #ifndef IOBENCH_BASE_FILE_H
 #define IOBENCH_BASE_FILE_H
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Join with one slash; free() the result; NULL with a reason. */
+/* Join with one slash. Returns a malloc()ed path, or NULL with a reason. */
 char *file_join(const char *folder, const char *name);
 char *file_format_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -24,11 +24,11 @@ bool file_exists(const char *path);
 
 /* ---- opening ----
  *
- * What lies under a name may be a FIFO or a device, put there by mistake or to harm: opening it
- * must neither wait nor do anything. So regular files only are opened, and the reason says what is
- * there instead. flags: O_RDONLY or O_RDWR, with O_DIRECT or O_NOFOLLOW; never one that makes or
- * cuts the file (base/draft.h, folder_create_file()). status may be NULL. A descriptor or a
- * negative errno: -EISDIR for a folder, -EINVAL for what is no file. */
+ * A name may lead to a FIFO or a device, by mistake or malice: opening it must neither block nor
+ * have side effects. So only regular files are opened, and the reason says what was found instead.
+ * flags: O_RDONLY or O_RDWR, with O_DIRECT or O_NOFOLLOW; never flags that create or truncate
+ * (base/draft.h, folder_create_file()). status may be NULL. Returns a descriptor or a negative
+ * errno: -EISDIR for a folder, -EINVAL for other non-files. */
 enum { FILE_SAFE_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 int file_open(const char *path, int flags, struct stat *status);
@@ -36,24 +36,25 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
 /* "a FIFO" */
 const char *file_kind_text(mode_t mode);
 
-/* The same without a look before and without a reason, for what may be missing: files of the kernel
- * below /proc and /sys, and files kept from before. A descriptor or a negative errno; NULL. */
+/* Without that check and without a reason, for files that may be missing: kernel files below /proc
+ * and /sys, and files kept from earlier runs. Return a descriptor or a negative errno; a stream or
+ * NULL. */
 int file_open_quietly(const char *path, int flags);
 FILE *file_stream_kernel(const char *path);
 
-/* May what this program finds beside data be believed? Its owner must be root, this user or the
- * owner of the data (root; NULL: nobody), and not everybody may write to it. 0, or -EPERM with a
+/* Can a file of ours found beside data be trusted? Its owner must be root, this user or the owner
+ * of the data (root; NULL: nobody), and it must not be world-writable. Returns 0, or -EPERM with a
  * reason. */
 int file_trusted(const struct stat *file, const struct stat *root, const char *path);
 
-/* The whole file, NUL-terminated behind its end; refused above limit. free() it. */
+/* Load a whole file, with a NUL appended; refuse more than `limit` bytes. Free *text. */
 int file_load(const char *path, size_t limit, char **text, size_t *bytes);
 
-/* pread until bytes are there. Returns the count, less than bytes only at end of file. */
+/* Read until `bytes` are there. Returns the count, less than `bytes` only at end of file. */
 ssize_t file_read_at(int fd, void *buffer, size_t bytes, uint64_t offset, const char *path);
 int file_write_at(int fd, const void *buffer, size_t bytes, uint64_t offset, const char *path);
 
-/* Free bytes that this user may write below path. */
+/* Free space below path for this user. */
 int file_free_bytes(const char *path, uint64_t *bytes);
 
 #endif

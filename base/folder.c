@@ -30,7 +30,7 @@ static int check_name(const struct folder *folder, const char *name)
 {
     if (*name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         return 0;
-    return fail(EINVAL, "%s: '%s' is no name of a file in it", folder->path, name);
+    return fail(EINVAL, "%s: '%s' is not a file name", folder->path, name);
 }
 
 /* ---- handles ---- */
@@ -133,7 +133,7 @@ int folder_make_parent(const char *path)
 
 int folder_sync(const struct folder *folder)
 {
-    /* Some file systems have no sync of folders: their names last anyway. */
+    /* Some file systems cannot sync folders: their names are durable anyway. */
     if (fsync(folder->fd) && errno != EINVAL && errno != EBADF && errno != ENOTSUP)
         return fail(errno, "%s: cannot sync the folder: %s", folder->path, fail_errno_text(errno));
     return 0;
@@ -148,13 +148,13 @@ static unsigned char type_of(int folder, const struct dirent *found)
     if (found->d_type != DT_UNKNOWN)
         return found->d_type;
     if (fstatat(folder, found->d_name, &status, AT_SYMLINK_NOFOLLOW))
-        return DT_WHT; /* gone since: nothing that is looked for */
+        return DT_WHT; /* removed since: not an entry */
     return (unsigned char)IFTODT(status.st_mode);
 }
 
 int folder_list(const struct folder *folder, folder_visit visit, void *context)
 {
-    /* A second handle: each listing has a place of its own. */
+    /* A second handle, since each listing has its own position. */
     int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *found;
@@ -293,9 +293,8 @@ int folder_remove(const struct folder *folder, const char *name, const struct st
 
 /* ---- renaming ---- */
 
-/* Where the file system knows no RENAME_NOREPLACE: a second name for the file, which is never given
- * to one that is taken. Where it knows no second names either, and for folders: the name is
- * claimed by an empty one, which the rename then replaces. */
+/* Without RENAME_NOREPLACE: link(2) the new name, which never replaces one. Without links too, and
+ * for folders: claim the name with an empty file or folder, which the rename then replaces. */
 static int rename_by_claim(const struct folder *from, const char *name, const struct folder *to,
                            const char *new_name)
 {

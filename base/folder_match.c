@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Paths that match a pattern. Not by glob(3): that of glibc aborts the program when it
- * runs out of memory.
+ * Paths that match a pattern. Not by glob(3): glibc's aborts the program when out of memory.
  */
 #include "base/folder.h"
 
@@ -28,7 +27,7 @@ static int keep_match(void *context, const char *name, unsigned char type)
                                                           : 0;
 }
 
-/* Who has no such folder, or must not read it, has no match in it. */
+/* A folder that is missing or unreadable has no match in it. */
 static int list_matches(struct level *level, const char *path)
 {
     struct folder folder;
@@ -40,7 +39,7 @@ static int list_matches(struct level *level, const char *path)
     return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ELOOP ? 0 : code;
 }
 
-/* Where the first component with a wildcard begins, and how many bytes it has. */
+/* Find the first component with a wildcard and its length. */
 static const char *find_wildcard(const char *pattern, size_t *bytes)
 {
     const char *at = strpbrk(pattern, "*?[");
@@ -51,7 +50,7 @@ static const char *find_wildcard(const char *pattern, size_t *bytes)
     return at;
 }
 
-/* The first `done` bytes of pattern are names. */
+/* The first `done` bytes of the pattern have no wildcard. */
 static int add_matches(struct folder_names *found, const char *pattern, size_t done)
 {
     size_t bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Removal of a tree: one walk that only looks, then one that removes. The second looks at each
- * name again, so what came in between stays. */
+ * Removal of a tree: one walk only checks, a second removes. The second checks each name again, so
+ * whatever appeared in between stays. */
 #include "base/folder.h"
 
 #include "base/fail.h"
@@ -18,7 +18,7 @@ struct removal {
     folder_is_ours is_ours;
     void *context;
     dev_t device;
-    bool remove; /* the second walk */
+    bool remove; /* second walk */
 };
 
 static int check_entry(const struct removal *removal, const struct folder *parent, const char *name,

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What a group counts, by the names of its version. */
+/* What a group accounts, by the names of its cgroup version. */
 struct names {
     const char *limits[2], *usage, *reclaimable[2];
 };
@@ -27,7 +27,7 @@ static FILE *open_in(const char *folder, const char *name)
     return file_stream_kernel(path);
 }
 
-/* False when it is not there, or not a number ("max"). */
+/* Returns false if missing or not a number ("max"). */
 static bool read_number(const char *folder, const char *name, uint64_t *number)
 {
     unsigned long long value;
@@ -41,7 +41,7 @@ static bool read_number(const char *folder, const char *name, uint64_t *number)
     return is_known;
 }
 
-/* The sum of those lines "NAME NUMBER" or "NAME: NUMBER kB" that have one of two names. */
+/* Sum the lines "NAME NUMBER" or "NAME: NUMBER kB" that have one of two names. */
 static uint64_t sum_of_lines(const char *folder, const char *name, const char *const keys[2])
 {
     FILE *file = open_in(folder, name);
@@ -84,7 +84,7 @@ static void look_at_group(struct headroom *headroom, const char *folder, const s
     lower(headroom, limit > usage ? limit - usage : 0, "its control group");
 }
 
-/* "4:memory:/path", of version 2 "0::/path". */
+/* "4:memory:/path"; in version 2 "0::/path". */
 static bool find_path(const char *proc, bool version1, char *path, size_t path_bytes)
 {
     FILE *file = open_in(proc, "self/cgroup");
@@ -94,7 +94,7 @@ static bool find_path(const char *proc, bool version1, char *path, size_t path_b
     while (file && !found && fgets(line, sizeof line, file)) {
         char *controllers = strchr(line, ':'), *end = strrchr(line, '\n');
         char *place = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!place || !end) /* a longer line cannot be told */
+        if (!place || !end) /* longer lines cannot be parsed */
             continue;
         *place++ = *end = '\0';
         char *rest = controllers + 1, *word;

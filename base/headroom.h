@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * headroom: how much memory this process may still take: the least of what the machine has, what
- * its control group and each group above it allow, and what is left of ulimit -v and -d. The roots
- * are arguments ("/proc", "/sys"). Any thread.
+ * headroom: how much memory this process may still use: the minimum of what the machine has, what
+ * its control group and each ancestor allow, and what is left of ulimit -v and -d. The roots are
+ * arguments ("/proc", "/sys"). Any thread.
  */
 #ifndef IOBENCH_BASE_HEADROOM_H
 #define IOBENCH_BASE_HEADROOM_H
@@ -11,17 +11,16 @@
 #include <stdint.h>
 
 struct headroom {
-    uint64_t
-        available_bytes;  /* a group's page cache counts as available: the kernel takes it back */
-    const char *cause;    /* of available_bytes: "the machine", "the control group", ... */
-    uint64_t limit_bytes; /* the smallest limit of the groups; 0: none below the machine's memory */
+    uint64_t available_bytes; /* a group's page cache counts as available: it is reclaimable */
+    const char *cause;    /* what bounds available_bytes: "the machine", "the control group", ... */
+    uint64_t limit_bytes; /* smallest limit of the groups; 0: none below the machine's memory */
 };
 
 void headroom_find(struct headroom *headroom, const char *proc, const char *sys);
 
-/* The folder of the control group that counts this process' memory, and that of the tree's root. In
- * a container the group's path may be the host's, which is not seen from inside: then the root is
- * the group. False where no group counts memory. */
+/* Find the folder of the control group that accounts this process's memory, and the root of the
+ * hierarchy. In a container the group's path may be the host's and invisible: then the root stands
+ * for the group. Returns false if no group accounts memory. */
 struct headroom_group {
     char root[128], folder[512];
     bool version1;

@@ -116,7 +116,7 @@ struct heap *heap_create(uint64_t bytes, uint32_t granule)
     bytes = bytes_align_up(bytes ? bytes : 1, UINT64_C(2) << 20);
     uint64_t granules = bytes / granule;
     if (granules >= ALLOCATED) {
-        fail(EINVAL, "a record memory of %llu bytes is too large", (unsigned long long)bytes);
+        fail(EINVAL, "record memory of %llu bytes is too large", (unsigned long long)bytes);
         return NULL;
     }
     struct heap *heap = memory_zeroed(sizeof *heap);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Values below 2^SUB_BITS have a bucket each; above, an octave is cut into 2^SUB_BITS buckets. */
+/* Values below 2^SUB_BITS have a bucket each; above, each octave has 2^SUB_BITS buckets. */
 static uint32_t bucket_of(uint64_t value)
 {
     if (value < 1u << HISTOGRAM_SUB_BITS)
@@ -58,7 +58,7 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
         return 0;
     if (fraction >= 1)
         return histogram->maximum;
-    /* The nearest rank, from 1; less what 0.999 x 1000 is above 999. */
+    /* Nearest rank, from 1; less the amount by which 0.999 x 1000 exceeds 999. */
     uint64_t rank = (uint64_t)ceil(fraction * (double)histogram->count * (1 - 1e-12)), seen = 0;
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram: log-bucketed counts of durations or sizes; 64 buckets an octave below 2^40, so a
- * percentile is within 1.6% of the true value. One writer each; merge to combine threads.
+ * histogram: log-bucketed counts of durations or sizes, 64 buckets per octave below 2^40, so
+ * percentiles are within 1.6%. One writer each; merge to combine threads.
  */
 #ifndef IOBENCH_BASE_HISTOGRAM_H
 #define IOBENCH_BASE_HISTOGRAM_H
@@ -21,8 +21,8 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* Nearest rank: the smallest entry that at least fraction (0..1) of all do not exceed; 0 when
- * empty; 1 gives the maximum. */
+/* Return the nearest-rank percentile: the smallest entry that at least `fraction` (0 to 1) of all
+ * entries do not exceed. 0 if empty; 1 gives the maximum. */
 uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
 
 #endif

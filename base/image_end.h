@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_end: is an encoded image there to its end? A decoder that crops never looks that far. Bytes
- * behind the end do not matter. Parsed as hostile; pure.
+ * image_end: checks that an encoded image is complete, since a decoder that crops never reads that
+ * far. Ignores bytes past the end. Parsed as hostile; pure.
  */
 #ifndef IOBENCH_BASE_IMAGE_END_H
 #define IOBENCH_BASE_IMAGE_END_H
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* from: where the end marker of a JPEG may be at the earliest, behind its headers, which may hold a
- * smaller JPEG with its own. */
+/* from: the end of the headers, before which an embedded thumbnail may have an end marker of its
+ * own. */
 bool image_end_jpeg(const void *image, size_t bytes, size_t from);
-/* A PNG, whose first 8 bytes are known to be right: all chunks up to IEND are whole. */
+/* Are all chunks of a PNG complete up to IEND? Its first 8 bytes are known to be right. */
 bool image_end_png(const void *image, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_limits: what one image may cost. A few bytes can ask for many pixels, and for going over
- * them again and again; whoever decodes asks here how far it may go. Pure.
+ * image_limits: bounds the cost of one image. A few bytes can demand many pixels, and many passes
+ * over them; every decoder asks here first. Pure.
  */
 #ifndef IOBENCH_BASE_IMAGE_LIMITS_H
 #define IOBENCH_BASE_IMAGE_LIMITS_H
@@ -11,20 +11,19 @@
 #include <stdint.h>
 
 struct image_limits {
-    uint64_t pixels; /* of an image */
-    uint64_t scans;  /* of a JPEG; fewer of a large one, see below */
+    uint64_t pixels; /* per image */
+    uint64_t scans;  /* per JPEG; fewer for a large one, see below */
 };
 
-/* The defaults, as options write them. From these pixels on Pillow, which most loaders decode with,
- * warns; encoders write about ten scans, by hand up to 64 are useful. */
+/* Defaults, as option text. Pillow, which most loaders use, warns from this pixel count on;
+ * encoders write about ten scans, custom scan scripts up to 64. */
 #define IMAGE_LIMITS_PIXELS "89478485"
 #define IMAGE_LIMITS_SCANS "64"
 
-/* All scans together may go over this many times the pixels of the largest image. */
+/* All scans together may cover at most this many times the pixels of the largest image. */
 enum { IMAGE_LIMITS_PASSES = 16 };
 
-/* The rows of an option table whose settings hold a struct image_limits `at` bytes from their
- * start. */
+/* Option rows for settings that hold a struct image_limits at offset `at`. */
 #define IMAGE_LIMITS_ROWS(at)                                                                   \
     {.name = "max-pixels",                                                                      \
      .type = OPTION_COUNT,                                                                      \
@@ -43,7 +42,7 @@ enum { IMAGE_LIMITS_PASSES = 16 };
     }
 
 bool image_limits_size(const struct image_limits *limits, uint64_t width, uint64_t height);
-/* May scan number `scan`, from 1, of a width x height JPEG be decoded? If not, why is written. */
+/* May scan number `scan`, from 1, of a width x height JPEG be decoded? If not, writes why. */
 bool image_limits_scan(const struct image_limits *limits, uint64_t scan, uint64_t width,
                        uint64_t height, char *why, size_t why_bytes);
 

@@ -63,7 +63,7 @@ json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* jansson leaves DEL, which is a control character, as it is. It can only be in a string. */
+/* jansson leaves DEL, a control character, as it is. It can only be in a string. */
 static char *escape_delete(char *text)
 {
     size_t count = 0, used = 0;

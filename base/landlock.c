@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface is defined here, since <linux/landlock.h> is as old as the distribution while the
- * kernel may be newer. The numbers are fixed for good.
+ * The interface is defined here since <linux/landlock.h> is as old as the distribution while the
+ * kernel may be newer. Its numbers never change.
  */
 #include "base/landlock.h"
 
@@ -40,7 +40,7 @@ enum {
     FS_MAKE_REG = 1 << 8,
     FS_MAKE_SOCK = 1 << 9,
     FS_MAKE_FIFO = 1 << 10,
-    FS_REFER = 1 << 13,     /* since ABI 2; before, nothing is renamed from folder to folder */
+    FS_REFER = 1 << 13,     /* since ABI 2; before, no renames between folders */
     FS_TRUNCATE = 1 << 14,  /* since ABI 3 */
     FS_IOCTL_DEV = 1 << 15, /* since ABI 5 */
     FS_ABI_1 = (1 << 13) - 1,
@@ -63,7 +63,7 @@ int landlock_abi(void)
     return version > 0 ? (int)version : 0;
 }
 
-/* All that this kernel can confine. */
+/* All access rights that this kernel can confine. */
 static uint64_t handled(int abi)
 {
     return FS_ABI_1 | (abi >= 2 ? FS_REFER : 0U) | (abi >= 3 ? FS_TRUNCATE : 0U) |
@@ -128,7 +128,7 @@ int landlock_allow(struct landlock_rules *rules, const char *path, unsigned acce
         code = errno;
     if (!(access & LANDLOCK_PIN) || code)
         close(rule.parent_fd);
-    /* EBADFD: a pipe or a file in memory, which is not confined. */
+    /* EBADFD: a pipe or an in-memory file, which is not confined. */
     return code && code != EBADFD
                ? fail(code, "%s: cannot make a Landlock rule: %s", path, fail_errno_text(code))
                : 0;

@@ -22,7 +22,7 @@ static int fail_lock(const struct file_lock *lock, int code, const char *what)
     return fail(code, "%s/%s: %s", lock->folder.path, lock->name, what);
 }
 
-/* Who holds it; "" while the file is new. Returns -EEXIST for a file that is none of ours. */
+/* Read the holder; "" while the file is new. Returns -EEXIST for a file that is not a lock. */
 static int read_holder(const struct file_lock *lock, char holder[HOLDER_BYTES])
 {
     ssize_t got = pread(lock->fd, holder, HOLDER_BYTES - 1, 0);
@@ -47,7 +47,7 @@ static int busy(const struct file_lock *lock)
                        *holder ? holder + sizeof head - 1 - strlen("process ") : "another process");
 }
 
-/* 0: held. -EAGAIN: the name was given to another file meanwhile, look again. */
+/* Returns 0 if held, -EAGAIN if the name now leads to another file: try again. */
 static int try_lock(struct file_lock *lock, bool created)
 {
     struct stat now;
@@ -83,7 +83,7 @@ static int write_holder(struct file_lock *lock)
     return file_write_at(lock->fd, holder, (size_t)length, 0, lock->folder.path);
 }
 
-/* An existing file is opened without O_CREAT: folders with the sticky bit refuse that. */
+/* Open an existing file without O_CREAT, which folders with the sticky bit refuse. */
 static int open_once(struct file_lock *lock, bool *created)
 {
     struct stat status;
@@ -147,7 +147,7 @@ void file_lock_release(struct file_lock *lock)
 
     if (lock->fd < 0)
         return;
-    /* Removed while it is held: who opened it before finds that the name has left it. */
+    /* Remove while held: whoever opened it before finds that the name is gone. */
     memcpy(reason, fail_reason(), sizeof reason);
     folder_remove(&lock->folder, lock->name, &lock->made);
     fail(0, "%s", reason);

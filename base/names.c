@@ -11,7 +11,7 @@
 
 enum { SLOTS_MIN = 64, NAMES_MAX = 1 << 30 };
 
-/* The seed is an address, which differs from run to run: nobody can choose names that collide. */
+/* The seed is an address, which varies from run to run: nobody can craft colliding names. */
 static uint64_t hash_of(const struct names *names, const char *text, size_t length)
 {
     uint64_t hash = (uint64_t)(uintptr_t)names;
@@ -21,7 +21,7 @@ static uint64_t hash_of(const struct names *names, const char *text, size_t leng
     return hash;
 }
 
-/* The slot of a text, or the free one where it belongs. */
+/* Find the slot of a string, or the free one where it belongs. */
 static uint32_t *slot_of(struct names *names, const char *text, size_t length)
 {
     for (uint64_t at = hash_of(names, text, length);; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * names: a set of texts, numbered from 0 in the order in which they were added. Finding one takes
- * the same time however many there are. One thread.
+ * names: a set of strings, numbered from 0 in insertion order, with constant-time lookup. One
+ * thread.
  */
 #ifndef IOBENCH_BASE_NAMES_H
 #define IOBENCH_BASE_NAMES_H
@@ -13,12 +13,13 @@ struct names {
     char **texts; /* by number */
     uint32_t count;
     /* private */
-    uint32_t *table; /* number + 1, 0 where nothing is; open addressing */
+    uint32_t *table; /* number + 1, 0 if free; open addressing */
     uint32_t slots;  /* a power of two, at least twice count */
-    uint64_t probes; /* slots looked at so far, for tests */
+    uint64_t probes; /* slots probed so far, for tests */
 };
 
-/* The number of a text of length bytes, added when it is new. -ENOMEM with a reason. */
+/* Return the number of a string of `length` bytes, inserting it if new, or -ENOMEM with a
+ * reason. */
 int64_t names_number(struct names *names, const char *text, size_t length);
 void names_release(struct names *names);
 

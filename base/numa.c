@@ -13,7 +13,8 @@
 
 enum { NODES_MOST = 1024 }; /* MAX_NUMNODES of the kernel */
 
-/* "0-3,8,10-11"; sets[i] for each number below most. False when there is no such file. */
+/* Parse "0-3,8,10-11"; sets[i] for each number below `most`. Returns false if there is no such
+ * file. */
 static bool read_list(const char *sys, const char *name, bool *set, unsigned most)
 {
     char path[512];
@@ -41,7 +42,7 @@ static bool read_list(const char *sys, const char *name, bool *set, unsigned mos
     return true;
 }
 
-/* The node's CPUs that this thread may run on. False when there are none. */
+/* Find the node's CPUs that this thread may use. Returns false if there are none. */
 static bool cpus_of(const char *sys, int node, cpu_set_t *cpus)
 {
     bool list[CPU_SETSIZE];
@@ -91,7 +92,7 @@ struct numa_policy numa_prefer(const struct numa *numa, uint32_t index)
         return (struct numa_policy){.mode = -1};
     unsigned long node = (unsigned long)numa->nodes[index];
     nodes[node / bits] = 1UL << node % bits;
-    /* Refused where a cpuset keeps the node from us: then memory comes from wherever it does. */
+    /* Fails if a cpuset excludes the node: then memory comes from elsewhere. */
     syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, NODES_MOST);
     return before;
 }

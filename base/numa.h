@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * numa: the nodes of this machine that a thread may run on, and keeping a thread or its memory on
- * one of them. Two system calls and sysfs, so no library. On a machine of one node, and on kernels
- * without NUMA, there is one node and nothing is bound.
+ * numa: the NUMA nodes that this process may run on, and binding threads and their memory to one.
+ * It needs only two system calls and sysfs, so no library. On machines with one node and kernels
+ * without NUMA there is one node and nothing is bound.
  */
 #ifndef IOBENCH_BASE_NUMA_H
 #define IOBENCH_BASE_NUMA_H
@@ -12,21 +12,21 @@
 enum { NUMA_NODES = 64 };
 
 struct numa {
-    const char *sys; /* "/sys", or another machine's for tests */
-    uint32_t count;  /* nodes with memory and with CPUs that this thread may use; at least 1 */
+    const char *sys; /* "/sys", or a copy of another machine's for tests */
+    uint32_t count;  /* nodes with memory and CPUs that this thread may use; at least 1 */
     int nodes[NUMA_NODES];
 };
 
-/* Look at sys; it is kept. */
+/* Read the topology; keeps `sys`. */
 void numa_find(struct numa *numa, const char *sys);
 
-/* Keep this thread on the CPUs of nodes[index], of those it may use. Nothing with one node. */
+/* Bind this thread to the CPUs of nodes[index] that it may use. No-op with one node. */
 void numa_run_on(const struct numa *numa, uint32_t index);
 
-/* Memory that this thread touches first comes from nodes[index] while it has some, until the
- * policy is put back as it was. Nothing with one node. */
+/* Prefer nodes[index] for memory that this thread touches first, until the policy is restored. No-
+ * op with one node. */
 struct numa_policy {
-    int mode; /* negative: nothing was changed */
+    int mode; /* negative: nothing to restore */
     unsigned long nodes[1024 / (8 * sizeof(unsigned long))];
 };
 struct numa_policy numa_prefer(const struct numa *numa, uint32_t index);

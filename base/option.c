@@ -16,14 +16,14 @@ struct unit {
     double factor;
 };
 
-/* As fio: a bare letter is binary; KiB and KB are told apart. */
+/* As in fio, a bare letter is binary; KiB and KB differ. */
 static const struct unit size_units[] = {
     {"", 1},         {"b", 1},     {"k", 0x1p10}, {"kib", 0x1p10}, {"kb", 1e3},  {"m", 0x1p20},
     {"mib", 0x1p20}, {"mb", 1e6},  {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9},  {"t", 0x1p40},
     {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}, {NULL, 0},
 };
 
-/* A count has no bytes: "1kb" is a slip, not 1,000. */
+/* A count has no bytes: "1kb" is a typo, not 1,000. */
 static const struct unit count_units[] = {
     {"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {NULL, 0},
 };
@@ -33,7 +33,7 @@ static const struct unit duration_units[] = {
     {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
 };
 
-/* whole: a fraction of the unit is fine, of one is not (1.5k, but not 1.3k). */
+/* whole: the value must be whole; the number need not be (1.5k, but not 1.3k). */
 static int parse_with_units(const char *text, const struct unit *units, bool whole, uint64_t *value)
 {
     char *end;
@@ -80,7 +80,7 @@ int option_parse_count(const char *text, uint64_t *count)
     return 0;
 }
 
-/* A rate without a unit is refused: 500 is meant as MB/s more often than as bytes. */
+/* A rate without a unit is refused: 500 more often means MB/s than bytes. */
 static int parse_rate(const char *text, uint64_t *bytes)
 {
     size_t length = strlen(text);
@@ -234,7 +234,7 @@ int option_set(const struct option_spec *table, void *settings, const char *name
     if (code) {
         char reason[FAIL_REASON_BYTES];
         snprintf(reason, sizeof reason, "%s", fail_reason());
-        if (where[0] == '-') /* it names the option already */
+        if (where[0] == '-') /* already names the option */
             return fail(-code, "%s: %s", where, reason);
         return fail(-code, "%s: %s: %s", where, name, reason);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pace: how an amount grew over time, in a fixed number of points however many there were. One
- * thread at a time.
+ * pace: how an amount grew over time, in a fixed number of points. One thread at a time.
  */
 #ifndef IOBENCH_BASE_PACE_H
 #define IOBENCH_BASE_PACE_H
@@ -14,17 +13,17 @@ struct pace_point {
     uint64_t ns, amount;
 };
 
-/* Zeroed it is empty. */
+/* Empty when zeroed. */
 struct pace {
     uint32_t count;
-    uint64_t step; /* a point so much beyond the one before is kept */
+    uint64_t step; /* minimum distance between points */
     struct pace_point last, points[PACE_POINTS];
 };
 
-/* amount: all so far. Neither goes back. */
+/* amount: cumulative. Neither argument decreases. */
 void pace_add(struct pace *pace, uint64_t ns, uint64_t amount);
 
-/* On the lines between the points; the ends beyond them. 0 when it is empty. */
+/* Interpolate linearly; the end points beyond the ends; 0 if empty. */
 uint64_t pace_when(const struct pace *pace, uint64_t amount);
 uint64_t pace_amount(const struct pace *pace, uint64_t ns);
 

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Of all 2^n ways to swap A and B within pairs: how many give a mean at least as far from 0. The
- * signs change one at a time (Gray code), the first pair's never: the mirrored half is as far. */
+/* Of all 2^n ways to swap A and B within pairs, count those with a mean at least as far from 0.
+ * Signs change one at a time (Gray code); the first never does, since the mirrored half is as
+ * far. */
 static double flip_signs(const double *logs, size_t count)
 {
     double sum = 0, largest = 0;
@@ -49,7 +50,7 @@ static void test_logs(struct paired *paired, const double *logs, bool until)
     paired->coverage = STATS_COVERAGE;
     if (paired->pairs <= PAIRED_FLIPS_MAX)
         paired->sign_flip_p = flip_signs(logs, paired->pairs);
-    /* Equal ratios have no spread to tell by. */
+    /* Equal ratios have no spread to test against. */
     const double p =
         error > 1e-12 ? student_p(mean / error, paired->pairs - 1) : paired->sign_flip_p;
     paired->p = fmin(1, p * (1 - STATS_COVERAGE) / (1 - nominal));
@@ -68,8 +69,8 @@ struct paired paired_test(const double *a, const double *b, size_t count, bool u
     return paired;
 }
 
-/* The smallest p is multiplied by all, the next by one less ..., and none is less than one before
- * it. Counts are small. */
+/* Multiply the smallest p by count, the next by count - 1, ..., and keep them monotonic. Counts are
+ * small. */
 void paired_holm(double *p, size_t count)
 {
     double least = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plugin: what every member of every plug-in family starts with, and how one is chosen.
+ * plugin: the common start of every plug-in's ops, and how a plug-in is chosen.
  *
  * A user names a plug-in as NAME or NAME:ARGUMENTS, where ARGUMENTS is a comma-separated list of
- * key=value; the first one may be given without its key ("buffer:10000").
- * A registry is a static, NULL-terminated array of pointers in the order users see.
+ * key=value; the first may omit its key ("buffer:10000"). A registry is a static, NULL-terminated
+ * array of pointers in the order shown to users.
  */
 #ifndef IOBENCH_BASE_PLUGIN_H
 #define IOBENCH_BASE_PLUGIN_H
@@ -17,34 +17,34 @@ struct option_spec;
 struct plugin {
     const char *name;
     const char *summary;               /* one line, no full stop */
-    const struct option_spec *options; /* ends with a row whose name is NULL; may be NULL */
-    size_t settings_size;              /* bytes of the settings struct that options fill */
-    size_t state_size;                 /* bytes of zeroed state the core allocates for open() */
-    bool idle;                         /* does nothing: its figures are those of the harness */
-    /* 0 when it works on this machine, else negative with a fail() reason. NULL: always. */
+    const struct option_spec *options; /* ends with a row without name; may be NULL */
+    size_t settings_size;              /* size of the settings struct */
+    size_t state_size;                 /* size of the zeroed state passed to open() */
+    bool idle;                         /* does nothing: measures the harness itself */
+    /* Returns 0 if it works on this machine, else negative with a reason. NULL: always. */
     int (*usable)(void);
 };
 
-/* A chosen plug-in with its parsed settings. Owned by the caller; free with plugin_release(). */
+/* A chosen plug-in with its parsed settings. Owned by the caller; release with plugin_release(). */
 struct plugin_choice {
     const struct plugin *plugin;
     void *settings; /* settings_size bytes, never NULL */
     char *text;     /* as the user wrote it */
 };
 
-/* Find by name, NULL when there is none (no reason is recorded). */
+/* Find by name. Returns NULL, without a reason, if unknown. */
 const struct plugin *plugin_find(const struct plugin *const *registry, const char *name);
 
-/* The registry's idle member; there is one. */
+/* Return the registry's only idle member. */
 const struct plugin *plugin_idle(const struct plugin *const *registry);
 
-/* Parse "NAME[:ARGUMENTS]". family names the kind in messages ("reader"). 0, or -EINVAL with a
- * reason that lists the names there are. */
+/* Parse "NAME[:ARGUMENTS]". family: for messages ("reader"). Returns 0, or -EINVAL with a reason
+ * that lists the known names. */
 int plugin_choose(const char *family, const struct plugin *const *registry, const char *text,
                   struct plugin_choice *choice);
 void plugin_release(struct plugin_choice *choice);
 
-/* plugin->usable() or 0. */
+/* Call plugin->usable(), if any. */
 int plugin_usable(const struct plugin *plugin);
 
 #endif

@@ -15,7 +15,7 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t not_empty, not_full;
     uint32_t capacity, head, count;
-    struct stall pop, push; /* their waiters: nobody signals in vain */
+    struct stall pop, push; /* their waiters: no needless signals */
     bool woken, closed, cancelled;
     void *entries[];
 };
@@ -49,7 +49,7 @@ void queue_destroy(struct queue *queue)
 
 #define FOR_EVER UINT64_MAX
 
-/* Returns the time. until_ns: on the monotonic clock, or FOR_EVER. */
+/* Returns the time. until_ns: CLOCK_MONOTONIC, or FOR_EVER. */
 static uint64_t wait_counted(struct queue *queue, pthread_cond_t *condition, struct stall *stall,
                              uint64_t until_ns)
 {
@@ -121,7 +121,7 @@ static int pop_until(struct queue *queue, void **entries, uint32_t max, uint64_t
         }
         if (popped > 0 && queue->push.waiters > 0)
             pthread_cond_broadcast(&queue->not_full);
-        /* One signal may have stood for several entries. */
+        /* One signal may have covered several entries. */
         if (queue->count > 0 && queue->pop.waiters > 0)
             pthread_cond_signal(&queue->not_empty);
     }

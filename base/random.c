@@ -70,7 +70,7 @@ double random_unit(struct random *random)
 
 double random_normal(struct random *random)
 {
-    /* Box-Muller; one of the pair is thrown away to keep the state the four words. */
+    /* Box-Muller; discards one of the pair to keep the state at four words. */
     double u = 1.0 - random_unit(random);
 
     return sqrt(-2.0 * log(u)) * cos(2.0 * M_PI * random_unit(random));
@@ -96,7 +96,7 @@ void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count)
     }
 }
 
-/* Too few values for a Feistel network to be even over all orders: a plain shuffle. */
+/* Too few values for a Feistel network to reach all orders evenly: a plain shuffle. */
 static void start_table(struct permutation *permutation, uint64_t seed)
 {
     struct random random = random_start(seed);
@@ -149,7 +149,7 @@ uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
 
     if (permutation->count <= PERMUTATION_TABLE)
         return permutation->forward[index];
-    /* The domain is larger than count by less than one row of low values: walks are rare. */
+    /* The domain exceeds count by less than one row of low values, so walks are rare. */
     do {
         uint64_t high = index >> permutation->low_bits, low = index & permutation->low_mask;
         for (int i = 0; i < PERMUTATION_ROUNDS; i += 2) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * random: the documented generators behind every order, crop and made image. The same seed gives
- * the same bits on every machine and in every version.
+ * random: the documented generators behind every shuffle, crop and synthetic image. The same seed
+ * gives the same bits on every machine and in every version.
  *
  * - random_mix(): the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
  * - struct random: xoshiro256** 1.0 (Blackman, Vigna 2018), seeded by SplitMix64.
  * - random_below(): unbiased, by multiplication and rejection (Lemire 2019).
- * - struct permutation: a bijection on [0, count) without a table of count: six rounds of an
- *   unbalanced Feistel network on rows x 2^k >= count, adding modulo the rows on one side and
- *   exclusive-or on the other, walked until the value falls inside (Black and Rogaway 2002). Not
- *   for secrets. Up to 256 values are shuffled in a table instead, since so small a network does
- *   not reach all orders equally often.
+ * - struct permutation: a bijection on [0, count) without a table: six rounds of an unbalanced
+ *   Feistel network on rows x 2^k >= count, adding modulo the rows on one side and XOR on the
+ *   other, cycle-walked until the value is in range (Black and Rogaway 2002). Not for secrets. Up
+ *   to 256 values are shuffled in a table instead, since so small a network does not reach all
+ *   orders equally often.
  */
 #ifndef IOBENCH_BASE_RANDOM_H
 #define IOBENCH_BASE_RANDOM_H
@@ -22,14 +22,14 @@ struct random {
 };
 
 uint64_t random_mix(uint64_t value);
-/* One seed out of several numbers: (seed, epoch, rank, ...). Order matters. */
+/* Hash several numbers into one seed: (seed, epoch, rank, ...). Order matters. */
 uint64_t random_hash(uint64_t seed, uint64_t a, uint64_t b);
 
 struct random random_start(uint64_t seed);
 uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t bound); /* bound >= 1 */
 double random_unit(struct random *random);                    /* [0, 1), 53 bits */
-double random_normal(struct random *random);                  /* mean 0, deviation 1 */
+double random_normal(struct random *random);                  /* standard normal */
 
 /* Fisher-Yates, in place. */
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count);
@@ -52,7 +52,7 @@ struct permutation {
 };
 
 struct permutation permutation_start(uint64_t seed, uint64_t count);
-/* index, value < count; each undoes the other. */
+/* index, value < count; the two are inverses. */
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index);
 uint64_t permutation_inverse(const struct permutation *permutation, uint64_t value);
 

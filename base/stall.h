@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stall: how long threads have waited at one place, exact at any moment: waits that still go on
- * count up to now. A window's share is the difference of two readings, so it never exceeds the
- * window times the threads. The lock of the place guards it; now_ns never goes back under it.
+ * stall: how long threads waited at one place, exact at any moment: ongoing waits count up to now.
+ * The share of a window is the difference of two readings, so it never exceeds the window times the
+ * threads. Guarded by the lock of that place, under which now_ns never decreases.
  */
 #ifndef IOBENCH_BASE_STALL_H
 #define IOBENCH_BASE_STALL_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct stall {
-    uint64_t sum_ns; /* of ended waits, less the starts of those that go on; modulo 2^64 */
+    uint64_t sum_ns; /* of ended waits, minus the starts of ongoing ones; modulo 2^64 */
     uint64_t waiters;
 };
 

@@ -11,7 +11,7 @@ void startup_undo_inherited(void)
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
 
-    /* In this order each open() takes the number that is looked at. */
+    /* In this order each open() returns the descriptor being checked. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
             break;

@@ -21,9 +21,9 @@ static double median_of_sorted(const double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Between the k-th smallest and the k-th largest value the median lies unless fewer than k values
- * fall on one side of it: coverage = 1 - 2 P(Bin(count, 1/2) < k) (Conover 1999, 3.2). Takes the
- * largest k that leaves what is wanted. */
+/* The median lies between the k-th smallest and the k-th largest value unless fewer than k values
+ * fall on one side of it: coverage = 1 - 2 P(Bin(count, 1/2) < k) (Conover 1999, 3.2). Finds the
+ * largest k with the wanted coverage. */
 static void set_ordered_interval(struct stats_summary *summary, const double *sorted, double wanted)
 {
     const size_t count = summary->count;
@@ -61,7 +61,7 @@ static void set_student_interval(struct stats_summary *summary, const double *so
     summary->coverage = wanted;
 }
 
-/* Do the least and the largest of so many hold the median as often as wanted? */
+/* Do minimum and maximum of `count` values contain the median with the wanted probability? */
 static bool is_enough_for_order(size_t count, double wanted)
 {
     return 1 - 2 * exp2(-(double)count) >= wanted;
@@ -77,7 +77,7 @@ static struct stats_summary summarise(const double *values, size_t count, double
     for (size_t i = 0; i < count; i++)
         summary.mean += values[i] / (double)count;
     if (!sorted) {
-        /* Not known without memory for it; never a wrong number. */
+        /* NAN without memory for it, never a wrong number. */
         summary.minimum = summary.median = summary.maximum = summary.low = summary.high = NAN;
         return summary;
     }
@@ -127,8 +127,8 @@ static int compare_ranked(const void *a, const void *b)
 }
 
 /* Two-sided p from the exact distribution of U without ties. ways[i][u] counts the orders of i
- * values of a and j of b with that U; the largest value is either of a (it beats all j) or of b:
- * f(i, j, u) = f(i-1, j, u-j) + f(i, j-1, u) (Mann, Whitney 1947). Doubles hold the counts:
+ * values of a and j of b with that U; the largest value is from a (it beats all j) or from b: f(i,
+ * j, u) = f(i-1, j, u-j) + f(i, j-1, u) (Mann, Whitney 1947). Doubles hold the counts exactly:
  * C(40, 20) is 1.4e11. */
 static double exact_p(size_t a_count, size_t b_count, double u)
 {

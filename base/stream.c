@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long a FIFO waits for somebody who reads it. */
+/* How long to wait for a FIFO's reader. */
 static const uint64_t READER_NS = 10000000000, PAUSE_NS = 10000000;
 
-/* One of our own descriptors, by the names that shells and the kernel give it; -1: none. To open it
- * anew would begin at the start of a file that it appends to. */
+/* Map the names that shells and the kernel give to our own descriptors; -1: none. Reopening one
+ * would restart at the beginning of a file it appends to. */
 static int own_descriptor(const char *path)
 {
     int fd, end = 0;
@@ -55,6 +55,6 @@ int file_open_stream(const char *path)
         return fail(errno, "%s: cannot open: %s", path,
                     errno == ENXIO ? "nobody reads it" : fail_errno_text(errno));
     if (own < 0)
-        fcntl(fd, F_SETFL, O_APPEND); /* writes wait for the reader */
+        fcntl(fd, F_SETFL, O_APPEND); /* writes block until read */
     return fd;
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Abramowitz and Stegun 26.7.3 and 26.7.4: of whole degrees of freedom P(|T| < t) is a finite sum
+/* Abramowitz and Stegun 26.7.3 and 26.7.4: for whole degrees of freedom P(|T| < t) is a finite sum
  * in the sine and cosine of atan(t / sqrt(freedom)). */
 double student_p(double t, size_t freedom)
 {

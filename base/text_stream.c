@@ -18,7 +18,7 @@ static ssize_t append(void *cookie, const char *bytes, size_t count)
         const size_t room = 2 * (stream->bytes + count) + ROOM_LEAST;
         char *larger = realloc(stream->text, room);
         if (!larger)
-            return 0; /* an error, as fopencookie() has it */
+            return 0; /* an error in fopencookie()'s terms */
         stream->text = larger;
         stream->room = room;
     }

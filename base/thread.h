@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * thread: a worker with one role. When its body fails, the reason is kept and handed to the
- * thread that joins it.
+ * thread: a thread with one role. If its body fails, the reason is passed to the thread that joins
+ * it.
  */
 #ifndef IOBENCH_BASE_THREAD_H
 #define IOBENCH_BASE_THREAD_H
@@ -20,14 +20,14 @@ struct thread {
     char reason[FAIL_REASON_BYTES];
 };
 
-/* name: shown by ps and gdb, at most 15 bytes. 0 or a negative errno with a reason. */
+/* name: shown by ps and gdb, at most 15 bytes. Returns 0 or a negative errno with a reason. */
 int thread_start(struct thread *thread, const char *name, int (*body)(void *), void *argument);
 
-/* Wait for the end and return the body's code; on failure its reason becomes this thread's.
- * A thread never started gives 0. */
+/* Wait for the thread and return its body's code; on failure its reason becomes this thread's.
+ * Returns 0 for a thread never started. */
 int thread_join(struct thread *thread);
 
-/* CPUs this process may run on, cgroup quota included; at least 1. */
+/* Return the CPUs this process may use, cgroup quota included; at least 1. */
 unsigned thread_cpu_count(void);
 
 #endif

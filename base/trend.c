@@ -18,9 +18,8 @@ static double median_of(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Two-sided p of that many pairs in falling order, from the number of permutations with k
- * inversions: the n-th value can be put before 0 to n - 1 of the others. Doubles hold shares of
- * all. */
+/* Two-sided p of that many descending pairs, from the number of permutations with k inversions: the
+ * n-th value can precede 0 to n - 1 of the others. Doubles hold shares of all. */
 static double exact_p(size_t count, size_t falling)
 {
     enum { PAIRS_MAX = EXACT_MAX * (EXACT_MAX - 1) / 2 };
@@ -43,7 +42,7 @@ static double exact_p(size_t count, size_t falling)
     return fmin(1, 2 * tail);
 }
 
-/* With ties, or of many: the normal distribution, its variance less what ties take away (Kendall
+/* With ties or many values: the normal distribution, its variance reduced for ties (Kendall
  * 1970). */
 static double normal_p(const double *values, size_t count, double sum)
 {
@@ -74,7 +73,7 @@ static double drift_of(const double *values, size_t count)
         for (size_t k = i + 1; k < count; k++)
             work[used++] = (values[k] - values[i]) / (double)(k - i);
     const double slope = median_of(work, pairs);
-    for (size_t i = 0; i < count; i++) /* more pairs than values but for 2 of them: one more fits */
+    for (size_t i = 0; i < count; i++) /* more pairs than values except for 2: one more fits */
         work[i] = values[i];
     const double middle = median_of(work, count);
     if (middle > 0)

@@ -21,7 +21,7 @@ expect 7 "$IOBENCH" monitor --json="$T/lines" --interval=50ms . -- \
     sh -c 'while [ "$(wc -l <"$1")" -lt 2 ]; do sleep 0.05; done; echo out; exit 7' sh "$T/lines"
 says out 'this machine' peak
 expect 1 "$IOBENCH" monitor . -- "$T/none"
-says 'cannot run it'
+says 'cannot run:'
 expect 143 "$IOBENCH" monitor . -- sh -c 'kill -TERM $$'
 
 # What a command reads at once counts too; a line's rate times its interval is what was counted.
