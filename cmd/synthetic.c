@@ -16,6 +16,7 @@
 #include "dataset/synthesis.h"
 #include "formats/format.h"
 #include "pack/pack.h"
+#include "pack/source.h"
 #include "report/words.h"
 
 #include <ctype.h>
@@ -43,7 +44,7 @@ static char *cache_folder(void)
     return NULL;
 }
 
-/* "shards:compression=gzip" as a file name. */
+/* NAME:OPTIONS of a format as a file name. */
 static char *set_path(const char *folder, const char *format)
 {
     char name[96];
@@ -128,7 +129,8 @@ static int make(const char *folder, const char *path, const char *format)
 
     if (code)
         return code;
-    snprintf(source, sizeof source, "synthetic:count=%llu", (unsigned long long)count);
+    snprintf(source, sizeof source, "%s:count=%llu", source_generator()->name,
+             (unsigned long long)count);
     char *command = file_format_path("iobench pack %s %s --format %s", source, path, format);
     if (!command || option_defaults(pack_options, &job) ||
         option_set(pack_options, &job, "format", format, "--format")) {
@@ -154,7 +156,9 @@ end:
 
 int synthetic_prepare(struct job *job)
 {
-    const char *format = strcmp(job->read.format, "auto") == 0 ? "shards" : job->read.format;
+    const char *format = strcmp(job->read.format, "auto") == 0
+                             ? option_find(pack_options, "format")->fallback
+                             : job->read.format;
     char *folder = cache_folder();
     char *path = folder ? set_path(folder, format) : NULL;
     int code = path ? folder_make_path(folder) : -EINVAL;

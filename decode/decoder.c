@@ -9,7 +9,7 @@
 
 int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
 {
-    *decoder = (struct decoder){.ops = (const struct decoder_ops *)(const void *)choice->plugin};
+    *decoder = (struct decoder){.ops = decoder_of(choice->plugin)};
     decoder->state = memory_zeroed(choice->plugin->state_size);
     if (!decoder->state)
         return -ENOMEM;

@@ -41,6 +41,7 @@ void decode_figures_add(struct decode_figures *into, const struct decode_figures
 
 struct decoder_ops {
     struct plugin plugin;
+    bool gives_pixels; /* rows hold pixels: nobody else has to decode */
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
     void (*close)(void *state);
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders.
@@ -50,6 +51,11 @@ struct decoder_ops {
 };
 
 extern const struct plugin *const decoder_registry[];
+
+static inline const struct decoder_ops *decoder_of(const struct plugin *plugin)
+{
+    return (const struct decoder_ops *)(const void *)plugin; /* plugin is the first member */
+}
 
 struct decoder {
     const struct decoder_ops *ops;

@@ -402,6 +402,7 @@ const struct decoder_ops decoder_jpeg = {
                .options = jpeg_options,
                .settings_size = sizeof(struct jpeg_settings),
                .state_size = sizeof(struct jpeg_state)},
+    .gives_pixels = true,
     .open = jpeg_open,
     .close = jpeg_close,
     .decode = jpeg_decode,

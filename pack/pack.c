@@ -223,8 +223,7 @@ static int plan_work(struct pack *pack)
 /* Also a copy of generated images. */
 static bool is_synthetic(const struct pack *pack)
 {
-    return strcmp(pack->source.ops->plugin.name, "synthetic") == 0 ||
-           manifest_is_synthetic(pack->job->source);
+    return pack->source.ops->generates || manifest_is_synthetic(pack->job->source);
 }
 
 static int prepare(struct pack *pack)

@@ -17,6 +17,15 @@ static const struct source_ops *source_of(const struct plugin *plugin)
     return (const struct source_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
+const struct plugin *source_generator(void)
+{
+    const struct plugin *const *row = source_registry;
+
+    while (!source_of(*row)->generates)
+        row++;
+    return *row;
+}
+
 static bool names(const struct plugin *const *registry, const char *text)
 {
     char name[64];

@@ -44,6 +44,7 @@ struct source_buffer {
 
 struct source_ops {
     struct plugin plugin;
+    bool generates; /* makes its samples, from no path */
     /* As a format's: 0 no .. 100 certain. NULL: never found by itself. */
     int (*detect)(const char *path);
     int (*open)(void *state, const void *settings, const char *path,
@@ -56,6 +57,9 @@ struct source_ops {
 };
 
 extern const struct plugin *const source_registry[];
+
+/* The source that generates its samples; there is one. */
+const struct plugin *source_generator(void);
 
 struct source {
     struct plugin_choice choice;

@@ -100,6 +100,7 @@ const struct source_ops source_synthetic = {
                .options = synthetic_options,
                .settings_size = sizeof(struct synthetic_settings),
                .state_size = sizeof(struct synthetic)},
+    .generates = true,
     .open = synthetic_open,
     .close = synthetic_close,
     .cursor_open = synthetic_cursor_open,

@@ -180,9 +180,10 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_config
     int code = 0;
 
     lmdb->pagemap = lend_open();
-    if (strcmp(catalog->format, "lmdb") != 0)
-        return fail(EINVAL, "%s: the lmdb reader reads format lmdb, not %s; choose another reader",
-                    catalog->root, catalog->format);
+    const char *name = reader_lmdb.plugin.name; /* of the format, too */
+    if (strcmp(catalog->format, name) != 0)
+        return fail(EINVAL, "%s: the %s reader reads format %s, not %s; choose another reader",
+                    catalog->root, name, name, catalog->format);
     lmdb->catalog = catalog;
     lmdb->databases = memory_array(catalog->shard_count, sizeof *lmdb->databases);
     if (!lmdb->databases)

@@ -335,15 +335,6 @@ static void make_advice(const struct result *result, struct summary *summary)
                         "replay more GPUs (--trainer replay:h200,gpus=8)");
 }
 
-/* Two decoders deliver the encoded image. */
-static bool gives_pixels(const char *decoder)
-{
-    size_t length = strcspn(decoder, ":");
-
-    return !(length == 4 && strncmp(decoder, "none", 4) == 0) &&
-           !(length == 8 && strncmp(decoder, "checksum", 8) == 0);
-}
-
 /* Each rank over all complete runs. */
 static int compare_ranks(const struct result *result, struct summary *summary)
 {
@@ -421,7 +412,7 @@ int summary_make(const struct result *result, struct summary *summary)
     summary->drift = trend_test(collection.run_samples.values, collection.run_samples.count);
     summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     summary->trains = summary->all.compute_ns > 0;
-    summary->decodes = gives_pixels(result->job->decode.decoder);
+    summary->decodes = result->decodes;
     summary->mean_run_ns = summary->runs ? summary->all.wall_ns / summary->runs : 0;
     make_shares(result, &summary->all, &summary->shares);
     make_limit(result, &totals, summary);

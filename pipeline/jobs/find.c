@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "dataset/store.h"
+#include "decode/decoder.h"
 #include "readers/reader.h"
 
 #include <errno.h>
@@ -141,5 +142,6 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
         code = check_same(job, ranks, *catalog);
     if (code == 0)
         result_note_unread(result, *catalog);
+    result->decodes = decoder_of(plugins->decoder.plugin)->gives_pixels;
     return code ? code : check_compressed(*catalog, plugins, result);
 }

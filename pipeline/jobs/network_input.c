@@ -33,8 +33,7 @@ int input_find(struct network_input *input, const struct job *job, const char *d
     input->job.order.rank = ranks->place.rank;
     input->job.order.ranks = ranks->place.ranks;
     if (use == INPUT_EVALUATE) {
-        snprintf(input->order, sizeof input->order, "none");
-        input->job.order.shuffle = input->order;
+        input->job.order.shuffle = (char *)(uintptr_t)plugin_idle(shuffle_registry)->name;
         input->job.order.partition = PLAN_DISJOINT;
         input->job.order.remainder = PLAN_UNEVEN;
         input->job.order.limit_samples = 0;

@@ -19,7 +19,7 @@ struct network_input {
     struct job job;
     struct ranks *ranks;
     struct job_plugins plugins;
-    char decode[256], order[8], resume_at[32];
+    char decode[256], resume_at[32];
     struct catalog *catalog;
     struct engine *engine;
     struct result_run run;

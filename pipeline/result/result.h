@@ -191,6 +191,7 @@ struct result {
     char unread[CATALOG_UNREAD_NAMED][FINDING_BYTES]; /* the first of them */
     bool data_was_made; /* a synthetic set: its manifest says so, or nobody named a set */
     /* what really ran */
+    bool decodes; /* to pixels */
     char reader_engine[160];
     uint32_t iodepth; /* reads in flight at most; with auto the knee, 0 when none was found */
     uint32_t threads;
