@@ -100,12 +100,6 @@ static const struct option_spec shuffle_options[] = {
 #undef FIELD
 /* clang-format on */
 
-/* With the default sizes of their authors. */
-static const char *const usual_orders[] = {
-    "epoch",      "none", "block",     "buffer", "mxnet", "mxnet-chunk", "tfdata", "dali",
-    "webdataset", "ffcv", "corgipile", "py1s",   "py2s",  "py1br",       "py1e",   "naive",
-};
-
 /* ---- options ---- */
 
 static int parse_partitions(const char *list, bool *wanted)
@@ -178,8 +172,9 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
         orders = &survey->preset_order;
         count = 1;
     } else if (count == 0) {
-        orders = usual_orders;
-        count = sizeof usual_orders / sizeof *usual_orders;
+        orders = NULL; /* with the default sizes of their authors */
+        while (shuffle_registry[count])
+            count++;
     }
     survey->rows = memory_array(8 * rank_count * count, sizeof *survey->rows);
     if (!survey->rows)
@@ -188,7 +183,7 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
         for (size_t r = 0; wanted[partition] && r < rank_count; r++)
             for (size_t i = 0; i < count; i++)
                 survey->rows[survey->row_count++] =
-                    (struct shuffle_row){.order = orders[i],
+                    (struct shuffle_row){.order = orders ? orders[i] : shuffle_registry[i]->name,
                                          .partition = (enum plan_partition)partition,
                                          .ranks = ranks[r]};
     if (settings->plot)

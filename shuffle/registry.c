@@ -3,10 +3,10 @@
 #include "shuffle/plugins.h"
 
 const struct plugin *const shuffle_registry[] = {
-    &shuffle_none.plugin,
     &shuffle_epoch.plugin,
-    &shuffle_buffer.plugin,
+    &shuffle_none.plugin,
     &shuffle_block.plugin,
+    &shuffle_buffer.plugin,
     &shuffle_mxnet.plugin,
     &shuffle_mxnet_chunk.plugin,
     &shuffle_tfdata.plugin,

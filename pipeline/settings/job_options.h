@@ -36,8 +36,8 @@
 #define JOB_READER_ROWS(at) \
     {"reader", 'r', OPTION_TEXT, JOB_FIELD(at, read.reader), .fallback = "auto", \
      .metavar = "NAME[:...]", .section = "Reading", \
-     .summary = "I/O engine; auto is io_uring, blocking reads if io_uring is refused, nfs for " \
-                "nfs://"}, \
+     .summary = "I/O engine; auto is the reader of the URL, io_uring, or blocking reads if " \
+                "io_uring is refused"}, \
     {"iodepth", 'q', OPTION_COUNT, JOB_FIELD(at, read.iodepth), .fallback = "32", .zero = "auto", \
      .minimum = 0, .maximum = 65536, .summary = "queue depth: reads in flight"}, \
     {"io-threads", 0, OPTION_COUNT, JOB_FIELD(at, read.loaders), .alias = "loaders", \

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A plug-in is known by name to its family alone; elsewhere a trait of its ops says what it does. A family
+# sees no other family, so the folders that join them are looked at: none has a literal that is a member's
+# name, or begins with it as in "replay:h200", and none includes the list of members. The default of an
+# option is a name that a user sees. A name that is also a word ("none", "files") is refused where the line
+# chooses or compares a plug-in.
+. "$(dirname "$0")/lint.sh"
+
+JOINING='cmd pack pipeline report'
+WORDS='archive|block|buffer|cgroup|checksum|cpu|cuda|dataset|disk|epoch|files|gpu|jpeg|memory|mpi|net|network|none|null|pressure|process|reference|shards|synthetic|tar'
+FAMILY='(reader|decoder?|trainer|format|shuffle|source)'
+
+# FOLDER NAME for each plug-in, and each URL scheme, that there is.
+MEMBERS=$(cd "$SRCDIR" && for folder in dataset decode formats pack ranks readers shuffle telemetry trainer; do
+    find "$folder" -name '*.c' -exec cat {} + | tr '\n' ' ' |
+        grep -oE '(\.plugin = \{ *\.name|\.scheme) = "[^"]+"|[A-Z]+\( *"[a-z0-9-]+", [a-z_0-9]+_open' |
+        sed "s|^[^\"]*\"\([^\"]*\)\".*|$folder \1|"
+done | sort -u)
+[ "$(echo "$MEMBERS" | wc -l)" -ge 30 ] || { echo "the plug-ins are not found"; exit 1; }
+
+literals() {
+    # shellcheck disable=SC2046 # file names have no blanks
+    echo "$MEMBERS" | while read -r folder name; do
+        grep -nHE "\"${name}[\":]" $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
+            grep -vE "^$folder/|\.fallback = |^[^:]*:[0-9]*: *(/\*|\*)" |
+            if echo "$name" | grep -qxE "$WORDS"; then
+                grep -E "(cmp|find|choose|set)\([^;]*${FAMILY}[^;]*\"$name|${FAMILY}[a-z_.>-]* = [^;]*\"$name|\{\"$FAMILY\", \"$name"
+            else
+                cat
+            fi | sed "s|^\([^:]*:[0-9]*\):.*|\1: \"$name\" is known to $folder/ alone: give its ops a trait|"
+    done
+}
+
+lint() {
+    literals
+    for path in $(FOLDERS=$JOINING sources '*.c' '*.h'); do
+        grep -nE '#include "[a-z]+/plugins.h"' "$path" | grep -v "\"${path%%/*}/" |
+            sed "s|^\([0-9]*\):.*|$path:\1: the list of members is its family's alone|"
+    done
+}
+
+bad pipeline/jobs/x.c 'if (strcmp(plugins->reader.plugin->name, "null") == 0)'
+bad pipeline/jobs/x.c '    job.decode = (char[]){"none"};'
+bad pipeline/jobs/x.c 'static const char *const names[] = {"nfs", "inflate"};'
+bad report/x.c 'return strncmp(decoder, "checksum", 8) == 0;'
+bad cmd/x.c 'const char *format = strcmp(format, "auto") == 0 ? "shards" : format;'
+bad cmd/x.c 'const char *texts[][2] = {{"decode", "none"}};'
+bad cmd/x.c 'snprintf(trainer, sizeof trainer, "replay:h200");'
+bad cmd/x.c 'if (strncmp(path, "nfs://", 6) == 0)'
+bad cmd/x.c '#include "readers/plugins.h"'
+good pipeline/settings/x.c '    {"reader", 0, OPTION_TEXT, FIELD(reader), .fallback = "pread"},'
+good pipeline/jobs/x.c 'if (strcmp(phase->name, "epoch") == 0 && !reader->plugin->idle)
+/* not "uring" */'
+good report/x.c 'put_count(object, "shards", result->shards);'
+good readers/x.c 'strcmp(name, "uring"); strcmp(name, "pread");'
+good pack/x.c '#include "pack/plugins.h"'
+lint_tree
