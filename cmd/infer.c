@@ -3,6 +3,7 @@
  * iobench infer: measures inference; prints a line per batch size, or JSON.
  */
 #include "pipeline/jobs/infer.h"
+#include "pipeline/jobs/session.h"
 
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -363,7 +364,7 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
 static void on_signal(int number)
 {
     (void)number;
-    infer_interrupt();
+    session_interrupt();
 }
 
 static int infer_command(const struct invocation *invocation)

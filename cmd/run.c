@@ -3,6 +3,7 @@
  * iobench run: runs jobs from the command line or from job files and prints their results.
  */
 #include "pipeline/jobs/run.h"
+#include "pipeline/jobs/session.h"
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -188,7 +189,7 @@ static void on_signal(int number)
 {
     stopped = number;
     pack_interrupt(); /* it may be generating the data */
-    run_interrupt();
+    session_interrupt();
 }
 
 static bool takes_stdout(const struct job *job)
@@ -275,7 +276,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     int status = find_data_of(invocation, jobs, job, &is_missing);
     if (status || is_missing)
         return status;
-    int code = (job->dry_run ? run_plan : run_job)(job, &jobs->ranks, &observer, &result);
+    int code = (job->dry_run ? run_dry : run_job)(job, &jobs->ranks, &observer, &result);
     progress_clear(&progress);
     status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
     result.data_was_made = result.data_was_made || synthetic;

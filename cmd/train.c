@@ -3,6 +3,7 @@
  * iobench train: trains a network; prints a line per epoch, curves as CSV and JSON.
  */
 #include "pipeline/jobs/train.h"
+#include "pipeline/jobs/session.h"
 
 #include "base/fail.h"
 #include "cmd/commands.h"
@@ -189,7 +190,7 @@ static int fill_job(struct train_settings *settings, struct train_job *train)
 static void on_signal(int number)
 {
     (void)number;
-    train_interrupt();
+    session_interrupt();
 }
 
 /* Returns 0, 1 if the result is not good, or a negative errno. */

@@ -51,9 +51,13 @@ libiobench_a_SOURCES += \
 	pipeline/jobs/find.h \
 	pipeline/jobs/infer.c \
 	pipeline/jobs/infer.h \
+	pipeline/jobs/measurement.c \
+	pipeline/jobs/measurement.h \
 	pipeline/jobs/network_input.c \
 	pipeline/jobs/network_input.h \
 	pipeline/jobs/run.c \
 	pipeline/jobs/run.h \
+	pipeline/jobs/session.c \
+	pipeline/jobs/session.h \
 	pipeline/jobs/train.c \
 	pipeline/jobs/train.h

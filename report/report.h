@@ -18,7 +18,7 @@ enum { REPORT_WIDTH = 90 };
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color);
 
-/* Print what would be done (result of run_plan()). */
+/* Print what would be done (result of run_dry()). */
 void report_plan(FILE *stream, const struct result *result);
 
 /* One member of "jobs" in the JSON document (docs/json.md). Returns NULL with a reason. */

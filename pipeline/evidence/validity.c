@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* With strict no run begins that cannot be proven, unless what its devices give can still do so. */
-static int refuse(const struct job *job, const struct job_plugins *plugins,
+static int refuse(const struct cold_settings *settings, const struct job_plugins *plugins,
                   const struct result_cold *cold)
 {
     struct result_cold at_best = *cold;
@@ -22,11 +22,11 @@ static int refuse(const struct job *job, const struct job_plugins *plugins,
         cold->server.start.disk_known && !cold->server.start.resident_known)
         at_best.server.state = SERVER_COLD;
     const char *why = result_cold_unproven(&at_best);
-    return job->cold.drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why)
+    return settings->drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why)
                                                            : 0;
 }
 
-int validity_make_cold(struct witness *witness, const struct job *job,
+int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
                        void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                        struct result_run *run)
@@ -36,7 +36,7 @@ int validity_make_cold(struct witness *witness, const struct job *job,
     int code = 0;
 
     ranks->silence_ns = 0; /* dropping takes the time it takes */
-    if (job->cold.memory_limit_bytes && run->number == 0 && place->local_rank == 0)
+    if (settings->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
         code = witness_make_cold(witness, progress, context, &mine);
@@ -45,17 +45,16 @@ int validity_make_cold(struct witness *witness, const struct job *job,
     if (code == 0 && place->rank == 0)
         witness_make_server_cold(witness, progress, context, &mine);
     if (code == 0 && place->local_rank == 0)
-        code = refuse(job, plugins, &mine);
+        code = refuse(settings, plugins, &mine);
     code = ranks_meet(ranks, code, NULL);
-    if (witness)
-        witness_begin_run(witness);
+    witness_begin_run(witness);
     int gathered = gather_cold(ranks, &mine, run);
     return code ? code : gathered;
 }
 
 void validity_ask_server(struct witness *witness, const struct ranks *ranks, struct result_run *run)
 {
-    if (witness && ranks->place.rank == 0)
+    if (ranks->place.rank == 0)
         witness_ask_server(witness, &run->cold);
 }
 

@@ -11,7 +11,7 @@
 /* Drop caches when the job says so, and look at them: once on each node, by its first rank; then
  * the server's by its commands, once, by rank 0. Into run->cold and run->nodes. All ranks call, and
  * all fail alike: 0 or a negative errno, with strict also when the run could prove nothing. */
-int validity_make_cold(struct witness *witness, const struct job *job,
+int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
                        void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                        struct result_run *run);

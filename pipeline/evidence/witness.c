@@ -23,7 +23,7 @@
 #include <time.h>
 
 struct witness {
-    const struct job *job;
+    const struct cold_settings *settings;
     const struct catalog *catalog;
     const char **paths; /* of the shards */
     struct storage *storage;
@@ -31,13 +31,13 @@ struct witness {
     bool has_begun; /* `before` was taken at the run's start */
 };
 
-struct witness *witness_open(const struct job *job, const struct catalog *catalog)
+struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog)
 {
     struct witness *witness = memory_zeroed(sizeof *witness);
 
     if (!witness)
         return NULL;
-    witness->job = job;
+    witness->settings = settings;
     witness->catalog = catalog;
     witness->paths = memory_array(catalog->shard_count, sizeof *witness->paths);
     if (!witness->paths) {
@@ -137,13 +137,13 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
 {
     struct told told = {.progress = progress, .context = context};
     const struct cache_observer observer = {.progress = pass_on, .context = &told};
-    const struct job *job = witness->job;
+    const struct cold_settings *settings = witness->settings;
     struct cold_result found = {0};
     const struct cold_request request = {
         .paths = witness->paths,
         .count = witness->catalog->shard_count,
-        .drop = job->cold.drop_caches != JOB_DROP_NO,
-        .timeout_ns = job->cold.drop_timeout_ns,
+        .drop = settings->drop_caches != JOB_DROP_NO,
+        .timeout_ns = settings->drop_timeout_ns,
         .observer = &observer,
     };
 
@@ -174,17 +174,17 @@ static void call_server(struct witness *witness, struct told *told,
                         struct server_result *server)
 {
     const struct cache_observer observer = {.progress = pass_on, .context = told};
-    const struct job *job = witness->job;
+    const struct cold_settings *settings = witness->settings;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
     const char *store = store_of(witness->catalog->root)->client;
     const struct server_request request = {
         .where = store          ? store
                  : elsewhere[0] ? elsewhere
                                 : NULL,
-        .drop_command = job->cold.drop_caches == JOB_DROP_NO ? NULL : job->cold.server_drop_command,
-        .check_command = job->cold.server_check_command,
+        .drop_command = settings->drop_caches == JOB_DROP_NO ? NULL : settings->server_drop_command,
+        .check_command = settings->server_check_command,
         .set_bytes = catalog_data_bytes(witness->catalog),
-        .timeout_ns = job->cold.drop_timeout_ns,
+        .timeout_ns = settings->drop_timeout_ns,
         .observer = told->progress ? &observer : NULL,
     };
 
@@ -217,7 +217,7 @@ int witness_evict(struct witness *witness)
     if (!store_is_local(witness->catalog->root))
         return 0; /* not in this machine's cache */
     return evict_files(witness->paths, witness->catalog->shard_count, true,
-                       witness->job->cold.drop_timeout_ns, NULL, &figures);
+                       witness->settings->drop_timeout_ns, NULL, &figures);
 }
 
 void witness_begin_run(struct witness *witness)
@@ -305,8 +305,8 @@ void witness_environment(const struct witness *witness, struct environment *envi
                  landlock_abi());
     environment->cpu_count = thread_cpu_count();
     headroom_find(&headroom, "/proc", "/sys");
-    environment->memory_limit_bytes = witness->job->cold.memory_limit_bytes
-                                          ? witness->job->cold.memory_limit_bytes
+    environment->memory_limit_bytes = witness->settings->memory_limit_bytes
+                                          ? witness->settings->memory_limit_bytes
                                           : headroom.limit_bytes;
     if (sysinfo(&memory) == 0)
         environment->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;

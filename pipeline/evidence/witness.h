@@ -12,7 +12,7 @@
 struct witness;
 
 /* NULL with a reason. */
-struct witness *witness_open(const struct job *job, const struct catalog *catalog);
+struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog);
 void witness_close(struct witness *witness);
 
 /* Drop this machine's caches when the job says so, then look at them. What was found goes into

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/jobs/infer.h"
 
-#include "base/atomic.h"
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/jobs/network_input.h"
+#include "pipeline/jobs/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +14,6 @@
 #include <string.h>
 
 enum { CALIBRATION_BATCH = 25 };
-
-static struct flag interrupted;
-
-void infer_interrupt(void)
-{
-    flag_set(&interrupted);
-}
 
 static bool is_int8(const char *precision)
 {
@@ -34,64 +26,24 @@ struct inference {
     struct infer_result *result;
     struct infer_row *row;
     struct training training;
-    struct ranks alone; /* it has no others */
+    struct ranks alone;
+    struct session session;
     struct network_input input;
     struct calibration calibration; /* while it calibrates */
     float *ranges;                  /* of INT8 */
 };
 
-/* What is told of a batch; nothing, when it is still under way. */
-static void count_answers(struct inference *inference, const struct trainer_times *times,
-                          const struct backend_loss *loss)
+static void note_latency(void *context, const struct trainer_times *times,
+                         const struct backend_loss *loss)
 {
+    struct inference *inference = context;
     struct infer_row *row = inference->row;
 
-    if (!row || !loss->count)
-        return;
-    if (loss->count == row->batch_size || row->latency_ns.count == 0) {
+    if (row && (loss->count == row->batch_size || row->latency_ns.count == 0)) {
         histogram_add(&row->latency_ns, times->copy_ns + times->compute_ns);
         histogram_add(&row->compute_ns, times->compute_ns);
     }
-    input_count(&inference->input, loss);
 }
-
-static int answer(void *state, const struct trainer_batch *batch, struct trainer_times *times)
-{
-    struct inference *inference = state;
-    struct backend_loss loss;
-    int code = training_infer(&inference->training, batch, times, &loss);
-
-    if (code == 0)
-        count_answers(inference, times, &loss);
-    return code;
-}
-
-static int finish(void *state, struct trainer_times *times)
-{
-    struct inference *inference = state;
-    struct backend_loss loss;
-    int code = training_finish(&inference->training, times, &loss);
-
-    if (code == 1)
-        count_answers(inference, times, &loss);
-    return code;
-}
-
-static void *allocate(void *state, size_t bytes)
-{
-    return training_allocate(&((struct inference *)state)->training, bytes);
-}
-
-static void release(void *state, void *memory)
-{
-    training_release(&((struct inference *)state)->training, memory);
-}
-
-static const struct trainer_ops answerer = {.plugin = {.name = "answerer"},
-                                            .allocate = allocate,
-                                            .release = release,
-                                            .step = answer,
-                                            .finish = finish};
 
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
@@ -100,7 +52,7 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     if (inference->observer->progress)
         inference->observer->progress(inference->observer->context, inference->row, so_far->samples,
                                       draws, so_far->wall_ns);
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    return session_check(&inference->session);
 }
 
 /* The file itself, or the last checkpoint of a folder that `train --checkpoint` made. */
@@ -178,7 +130,7 @@ static int pass_over(struct inference *inference, struct infer_row *row, uint32_
     inference->row = row;
     input->job.batch_size = batch_size;
     input_forget(input);
-    int code = input_open(input, &answerer, inference, 0, 1, notices);
+    int code = input_open(input, &inference->training, 0, 1, notices);
     if (code == 0 && row)
         code = warm_up(inference, batch_size);
     return code ? code : engine_run(input->engine, 1, &hooks, &input->run, notices);
@@ -206,7 +158,7 @@ static int measure(struct inference *inference, struct infer_row *row)
 
 /* ---- INT8 ---- */
 
-static int open_feed(struct inference *inference, const char *data, uint64_t limit)
+static int open_input(struct inference *inference, const char *data, uint64_t limit)
 {
     const struct infer_job *job = inference->job;
 
@@ -214,6 +166,8 @@ static int open_feed(struct inference *inference, const char *data, uint64_t lim
     int code = input_find(&inference->input, &job->job, data, INPUT_EVALUATE, job->side,
                           &inference->alone, &inference->result->result);
     inference->input.job.order.limit_samples = limit;
+    inference->input.finished = note_latency;
+    inference->input.context = inference;
     return code;
 }
 
@@ -252,7 +206,7 @@ static int calibrate(struct inference *inference)
 {
     const struct infer_job *job = inference->job;
     const char *data = job->calibrate_data ? job->calibrate_data : job->job.read.data;
-    int code = open_feed(inference, data, job->calibrate);
+    int code = open_input(inference, data, job->calibrate);
 
     return code ? code : look_at_images(inference);
 }
@@ -295,13 +249,15 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
     struct inference inference = {
         .job = job, .observer = observer, .result = result, .alone = ranks_alone()};
 
+    inference.session =
+        (struct session){.job = &job->job, .ranks = &inference.alone, .result = &result->result};
     *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
     int code = find_checkpoint(job, result);
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++)
         if (is_int8(job->precisions[i]) && !inference.ranges)
             code = calibrate(&inference);
     if (code == 0)
-        code = open_feed(&inference, job->job.read.data, job->job.order.limit_samples);
+        code = open_input(&inference, job->job.read.data, job->job.order.limit_samples);
     if (code == 0) {
         result->records = inference.input.catalog->record_count;
         result->rows = memory_array((size_t)job->precision_count * job->batch_size_count,

@@ -68,8 +68,6 @@ struct infer_observer {
 int infer_run(const struct infer_job *job, const struct infer_observer *observer,
               struct infer_result *result);
 void infer_destroy(struct infer_result *result);
-/* Ask it to stop after the current batch (from a signal handler). */
-void infer_interrupt(void);
 
 /* Samples a second: through the whole pipeline, and of the network alone by its median time. */
 double infer_samples_per_s(const struct infer_row *row);

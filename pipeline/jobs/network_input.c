@@ -27,7 +27,7 @@ int input_find(struct network_input *input, const struct job *job, const char *d
 {
     const struct format_scan scan = {0};
 
-    *input = (struct network_input){.job = *job, .ranks = ranks};
+    *input = (struct network_input){.job = *job, .ranks = ranks, .use = use};
     input->job.read.data = (char *)(uintptr_t)data;
     input->job.decode.decoder = input->decode;
     input->job.order.rank = ranks->place.rank;
@@ -74,13 +74,73 @@ void input_shut(struct network_input *input)
     input->run = (struct result_run){0};
 }
 
-int input_open(struct network_input *input, const struct trainer_ops *ops, void *state,
-               uint64_t first_epoch, uint64_t epochs, struct result *result)
+static void count(struct network_input *input, const struct trainer_times *times,
+                  const struct backend_loss *loss)
+{
+    if (loss->count == 0) /* the batch is still under way */
+        return;
+    input->loss += loss->loss * loss->counted;
+    input->counted += loss->counted;
+    input->correct += loss->correct;
+    input->correct_top5 += loss->correct_top5;
+    if (input->finished)
+        input->finished(input->context, times, loss);
+}
+
+static int step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+{
+    struct network_input *input = state;
+    struct backend_loss loss;
+    int code = input->use == INPUT_LEARN ? training_step(input->training, batch, times, &loss)
+                                         : training_infer(input->training, batch, times, &loss);
+
+    if (code == 0)
+        count(input, times, &loss);
+    meter_add(input->meter, METER_GRADIENT_BYTES, input->gradient_bytes);
+    return code;
+}
+
+static int finish(void *state, struct trainer_times *times)
+{
+    struct network_input *input = state;
+    struct backend_loss loss;
+    int code = training_finish(input->training, times, &loss);
+
+    if (code == 1)
+        count(input, times, &loss);
+    return code;
+}
+
+static void *allocate(void *state, size_t bytes)
+{
+    return training_allocate(((struct network_input *)state)->training, bytes);
+}
+
+static void release(void *state, void *memory)
+{
+    training_release(((struct network_input *)state)->training, memory);
+}
+
+static void measure_memory(void *state, struct trainer_memory *memory)
+{
+    training_memory(((struct network_input *)state)->training, memory);
+}
+
+static const struct trainer_ops network_trainer = {.plugin = {.name = "network"},
+                                                   .allocate = allocate,
+                                                   .release = release,
+                                                   .step = step,
+                                                   .finish = finish,
+                                                   .memory = measure_memory};
+
+int input_open(struct network_input *input, struct training *training, uint64_t first_epoch,
+               uint64_t epochs, struct result *result)
 {
     input_shut(input);
     snprintf(input->resume_at, sizeof input->resume_at, "%llu:0", (unsigned long long)first_epoch);
     input->job.order.resume_at = input->resume_at;
-    input->trainer = (struct trainer){.ops = ops, .state = state};
+    input->training = training;
+    input->trainer = (struct trainer){.ops = &network_trainer, .state = input};
     input->run.epochs = memory_array(epochs, sizeof *input->run.epochs);
     const struct engine_config config = {.job = &input->job,
                                          .plugins = &input->plugins,
@@ -105,12 +165,4 @@ void input_forget(struct network_input *input)
 {
     input->loss = 0;
     input->counted = input->correct = input->correct_top5 = 0;
-}
-
-void input_count(struct network_input *input, const struct backend_loss *loss)
-{
-    input->loss += loss->loss * loss->counted;
-    input->counted += loss->counted;
-    input->correct += loss->correct;
-    input->correct_top5 += loss->correct_top5;
 }

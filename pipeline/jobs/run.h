@@ -46,10 +46,7 @@ int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
 
 /* What run_job would do, without reading: settings resolved, catalog figures, memory needed.
  * Same result struct, no runs. */
-int run_plan(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
-             struct result *result);
-
-/* Ask a running job to stop after the current batch (from a signal handler). */
-void run_interrupt(void);
+int run_dry(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
+            struct result *result);
 
 #endif

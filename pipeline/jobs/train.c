@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/jobs/train.h"
 
-#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/draft.h"
 #include "base/fail.h"
@@ -10,194 +9,88 @@
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/jobs/network_input.h"
+#include "pipeline/jobs/session.h"
 #include "pipeline/result/gather.h"
-#include "pipeline/evidence/memory_limit.h"
-#include "pipeline/evidence/validity.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static struct flag interrupted;
-
-void train_interrupt(void)
-{
-    flag_set(&interrupted);
-}
-
-struct course {
+struct training_run {
+    struct session session; /* first: hooks get it as their context */
     const struct train_job *job;
     const struct train_observer *observer;
     struct train_result *result;
-    struct training training;
+    struct training network;
     struct network_input learn, evaluate;
-    struct witness *witness;
-    struct memory_limit limit;
-    struct recorder *recorder;
-    uint64_t gradient_bytes; /* that this rank sends a step */
     char *checkpoint_path;
-    uint64_t start_ns; /* the first step's, moved back by what went before a resume */
+    uint64_t start_ns; /* of the first step, moved back by the time before a resume */
     uint64_t samples;
-    struct result evaluation; /* how its sets are read: not what the course tells of */
+    struct result evaluation; /* how evaluation sets are read; not reported */
 };
 
-/* ---- what the engine gives batches to ---- */
-
-static int learn_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
+static int report_progress(const struct training_run *training, const struct network_input *input,
+                           const struct result_epoch *epoch, uint64_t draws)
 {
-    struct course *course = state;
-    struct backend_loss loss;
-    int code = training_step(&course->training, batch, times, &loss);
+    const struct train_observer *observer = training->observer;
 
-    if (code == 0)
-        input_count(&course->learn, &loss);
-    meter_add(recorder_meter(course->recorder), METER_GRADIENT_BYTES, course->gradient_bytes);
-    return code;
-}
-
-static int evaluate_step(void *state, const struct trainer_batch *batch,
-                         struct trainer_times *times)
-{
-    struct course *course = state;
-    struct backend_loss loss;
-    int code = training_infer(&course->training, batch, times, &loss);
-
-    if (code == 0)
-        input_count(&course->evaluate, &loss);
-    return code;
-}
-
-static int finish(struct course *course, struct network_input *input, struct trainer_times *times)
-{
-    struct backend_loss loss;
-    int code = training_finish(&course->training, times, &loss);
-
-    if (code == 1)
-        input_count(input, &loss);
-    return code;
-}
-
-static int learn_finish(void *state, struct trainer_times *times)
-{
-    return finish(state, &((struct course *)state)->learn, times);
-}
-
-static int evaluate_finish(void *state, struct trainer_times *times)
-{
-    return finish(state, &((struct course *)state)->evaluate, times);
-}
-
-static void *allocate(void *state, size_t bytes)
-{
-    return training_allocate(&((struct course *)state)->training, bytes);
-}
-
-static void release(void *state, void *memory)
-{
-    training_release(&((struct course *)state)->training, memory);
-}
-
-static void tell_memory(void *state, struct trainer_memory *memory)
-{
-    training_memory(&((struct course *)state)->training, memory);
-}
-
-static const struct trainer_ops learner = {.plugin = {.name = "learner"},
-                                           .allocate = allocate,
-                                           .release = release,
-                                           .step = learn_step,
-                                           .finish = learn_finish,
-                                           .memory = tell_memory};
-static const struct trainer_ops evaluator = {.plugin = {.name = "evaluator"},
-                                             .allocate = allocate,
-                                             .release = release,
-                                             .step = evaluate_step,
-                                             .finish = evaluate_finish,
-                                             .memory = tell_memory};
-
-/* ---- progress ---- */
-
-static void tell(const struct course *course, const struct network_input *input,
-                 const struct result_epoch *epoch, uint64_t draws)
-{
-    if (course->observer->progress)
-        course->observer->progress(
-            course->observer->context, epoch->epoch, input == &course->evaluate, epoch->samples,
-            draws, epoch->wall_ns, input->counted ? input->loss / (double)input->counted : 0);
-}
-
-static int go_on_with(const struct course *course, const struct network_input *input,
-                      const struct result_epoch *so_far, uint64_t draws)
-{
-    tell(course, input, so_far, draws);
-    if (ranks_called_off(course->job->ranks))
-        return fail(ECANCELED, "another rank failed");
-    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+    if (observer->progress)
+        observer->progress(observer->context, epoch->epoch, input->use == INPUT_EVALUATE,
+                           epoch->samples, draws, epoch->wall_ns,
+                           input->counted ? input->loss / (double)input->counted : 0);
+    return session_check(&training->session);
 }
 
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
-    const struct course *course = context;
+    const struct training_run *training = context;
 
-    return go_on_with(course, &course->learn, so_far, draws);
+    return report_progress(training, &training->learn, so_far, draws);
 }
 
 static int evaluation_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
-    const struct course *course = context;
+    const struct training_run *training = context;
 
-    return go_on_with(course, &course->evaluate, so_far, draws);
+    return report_progress(training, &training->evaluate, so_far, draws);
 }
 
 static int before_epoch(void *context, struct result_epoch *epoch, int code)
 {
-    struct course *course = context;
+    struct training_run *training = context;
 
-    if (code == 0 && flag_get(&interrupted)) /* an epoch may be too short for a tick */
-        code = fail(EINTR, "interrupted");
-    code = ranks_meet(course->job->ranks, code, &epoch->start_barrier_ns);
-    input_forget(&course->learn);
-    if (course->start_ns == 0)
-        course->start_ns = clock_now_ns();
-    if (code == 0)
-        witness_before(course->witness);
+    code = session_before_epoch(&training->session, epoch, code);
+    input_forget(&training->learn);
+    if (training->start_ns == 0)
+        training->start_ns = clock_now_ns();
     return code;
 }
 
 static int after_epoch(void *context, struct result_epoch *epoch, int code)
 {
-    struct course *course = context;
-    struct ranks *ranks = course->job->ranks;
-
-    if (code)
-        ranks_call_off(ranks);
-    code = ranks_meet(ranks, code, &epoch->stop_barrier_ns);
-    witness_after(course->witness, &epoch->device);
-    course->result->result.memory_during_bytes = memory_resident_bytes();
-    return code;
+    return session_after_epoch(context, epoch, code);
 }
 
 /* ---- between epochs ---- */
 
-/* Each rank evaluates its share; the sums are everybody's. */
-static int evaluate(struct course *course, struct train_epoch *row)
+/* Each rank evaluates its share; all ranks get the sums. */
+static int evaluate(struct training_run *training, struct train_epoch *row)
 {
-    const struct engine_hooks hooks = {.tick = evaluation_tick, .context = course};
-    struct network_input *input = &course->evaluate;
+    const struct engine_hooks hooks = {.tick = evaluation_tick, .context = training};
+    struct network_input *input = &training->evaluate;
     const uint64_t start_ns = clock_now_ns();
 
     input_forget(input);
     input->run.epoch_count = input->run.row_epochs = 0;
     input->run.epochs_run = 0;
     int code =
-        ranks_meet(course->job->ranks,
-                   engine_run(input->engine, 1, &hooks, &input->run, &course->evaluation), NULL);
+        ranks_meet(training->job->ranks,
+                   engine_run(input->engine, 1, &hooks, &input->run, &training->evaluation), NULL);
     double sums[] = {input->loss, (double)input->counted, (double)input->correct,
                      (double)input->correct_top5};
     if (code == 0)
-        code = ranks_sum(course->job->ranks, sums, 4);
+        code = ranks_sum(training->job->ranks, sums, 4);
     if (code)
         return code;
     if (sums[1] < 1)
@@ -205,39 +98,39 @@ static int evaluate(struct course *course, struct train_epoch *row)
     char where[48];
     snprintf(where, sizeof where, "evaluation of epoch %llu",
              (unsigned long long)row->io.epoch + 1);
-    findings_tell(&input->run.findings, where, &course->result->result);
+    findings_tell(&input->run.findings, where, &training->result->result);
     row->evaluated = true;
     row->evaluation_loss = sums[0] / sums[1];
     row->top1 = sums[2] / sums[1];
     row->top5 = sums[3] / sums[1];
     row->evaluation_samples = (uint64_t)sums[1];
     row->evaluation_ns = clock_now_ns() - start_ns;
-    recorder_mark(course->recorder, "evaluation", row->io.epoch, start_ns);
+    recorder_mark(training->session.recorder, "evaluation", row->io.epoch, start_ns);
     return 0;
 }
 
-static int compare_ranks(struct course *course, struct train_epoch *row)
+static int compare_ranks(struct training_run *training, struct train_epoch *row)
 {
-    struct result_rank *all = gather_epoch(course->job->ranks, &row->io);
-    int code = all ? result_compare(all, course->job->ranks->place.ranks, &row->ranks) : -ENOMEM;
+    struct result_rank *all = gather_epoch(training->job->ranks, &row->io);
+    int code = all ? result_compare(all, training->job->ranks->place.ranks, &row->ranks) : -ENOMEM;
 
     free(all);
     return code;
 }
 
-static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
+static int add_up_epoch(struct training_run *training, const struct result_epoch *epoch,
                         struct train_epoch *row)
 {
-    const struct network_input *input = &course->learn;
+    const struct network_input *input = &training->learn;
     double sums[] = {input->loss, (double)input->counted, (double)input->correct,
                      (double)epoch->samples};
 
     *row = (struct train_epoch){
         .io = *epoch,
-        .rate = recipe_rate(&course->training.config.recipe, course->training.step - 1)};
-    int code = ranks_sum(course->job->ranks, sums, 4);
+        .rate = recipe_rate(&training->network.config.recipe, training->network.step - 1)};
+    int code = ranks_sum(training->job->ranks, sums, 4);
     if (code == 0)
-        code = compare_ranks(course, row);
+        code = compare_ranks(training, row);
     if (code)
         return code;
     if (sums[1] > 0) {
@@ -245,46 +138,46 @@ static int add_up_epoch(struct course *course, const struct result_epoch *epoch,
         row->accuracy = sums[2] / sums[1];
     }
     row->samples_per_s = row->ranks.wall_s.maximum > 0 ? sums[3] / row->ranks.wall_s.maximum : 0;
-    course->samples += (uint64_t)sums[3];
+    training->samples += (uint64_t)sums[3];
     return 0;
 }
 
-static int keep_checkpoint(struct course *course, const struct train_epoch *row)
+static int save_checkpoint(struct training_run *training, const struct train_epoch *row)
 {
     const struct training_position position = {
-        .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = course->samples};
+        .epoch = row->io.epoch + 1, .elapsed_ns = row->elapsed_ns, .samples = training->samples};
     const uint64_t start_ns = clock_now_ns();
 
-    if (!course->checkpoint_path || course->job->ranks->place.rank != 0)
+    if (!training->checkpoint_path || training->job->ranks->place.rank != 0)
         return 0;
-    int code = training_save(&course->training, course->checkpoint_path, &position);
-    recorder_mark(course->recorder, "checkpoint", row->io.epoch, start_ns);
+    int code = training_save(&training->network, training->checkpoint_path, &position);
+    recorder_mark(training->session.recorder, "checkpoint", row->io.epoch, start_ns);
     return code;
 }
 
 static int between_epochs(void *context, struct result_epoch *epoch)
 {
-    struct course *course = context;
-    struct train_result *result = course->result;
-    const struct train_job *job = course->job;
+    struct training_run *training = context;
+    struct train_result *result = training->result;
+    const struct train_job *job = training->job;
     struct train_epoch *row = &result->epochs[result->epoch_count];
-    int code = add_up_epoch(course, epoch, row);
+    int code = add_up_epoch(training, epoch, row);
 
     bool last = epoch->epoch + 1 == job->job.epochs;
     if (code == 0 && job->evaluation_data &&
         (last || (epoch->epoch + 1) % job->evaluate_every == 0))
-        code = evaluate(course, row);
+        code = evaluate(training, row);
     if (code)
         return code;
-    row->elapsed_ns = clock_now_ns() - course->start_ns;
+    row->elapsed_ns = clock_now_ns() - training->start_ns;
     result->epoch_count++;
     if (row->evaluated && job->target > 0 && row->top1 >= job->target) {
         result->reached = true;
         result->reached_ns = row->elapsed_ns;
     }
-    code = ranks_meet(job->ranks, keep_checkpoint(course, row), NULL);
-    if (code == 0 && course->observer->epoch)
-        course->observer->epoch(course->observer->context, result, row);
+    code = ranks_meet(job->ranks, save_checkpoint(training, row), NULL);
+    if (code == 0 && training->observer->epoch)
+        training->observer->epoch(training->observer->context, result, row);
     return code ? code : result->reached;
 }
 
@@ -309,17 +202,17 @@ static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_p
     return recipe;
 }
 
-static int open_training(struct course *course)
+static int open_training(struct training_run *training)
 {
-    const struct train_job *job = course->job;
-    struct train_result *result = course->result;
+    const struct train_job *job = training->job;
+    struct train_result *result = training->result;
     const uint32_t ranks = job->ranks->place.ranks;
     uint64_t draws;
-    int code = input_draws(&course->learn, &draws);
+    int code = input_draws(&training->learn, &draws);
 
     if (code)
         return code;
-    result->records = course->learn.catalog->record_count;
+    result->records = training->learn.catalog->record_count;
     result->steps_per_epoch = (draws + job->job.batch_size - 1) / job->job.batch_size;
     result->recipe = choose_recipe(job, result->steps_per_epoch);
     result->result.memory_before_bytes = memory_resident_bytes();
@@ -338,163 +231,141 @@ static int open_training(struct course *course)
                                            .learns = true,
                                            .late = true,
                                            .recipe = result->recipe};
-    code = training_open(&course->training, &config);
+    code = training_open(&training->network, &config);
     if (code)
         return code;
-    result->cost = graph_cost(course->training.graph);
-    /* A ring sends each gradient twice to the next rank, but for its own part; what stays on the
-     * node uses no network. */
+    result->cost = graph_cost(training->network.graph);
+    /* A ring sends all gradients but its own part twice to the next rank, over the network only if
+     * that rank is on another node. */
     if (ranks > 1 &&
         job->ranks->peers[(job->ranks->place.rank + 1) % ranks].node != job->ranks->place.node)
-        course->gradient_bytes = 2 * (uint64_t)(ranks - 1) *
-                                 course->training.graph->parameter_floats * sizeof(float) / ranks;
-    snprintf(result->backend, sizeof result->backend, "%s", course->training.choice.plugin->name);
+        training->learn.gradient_bytes = 2 * (uint64_t)(ranks - 1) *
+                                         training->network.graph->parameter_floats * sizeof(float) /
+                                         ranks;
+    snprintf(result->backend, sizeof result->backend, "%s", training->network.choice.plugin->name);
     return 0;
 }
 
-static int go_on(struct course *course)
+static int resume(struct training_run *training)
 {
-    const struct train_job *job = course->job;
+    const struct train_job *job = training->job;
     struct training_position position;
 
     if (!job->checkpoint)
         return job->resume ? fail(EINVAL, "--resume needs --checkpoint DIR") : 0;
     int code = folder_make_path(job->checkpoint);
-    course->checkpoint_path = code ? NULL : file_join(job->checkpoint, "last.checkpoint");
-    if (!course->checkpoint_path)
+    training->checkpoint_path = code ? NULL : file_join(job->checkpoint, "last.checkpoint");
+    if (!training->checkpoint_path)
         return code ? code : -ENOMEM;
-    code = file_draft_check(course->checkpoint_path);
+    code = file_draft_check(training->checkpoint_path);
     if (code)
         return code;
-    if (!job->resume) /* a training that took days is not replaced because a word was left out */
-        return file_exists(course->checkpoint_path)
+    if (!job->resume) /* days of training are not replaced because a word was left out */
+        return file_exists(training->checkpoint_path)
                    ? fail(EEXIST,
                           "%s: a training is there already: resume it with --resume, or "
                           "remove it, or name another folder",
-                          course->checkpoint_path)
+                          training->checkpoint_path)
                    : 0;
-    code = training_load(&course->training, course->checkpoint_path, &position);
+    code = training_load(&training->network, training->checkpoint_path, &position);
     if (code)
         return code;
-    course->result->first_epoch = position.epoch;
-    course->samples = position.samples;
-    course->start_ns = clock_now_ns() - position.elapsed_ns;
+    training->result->first_epoch = position.epoch;
+    training->samples = position.samples;
+    training->start_ns = clock_now_ns() - position.elapsed_ns;
     if (position.epoch >= job->job.epochs)
         return fail(EINVAL, "%s: all %llu epochs are done: give more --epochs",
-                    course->checkpoint_path, (unsigned long long)position.epoch);
+                    training->checkpoint_path, (unsigned long long)position.epoch);
     return 0;
 }
 
-static int open_feeds(struct course *course)
+static int open_inputs(struct training_run *training)
 {
-    const struct train_job *job = course->job;
-    struct train_result *result = course->result;
+    const struct train_job *job = training->job;
+    struct train_result *result = training->result;
     const uint64_t first = result->first_epoch;
-    int code = input_open(&course->learn, &learner, course, first, job->job.epochs - first,
+    int code = input_open(&training->learn, &training->network, first, job->job.epochs - first,
                           &result->result);
 
     if (code == 0 && job->evaluation_data)
-        code = input_open(&course->evaluate, &evaluator, course, 0, 1, &course->evaluation);
+        code = input_open(&training->evaluate, &training->network, 0, 1, &training->evaluation);
     result->epochs = memory_array(job->job.epochs, sizeof *result->epochs);
     return code || result->epochs ? code : -ENOMEM;
 }
 
-static int find_sets(struct course *course)
+static int find_sets(struct training_run *training)
 {
-    const struct train_job *job = course->job;
-    struct result *result = &course->result->result;
+    const struct train_job *job = training->job;
+    struct result *result = &training->result->result;
     const uint64_t start_ns = clock_now_ns();
-    int code = input_find(&course->learn, &job->job, job->job.read.data, INPUT_LEARN, job->side,
+    int code = input_find(&training->learn, &job->job, job->job.read.data, INPUT_LEARN, job->side,
                           job->ranks, result);
 
     if (code == 0)
-        result_describe(result, job->job.read.data, course->learn.plugins.format.plugin->name,
-                        course->learn.catalog);
-    course->result->job.order.rank = course->learn.job.order.rank;
-    course->result->job.order.ranks = course->learn.job.order.ranks;
-    course->result->job.order.remainder = course->learn.job.order.remainder;
+        result_describe(result, job->job.read.data, training->learn.plugins.format.plugin->name,
+                        training->learn.catalog);
+    training->result->job.order.rank = training->learn.job.order.rank;
+    training->result->job.order.ranks = training->learn.job.order.ranks;
+    training->result->job.order.remainder = training->learn.job.order.remainder;
     if (code == 0 && job->evaluation_data) {
-        code = input_find(&course->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
+        code = input_find(&training->evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
                           job->side, job->ranks, result);
         if (code == 0)
-            course->result->evaluation_records = course->evaluate.catalog->record_count;
+            training->result->evaluation_records = training->evaluate.catalog->record_count;
     }
-    recorder_mark(course->recorder, "index", 0, start_ns);
-    course->learn.meter = course->evaluate.meter = recorder_meter(course->recorder);
-    course->learn.recorder = course->recorder; /* an evaluation is one phase */
+    recorder_mark(training->session.recorder, "index", 0, start_ns);
+    training->learn.meter = training->evaluate.meter = recorder_meter(training->session.recorder);
+    training->learn.recorder = training->session.recorder; /* an evaluation is one phase */
     return code;
 }
 
-static int open_witness(struct course *course)
+static int prepare(struct training_run *training)
 {
-    course->witness = witness_open(&course->job->job, course->learn.catalog);
-    int code = ranks_meet(course->job->ranks, course->witness ? 0 : -ENOMEM, NULL);
+    struct ranks *ranks = training->job->ranks;
+    int code = session_open(&training->session, 0);
+
     if (code == 0)
-        witness_environment(course->witness, &course->result->result.environment);
-    return code;
+        code = find_sets(training);
+    if (code == 0)
+        code = session_watch(&training->session, training->learn.catalog);
+    if (code == 0)
+        code = ranks_meet(ranks, open_training(training), NULL);
+    if (code == 0)
+        code = ranks_meet(ranks, resume(training), NULL);
+    return code ? code : ranks_meet(ranks, open_inputs(training), NULL);
 }
 
-/* In the control group that the course shall be in. A course without telemetry is a good one, too.
- */
-static int prepare(struct course *course)
+static void report_cold(void *context, uint64_t elapsed_ns)
 {
-    const struct train_job *job = course->job;
-    struct result *result = &course->result->result;
-    int code = 0;
+    const struct training_run *training = context;
 
-    if (job->job.cold.memory_limit_bytes)
-        code = memory_limit_enter(&course->limit, &telemetry_roots_usual,
-                                  job->job.cold.memory_limit_bytes);
-    code = ranks_meet(job->ranks, code, NULL);
-    if (code)
-        return code;
-    course->recorder = recorder_start(&job->job, job->ranks);
-    if (!course->recorder)
-        snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
-    code = find_sets(course);
-    if (code == 0)
-        code = open_witness(course);
-    if (code == 0)
-        code = ranks_meet(job->ranks, open_training(course), NULL);
-    if (code == 0)
-        code = ranks_meet(job->ranks, go_on(course), NULL);
-    return code ? code : ranks_meet(job->ranks, open_feeds(course), NULL);
+    if (training->observer->cold)
+        training->observer->cold(training->observer->context, elapsed_ns);
 }
 
-static void tell_cold(void *context, uint64_t elapsed_ns)
-{
-    const struct course *course = context;
-
-    if (course->observer->cold)
-        course->observer->cold(course->observer->context, elapsed_ns);
-}
-
-static int learn(struct course *course)
+static int learn(struct training_run *training)
 {
     const struct engine_hooks hooks = {.before = before_epoch,
                                        .after = after_epoch,
                                        .tick = tick,
                                        .between = between_epochs,
-                                       .context = course};
-    const struct job *job = &course->job->job;
-    struct result_run *run = &course->learn.run;
-    const uint64_t start_ns = clock_now_ns();
+                                       .context = training};
+    const uint64_t epochs = training->job->job.epochs - training->result->first_epoch;
+    struct result_run *run = &training->learn.run;
+    int code =
+        session_make_cold(&training->session, &training->learn.plugins, report_cold, training, run);
 
-    run->valid = true;
-    int code = validity_make_cold(course->witness, job, &course->learn.plugins, course->job->ranks,
-                                  tell_cold, course, run);
-    recorder_mark(course->recorder, "drop", 0, start_ns);
-    return code ? code
-                : engine_run(course->learn.engine, job->epochs - course->result->first_epoch,
-                             &hooks, run, &course->result->result);
+    return code
+               ? code
+               : engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
 }
 
-/* Its epochs become those of all ranks, the only run of the result. */
-static int conclude(struct course *course)
+/* Gather the epochs of all ranks into the only run of the result. */
+static int conclude(struct training_run *training)
 {
-    struct train_result *result = course->result;
-    struct result_run *run = &course->learn.run;
-    int code = gather_run(course->job->ranks, course->job->job.epochs, run);
+    struct train_result *result = training->result;
+    struct result_run *run = &training->learn.run;
+    int code = gather_run(training->job->ranks, training->job->job.epochs, run);
 
     result->result.runs = memory_array(1, sizeof *result->result.runs);
     if (!result->result.runs)
@@ -502,9 +373,7 @@ static int conclude(struct course *course)
     if (code)
         return code;
     result->job.epochs = run->epochs_run;
-    validity_ask_server(course->witness, course->job->ranks, run);
-    validity_check(&result->job, &course->learn.plugins, run, &result->result);
-    validity_account(&result->result, run);
+    session_judge(&training->session, &training->learn.plugins, run);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);
     result->result.runs[0] = *run;
@@ -516,31 +385,29 @@ static int conclude(struct course *course)
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result)
 {
-    struct course course = {.job = job, .observer = observer, .result = result};
+    struct training_run training = {
+        .session = {.job = &result->job, .ranks = job->ranks, .result = &result->result},
+        .job = job,
+        .observer = observer,
+        .result = result};
     char reason[FAIL_REASON_BYTES];
 
     *result = (struct train_result){.job = job->job};
     result->job.runs = 1;
-    result->result = (struct result){.job = &result->job,
-                                     .valid = true,
-                                     .ranks = job->ranks->place.ranks,
-                                     .nodes = job->ranks->place.nodes};
-    int code = prepare(&course);
+    result->result = (struct result){.job = &result->job, .valid = true};
+    int code = prepare(&training);
     if (code == 0)
-        code = learn(&course);
+        code = learn(&training);
     code = ranks_meet(job->ranks, code, NULL);
     if (code == 0)
-        code = ranks_meet(job->ranks, conclude(&course), NULL);
+        code = ranks_meet(job->ranks, conclude(&training), NULL);
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    result->result.timeline = recorder_finish(course.recorder, code);
-    job->ranks->silence_ns = 0; /* what comes after may take its time, too */
-    input_close(&course.evaluate);
-    input_close(&course.learn);
-    course.training.failed = code != 0;
-    training_close(&course.training);
-    witness_close(course.witness);
-    memory_limit_leave(&course.limit);
-    free(course.checkpoint_path);
+    input_close(&training.evaluate);
+    input_close(&training.learn);
+    training.network.failed = code != 0;
+    training_close(&training.network);
+    session_close(&training.session, code);
+    free(training.checkpoint_path);
     return code ? fail(-code, "%s", reason) : 0;
 }
 

@@ -74,7 +74,5 @@ struct train_observer {
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result);
 void train_destroy(struct train_result *result);
-/* Ask it to stop after the current batch (from a signal handler). */
-void train_interrupt(void);
 
 #endif

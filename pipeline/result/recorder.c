@@ -78,20 +78,19 @@ static int find_all(struct recorder *recorder, size_t *pids)
     return 0;
 }
 
-static int start_sampler(struct recorder *recorder, const struct job *job)
+static int start_sampler(struct recorder *recorder, const char *data)
 {
     const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
-    const char *path = job->read.data;
     size_t pids = 0;
     int code = find_all(recorder, &pids);
     const struct sampler_site site = {
         .probes = {.roots = &telemetry_roots_usual,
-                   .paths = &path,
+                   .paths = &data,
                    .path_count = 1,
                    .pids = recorder->pids,
                    .pid_count = pids},
         .own = &own,
-        .interval_ns = job->output.sample_interval_ns,
+        .interval_ns = recorder->interval_ns,
         .memory_bytes = MEMORY_BYTES,
         .rows_max = ROWS,
     };
@@ -114,12 +113,13 @@ static void release(struct recorder *recorder)
     free(recorder);
 }
 
-struct recorder *recorder_start(const struct job *job, struct ranks *ranks)
+struct recorder *recorder_start(const char *data, const struct output_settings *settings,
+                                struct ranks *ranks)
 {
     struct recorder *recorder = memory_zeroed(sizeof *recorder);
     int code = recorder ? 0 : -ENOMEM;
 
-    if (code == 0 && !job->output.sample_interval_ns)
+    if (code == 0 && !settings->sample_interval_ns)
         code = fail(ENODATA, "--sample-interval none was given");
     code = ranks_meet(ranks, code, NULL);
     if (code) {
@@ -127,11 +127,11 @@ struct recorder *recorder_start(const struct job *job, struct ranks *ranks)
         return NULL;
     }
     recorder->ranks = ranks;
-    recorder->interval_ns = job->output.sample_interval_ns;
-    recorder->sends_all = job->output.series != NULL;
+    recorder->interval_ns = settings->sample_interval_ns;
+    recorder->sends_all = settings->series != NULL;
     code = sit_down(recorder);
     if (code == 0 && ranks->place.local_rank == 0)
-        code = start_sampler(recorder, job);
+        code = start_sampler(recorder, data);
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = ranks_compare_clocks(ranks, &recorder->clock);

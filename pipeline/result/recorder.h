@@ -7,7 +7,7 @@
 #ifndef IOBENCH_PIPELINE_RESULT_RECORDER_H
 #define IOBENCH_PIPELINE_RESULT_RECORDER_H
 
-#include "pipeline/settings/job.h"
+#include "pipeline/settings/settings.h"
 #include "pipeline/result/meter.h"
 #include "pipeline/result/timeline.h"
 #include "ranks/ranks.h"
@@ -16,8 +16,9 @@ struct recorder;
 
 /* Sample from now on, as the job says. The lowest rank of a node samples for all of its ranks; all
  * ranks call. Telemetry never makes a job fail: NULL with a reason on all of them when it cannot
- * be, or is not wanted (job->sample_interval_ns is 0). */
-struct recorder *recorder_start(const struct job *job, struct ranks *ranks);
+ * be, or is not wanted (settings->sample_interval_ns is 0). */
+struct recorder *recorder_start(const char *data, const struct output_settings *settings,
+                                struct ranks *ranks);
 /* Stops, and hands over what was seen: rank 0 gets that of all nodes. All ranks call, with what has
  * become of the job: after a failure, the same on all, each node keeps its own. NULL elsewhere, and
  * when memory is short. */

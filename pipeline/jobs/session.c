@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/jobs/session.h"
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "pipeline/evidence/validity.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct flag interrupted;
+
+void session_interrupt(void)
+{
+    flag_set(&interrupted);
+}
+
+int session_check(const struct session *session)
+{
+    if (ranks_called_off(session->ranks))
+        return fail(ECANCELED, "another rank failed");
+    return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
+}
+
+int session_enter_limit(struct session *session)
+{
+    const uint64_t bytes = session->job->cold.memory_limit_bytes;
+
+    if (!bytes || session->job->dry_run || session->limit.from[0])
+        return 0;
+    return memory_limit_enter(&session->limit, &telemetry_roots_usual, bytes);
+}
+
+void session_leave_limit(struct session *session)
+{
+    memory_limit_leave(&session->limit);
+}
+
+int session_open(struct session *session, int code)
+{
+    struct result *result = session->result;
+
+    result->ranks = session->ranks->place.ranks;
+    result->nodes = session->ranks->place.nodes;
+    if (code == 0)
+        code = session_enter_limit(session);
+    code = ranks_meet(session->ranks, code, NULL);
+    if (code || session->job->dry_run)
+        return code;
+    session->recorder =
+        recorder_start(session->job->read.data, &session->job->output, session->ranks);
+    if (!session->recorder)
+        snprintf(result->timeline_reason, sizeof result->timeline_reason, "%.159s", fail_reason());
+    return 0;
+}
+
+int session_watch(struct session *session, const struct catalog *catalog)
+{
+    session->witness = witness_open(&session->job->cold, catalog);
+    int code = ranks_meet(session->ranks, session->witness ? 0 : -ENOMEM, NULL);
+
+    if (code == 0)
+        witness_environment(session->witness, &session->result->environment);
+    return code;
+}
+
+void session_close(struct session *session, int code)
+{
+    session->result->timeline = recorder_finish(session->recorder, code);
+    session->ranks->silence_ns = 0; /* what comes next may take its time */
+    witness_close(session->witness);
+    session_leave_limit(session);
+}
+
+int session_make_cold(struct session *session, const struct job_plugins *plugins,
+                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                      struct result_run *run)
+{
+    const uint64_t start_ns = clock_now_ns();
+
+    run->valid = true;
+    recorder_begin_run(session->recorder, run->number);
+    int code = validity_make_cold(session->witness, &session->job->cold, plugins, session->ranks,
+                                  progress, context, run);
+    recorder_mark(session->recorder, "drop", 0, start_ns);
+    return code;
+}
+
+void session_judge(struct session *session, const struct job_plugins *plugins,
+                   struct result_run *run)
+{
+    validity_ask_server(session->witness, session->ranks, run);
+    validity_check(session->job, plugins, run, session->result);
+    validity_account(session->result, run);
+}
+
+int session_before_epoch(struct session *session, struct result_epoch *epoch, int code)
+{
+    if (code == 0 && flag_get(&interrupted)) /* an epoch may be too short for a tick */
+        code = fail(EINTR, "interrupted");
+    code = ranks_meet(session->ranks, code, &epoch->start_barrier_ns);
+    if (code == 0)
+        witness_before(session->witness);
+    return code;
+}
+
+int session_after_epoch(struct session *session, struct result_epoch *epoch, int code)
+{
+    if (code)
+        ranks_call_off(session->ranks);
+    code = ranks_meet(session->ranks, code, &epoch->stop_barrier_ns);
+    witness_after(session->witness, &epoch->device);
+    if (session->result->memory_during_bytes == 0)
+        session->result->memory_during_bytes = memory_resident_bytes();
+    return code;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session: what run, train and infer do around their epochs: memory limit, telemetry, cold caches,
+ * witnesses, ranks that begin and end an epoch together, and interruption. It knows no engine.
+ * Main thread only.
+ */
+#ifndef IOBENCH_PIPELINE_JOBS_SESSION_H
+#define IOBENCH_PIPELINE_JOBS_SESSION_H
+
+#include "pipeline/evidence/memory_limit.h"
+#include "pipeline/evidence/witness.h"
+#include "pipeline/result/recorder.h"
+#include "pipeline/result/result.h"
+
+/* The caller sets the first three. */
+struct session {
+    const struct job *job;
+    struct ranks *ranks;
+    struct result *result;
+    struct memory_limit limit;
+    struct recorder *recorder; /* NULL: no telemetry, which fails no job */
+    struct witness *witness;   /* NULL before session_watch() */
+};
+
+/* Enter the memory limit, then start telemetry inside it; neither for a dry run. Collective: code
+ * is the caller's own status so far. Returns 0 or -errno on all ranks alike; close in either case.
+ */
+int session_open(struct session *session, int code);
+/* Open the witnesses of this data set and record the environment. Collective. */
+int session_watch(struct session *session, const struct catalog *catalog);
+/* Stop telemetry, whose timeline goes to the result, and undo the rest. code: the job's status. */
+void session_close(struct session *session, int code);
+
+/* Enter the memory limit unless already inside, or leave it: between the runs of several jobs. */
+int session_enter_limit(struct session *session);
+void session_leave_limit(struct session *session);
+
+/* Before a run: drop and inspect caches as the job asks, see validity_make_cold(). */
+int session_make_cold(struct session *session, const struct job_plugins *plugins,
+                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+                      struct result_run *run);
+/* After a run was gathered: mark it invalid if its evidence says so. */
+void session_judge(struct session *session, const struct job_plugins *plugins,
+                   struct result_run *run);
+
+/* Around an epoch: the barriers at which all ranks start and stop, and the witnesses, whose
+ * counters the ranks of a node share. They take the status so far and return the one to use. */
+int session_before_epoch(struct session *session, struct result_epoch *epoch, int code);
+int session_after_epoch(struct session *session, struct result_epoch *epoch, int code);
+
+/* 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank failed. */
+int session_check(const struct session *session);
+
+/* Stop whatever is running after its current batch (from a signal handler). */
+void session_interrupt(void);
+
+#endif
