@@ -53,9 +53,14 @@ endif
 
 if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda/settings.h
-CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/build.c trainer/cuda/cuda.c \
-	trainer/cuda/cuda.h trainer/cuda/flight.c trainer/cuda/forward.c trainer/cuda/fuse.c \
-	trainer/cuda/model.c trainer/cuda/observe.c trainer/cuda/plan.c
+CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
+	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
+	trainer/cuda/cuda.c trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
+	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/int8.h \
+	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/memory.c \
+	trainer/cuda/memory.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
+	trainer/cuda/observe.h trainer/cuda/passes.h trainer/cuda/peer.c trainer/cuda/peer.h \
+	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/step.c trainer/cuda/step.h
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
 	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c \
@@ -66,5 +71,4 @@ iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared
 iobench_cuda_so_LDADD = $(CUDA_OBJECTS) $(JANSSON_LIBS) $(CUDA_LIBS)
 iobench_cuda_so_DEPENDENCIES = $(CUDA_OBJECTS)
-CUDA_SOURCES += trainer/cuda/int8.c trainer/cuda/peer.c trainer/cuda/peer.h
 endif

@@ -26,7 +26,7 @@ struct dnn {
     void *stream;
 };
 
-int dnn_open(struct dnn **made, const struct dnn_site *site)
+int dnn_open(struct dnn **made, const struct dnn_config *site)
 {
     struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
 

@@ -6,8 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/cuda.h"
-#include "trainer/cuda/dnn_graph.h"
+#include "trainer/cuda/model.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +25,6 @@ static uint32_t convolutions(struct kernel_window *shapes)
 {
     struct graph *graph = network_find("resnet50")->build(224, 1000);
     struct cuda_model model = {.graph = graph, .type = DEVICE_FP16, .image_channels = 8};
-    const struct cuda_plan plan = {.model = &model, .count = BATCH};
     uint32_t count = 0;
 
     assert_non_null(graph);
@@ -34,7 +32,7 @@ static uint32_t convolutions(struct kernel_window *shapes)
         if (graph->nodes[i].kind != GRAPH_CONVOLUTION)
             continue;
         assert_true(count < SHAPES_MAX);
-        shapes[count] = cuda_window(&plan, i);
+        shapes[count] = cuda_window(&model, BATCH, i);
         uint32_t same = 0;
         while (memcmp(&shapes[same], &shapes[count], sizeof *shapes) != 0)
             same++;
@@ -104,7 +102,7 @@ static void resnet50_layers_fuse(void **unused)
     assert_int_equal(count, 23);
     for (uint32_t capability = 80; capability <= 90; capability += 10) {
         struct dnn *dnn;
-        if (dnn_open(&dnn, &(struct dnn_site){
+        if (dnn_open(&dnn, &(struct dnn_config){
                                .described = capability, .deterministic = true, .tournament = 1}))
             fail_msg("%s", fail_reason());
         for (uint32_t i = 0; i < count; i++)
@@ -124,7 +122,7 @@ static void other_types_are_refused(void **unused)
 
     (void)unused;
     convolutions(shapes);
-    assert_int_equal(dnn_open(&dnn, &(struct dnn_site){.described = 90, .tournament = 1}), 0);
+    assert_int_equal(dnn_open(&dnn, &(struct dnn_config){.described = 90, .tournament = 1}), 0);
     for (int i = 0; i < 2; i++) {
         assert_null(dnn_find(dnn,
                              &(struct dnn_shape){.kind = DNN_FORWARD,

@@ -8,7 +8,8 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/cuda.h"
+#include "trainer/cuda/compile.h"
+#include "trainer/cuda/int8_model.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -33,14 +34,13 @@ static void *const somewhere = (void *)4096;
 static void model_make(struct cuda_model *model, struct dnn *dnn, const struct graph *graph,
                        int precision)
 {
-    static const enum device_type types[] = {DEVICE_FP32, DEVICE_FP32, DEVICE_FP16, DEVICE_BF16};
-
     settings.precision = precision;
+    const enum device_type type = cuda_model_type(&settings);
     *model = (struct cuda_model){.graph = graph,
                                  .settings = &settings,
                                  .dnn = dnn,
-                                 .type = types[precision],
-                                 .image_channels = types[precision] == DEVICE_FP32 ? 4 : 8,
+                                 .type = type,
+                                 .image_channels = cuda_image_channels(type),
                                  .parameters = somewhere,
                                  .gradients = somewhere,
                                  .header = somewhere};
@@ -57,10 +57,10 @@ static struct dnn *open_for(uint32_t capability, const char *file)
 {
     struct dnn *dnn;
 
-    if (dnn_open(&dnn, &(struct dnn_site){.described = capability,
-                                          .deterministic = true,
-                                          .tournament = 1,
-                                          .plans = file}))
+    if (dnn_open(&dnn, &(struct dnn_config){.described = capability,
+                                            .deterministic = true,
+                                            .tournament = 1,
+                                            .plans = file}))
         fail_msg("%s", fail_reason());
     return dnn;
 }
@@ -72,7 +72,7 @@ static struct {
 
 static void count_fused(const struct cuda_step *step)
 {
-    const struct dnn_shape *shape = &step->shape;
+    const struct dnn_shape *shape = &step->convolution.shape;
 
     fused.statistics += (shape->fusion & DNN_STATISTICS) != 0;
     fused.prologue += shape->kind == DNN_FORWARD && shape->fusion & DNN_PROLOGUE;
@@ -85,13 +85,13 @@ static void count_fused(const struct cuda_step *step)
 }
 
 /* Nothing is stored that nobody reads. */
-static void nothing_is_in_vain(const struct cuda_plan *plan, const struct graph *graph)
+static void nothing_is_in_vain(const struct cuda_program *program, const struct graph *graph)
 {
-    for (uint32_t i = 0; i < plan->buffer_count; i++) {
-        const struct lifetime *life = &plan->buffers[i].life;
-        if (!plan->buffers[i].fixed && life->first == life->last)
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const struct lifetime *life = &program->buffers[i];
+        if (life->first == life->last)
             fail_msg("what step %u, %s, stores is not read", life->first,
-                     graph->nodes[plan->steps[life->first].node].name);
+                     graph->nodes[program->steps[life->first].node].name);
     }
 }
 
@@ -106,24 +106,24 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
     memset(&fused, 0, sizeof fused);
     assert_non_null(graph);
     model_make(&model, dnn, graph, precision);
-    struct cuda_plan *plan = cuda_plan_create(&model, batch, true);
-    if (!plan)
+    struct cuda_program *program = cuda_compile(&model, batch, true);
+    if (!program)
         fail_msg("%s: %s", network->name, fail_reason());
-    for (uint32_t i = 0; i < plan->step_count; i++) {
-        const struct cuda_step *step = &plan->steps[i];
-        if (step->shape.window.images == 0)
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        const struct cuda_step *step = &program->steps[i];
+        if (!cuda_step_convolves(step))
             continue;
-        if (!step->dnn)
+        if (!step->convolution.plan)
             fail_msg("%s: no engine for %s, kind %d", network->name, graph->nodes[step->node].name,
-                     (int)step->shape.kind);
-        assert_true(dnn_candidates(step->dnn) > 0);
+                     (int)step->convolution.shape.kind);
+        assert_true(dnn_candidates(step->convolution.plan) > 0);
         count_fused(step);
         found++;
     }
-    nothing_is_in_vain(plan, graph);
+    nothing_is_in_vain(program, graph);
     if (arena_bytes)
-        *arena_bytes = plan->arena_bytes;
-    cuda_plan_destroy(plan);
+        *arena_bytes = program->arena_bytes;
+    cuda_program_destroy(program);
     model_unmake(&model);
     graph_destroy(graph);
     return found;
@@ -224,19 +224,20 @@ static void int8_runs_through(void **unused)
     model_make(&model, dnn, graph, CUDA_FP16);
     model.site.ranges = ranges;
     assert_int_equal(cuda_int8_open(&model), 0);
-    struct cuda_plan *plan = cuda_plan_create(&model, 64, false);
-    if (!plan)
+    struct cuda_program *program = cuda_compile(&model, 64, false);
+    if (!program)
         fail_msg("%s", fail_reason());
-    for (uint32_t i = 0; i < plan->step_count; i++) {
-        const struct cuda_step *step = &plan->steps[i];
-        layers += step->shape.int8;
-        sums += step->shape.int8 && step->shape.fusion & DNN_RESCALED;
-        changes += i > 0 && !step->shape.int8 && plan->steps[i - 1].shape.int8;
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        const struct cuda_step *step = &program->steps[i];
+        const bool int8 = step->kernel == &cuda_kernel_convolution_int8;
+        layers += int8;
+        sums += int8 && step->convolution.shape.fusion & DNN_RESCALED;
+        changes += i > 0 && !int8 && step[-1].kernel == &cuda_kernel_convolution_int8;
     }
     assert_int_equal(layers, 52);
     assert_int_equal(sums, 16);
     assert_int_equal(changes, 1); /* from the last one to the pool */
-    cuda_plan_destroy(plan);
+    cuda_program_destroy(program);
     cuda_int8_close(&model);
     model_unmake(&model);
     free(ranges);

@@ -1,560 +1,418 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The backward pass, node by node from the last. Each consumer of a tensor leaves a gradient with
- * it; what two left, most steps add up themselves.
+ * The backward pass, block by block from the last. Each user of an output leaves a gradient with
+ * it; most steps add two of them on their own.
  */
-#include "trainer/cuda/cuda.h"
+#include "trainer/cuda/fuse.h"
+#include "trainer/cuda/passes.h"
 
-/* ---- steps ---- */
-
-/* in: logits; out: their gradient, or none. */
-static int run_loss(const struct cuda_plan *plan, const struct cuda_step *step)
+static const struct cuda_block *row_of(const struct cuda_builder *builder, uint32_t block)
 {
-    const struct cuda_model *model = plan->model;
-    const uint32_t classes = model->graph->classes;
-    void *stream = model->runtime.stream;
-    int code = 0;
-
-    if (plan->pass->labelled)
-        code = device_cross_entropy(model->type, plan->count, classes, cuda_at(plan, step->in),
-                                    cuda_labels(model, model->header), plan->pass->label_smoothing,
-                                    &model->header->gradient_scale, cuda_at(plan, step->out),
-                                    model->per_image, &model->report->loss, stream);
-    if (code == 0 && !plan->training) {
-        const uint64_t numbers = (uint64_t)plan->count * classes;
-        code = device_gradient(model->type, numbers, 1, 1, cuda_at(plan, step->in), NULL,
-                               model->logits, stream);
-        if (code == 0)
-            code =
-                runtime_copy(model->logits_result, model->logits, numbers * sizeof(float), stream);
-    }
-    return code;
+    return &builder->blocks.rows[block];
 }
 
-/* in: input; other: gradient of the output; out: gradient of the weights, in the layer's type. */
-static int run_weight(const struct cuda_plan *plan, const struct cuda_step *step)
+/* ---- gradients of outputs ---- */
+
+/* Sums gradients until at most `most` are left. */
+static void add_up(struct cuda_builder *builder, uint32_t block, uint32_t most)
 {
-    const struct cuda_model *model = plan->model;
+    struct cuda_value *value = &builder->values[block];
+    const uint32_t node = row_of(builder, block)->end;
 
-    if (!step->dnn)
-        return device_convolution_weight(&step->shape.window, model->type, cuda_at(plan, step->in),
-                                         cuda_at(plan, step->other), cuda_at(plan, step->out),
-                                         model->runtime.stream);
-    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->in),
-                                         [DNN_WEIGHTS] = cuda_at(plan, step->out),
-                                         [DNN_OUTPUT] = cuda_at(plan, step->other)},
-                                  .workspace = model->workspace};
-    cuda_add_tensors(plan, step, &tensors);
-    return dnn_run(model->dnn, step->dnn, &tensors);
-}
-
-/* in: gradient of the weights in the layer's type; it goes to the arena. */
-static int run_home(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const uint32_t weight = model->graph->nodes[step->node].weight;
-    const struct graph_parameter *parameter = &model->graph->parameters[weight];
-
-    return device_gradient(model->type, parameter->count, step->part_channels,
-                           cuda_channels(model, model->graph->nodes[step->node].inputs[0]),
-                           cuda_at(plan, step->in), cuda_unscale(model),
-                           cuda_gradient(model, weight), model->runtime.stream);
-}
-
-/* in: gradient of the output; out: of the input. Into a BN (step->norm), out: its dz; extra: what
- * it normalised; mask: what a sum added to it, or what the BN that it added normalised; other: a
- * second gradient. */
-static int run_data(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    void *weight = model->compute[model->graph->nodes[step->node].weight];
-
-    if (!step->dnn)
-        return device_convolution_data(&step->shape.window, model->type, cuda_at(plan, step->in),
-                                       weight, cuda_at(plan, step->out), model->runtime.stream);
-    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->out),
-                                         [DNN_WEIGHTS] = weight,
-                                         [DNN_OUTPUT] = cuda_at(plan, step->in)},
-                                  .workspace = model->workspace};
-    cuda_add_tensors(plan, step, &tensors);
-    return dnn_run(model->dnn, step->dnn, &tensors);
-}
-
-/* in: gradient of the output. */
-static int run_bias_gradient(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-
-    return device_bias_gradient(&pixels, cuda_at(plan, step->in), cuda_unscale(model),
-                                cuda_gradient(model, model->graph->nodes[step->node].bias),
-                                model->partial, model->runtime.stream);
-}
-
-/* in, mask: gradient and value of the output; out: gradient before the ReLU. */
-static int run_relu_backward(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    return device_relu_backward(plan->model->type,
-                                plan->count * cuda_numbers(plan->model, step->node),
-                                cuda_at(plan, step->mask), cuda_at(plan, step->in),
-                                cuda_at(plan, step->out), plan->model->runtime.stream);
-}
-
-/* in: what BN normalised; other, extra: gradients of its output; mask: the ReLU's output; out: dz.
- */
-static int run_norm_backward(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct graph_node *node = &model->graph->nodes[step->norm];
-    const struct device_pixels pixels = cuda_pixels(plan, step->norm);
-    const struct device_norm norm = cuda_norm(model, step->norm);
-    const struct device_norm_gradient gradient = {.d_output = cuda_at(plan, step->other),
-                                                  .d_other = cuda_at(plan, step->extra),
-                                                  .mask = cuda_at(plan, step->mask),
-                                                  .dz = cuda_at(plan, step->out),
-                                                  .rectified = step->relu};
-
-    return device_norm_backward(
-        &pixels, &norm, &gradient, cuda_at(plan, step->in), cuda_unscale(model),
-        cuda_gradient(model, node->gamma), cuda_gradient(model, node->beta),
-        cuda_norm_row(model, step->norm, CUDA_ABC), model->partial, model->runtime.stream);
-}
-
-/* A convolution has left dz, and gradients of both parameters. */
-static int run_norm_parameters(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct graph_node *node = &model->graph->nodes[step->norm];
-
-    return device_norm_parameters(
-        node->shape.channels, cuda_norm_row(model, step->norm, CUDA_D_GAMMA),
-        cuda_norm_row(model, step->norm, CUDA_D_BETA), cuda_unscale(model),
-        cuda_gradient(model, node->gamma), cuda_gradient(model, node->beta), model->runtime.stream);
-}
-
-/* The same through ReLU and max-pool; mask: its winners. The step's node is the pool. */
-static int run_stem_backward(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct graph_node *node = &model->graph->nodes[step->norm];
-    const struct kernel_window window = cuda_window(plan, step->node);
-    const struct device_norm norm = cuda_norm(model, step->norm);
-
-    return device_stem_backward(
-        &window, model->type, &norm, cuda_at(plan, step->mask), cuda_at(plan, step->in),
-        cuda_at(plan, step->other), cuda_at(plan, step->extra), cuda_at(plan, step->out),
-        cuda_unscale(model), cuda_gradient(model, node->gamma), cuda_gradient(model, node->beta),
-        cuda_norm_row(model, step->norm, CUDA_ABC), model->partial, model->runtime.stream);
-}
-
-/* in: what BN normalised; other: dz; out: gradient of its input. */
-static int run_norm_apply(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct device_pixels pixels = cuda_pixels(plan, step->norm);
-
-    return device_norm_backward_apply(&pixels, cuda_norm_row(plan->model, step->norm, CUDA_ABC),
-                                      cuda_at(plan, step->other), cuda_at(plan, step->in),
-                                      cuda_at(plan, step->out), plan->model->runtime.stream);
-}
-
-/* in: gradient of the output; mask: winners of a max-pool; out: gradient of the input. */
-static int run_pool_backward(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct kernel_window window = cuda_window(plan, step->node);
-
-    if (step->mask == CUDA_NONE)
-        return device_average_pool_backward(&window, model->type, cuda_at(plan, step->in),
-                                            cuda_at(plan, step->out), model->runtime.stream);
-    return device_max_pool_backward(&window, model->type, cuda_at(plan, step->mask),
-                                    cuda_at(plan, step->in), cuda_at(plan, step->out),
-                                    model->runtime.stream);
-}
-
-/* in: gradient of the output; other: the input. */
-static int run_lrn_backward(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct kernel_lrn lrn = cuda_lrn(plan, step->node);
-
-    return device_lrn_backward(&lrn, plan->model->type, cuda_at(plan, step->other),
-                               cuda_at(plan, step->in), cuda_at(plan, step->out),
-                               plan->model->runtime.stream);
-}
-
-/* in: gradient of the whole; out: of the part at part_offset. */
-static int run_split(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    const struct device_part part = {.type = pixels.type,
-                                     .pixels = pixels.count,
-                                     .channels = step->part_channels,
-                                     .from_channels = pixels.channels,
-                                     .from_offset = step->part_offset,
-                                     .to_channels = step->part_channels};
-
-    return device_copy_part(&part, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                            plan->model->runtime.stream);
-}
-
-/* Work of others joins the stream, and the graph that is made of it. */
-static int run_ready(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct backend_config *site = &model->site;
-    const bool last = step->ready_floats == model->graph->parameter_floats;
-    int code = 0;
-
-    if (!site->enqueue)
-        return 0;
-    if (last)
-        code = device_stamp(&model->report->gradients_ns, model->runtime.stream);
-    if (code == 0)
-        code = site->enqueue(site->enqueue_context, step->ready_floats);
-    if (last && code == 0)
-        code = device_stamp(&model->report->exchanged_ns, model->runtime.stream);
-    return code;
-}
-
-/* ---- gradients of tensors ---- */
-
-static void leave(struct cuda_plan *plan, uint32_t node, uint32_t gradient)
-{
-    struct cuda_node *own = &plan->nodes[node];
-
-    if (own->needs_gradient && !plan->code)
-        own->gradients[own->gradient_count++] = gradient;
-}
-
-/* Adds up until at most `most` are left. */
-static void add_up(struct cuda_plan *plan, uint32_t node, uint32_t most)
-{
-    struct cuda_node *own = &plan->nodes[node];
-
-    while (own->gradient_count > most && !plan->code) {
-        struct cuda_step step = cuda_step_of(cuda_run_sum, node);
-        step.in = own->gradients[own->gradient_count - 2];
-        step.other = own->gradients[own->gradient_count - 1];
-        step.out = cuda_add_tensor(plan, node);
-        cuda_add_step(plan, &step);
-        own->gradients[--own->gradient_count - 1] = step.out;
+    while (value->gradient_count > most && !builder->code) {
+        struct cuda_step step = cuda_step_of(&cuda_kernel_gradient_sum, node);
+        const uint32_t sum = cuda_add_tensor(builder, node);
+        step.sum.type = builder->model->type;
+        step.sum.count = cuda_numbers_of(builder, node);
+        cuda_reads(&step, &step.sum.a, value->gradients[value->gradient_count - 2]);
+        cuda_reads(&step, &step.sum.b, value->gradients[value->gradient_count - 1]);
+        cuda_writes(&step, &step.sum.output, sum);
+        cuda_add_step(builder, &step);
+        value->gradients[--value->gradient_count - 1] = sum;
     }
 }
 
-static uint32_t whole_gradient(struct cuda_plan *plan, uint32_t node)
+static uint32_t whole_gradient(struct cuda_builder *builder, uint32_t block)
 {
-    add_up(plan, node, 1);
-    return plan->nodes[node].gradients[0];
+    add_up(builder, block, 1);
+    return builder->values[block].gradients[0];
 }
 
-/* Of a node that computes the ReLU behind it: the gradient before the ReLU. */
-static uint32_t gradient_before_relu(struct cuda_plan *plan, uint32_t node)
+/* The gradient before the block's ReLU, if it has one. */
+static uint32_t gradient_before_relu(struct cuda_builder *builder, uint32_t block)
 {
-    struct cuda_step step = cuda_step_of(run_relu_backward, node);
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t whole = whole_gradient(builder, block);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_relu_backward, own->node);
 
-    step.in = whole_gradient(plan, node);
-    if (plan->nodes[node].relu == CUDA_NONE)
-        return step.in;
-    step.mask = plan->nodes[node].value;
-    step.out = cuda_add_tensor(plan, node);
-    cuda_add_step(plan, &step);
-    return step.out;
+    if (!own->relu)
+        return whole;
+    const uint32_t before = cuda_add_tensor(builder, own->node);
+    step.relu_backward.type = builder->model->type;
+    step.relu_backward.count = cuda_numbers_of(builder, own->node);
+    cuda_reads(&step, &step.relu_backward.output, builder->values[block].buffer);
+    cuda_reads(&step, &step.relu_backward.d_output, whole);
+    cuda_writes(&step, &step.relu_backward.d_input, before);
+    cuda_add_step(builder, &step);
+    return before;
 }
 
-static uint32_t input_of(const struct cuda_plan *plan, uint32_t node)
+/* ---- convolutions ---- */
+
+static void add_bias_gradient(struct cuda_builder *builder, uint32_t node, uint32_t d_output)
 {
-    return plan->model->graph->nodes[node].inputs[0];
-}
+    const struct cuda_model *model = builder->model;
+    const uint32_t bias = model->graph->nodes[node].bias;
+    struct cuda_step step = cuda_step_of(&cuda_kernel_bias_gradient, node);
 
-/* ---- building ---- */
-
-/* The convolution's gradient of its input goes on into the BN before, or into both of a sum. */
-static void go_into_norm(struct cuda_plan *plan, struct cuda_step *step)
-{
-    const struct cuda_node *own = &plan->nodes[step->node];
-    const uint32_t end = own->end_before;
-
-    step->norm = own->norm_before;
-    step->extra = plan->nodes[input_of(plan, step->norm)].value;
-    if (step->shape.fusion & DNN_SUMMED) {
-        step->norm_other = plan->nodes[end].norm_other;
-        step->mask = plan->nodes[cuda_beside(plan, end)].value;
-    }
-    plan->nodes[end].dz = step->out;
-}
-
-static void add_data(struct cuda_plan *plan, const struct cuda_step *weight)
-{
-    const uint32_t input = input_of(plan, weight->node);
-    struct cuda_step step = cuda_step_of(run_data, weight->node);
-
-    if (!plan->nodes[input].needs_gradient)
+    if (bias == CUDA_NONE)
         return;
-    step.shape = weight->shape;
-    step.shape.kind = DNN_DATA;
-    step.shape.fusion = plan->nodes[weight->node].fusion[DNN_DATA];
-    step.in = weight->other;
-    step.out = cuda_add_tensor(plan, input);
-    if (step.shape.fusion & DNN_ADDED) {
-        step.other = whole_gradient(plan, input);
-        plan->nodes[input].gradient_count = 0;
-    }
-    if (step.shape.fusion & DNN_NORM)
-        go_into_norm(plan, &step);
+    step.bias_gradient.pixels = cuda_pixels_of(builder, node);
+    step.bias_gradient.d_bias = cuda_gradient(model, bias);
+    cuda_reads(&step, &step.bias_gradient.d_output, d_output);
+    cuda_add_step(builder, &step);
+}
+
+/* From the layer's type and padding to the arena of gradients. */
+static void add_conversion(struct cuda_builder *builder, uint32_t number, uint32_t from)
+{
+    const struct cuda_model *model = builder->model;
+    const struct graph_node *node = &model->graph->nodes[number];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_gradient, number);
+
+    step.gradient.count = model->graph->parameters[node->weight].count;
+    /* Groups and padding never come together. */
+    step.gradient.channels = model->graph->nodes[node->inputs[0]].shape.channels;
+    step.gradient.padded = cuda_channels(model, node->inputs[0]);
+    step.gradient.to = cuda_gradient(model, node->weight);
+    cuda_reads(&step, &step.gradient.from, from);
+    cuda_add_step(builder, &step);
+}
+
+static void add_weight(struct cuda_builder *builder, const struct cuda_block *own,
+                       uint32_t d_output)
+{
+    const struct cuda_model *model = builder->model;
+    const struct cuda_block *before = row_of(builder, own->inputs[0]);
+    const uint32_t weight = model->graph->nodes[own->node].weight;
+    const uint32_t fusion = own->fusion[DNN_WEIGHT];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_weight, own->node);
+    struct dnn_tensors *tensors = &step.convolution.tensors;
+    const struct kernel_window *window = &step.convolution.shape.window;
+    const bool direct = model->compute[weight] == cuda_parameter(model, weight);
+    uint32_t given = CUDA_NONE;
+
+    step.convolution.shape =
+        cuda_shape(model, builder->program->count, own->node, DNN_WEIGHT, fusion);
+    cuda_fused_rows(model, fusion, before->norms, CUDA_NONE, tensors);
+    cuda_reads(&step, &tensors->at[DNN_INPUT],
+               fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
+                                     : cuda_input(builder, own, 0));
+    cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
+    if (direct)
+        tensors->at[DNN_WEIGHTS] = cuda_gradient(model, weight);
     else
-        leave(plan, input, step.out);
-    cuda_find_dnn(plan, &step);
-    cuda_add_step(plan, &step);
+        given = cuda_add_buffer(
+            builder, (uint64_t)window->out_channels * window->height * window->width *
+                         (window->in_channels / window->groups) * device_type_bytes(model->type));
+    cuda_writes(&step, &tensors->at[DNN_WEIGHTS], given);
+    cuda_find_dnn(builder, &step);
+    cuda_add_step(builder, &step);
+    if (!direct)
+        add_conversion(builder, own->node, given);
 }
 
-static void add_convolution(struct cuda_plan *plan, uint32_t node)
+/* The gradient of the input, or, where it goes on into the BN before or into both of a sum, dz. */
+static void add_data(struct cuda_builder *builder, const struct cuda_block *own, uint32_t d_output)
 {
-    const struct cuda_model *model = plan->model;
-    const struct graph_node *row = &model->graph->nodes[node];
-    const struct graph_shape *in = &model->graph->nodes[row->inputs[0]].shape;
-    struct cuda_step step = cuda_step_of(run_weight, node);
+    const struct cuda_model *model = builder->model;
+    const uint32_t input = own->inputs[0], fusion = own->fusion[DNN_DATA];
+    const struct cuda_block *before = row_of(builder, input);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_data, own->node);
+    struct dnn_tensors *tensors = &step.convolution.tensors;
 
-    step.other = gradient_before_relu(plan, node);
-    if (row->bias != CUDA_NONE) {
-        struct cuda_step bias = cuda_step_of(run_bias_gradient, node);
-        bias.in = step.other;
-        cuda_add_step(plan, &bias);
-    }
-    step.in = plan->nodes[row->inputs[0]].value;
-    step.shape = cuda_shape(plan, node, DNN_WEIGHT);
-    step.shape.fusion = plan->nodes[node].fusion[DNN_WEIGHT];
-    if (step.shape.fusion & DNN_PROLOGUE) {
-        step.norm = plan->nodes[node].norm_before;
-        step.in = plan->nodes[input_of(plan, step.norm)].value;
-    }
-    const struct kernel_window *window = &step.shape.window;
-    const uint64_t numbers = (uint64_t)window->out_channels * window->height * window->width *
-                             (window->in_channels / window->groups);
-    const bool at_home = model->compute[row->weight] ==
-                         model->parameters + model->graph->parameters[row->weight].offset;
-    step.out = at_home ? cuda_add_fixed(plan, cuda_gradient(model, row->weight))
-                       : cuda_add_buffer(plan, numbers * device_type_bytes(model->type));
-    cuda_find_dnn(plan, &step);
-    cuda_add_step(plan, &step);
-    if (!at_home) {
-        struct cuda_step home = cuda_step_of(run_home, node);
-        home.in = step.out;
-        /* Groups and padding never come together. */
-        home.part_channels = in->channels;
-        cuda_add_step(plan, &home);
-    }
-    add_data(plan, &step);
-}
-
-/* From dz of a BN's output to the gradient of its input. */
-static void add_apply(struct cuda_plan *plan, uint32_t norm, uint32_t dz)
-{
-    const uint32_t input = input_of(plan, norm);
-    struct cuda_step step = cuda_step_of(run_norm_apply, norm);
-
-    if (!plan->nodes[input].needs_gradient)
+    if (!before->needs_gradient)
         return;
-    step.norm = norm;
-    step.in = plan->nodes[input].value;
-    step.other = dz;
-    step.out = cuda_add_tensor(plan, input);
-    cuda_add_step(plan, &step);
-    leave(plan, input, step.out);
-}
-
-/* The gradients of `node`, which ends what a BN begins, come back through ReLU to BN. Returns
- * dz. */
-static uint32_t add_norm_backward(struct cuda_plan *plan, uint32_t norm, uint32_t node)
-{
-    const struct cuda_node *own = &plan->nodes[node];
-    struct cuda_step step = cuda_step_of(run_norm_backward, node);
-
-    step.norm = norm;
-    if (own->dz != CUDA_NONE) {
-        step.run = run_norm_parameters;
-        cuda_add_step(plan, &step);
-        return own->dz;
+    const uint32_t given = cuda_add_tensor(builder, before->end);
+    step.convolution.shape =
+        cuda_shape(model, builder->program->count, own->node, DNN_DATA, fusion);
+    cuda_fused_rows(model, fusion, before->norms, CUDA_NONE, tensors);
+    tensors->at[DNN_WEIGHTS] = model->compute[model->graph->nodes[own->node].weight];
+    cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
+    if (fusion & DNN_ADDED) {
+        cuda_reads(&step, &tensors->at[DNN_OTHER], whole_gradient(builder, input));
+        builder->values[input].gradient_count = 0;
     }
-    add_up(plan, node, 2);
-    step.in = plan->nodes[input_of(plan, norm)].value;
-    step.other = own->gradients[0];
-    if (own->gradient_count > 1)
-        step.extra = own->gradients[1];
-    step.relu = plan->nodes[norm].unstored;
-    if (own->relu != CUDA_NONE && !step.relu)
-        step.mask = own->value;
-    const bool same = step.extra == CUDA_NONE && own->relu == CUDA_NONE;
-    if (!same)
-        step.out = cuda_add_tensor(plan, node);
-    cuda_add_step(plan, &step);
-    return same ? step.other : step.out;
+    if (fusion & DNN_SUMMED)
+        cuda_reads(&step, &tensors->at[DNN_RESIDUAL], cuda_input(builder, before, 1));
+    if (fusion & DNN_NORM) {
+        cuda_reads(&step, &tensors->at[DNN_X], cuda_input(builder, before, 0));
+        builder->values[input].dz = given;
+    } else {
+        cuda_leave_gradient(builder, input, given);
+    }
+    cuda_writes(&step, &tensors->at[DNN_INPUT], given);
+    cuda_find_dnn(builder, &step);
+    cuda_add_step(builder, &step);
 }
 
-static void add_stem(struct cuda_plan *plan, uint32_t norm)
+static void add_convolution(struct cuda_builder *builder, uint32_t block)
 {
-    const uint32_t pool = plan->nodes[norm].pool;
-    struct cuda_step step = cuda_step_of(run_stem_backward, pool);
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t d_output = gradient_before_relu(builder, block);
 
-    add_up(plan, pool, 2);
-    step.norm = norm;
-    step.in = plan->nodes[input_of(plan, norm)].value;
-    step.other = plan->nodes[pool].gradients[0];
-    if (plan->nodes[pool].gradient_count > 1)
-        step.extra = plan->nodes[pool].gradients[1];
-    step.mask = plan->nodes[pool].which;
-    step.out = cuda_add_tensor(plan, norm);
-    cuda_add_step(plan, &step);
-    add_apply(plan, norm, step.out);
+    add_bias_gradient(builder, own->node, d_output);
+    add_weight(builder, own, d_output);
+    add_data(builder, own, d_output);
 }
 
-static void add_norm(struct cuda_plan *plan, uint32_t node)
+/* ---- BN ---- */
+
+/* From dz to the gradient of what the BN normalised. */
+static void add_apply(struct cuda_builder *builder, uint32_t norm, uint32_t input, uint32_t dz)
 {
-    const struct cuda_node *own = &plan->nodes[node];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_norm_apply, norm);
 
-    if (own->pool != CUDA_NONE)
-        add_stem(plan, node);
-    else if (!own->absorbed)
-        add_apply(plan, node, add_norm_backward(plan, node, node));
-}
-
-static void add_sum(struct cuda_plan *plan, uint32_t node)
-{
-    const struct graph_node *row = &plan->model->graph->nodes[node];
-    const struct cuda_node *own = &plan->nodes[node];
-    uint32_t dz;
-
-    if (own->norm == CUDA_NONE) {
-        dz = gradient_before_relu(plan, node);
-        leave(plan, row->inputs[0], dz);
-        leave(plan, row->inputs[1], dz);
+    if (!row_of(builder, input)->needs_gradient)
         return;
+    const uint32_t given = cuda_add_tensor(builder, row_of(builder, input)->end);
+    step.norm_apply.pixels = cuda_pixels_of(builder, norm);
+    step.norm_apply.abc = cuda_norm_row(builder->model, norm, CUDA_ABC);
+    cuda_reads(&step, &step.norm_apply.x, builder->values[input].buffer);
+    cuda_reads(&step, &step.norm_apply.dz, dz);
+    cuda_writes(&step, &step.norm_apply.d_input, given);
+    cuda_add_step(builder, &step);
+    cuda_leave_gradient(builder, input, given);
+}
+
+/* A convolution has left dz and the gradients of both parameters. */
+static void add_parameters(struct cuda_builder *builder, uint32_t norm, uint32_t node)
+{
+    const struct cuda_model *model = builder->model;
+    const struct graph_node *row = &model->graph->nodes[norm];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_norm_parameters, node);
+
+    step.norm_parameters.channels = row->shape.channels;
+    step.norm_parameters.gamma = cuda_norm_row(model, norm, CUDA_D_GAMMA);
+    step.norm_parameters.beta = cuda_norm_row(model, norm, CUDA_D_BETA);
+    step.norm_parameters.d_gamma = cuda_gradient(model, row->gamma);
+    step.norm_parameters.d_beta = cuda_gradient(model, row->beta);
+    cuda_add_step(builder, &step);
+}
+
+/* A step that sums the gradients of a BN of x; the caller says where they come from. */
+static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t norm, uint32_t node,
+                                  uint32_t x)
+{
+    const struct cuda_model *model = builder->model;
+    const struct graph_node *row = &model->graph->nodes[norm];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_norm_backward, node);
+
+    step.norm_backward.pixels = cuda_pixels_of(builder, norm);
+    step.norm_backward.norm = cuda_norm(model, norm);
+    step.norm_backward.d_gamma = cuda_gradient(model, row->gamma);
+    step.norm_backward.d_beta = cuda_gradient(model, row->beta);
+    step.norm_backward.abc = cuda_norm_row(model, norm, CUDA_ABC);
+    cuda_reads(&step, &step.norm_backward.x, x);
+    return step;
+}
+
+/* From a sum's output through ReLU to its first BN. Returns dz. */
+static uint32_t add_first_norm(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const struct cuda_value *value = &builder->values[block];
+    struct cuda_step step =
+        norm_step(builder, own->norms[0], own->node, cuda_input(builder, own, 0));
+    struct device_norm_gradient *gradient = &step.norm_backward.gradient;
+
+    if (value->dz != CUDA_NONE) {
+        add_parameters(builder, own->norms[0], own->node);
+        return value->dz;
     }
-    dz = add_norm_backward(plan, own->norm, node);
-    add_apply(plan, own->norm, dz);
-    if (own->norm_other == CUDA_NONE) {
-        leave(plan, cuda_beside(plan, node), dz);
+    add_up(builder, block, 2);
+    const bool two = value->gradient_count > 1;
+    cuda_reads(&step, &gradient->d_output, value->gradients[0]);
+    cuda_reads(&step, &gradient->d_other, two ? value->gradients[1] : CUDA_NONE);
+    gradient->rectified = own->output == CUDA_OUTPUT_RECOMPUTED;
+    if (own->relu && !gradient->rectified)
+        cuda_reads(&step, &gradient->mask, value->buffer);
+    const uint32_t dz = two || own->relu ? cuda_add_tensor(builder, own->node) : CUDA_NONE;
+    cuda_writes(&step, &gradient->dz, dz);
+    cuda_add_step(builder, &step);
+    return dz == CUDA_NONE ? value->gradients[0] : dz;
+}
+
+static void add_second_norm(struct cuda_builder *builder, uint32_t block, uint32_t dz)
+{
+    const struct cuda_block *own = row_of(builder, block);
+
+    if (builder->values[block].dz == CUDA_NONE) {
+        struct cuda_step step =
+            norm_step(builder, own->norms[1], own->node, cuda_input(builder, own, 1));
+        cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
+        cuda_add_step(builder, &step);
+    } else {
+        add_parameters(builder, own->norms[1], own->node);
+    }
+    add_apply(builder, own->norms[1], own->inputs[1], dz);
+}
+
+static void add_sum(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const bool normalises = own->norms[0] != CUDA_NONE;
+    const uint32_t dz =
+        normalises ? add_first_norm(builder, block) : gradient_before_relu(builder, block);
+
+    if (normalises)
+        add_apply(builder, own->norms[0], own->inputs[0], dz);
+    else
+        cuda_leave_gradient(builder, own->inputs[0], dz);
+    if (own->input_count == 1)
         return;
-    }
-    struct cuda_step step = cuda_step_of(run_norm_parameters, node);
-    step.norm = own->norm_other;
-    if (own->dz == CUDA_NONE) { /* no convolution has left that one's sums */
-        step.run = run_norm_backward;
-        step.in = plan->nodes[input_of(plan, own->norm_other)].value;
-        step.other = dz;
-    }
-    cuda_add_step(plan, &step);
-    add_apply(plan, own->norm_other, dz);
+    if (own->norms[1] != CUDA_NONE)
+        add_second_norm(builder, block, dz);
+    else
+        cuda_leave_gradient(builder, own->inputs[1], dz);
 }
 
-/* Nodes with one input, whose backward pass is one step. */
-static void add_plain(struct cuda_plan *plan, uint32_t node,
-                      int (*run)(const struct cuda_plan *, const struct cuda_step *))
+static void add_stem(struct cuda_builder *builder, uint32_t block)
 {
-    const uint32_t input = input_of(plan, node);
-    struct cuda_step step = cuda_step_of(run, node);
+    const struct cuda_model *model = builder->model;
+    const struct cuda_block *own = row_of(builder, block);
+    const struct cuda_value *value = &builder->values[block];
+    const uint32_t norm = own->norms[0];
+    const struct graph_node *row = &model->graph->nodes[norm];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_stem_backward, own->end);
 
-    step.in = whole_gradient(plan, node);
-    if (run == run_relu_backward)
-        step.mask = plan->nodes[node].value;
-    if (run == run_pool_backward)
-        step.mask = plan->nodes[node].which;
-    if (run == run_lrn_backward)
-        step.other = plan->nodes[input].value;
-    step.out = cuda_add_tensor(plan, input);
-    cuda_add_step(plan, &step);
-    leave(plan, input, step.out);
+    add_up(builder, block, 2);
+    const uint32_t dz = cuda_add_tensor(builder, norm);
+    step.stem_backward.window = cuda_window_of(builder, own->end);
+    step.stem_backward.type = model->type;
+    step.stem_backward.norm = cuda_norm(model, norm);
+    step.stem_backward.d_gamma = cuda_gradient(model, row->gamma);
+    step.stem_backward.d_beta = cuda_gradient(model, row->beta);
+    step.stem_backward.abc = cuda_norm_row(model, norm, CUDA_ABC);
+    cuda_reads(&step, &step.stem_backward.winners, value->winners);
+    cuda_reads(&step, &step.stem_backward.x, cuda_input(builder, own, 0));
+    cuda_reads(&step, &step.stem_backward.d_output, value->gradients[0]);
+    cuda_reads(&step, &step.stem_backward.d_other,
+               value->gradient_count > 1 ? value->gradients[1] : CUDA_NONE);
+    cuda_writes(&step, &step.stem_backward.dz, dz);
+    cuda_add_step(builder, &step);
+    add_apply(builder, norm, own->inputs[0], dz);
 }
 
-static void add_split(struct cuda_plan *plan, uint32_t node)
+/* ---- the rest ---- */
+
+/* A tensor for the gradient of the block's only input. */
+static uint32_t input_gradient(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct graph_node *row = &plan->model->graph->nodes[node];
-    const uint32_t whole = whole_gradient(plan, node);
+    const uint32_t gradient = cuda_add_tensor(builder, row_of(builder, own->inputs[0])->end);
+
+    cuda_leave_gradient(builder, own->inputs[0], gradient);
+    return gradient;
+}
+
+static void add_pool(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
+    const uint32_t whole = whole_gradient(builder, block);
+    struct cuda_step step = cuda_step_of(
+        max ? &cuda_kernel_max_pool_backward : &cuda_kernel_average_pool_backward, own->node);
+
+    step.pool.window = cuda_window_of(builder, own->node);
+    step.pool.type = builder->model->type;
+    cuda_reads(&step, &step.pool.from, whole);
+    cuda_reads(&step, &step.pool.winners, builder->values[block].winners);
+    cuda_writes(&step, &step.pool.to, input_gradient(builder, own));
+    cuda_add_step(builder, &step);
+}
+
+static void add_lrn(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t whole = whole_gradient(builder, block);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_lrn_backward, own->node);
+
+    step.lrn.lrn = cuda_lrn_of(builder, own->node);
+    step.lrn.type = builder->model->type;
+    cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
+    cuda_reads(&step, &step.lrn.d_output, whole);
+    cuda_writes(&step, &step.lrn.output, input_gradient(builder, own));
+    cuda_add_step(builder, &step);
+}
+
+static void add_dropout(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t whole = whole_gradient(builder, block);
+
+    cuda_add_dropout(builder, &cuda_kernel_dropout_backward, own->node, whole,
+                     input_gradient(builder, own));
+}
+
+static void add_split(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t whole = whole_gradient(builder, block);
     uint32_t offset = 0;
 
-    for (uint32_t i = 0; i < row->input_count; i++) {
-        struct cuda_step step = cuda_step_of(run_split, node);
-        step.part_offset = offset;
-        step.part_channels = cuda_channels(plan->model, row->inputs[i]);
-        offset += step.part_channels;
-        if (!plan->nodes[row->inputs[i]].needs_gradient)
+    for (uint32_t i = 0; i < own->input_count; i++) {
+        const struct cuda_block *input = row_of(builder, own->inputs[i]);
+        struct cuda_step step = cuda_step_of(&cuda_kernel_split, own->node);
+        step.copy.part = cuda_part_of(builder, own, i);
+        step.copy.part.from_channels = cuda_channels(builder->model, own->node);
+        step.copy.part.from_offset = offset;
+        offset += step.copy.part.channels;
+        if (!input->needs_gradient)
             continue;
-        step.in = whole;
-        step.out = cuda_add_tensor(plan, row->inputs[i]);
-        cuda_add_step(plan, &step);
-        leave(plan, row->inputs[i], step.out);
+        const uint32_t given = cuda_add_tensor(builder, input->end);
+        cuda_reads(&step, &step.copy.from, whole);
+        cuda_writes(&step, &step.copy.to, given);
+        cuda_add_step(builder, &step);
+        cuda_leave_gradient(builder, own->inputs[i], given);
     }
 }
 
-static void add_node(struct cuda_plan *plan, uint32_t node)
+/* Nodes number their parameters upwards and place them downwards: with the first parameter of a
+ * node, those of this node and of all later ones are final. */
+static void add_ready(struct cuda_builder *builder, uint32_t node)
 {
-    switch (plan->model->graph->nodes[node].kind) {
-    case GRAPH_INPUT:
-        return;
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        return add_convolution(plan, node);
-    case GRAPH_BATCH_NORM:
-        return add_norm(plan, node);
-    case GRAPH_RELU:
-        return add_plain(plan, node, run_relu_backward);
-    case GRAPH_MAX_POOL:
-    case GRAPH_AVERAGE_POOL:
-        return add_plain(plan, node, run_pool_backward);
-    case GRAPH_ADD:
-        return add_sum(plan, node);
-    case GRAPH_CONCAT:
-        return add_split(plan, node);
-    case GRAPH_LRN:
-        return add_plain(plan, node, run_lrn_backward);
-    case GRAPH_DROPOUT:
-        return add_plain(plan, node, cuda_run_dropout);
-    }
-}
-
-/* A ReLU that its producer computes hands its gradients on. */
-static bool hand_on(struct cuda_plan *plan, uint32_t node)
-{
-    const struct cuda_node *own = &plan->nodes[node];
-    const enum graph_kind kind = plan->model->graph->nodes[node].kind;
-
-    if (!own->absorbed || kind == GRAPH_BATCH_NORM)
-        return false;
-    for (uint32_t i = 0; i < own->gradient_count && kind == GRAPH_RELU; i++)
-        leave(plan, input_of(plan, node), own->gradients[i]);
-    return true; /* a max-pool's stay for its stem */
-}
-
-/* The parameters of a node have rising numbers and so falling offsets: with its first one, all of
- * this node and of the nodes behind it are final. */
-static void add_ready(struct cuda_plan *plan, uint32_t node)
-{
-    const struct graph *graph = plan->model->graph;
+    const struct graph *graph = builder->model->graph;
     const struct graph_node *row = &graph->nodes[node];
     const uint32_t first = row->weight != CUDA_NONE ? row->weight : row->gamma;
-    struct cuda_step step = cuda_step_of(run_ready, node);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_ready, node);
 
     if (first == CUDA_NONE)
         return;
-    step.ready_floats = graph->parameters[first].offset + graph->parameters[first].count;
-    cuda_add_step(plan, &step);
+    step.ready.floats = graph->parameters[first].offset + graph->parameters[first].count;
+    cuda_add_step(builder, &step);
 }
 
-void cuda_build_backward(struct cuda_plan *plan)
+void cuda_emit_backward(struct cuda_builder *builder)
 {
-    const uint32_t last = plan->model->graph->node_count - 1;
-    struct cuda_step step = cuda_step_of(run_loss, last);
+    static void (*const emit[])(struct cuda_builder *, uint32_t) = {
+        [CUDA_BLOCK_CONVOLUTION] = add_convolution,
+        [CUDA_BLOCK_SUM] = add_sum,
+        [CUDA_BLOCK_STEM] = add_stem,
+        [CUDA_BLOCK_POOL] = add_pool,
+        [CUDA_BLOCK_JOIN] = add_split,
+        [CUDA_BLOCK_LRN] = add_lrn,
+        [CUDA_BLOCK_DROPOUT] = add_dropout,
+    };
+    uint32_t block = builder->blocks.count - 2; /* before the head */
 
-    step.in = plan->nodes[last].value;
-    if (plan->training)
-        step.out = cuda_add_tensor(plan, last);
-    cuda_add_step(plan, &step);
-    if (!plan->training)
-        return;
-    leave(plan, last, step.out);
-    for (uint32_t i = last; i > 0 && !plan->code; i--) {
-        if (!plan->nodes[i].needs_gradient)
-            continue;
-        if (!hand_on(plan, i))
-            add_node(plan, i);
-        add_ready(plan, i);
+    for (uint32_t node = builder->model->graph->node_count - 1; node > 0 && !builder->code;
+         node--) {
+        const struct cuda_block *own = row_of(builder, block);
+        if (own->node == node) {
+            if (own->needs_gradient)
+                emit[own->kind](builder, block);
+            block--;
+        }
+        add_ready(builder, node);
     }
 }

@@ -1,184 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/cuda.h"
+#include "trainer/cuda/build.h"
 
-#include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
-void cuda_keep_code(struct cuda_plan *plan, int code)
+void cuda_keep_code(struct cuda_builder *builder, int code)
 {
-    if (plan->code == 0)
-        plan->code = code;
+    if (builder->code == 0)
+        builder->code = code;
 }
 
-/* Room for one more. Keeps the error in the plan. */
-static bool grow(struct cuda_plan *plan, void *rows, uint32_t count, size_t bytes)
+/* Reserves space for one more. Keeps the error in the builder. */
+static bool grow(struct cuda_builder *builder, void *rows, uint32_t count, size_t bytes)
 {
-    if (plan->code == 0)
-        plan->code = memory_room(rows, count, bytes, "parts of a plan");
-    return plan->code == 0;
+    if (builder->code == 0)
+        builder->code = memory_room(rows, count, bytes, "parts of a program");
+    return builder->code == 0;
 }
 
-static uint32_t add_row(struct cuda_plan *plan, const struct cuda_buffer *buffer)
+/* ---- buffers ---- */
+
+uint32_t cuda_add_buffer(struct cuda_builder *builder, uint64_t bytes)
 {
-    if (!grow(plan, &plan->buffers, plan->buffer_count, sizeof *plan->buffers))
+    struct cuda_program *program = builder->program;
+
+    if (!grow(builder, &program->buffers, program->buffer_count, sizeof *program->buffers))
         return CUDA_NONE;
-    plan->buffers[plan->buffer_count] = *buffer;
-    return plan->buffer_count++;
+    program->buffers[program->buffer_count] =
+        (struct lifetime){.first = UINT32_MAX, .bytes = bytes + 16};
+    return program->buffer_count++;
 }
 
-uint32_t cuda_add_buffer(struct cuda_plan *plan, uint64_t bytes)
+uint32_t cuda_add_tensor(struct cuda_builder *builder, uint32_t node)
 {
-    return add_row(plan, &(struct cuda_buffer){.life = {.first = UINT32_MAX, .bytes = bytes + 16}});
+    return cuda_add_buffer(builder, cuda_numbers_of(builder, node) *
+                                        device_type_bytes(builder->model->type));
 }
 
-uint32_t cuda_add_fixed(struct cuda_plan *plan, void *address)
+/* ---- steps ---- */
+
+struct cuda_step cuda_step_of(const struct cuda_kernel *kernel, uint32_t node)
 {
-    return add_row(plan, &(struct cuda_buffer){.address = address, .fixed = true});
+    return (struct cuda_step){.kernel = kernel, .node = node};
 }
 
-uint32_t cuda_add_tensor(struct cuda_plan *plan, uint32_t node)
+static void add_operand(struct cuda_step *step, void *pointer, uint32_t buffer, bool written)
 {
-    return cuda_add_buffer(plan, plan->count * cuda_numbers(plan->model, node) *
-                                     device_type_bytes(plan->model->type));
-}
+    const ptrdiff_t place = (char *)pointer - (char *)step;
 
-/* The step that is added next needs it. */
-static void touch(struct cuda_plan *plan, uint32_t buffer)
-{
-    if (plan->code || buffer == CUDA_NONE)
+    if (buffer == CUDA_NONE)
         return;
-    struct lifetime *life = &plan->buffers[buffer].life;
-    if (life->first == UINT32_MAX)
-        life->first = plan->step_count;
-    life->last = plan->step_count;
+    assert(place > 0 && (size_t)place < sizeof *step && step->operand_count < CUDA_OPERANDS_MAX);
+    step->operands[step->operand_count++] = (struct cuda_operand){buffer, (uint16_t)place, written};
 }
 
-void cuda_add_step(struct cuda_plan *plan, const struct cuda_step *step)
+void cuda_reads(struct cuda_step *step, void *pointer, uint32_t buffer)
 {
-    touch(plan, step->in);
-    touch(plan, step->other);
-    touch(plan, step->mask);
-    touch(plan, step->out);
-    touch(plan, step->extra);
-    if (grow(plan, &plan->steps, plan->step_count, sizeof *plan->steps))
-        plan->steps[plan->step_count++] = *step;
+    add_operand(step, pointer, buffer, false);
 }
 
-struct cuda_step cuda_step_of(int (*run)(const struct cuda_plan *, const struct cuda_step *),
-                              uint32_t node)
+void cuda_writes(struct cuda_step *step, void *pointer, uint32_t buffer)
 {
-    return (struct cuda_step){.run = run,
-                              .node = node,
-                              .in = CUDA_NONE,
-                              .other = CUDA_NONE,
-                              .mask = CUDA_NONE,
-                              .out = CUDA_NONE,
-                              .extra = CUDA_NONE};
+    add_operand(step, pointer, buffer, true);
 }
 
-struct dnn_shape cuda_shape(const struct cuda_plan *plan, uint32_t node, enum dnn_kind kind)
+void cuda_add_step(struct cuda_builder *builder, const struct cuda_step *step)
 {
-    return (struct dnn_shape){.kind = kind,
-                              .type = plan->model->type,
-                              .tf32 = plan->model->settings->precision == CUDA_TF32,
-                              .window = cuda_window(plan, node)};
+    struct cuda_program *program = builder->program;
+
+    if (!grow(builder, &program->steps, program->step_count, sizeof *program->steps))
+        return;
+    for (uint32_t i = 0; i < step->operand_count; i++) {
+        struct lifetime *life = &program->buffers[step->operands[i].buffer];
+        if (life->first == UINT32_MAX)
+            life->first = program->step_count;
+        life->last = program->step_count;
+    }
+    program->steps[program->step_count++] = *step;
 }
 
-void cuda_find_dnn(struct cuda_plan *plan, struct cuda_step *step)
+/* ---- convolutions ---- */
+
+void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step)
 {
+    struct cuda_program *program = builder->program;
     int code = 0;
 
-    if (plan->code || !plan->model->dnn)
+    if (builder->code || !builder->model->dnn)
         return;
-    step->dnn = dnn_find(plan->model->dnn, &step->shape, &code);
-    if (!step->dnn && code != -ENOTSUP)
-        cuda_keep_code(plan, code);
-    if (!step->dnn)
-        return;
-    const uint64_t bytes = dnn_workspace_bytes(step->dnn);
-    plan->workspace_bytes = bytes > plan->workspace_bytes ? bytes : plan->workspace_bytes;
+    const struct dnn_plan *plan = dnn_find(builder->model->dnn, &step->convolution.shape, &code);
+    if (!plan && code != -ENOTSUP)
+        cuda_keep_code(builder, code);
+    step->convolution.plan = plan;
+    const uint64_t bytes = plan ? dnn_workspace_bytes(plan) : 0;
+    if (bytes > program->workspace_bytes)
+        program->workspace_bytes = bytes;
 }
 
-/* ---- nodes ---- */
+/* ---- shapes ---- */
 
-uint32_t cuda_beside(const struct cuda_plan *plan, uint32_t sum)
+struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t node)
 {
-    const struct graph_node *rows = plan->model->graph->nodes;
-    const struct cuda_node *own = &plan->nodes[sum];
-
-    if (own->norm_other != CUDA_NONE)
-        return rows[own->norm_other].inputs[0];
-    return rows[sum].inputs[rows[sum].inputs[0] == own->norm ? 1 : 0];
+    return cuda_pixels(builder->model, builder->program->count, node);
 }
 
-uint32_t cuda_channels(const struct cuda_model *model, uint32_t node)
+struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node)
 {
-    return node == 0 ? model->image_channels : model->graph->nodes[node].shape.channels;
+    return cuda_window(builder->model, builder->program->count, node);
 }
 
-uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
+struct kernel_lrn cuda_lrn_of(const struct cuda_builder *builder, uint32_t number)
 {
-    const struct graph_shape *shape = &model->graph->nodes[node].shape;
+    const struct graph_node *node = &builder->model->graph->nodes[number];
 
-    return (uint64_t)cuda_channels(model, node) * shape->height * shape->width;
-}
-
-struct device_pixels cuda_pixels(const struct cuda_plan *plan, uint32_t node)
-{
-    const struct graph_shape *shape = &plan->model->graph->nodes[node].shape;
-
-    return (struct device_pixels){.type = plan->model->type,
-                                  .channels = cuda_channels(plan->model, node),
-                                  .count = (uint64_t)plan->count * shape->height * shape->width};
-}
-
-/* A fully connected layer is a convolution of one pixel with all numbers of an image as channels.
- */
-struct kernel_window cuda_window(const struct cuda_plan *plan, uint32_t number)
-{
-    const struct graph_node *node = &plan->model->graph->nodes[number];
-    const struct graph_shape *in = &plan->model->graph->nodes[node->inputs[0]].shape;
-
-    if (node->kind == GRAPH_FULLY_CONNECTED)
-        return (struct kernel_window){
-            .images = plan->count,
-            .in_channels = (uint32_t)cuda_numbers(plan->model, node->inputs[0]),
-            .in_height = 1,
-            .in_width = 1,
-            .out_channels = node->shape.channels,
-            .out_height = 1,
-            .out_width = 1,
-            .height = 1,
-            .width = 1,
-            .stride = 1,
-            .groups = 1,
-        };
-    return (struct kernel_window){
-        .images = plan->count,
-        .in_channels = cuda_channels(plan->model, node->inputs[0]),
-        .in_height = in->height,
-        .in_width = in->width,
-        .out_channels = node->shape.channels,
-        .out_height = node->shape.height,
-        .out_width = node->shape.width,
-        .height = node->window.height,
-        .width = node->window.width,
-        .stride = node->window.stride,
-        .pad_top = node->window.pad_top,
-        .pad_left = node->window.pad_left,
-        .groups = node->groups,
-        .count_padding = node->window.count_padding,
-    };
-}
-
-struct kernel_lrn cuda_lrn(const struct cuda_plan *plan, uint32_t number)
-{
-    const struct graph_node *node = &plan->model->graph->nodes[number];
-
-    return (struct kernel_lrn){.images = plan->count,
+    return (struct kernel_lrn){.images = builder->program->count,
                                .channels = node->shape.channels,
                                .plane = (size_t)node->shape.height * node->shape.width,
                                .size = node->window.height,
@@ -187,51 +124,49 @@ struct kernel_lrn cuda_lrn(const struct cuda_plan *plan, uint32_t number)
                                .k = node->lrn_k};
 }
 
-float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row)
+struct device_part cuda_part_of(const struct cuda_builder *builder, const struct cuda_block *block,
+                                uint32_t n)
 {
-    return model->norms + model->graph->nodes[node].statistics / 2 * CUDA_NORM_ROWS +
-           (uint64_t)row * model->graph->nodes[node].shape.channels;
+    const struct device_pixels pixels = cuda_pixels_of(builder, block->node);
+    const uint32_t end = builder->blocks.rows[block->inputs[n]].end;
+    const uint32_t channels = cuda_channels(builder->model, end);
+
+    return (struct device_part){.type = pixels.type,
+                                .pixels = pixels.count,
+                                .channels = channels,
+                                .from_channels = channels,
+                                .to_channels = channels};
 }
 
-struct device_norm cuda_norm(const struct cuda_model *model, uint32_t number)
+void cuda_add_dropout(struct cuda_builder *builder, const struct cuda_kernel *kernel, uint32_t node,
+                      uint32_t input, uint32_t output)
 {
-    const struct graph_node *node = &model->graph->nodes[number];
-    float *running = model->statistics + node->statistics;
+    const struct graph_node *row = &builder->model->graph->nodes[node];
+    struct cuda_step step = cuda_step_of(kernel, node);
 
-    return (struct device_norm){
-        .epsilon = node->epsilon,
-        .momentum = node->momentum,
-        .gamma = model->parameters + model->graph->parameters[node->gamma].offset,
-        .beta = model->parameters + model->graph->parameters[node->beta].offset,
-        .running_mean = running,
-        .running_variance = running + node->shape.channels,
-        .mean = cuda_norm_row(model, number, CUDA_MEAN),
-        .inverse = cuda_norm_row(model, number, CUDA_INVERSE),
-        .scale = cuda_norm_row(model, number, CUDA_SCALE),
-        .bias = cuda_norm_row(model, number, CUDA_BIAS),
-        .typed_scale = cuda_norm_row(model, number, CUDA_TYPED_SCALE),
-        .typed_bias = cuda_norm_row(model, number, CUDA_TYPED_BIAS),
-        .gamma_copy = cuda_norm_row(model, number, CUDA_GAMMA),
-        .beta_copy = cuda_norm_row(model, number, CUDA_BETA),
-    };
+    step.dropout.pixels = cuda_pixels_of(builder, node);
+    step.dropout.plane = row->shape.height * row->shape.width;
+    step.dropout.key = cuda_dropout_key(builder->model, node);
+    step.dropout.rate = row->dropout_rate;
+    cuda_reads(&step, &step.dropout.input, input);
+    cuda_writes(&step, &step.dropout.output, output);
+    cuda_add_step(builder, &step);
 }
 
-float *cuda_gradient(const struct cuda_model *model, uint32_t parameter)
+uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node)
 {
-    return model->gradients + model->graph->parameters[parameter].offset;
+    return builder->program->count * cuda_numbers(builder->model, node);
 }
 
-const float *cuda_unscale(const struct cuda_model *model)
+uint32_t cuda_input(const struct cuda_builder *builder, const struct cuda_block *block, uint32_t n)
 {
-    return model->type == DEVICE_FP16 ? &model->header->unscale : NULL;
+    return n < block->input_count ? builder->values[block->inputs[n]].buffer : CUDA_NONE;
 }
 
-const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node)
+void cuda_leave_gradient(struct cuda_builder *builder, uint32_t block, uint32_t gradient)
 {
-    return (const uint64_t *)(const void *)(model->header + 1) + node;
-}
+    struct cuda_value *value = &builder->values[block];
 
-int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
-{
-    return (int32_t *)(void *)((uint64_t *)(void *)(header + 1) + model->graph->node_count);
+    if (builder->blocks.rows[block].needs_gradient && !builder->code)
+        value->gradients[value->gradient_count++] = gradient;
 }

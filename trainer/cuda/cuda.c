@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend's contract, and the memory that plans run in. In a module of its own;
- * trainer/backend_cuda.c is what the program has of it.
+ * The cuda backend's contract, and the memory that programs run in. It is a module of its own;
+ * trainer/backend_cuda.c is its side in the program.
  */
-#include "trainer/cuda/cuda.h"
-
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "trainer/cuda/compile.h"
+#include "trainer/cuda/flight.h"
+#include "trainer/cuda/int8_model.h"
+#include "trainer/cuda/observe.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +21,8 @@
 
 struct cuda_state {
     struct cuda_model model;
-    struct cuda_plan *plans;
+    struct cuda_flights flights;
+    struct cuda_program *programs;
     void *arena;
     uint64_t arena_bytes;
 };
@@ -48,44 +51,44 @@ static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, b
     return 0;
 }
 
-static int make_room(struct cuda_state *cuda, const struct cuda_plan *plan)
+static int make_room(struct cuda_state *cuda, const struct cuda_program *program)
 {
     void *stream = cuda->model.runtime.stream;
     bool moved = false;
-    int code = grow(&cuda->arena, &cuda->arena_bytes, plan->arena_bytes, stream, &moved);
+    int code = grow(&cuda->arena, &cuda->arena_bytes, program->arena_bytes, stream, &moved);
 
     if (code == 0)
-        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, plan->workspace_bytes,
+        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, program->workspace_bytes,
                     stream, &moved);
-    for (struct cuda_plan *other = cuda->plans; moved && other; other = other->next) {
-        cuda_plan_forget(other);
+    for (struct cuda_program *other = cuda->programs; moved && other; other = other->next) {
+        cuda_program_forget(other);
         other->bound = NULL;
     }
     return code;
 }
 
-/* The plan for so many images: made when it is first asked for. */
-static int find_plan(struct cuda_state *cuda, uint32_t count, bool training,
-                     struct cuda_plan **found)
+/* The program for so many images: made when it is first asked for. */
+static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
+                        struct cuda_program **found)
 {
-    struct cuda_plan *plan = cuda->plans;
+    struct cuda_program *program = cuda->programs;
 
-    while (plan && (plan->count != count || plan->training != training))
-        plan = plan->next;
-    if (!plan) {
-        plan = cuda_plan_create(&cuda->model, count, training);
-        if (!plan)
+    while (program && (program->count != count || program->training != training))
+        program = program->next;
+    if (!program) {
+        program = cuda_compile(&cuda->model, count, training);
+        if (!program)
             return -EIO;
-        plan->next = cuda->plans;
-        cuda->plans = plan;
+        program->next = cuda->programs;
+        cuda->programs = program;
         int kept = cuda->model.dnn ? dnn_keep(cuda->model.dnn) : 0;
         if (kept)
             return kept;
     }
-    *found = plan;
-    int code = make_room(cuda, plan);
+    *found = program;
+    int code = make_room(cuda, program);
     if (code == 0)
-        cuda_plan_bind(plan, cuda->arena);
+        cuda_program_bind(program, cuda->arena);
     return code;
 }
 
@@ -113,6 +116,14 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
     folder_make_parent(path); /* what is wrong with it shows when the file is written */
 }
 
+static int load(struct cuda_state *cuda, const float *parameters, const float *momenta,
+                const float *statistics)
+{
+    int code = cuda_model_load(&cuda->model, parameters, momenta, statistics);
+
+    return code ? code : cuda_int8_load(&cuda->model);
+}
+
 static int cuda_open(void *state, const void *settings_given, const struct backend_config *site)
 {
     const struct cuda_settings *settings = settings_given;
@@ -122,43 +133,53 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)
-        code = dnn_open(
-            &cuda->model.dnn,
-            &(struct dnn_site){.runtime = &cuda->model.runtime,
-                               .deterministic = settings->deterministic,
-                               /* One look at some images is no race. */
-                               .tournament = site->calibration ? 1 : (uint32_t)settings->tournament,
-                               .plans = path[0] ? path : NULL});
+        code = dnn_open(&cuda->model.dnn,
+                        &(struct dnn_config){
+                            .runtime = &cuda->model.runtime,
+                            .deterministic = settings->deterministic,
+                            /* One look at some images is no race. */
+                            .tournament = site->calibration ? 1 : (uint32_t)settings->tournament,
+                            .plans = path[0] ? path : NULL});
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, site);
+    if (code == 0)
+        code = cuda_int8_open(&cuda->model);
+    if (code == 0)
+        code = cuda_observe_open(&cuda->model);
+    if (code == 0)
+        code = cuda_flights_open(&cuda->flights, &cuda->model);
     if (code)
         return code;
     float *statistics = memory_array(site->graph->statistic_floats + 1, sizeof *statistics);
     if (!statistics)
         return -ENOMEM;
     graph_initialise_statistics(site->graph, statistics);
-    code = cuda_model_load(&cuda->model, NULL, NULL, statistics);
+    code = load(cuda, NULL, NULL, statistics);
     free(statistics);
-    struct cuda_plan *plan;
-    return code ? code : find_plan(cuda, site->batch_size, site->training, &plan);
+    struct cuda_program *program;
+    return code ? code : find_program(cuda, site->batch_size, site->training, &program);
 }
 
 static void cuda_close(void *state)
 {
     struct cuda_state *cuda = state;
 
-    if (cuda->model.is_stuck) /* giving memory back would wait for it; the process' end does not */
+    if (cuda->flights
+            .is_stuck) /* giving memory back would wait for it; the process' end does not */
         return;
     if (cuda->model.runtime.upload) {
         runtime_wait(cuda->model.runtime.upload);
         runtime_wait(cuda->model.runtime.stream);
     }
-    while (cuda->plans) {
-        struct cuda_plan *next = cuda->plans->next;
-        cuda_plan_destroy(cuda->plans);
-        cuda->plans = next;
+    while (cuda->programs) {
+        struct cuda_program *next = cuda->programs->next;
+        cuda_program_destroy(cuda->programs);
+        cuda->programs = next;
     }
     dnn_close(cuda->model.dnn);
+    cuda_flights_close(&cuda->flights);
+    cuda_observe_close(&cuda->model);
+    cuda_int8_close(&cuda->model);
     cuda_model_close(&cuda->model);
     runtime_release(cuda->arena);
     runtime_close(&cuda->model.runtime);
@@ -168,7 +189,7 @@ static void cuda_close(void *state)
 
 static bool nothing_flies(const struct cuda_state *cuda)
 {
-    return cuda->model.given == cuda->model.told;
+    return cuda->flights.given == cuda->flights.reported;
 }
 
 static int cuda_load(void *state, const float *parameters, const float *momenta,
@@ -177,7 +198,7 @@ static int cuda_load(void *state, const float *parameters, const float *momenta,
     struct cuda_state *cuda = state;
 
     assert(nothing_flies(cuda));
-    return cuda_model_load(&cuda->model, parameters, momenta, statistics);
+    return load(cuda, parameters, momenta, statistics);
 }
 
 static int cuda_save(void *state, float *parameters, float *momenta, float *statistics,
@@ -190,12 +211,13 @@ static int cuda_save(void *state, float *parameters, float *momenta, float *stat
 }
 
 /* Puts the next batch on the compute stream. */
-static int start(struct cuda_state *cuda, const struct backend_pass *pass, struct cuda_plan **plan)
+static int start(struct cuda_state *cuda, const struct backend_pass *pass,
+                 struct cuda_program **program)
 {
-    const struct cuda_flight *next = cuda_flight_next(&cuda->model);
-    int code = find_plan(cuda, next->count, next->learns, plan);
+    const struct cuda_flight *next = cuda_flight_next(&cuda->flights);
+    int code = find_program(cuda, next->count, next->learns, program);
 
-    return code ? code : cuda_flight_start(*plan, pass->label_smoothing);
+    return code ? code : cuda_flight_start(&cuda->flights, *program, pass->label_smoothing);
 }
 
 /* Where the host exchanges gradients a step ends before the next one starts, so batches wait for
@@ -204,32 +226,33 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
+    struct cuda_flights *flights = &cuda->flights;
     const bool late = model->site.late && !pass->logits;
     const bool holds = late && pass->learns && model->site.exchanged_by_host;
-    const uint64_t held_most = holds && pass->batch ? model->slot_count - 1 : 0;
-    struct cuda_plan *started = NULL;
+    const uint64_t held_most = holds && pass->batch ? flights->slot_count - 1 : 0;
+    struct cuda_program *started = NULL;
     int code = 0;
 
     assert(nothing_flies(cuda) || late);
-    if (pass->batch && model->given - model->told == model->slot_count)
-        code = cuda_flight_land(model, loss);
+    if (pass->batch && flights->given - flights->reported == flights->slot_count)
+        code = cuda_flight_land(flights, loss);
     if (code == 0 && pass->batch)
-        code = cuda_flight_give(model, pass);
-    if (code == 0 && model->given - model->started > held_most)
+        code = cuda_flight_give(flights, pass);
+    if (code == 0 && flights->given - flights->started > held_most)
         code = start(cuda, pass, &started);
     if (pass->batch) {
-        int given = code ? runtime_wait(model->runtime.upload) : cuda_flight_given(model);
+        int given = code ? runtime_wait(model->runtime.upload) : cuda_flight_given(flights);
         code = code ? code : given;
     }
     const bool lands = pass->batch ? !late || (holds && started) : !nothing_flies(cuda);
     if (code == 0 && lands)
-        code = cuda_flight_land(model, loss);
+        code = cuda_flight_land(flights, loss);
     if (code == 0 && pass->logits)
         memcpy(pass->logits, model->logits_result,
                (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
     if (code == 0 && model->site.calibration && nothing_flies(cuda))
         code = cuda_observe_fetch(model);
-    return code || !started ? code : cuda_plan_tell_ready(started, pass);
+    return code || !started ? code : cuda_program_report_ready(started, pass);
 }
 
 /* NCCL waits for graphs that hold sums of its, for ever. */
@@ -237,8 +260,8 @@ static void cuda_forget(void *state)
 {
     const struct cuda_state *cuda = state;
 
-    for (struct cuda_plan *plan = cuda->plans; plan; plan = plan->next)
-        cuda_plan_forget(plan);
+    for (struct cuda_program *program = cuda->programs; program; program = program->next)
+        cuda_program_forget(program);
 }
 
 static int cuda_update(void *state, const struct backend_update *update)
@@ -252,24 +275,24 @@ static int cuda_update(void *state, const struct backend_update *update)
                                          .decay = update->decay,
                                          .eta = update->eta,
                                          .gradient_scale = update->gradient_scale};
-    int code = cuda_flight_updated(model, false);
+    int code = cuda_flight_updated(&cuda->flights, false);
 
     if (code == 0 && model->host_gradients)
         code = runtime_copy(model->gradients, model->host_gradients,
                             model->graph->parameter_floats * sizeof(float), model->runtime.stream);
     if (code == 0)
         code = device_optimise(&model->table, &wanted, model->runtime.stream);
-    return code ? code : cuda_flight_updated(model, true);
+    return code ? code : cuda_flight_updated(&cuda->flights, true);
 }
 
 static void *cuda_batches(void *state, size_t bytes)
 {
-    return cuda_pin(&((struct cuda_state *)state)->model, bytes);
+    return cuda_pin(&((struct cuda_state *)state)->model.memory, bytes);
 }
 
 static void cuda_forget_batches(void *state, void *memory)
 {
-    if (!((struct cuda_state *)state)->model.is_stuck) /* it would be waited for */
+    if (!((struct cuda_state *)state)->flights.is_stuck) /* it would be waited for */
         runtime_unpin(memory);
 }
 
@@ -289,9 +312,9 @@ static void cuda_memory(void *state, struct backend_memory *memory)
         .layout = LAYOUT,
         .activation_bytes = cuda->arena_bytes,
         .workspace_bytes = model->workspace_bytes,
-        .device_bytes = model->device_bytes + cuda->arena_bytes + model->workspace_bytes,
-        .batch_bytes = model->slot_bytes,
-        .pinned_bytes = model->pinned_bytes};
+        .device_bytes = model->memory.device_bytes + cuda->arena_bytes + model->workspace_bytes,
+        .batch_bytes = cuda->flights.slot_bytes,
+        .pinned_bytes = model->memory.pinned_bytes};
 }
 
 const struct backend_ops iobench_backend_cuda = {

@@ -41,7 +41,7 @@ struct dnn_plan {
 };
 
 struct dnn {
-    struct dnn_site site;
+    struct dnn_config site;
     cudnnHandle_t handle;
     cudnnBackendDescriptor_t described;
     struct dnn_plan *plans;
@@ -63,7 +63,7 @@ static void hold_compiler(void)
     dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 }
 
-int dnn_open(struct dnn **made, const struct dnn_site *site)
+int dnn_open(struct dnn **made, const struct dnn_config *site)
 {
     struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
 

@@ -94,7 +94,7 @@ uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which);
 
 struct dnn;
 
-struct dnn_site {
+struct dnn_config {
     const struct runtime *runtime; /* with a stream; NULL: no device, `described` takes its place */
     uint32_t described;            /* 80 or 90: plans are made as for an A100 or an H200 */
     bool deterministic;
@@ -102,7 +102,7 @@ struct dnn_site {
     const char *plans;   /* file that chosen plans are kept in; NULL: none */
 };
 
-int dnn_open(struct dnn **dnn, const struct dnn_site *site);
+int dnn_open(struct dnn **dnn, const struct dnn_config *site);
 void dnn_close(struct dnn *dnn);
 
 struct dnn_plan;

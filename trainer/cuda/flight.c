@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches under way. Rows go to one of slot_count slots of the device on a stream of their own, and
- * compute waits for them there; the host waits for the copy alone, since the rows are their giver's
- * again then. Usually a batch is put on the compute stream as soon as its upload was; where the
- * host exchanges gradients between steps, when it has the slots full (cuda.c).
+ * Rows are uploaded to one of slot_count slots of the device on a stream of their own, and compute
+ * waits for them there; the host waits for the copy alone, since the rows are their giver's again
+ * then. Usually a batch is put on the compute stream right after its upload was; where the host
+ * exchanges gradients between steps, when the slots are full (cuda.c).
  *
- * Invariants: passes [told, started) are computed, [started, given) are or will be uploaded; all
+ * Invariants: passes [reported, started) are computed, [started, given) are or will be uploaded;
  * together they are at most slot_count. Pass n has slot n % slot_count, which pass n - slot_count
- * has left: it was told. Its flight is n % (slot_count + 1), so that the moments of the pass before
- * the oldest one are still known when that one is told.
+ * has left: it was reported. Its flight is n % (slot_count + 1), so that the moments of the pass
+ * before the oldest one are still known when that one is reported.
  */
-#include "trainer/cuda/cuda.h"
+#include "trainer/cuda/flight.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
@@ -19,58 +19,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct cuda_flight *flight_of(const struct cuda_model *model, uint64_t pass)
+static struct cuda_flight *flight_of(const struct cuda_flights *flights, uint64_t pass)
 {
-    return &model->flights[pass % (model->slot_count + 1)];
+    return &flights->flights[pass % (flights->slot_count + 1)];
 }
 
 /* ---- opening ---- */
 
-int cuda_flights_open(struct cuda_model *model)
+int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model)
 {
     const struct graph_shape *shape = &model->graph->nodes[0].shape;
     const uint64_t batch = model->site.batch_size;
     int code = 0;
 
-    model->rows_bytes = batch * shape->height * shape->width * 3;
-    model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
-                          batch * sizeof(int32_t);
-    model->slot_count = model->site.late ? (uint32_t)model->settings->ahead + 1 : 1;
-    model->slots = memory_array(model->slot_count, sizeof *model->slots);
-    model->flights = memory_array(model->slot_count + 1, sizeof *model->flights);
-    if (!model->slots || !model->flights)
+    flights->model = model;
+    flights->rows_bytes = batch * shape->height * shape->width * 3;
+    flights->slot_count = model->site.late ? (uint32_t)model->settings->ahead + 1 : 1;
+    flights->slots = memory_array(flights->slot_count, sizeof *flights->slots);
+    flights->flights = memory_array(flights->slot_count + 1, sizeof *flights->flights);
+    if (!flights->slots || !flights->flights)
         return -ENOMEM;
-    for (uint32_t i = 0; i < model->slot_count && code == 0; i++) {
-        model->slots[i].rows = cuda_allocate(model, model->rows_bytes);
-        model->slots[i].header = cuda_allocate(model, model->header_bytes);
-        code = model->slots[i].rows && model->slots[i].header ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < flights->slot_count && code == 0; i++) {
+        flights->slots[i].rows = cuda_allocate(&model->memory, flights->rows_bytes);
+        flights->slots[i].header = cuda_allocate(&model->memory, model->header_bytes);
+        code = flights->slots[i].rows && flights->slots[i].header ? 0 : -ENOMEM;
     }
-    for (uint32_t i = 0; i <= model->slot_count && code == 0; i++) {
-        struct cuda_flight *flight = &model->flights[i];
-        flight->staged = cuda_pin(model, model->header_bytes);
-        flight->report = cuda_pin(model, sizeof *flight->report);
+    for (uint32_t i = 0; i <= flights->slot_count && code == 0; i++) {
+        struct cuda_flight *flight = &flights->flights[i];
+        flight->staged = cuda_pin(&model->memory, model->header_bytes);
+        flight->report = cuda_pin(&model->memory, sizeof *flight->report);
         code = flight->staged && flight->report ? 0 : -ENOMEM;
         for (int k = 0; k < CUDA_MOMENTS && code == 0; k++)
             code = runtime_event_create(&flight->moments[k]);
     }
-    model->slot_bytes = model->slot_count * (model->rows_bytes + model->header_bytes);
+    flights->slot_bytes = flights->slot_count * (flights->rows_bytes + model->header_bytes);
     return code;
 }
 
-void cuda_flights_close(struct cuda_model *model)
+void cuda_flights_close(struct cuda_flights *flights)
 {
-    for (uint32_t i = 0; model->slots && i < model->slot_count; i++) {
-        runtime_release(model->slots[i].rows);
-        runtime_release(model->slots[i].header);
+    for (uint32_t i = 0; flights->slots && i < flights->slot_count; i++) {
+        runtime_release(flights->slots[i].rows);
+        runtime_release(flights->slots[i].header);
     }
-    for (uint32_t i = 0; model->flights && i <= model->slot_count; i++) {
-        runtime_unpin(model->flights[i].staged);
-        runtime_unpin(model->flights[i].report);
+    for (uint32_t i = 0; flights->flights && i <= flights->slot_count; i++) {
+        runtime_unpin(flights->flights[i].staged);
+        runtime_unpin(flights->flights[i].report);
         for (int k = 0; k < CUDA_MOMENTS; k++)
-            runtime_event_destroy(model->flights[i].moments[k]);
+            runtime_event_destroy(flights->flights[i].moments[k]);
     }
-    free(model->slots);
-    free(model->flights);
+    free(flights->slots);
+    free(flights->flights);
 }
 
 /* ---- the way in ---- */
@@ -101,9 +100,10 @@ static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum
                                                              : model->runtime.stream);
 }
 
-static int upload(const struct cuda_model *model, const struct backend_batch *batch,
+static int upload(const struct cuda_flights *flights, const struct backend_batch *batch,
                   const struct cuda_slot *slot, struct cuda_flight *flight)
 {
+    const struct cuda_model *model = flights->model;
     void *stream = model->runtime.upload;
     int code = mark(model, flight, CUDA_UPLOAD);
 
@@ -112,52 +112,55 @@ static int upload(const struct cuda_model *model, const struct backend_batch *ba
         code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
     if (code == 0)
         code = runtime_copy(slot->rows, batch->rows,
-                            model->rows_bytes / model->site.batch_size * batch->count, stream);
+                            flights->rows_bytes / model->site.batch_size * batch->count, stream);
     return code ? code : mark(model, flight, CUDA_UPLOADED);
 }
 
-int cuda_flight_give(struct cuda_model *model, const struct backend_pass *pass)
+int cuda_flight_give(struct cuda_flights *flights, const struct backend_pass *pass)
 {
     const struct backend_batch *batch = pass->batch;
-    struct cuda_flight *flight = flight_of(model, model->given);
+    struct cuda_flight *flight = flight_of(flights, flights->given);
 
     flight->count = batch->count;
     flight->learns = pass->learns;
     flight->labelled = batch->labels != NULL;
     flight->updated = false;
-    model->waited_ns += batch->waited_ns;
-    int code = upload(model, batch, &model->slots[model->given % model->slot_count], flight);
-    model->given += code == 0;
+    flights->waited_ns += batch->waited_ns;
+    int code =
+        upload(flights, batch, &flights->slots[flights->given % flights->slot_count], flight);
+    flights->given += code == 0;
     return code;
 }
 
-int cuda_flight_given(struct cuda_model *model)
+int cuda_flight_given(struct cuda_flights *flights)
 {
-    return runtime_event_synchronise(flight_of(model, model->given - 1)->moments[CUDA_UPLOADED]);
+    return runtime_event_synchronise(
+        flight_of(flights, flights->given - 1)->moments[CUDA_UPLOADED]);
 }
 
-const struct cuda_flight *cuda_flight_next(const struct cuda_model *model)
+const struct cuda_flight *cuda_flight_next(const struct cuda_flights *flights)
 {
-    return model->started < model->given ? flight_of(model, model->started) : NULL;
+    return flights->started < flights->given ? flight_of(flights, flights->started) : NULL;
 }
 
-int cuda_flight_start(struct cuda_plan *plan, double label_smoothing)
+int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program,
+                      double label_smoothing)
 {
-    struct cuda_model *model = plan->model;
-    const struct cuda_slot *slot = &model->slots[model->started % model->slot_count];
-    struct cuda_flight *flight = flight_of(model, model->started);
+    const struct cuda_model *model = flights->model;
+    const struct cuda_slot *slot = &flights->slots[flights->started % flights->slot_count];
+    struct cuda_flight *flight = flight_of(flights, flights->started);
     const struct cuda_pass pass = {slot->rows, label_smoothing, flight->labelled};
     void *stream = model->runtime.stream;
 
-    flight->waited_ns = model->waited_ns;
-    model->waited_ns = 0;
+    flight->waited_ns = flights->waited_ns;
+    flights->waited_ns = 0;
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
         code = mark(model, flight, CUDA_COMPUTE);
     if (code == 0) /* where graphs look for it */
         code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
     if (code == 0)
-        code = cuda_plan_start(plan, &pass);
+        code = cuda_program_start(program, &pass);
     if (code == 0)
         code = mark(model, flight, CUDA_STEP_END);
     if (code == 0)
@@ -167,16 +170,16 @@ int cuda_flight_start(struct cuda_plan *plan, double label_smoothing)
                             model->graph->parameter_floats * sizeof(float), stream);
     if (code == 0)
         code = mark(model, flight, CUDA_DONE);
-    model->started += code == 0;
+    flights->started += code == 0;
     return code;
 }
 
-int cuda_flight_updated(struct cuda_model *model, bool done)
+int cuda_flight_updated(struct cuda_flights *flights, bool done)
 {
-    struct cuda_flight *flight = flight_of(model, model->started - 1);
+    struct cuda_flight *flight = flight_of(flights, flights->started - 1);
 
     flight->updated = done;
-    return mark(model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
+    return mark(flights->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
 }
 
 /* ---- the way out ---- */
@@ -251,17 +254,18 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
     return code;
 }
 
-int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss)
+int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss)
 {
-    const struct cuda_flight *flight = flight_of(model, model->told);
-    const struct cuda_flight *before = model->told ? flight_of(model, model->told - 1) : NULL;
+    const struct cuda_flight *flight = flight_of(flights, flights->reported);
+    const struct cuda_flight *before =
+        flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
     const struct device_loss *found = &flight->report->loss;
-    int code = runtime_event_wait_for(flight->moments[CUDA_DONE], model->site.silence_ns);
+    int code = runtime_event_wait_for(flight->moments[CUDA_DONE], flights->model->site.silence_ns);
 
-    model->is_stuck = code == -ETIMEDOUT;
+    flights->is_stuck = code == -ETIMEDOUT;
     if (code)
         return code;
-    model->told++;
+    flights->reported++;
     *loss = (struct backend_loss){.count = flight->count};
     if (flight->labelled) {
         loss->loss = found->counted ? found->loss / found->counted : 0;
@@ -269,5 +273,5 @@ int cuda_flight_land(struct cuda_model *model, struct backend_loss *loss)
         loss->correct_top5 = found->correct_top5;
         loss->counted = found->counted;
     }
-    return take_times(model, flight, before, &loss->times);
+    return take_times(flights->model, flight, before, &loss->times);
 }

@@ -1,396 +1,309 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The forward pass: what each node becomes. */
-#include "trainer/cuda/cuda.h"
+ * The forward pass, block by block. */
+#include "trainer/cuda/fuse.h"
+#include "trainer/cuda/int8.h"
+#include "trainer/cuda/observe.h"
+#include "trainer/cuda/passes.h"
 
-/* ---- steps ---- */
-
-static int run_normalise(const struct cuda_plan *plan, const struct cuda_step *step)
+static const struct cuda_block *row_of(const struct cuda_builder *builder, uint32_t block)
 {
-    const struct cuda_model *model = plan->model;
+    return &builder->blocks.rows[block];
+}
+
+static uint32_t set_value(struct cuda_builder *builder, uint32_t block, uint32_t buffer)
+{
+    return builder->values[block].buffer = buffer;
+}
+
+static void add_input(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_model *model = builder->model;
     const struct graph_shape *shape = &model->graph->nodes[0].shape;
-    struct device_input input = {.type = model->type,
-                                 .images = plan->count,
-                                 .height = shape->height,
-                                 .width = shape->width,
-                                 .source_height = shape->height,
-                                 .source_width = shape->width,
-                                 .channels = model->image_channels};
+    struct cuda_step step = cuda_step_of(&cuda_kernel_input, 0);
 
+    step.input.to = (struct device_input){.type = model->type,
+                                          .images = builder->program->count,
+                                          .height = shape->height,
+                                          .width = shape->width,
+                                          .source_height = shape->height,
+                                          .source_width = shape->width,
+                                          .channels = model->image_channels};
     for (int c = 0; c < 3; c++) {
-        input.mean[c] = backend_mean[c];
-        input.deviation[c] = backend_deviation[c];
+        step.input.to.mean[c] = backend_mean[c];
+        step.input.to.deviation[c] = backend_deviation[c];
     }
-    return device_normalise(&input, plan->pass->rows, cuda_at(plan, step->out),
-                            model->runtime.stream);
+    cuda_writes(&step, &step.input.output, set_value(builder, block, cuda_add_tensor(builder, 0)));
+    cuda_add_step(builder, &step);
 }
 
-/* in: input; out: output; other: what is added, extra: the bias. Behind a BN (step->norm), in: what
- * it normalises; of a sum, mask: what is added to it, or what the BN that is added normalises, and
- * extra: the sum, which this leaves, too. */
-static int run_convolution(const struct cuda_plan *plan, const struct cuda_step *step)
+/* ---- BN ---- */
+
+/* Scale and bias of a BN from x, from sums that a convolution has left, or from running ones. */
+static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t input)
 {
-    const struct cuda_model *model = plan->model;
-    void *weight = model->compute[model->graph->nodes[step->node].weight];
+    const struct cuda_model *model = builder->model;
+    const bool counted = row_of(builder, input)->fusion[DNN_FORWARD] & DNN_STATISTICS;
+    struct cuda_step step = cuda_step_of(!builder->program->training ? &cuda_kernel_norm_infer
+                                         : counted                   ? &cuda_kernel_norm_finish
+                                                                     : &cuda_kernel_statistics,
+                                         norm);
 
-    if (!step->dnn)
-        return device_convolution(&step->shape.window, model->type, cuda_at(plan, step->in), weight,
-                                  cuda_at(plan, step->out), model->runtime.stream);
-    struct dnn_tensors tensors = {.at = {[DNN_INPUT] = cuda_at(plan, step->in),
-                                         [DNN_WEIGHTS] = weight,
-                                         [DNN_OUTPUT] = cuda_at(plan, step->out)},
-                                  .workspace = model->workspace};
-    cuda_add_tensors(plan, step, &tensors);
-    return dnn_run(model->dnn, step->dnn, &tensors);
-}
-
-/* in, out: the output of a convolution without its bias, and with it; other: the bias, or none. */
-static int run_bias(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    const struct device_affine affine = {.bias = cuda_at(plan, step->other), .relu = step->relu};
-
-    return device_affine(&pixels, &affine, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                         plan->model->runtime.stream);
-}
-
-/* in: what BN normalises. */
-static int run_statistics(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    const struct device_norm norm = cuda_norm(model, step->node);
-
-    if (!plan->training)
-        return device_norm_infer(pixels.channels, &norm, model->runtime.stream);
-    return device_norm_statistics(&pixels, &norm, cuda_at(plan, step->in), model->partial,
-                                  model->runtime.stream);
-}
-
-/* The convolution before has left the sums. */
-static int run_norm_finish(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    const struct device_norm norm = cuda_norm(model, step->node);
-
-    return device_norm_finish(&pixels, &norm, cuda_norm_row(model, step->node, CUDA_SUMS),
-                              cuda_norm_row(model, step->node, CUDA_SQUARES),
-                              model->runtime.stream);
-}
-
-/* A BN by itself, or a sum that applies one or two. in: of the BN; other: of the sum. */
-static int apply(const struct cuda_plan *plan, const struct cuda_step *step, uint32_t norm,
-                 uint32_t norm_other)
-{
-    const struct cuda_model *model = plan->model;
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    struct device_affine affine = {.scale = cuda_norm_row(model, norm, CUDA_SCALE),
-                                   .bias = cuda_norm_row(model, norm, CUDA_BIAS),
-                                   .other = cuda_at(plan, step->other),
-                                   .relu = step->relu};
-
-    if (norm_other != CUDA_NONE) {
-        affine.other_scale = cuda_norm_row(model, norm_other, CUDA_SCALE);
-        affine.other_bias = cuda_norm_row(model, norm_other, CUDA_BIAS);
+    step.statistics.pixels = cuda_pixels_of(builder, norm);
+    step.statistics.norm = cuda_norm(model, norm);
+    if (step.kernel == &cuda_kernel_norm_finish) {
+        step.statistics.sums = cuda_norm_row(model, norm, CUDA_SUMS);
+        step.statistics.squares = cuda_norm_row(model, norm, CUDA_SQUARES);
     }
-    return device_affine(&pixels, &affine, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                         model->runtime.stream);
+    if (step.kernel == &cuda_kernel_statistics)
+        cuda_reads(&step, &step.statistics.x, builder->values[input].buffer);
+    cuda_add_step(builder, &step);
 }
 
-static int run_norm(const struct cuda_plan *plan, const struct cuda_step *step)
+static void add_plain_sum(struct cuda_builder *builder, uint32_t block)
 {
-    return apply(plan, step, step->node, CUDA_NONE);
+    const struct cuda_block *own = row_of(builder, block);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_sum, own->node);
+
+    step.sum.type = builder->model->type;
+    step.sum.count = cuda_numbers_of(builder, own->node);
+    step.sum.relu = own->relu;
+    cuda_reads(&step, &step.sum.a, cuda_input(builder, own, 0));
+    cuda_reads(&step, &step.sum.b, cuda_input(builder, own, 1));
+    cuda_writes(&step, &step.sum.output,
+                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+    cuda_add_step(builder, &step);
 }
 
-static int run_norm_sum(const struct cuda_plan *plan, const struct cuda_step *step)
+static void add_affine_sum(struct cuda_builder *builder, uint32_t block)
 {
-    return apply(plan, step, step->norm, step->norm_other);
+    const struct cuda_model *model = builder->model;
+    const struct cuda_block *own = row_of(builder, block);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_affine, own->node);
+    struct device_affine *with = &step.affine.with;
+
+    step.affine.pixels = cuda_pixels_of(builder, own->node);
+    *with = (struct device_affine){.scale = cuda_norm_row(model, own->norms[0], CUDA_SCALE),
+                                   .bias = cuda_norm_row(model, own->norms[0], CUDA_BIAS),
+                                   .relu = own->relu};
+    if (own->norms[1] != CUDA_NONE) {
+        with->other_scale = cuda_norm_row(model, own->norms[1], CUDA_SCALE);
+        with->other_bias = cuda_norm_row(model, own->norms[1], CUDA_BIAS);
+    }
+    cuda_reads(&step, &step.affine.x, cuda_input(builder, own, 0));
+    cuda_reads(&step, &with->other, cuda_input(builder, own, 1));
+    cuda_writes(&step, &step.affine.y,
+                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+    cuda_add_step(builder, &step);
 }
 
-/* in: of the BN; out: of the pool, whose window the step's node has; extra: winners. */
-static int run_stem(const struct cuda_plan *plan, const struct cuda_step *step)
+static void add_sum(struct cuda_builder *builder, uint32_t block)
 {
-    const struct cuda_model *model = plan->model;
-    const struct kernel_window window = cuda_window(plan, step->node);
+    const struct cuda_block *own = row_of(builder, block);
 
-    return device_stem(&window, model->type, cuda_norm_row(model, step->norm, CUDA_SCALE),
-                       cuda_norm_row(model, step->norm, CUDA_BIAS), cuda_at(plan, step->in),
-                       cuda_at(plan, step->out), cuda_at(plan, step->extra), model->runtime.stream);
-}
-
-int cuda_run_sum(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    return device_sum(plan->model->type, plan->count * cuda_numbers(plan->model, step->node),
-                      cuda_at(plan, step->in), cuda_at(plan, step->other), step->relu,
-                      cuda_at(plan, step->out), plan->model->runtime.stream);
-}
-
-int cuda_run_dropout(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct graph_node *node = &plan->model->graph->nodes[step->node];
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-
-    return device_dropout(&pixels, node->shape.height * node->shape.width,
-                          cuda_dropout_key(plan->model, step->node), node->dropout_rate,
-                          cuda_at(plan, step->in), cuda_at(plan, step->out),
-                          plan->model->runtime.stream);
-}
-
-static int run_pool(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct cuda_model *model = plan->model;
-    const struct kernel_window window = cuda_window(plan, step->node);
-
-    if (model->graph->nodes[step->node].kind == GRAPH_AVERAGE_POOL)
-        return device_average_pool(&window, model->type, cuda_at(plan, step->in),
-                                   cuda_at(plan, step->out), model->runtime.stream);
-    return device_max_pool(&window, model->type, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                           cuda_at(plan, step->extra), model->runtime.stream);
-}
-
-static int run_lrn(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct kernel_lrn lrn = cuda_lrn(plan, step->node);
-
-    return device_lrn(&lrn, plan->model->type, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                      plan->model->runtime.stream);
-}
-
-/* in: one part; out: the whole; part_offset: where it lies, in channels. */
-static int run_join(const struct cuda_plan *plan, const struct cuda_step *step)
-{
-    const struct device_pixels pixels = cuda_pixels(plan, step->node);
-    const struct device_part part = {.type = pixels.type,
-                                     .pixels = pixels.count,
-                                     .channels = step->part_channels,
-                                     .from_channels = step->part_channels,
-                                     .to_channels = pixels.channels,
-                                     .to_offset = step->part_offset};
-
-    return device_copy_part(&part, cuda_at(plan, step->in), cuda_at(plan, step->out),
-                            plan->model->runtime.stream);
-}
-
-/* ---- building ---- */
-
-static uint32_t input_value(struct cuda_plan *plan, uint32_t node, uint32_t which)
-{
-    return cuda_value(plan, plan->model->graph->nodes[node].inputs[which]);
-}
-
-/* The output of a node, and of the ReLU behind that it computes. */
-static uint32_t set_value(struct cuda_plan *plan, uint32_t node, uint32_t value)
-{
-    struct cuda_node *own = &plan->nodes[node];
-
-    own->value = value;
-    if (own->relu != CUDA_NONE)
-        plan->nodes[own->relu].value = value;
-    return value;
-}
-
-/* A step from a node's first input to a new tensor of its own. */
-static void add_plain(struct cuda_plan *plan, uint32_t node,
-                      int (*run)(const struct cuda_plan *, const struct cuda_step *))
-{
-    struct cuda_step step = cuda_step_of(run, node);
-
-    step.in = input_value(plan, node, 0);
-    step.out = set_value(plan, node, cuda_add_tensor(plan, node));
-    step.relu = plan->nodes[node].relu != CUDA_NONE;
-    if (run == run_pool && plan->model->graph->nodes[node].kind == GRAPH_MAX_POOL)
-        step.extra = plan->nodes[node].which =
-            cuda_add_buffer(plan, plan->count * cuda_numbers(plan->model, node));
-    cuda_add_step(plan, &step);
-}
-
-/* The convolution computes the BN behind it, too, and the sum that it is part of. */
-static void apply_behind(struct cuda_plan *plan, struct cuda_step *step)
-{
-    const uint32_t norm = plan->nodes[step->node].consumer;
-    const uint32_t sum = plan->nodes[norm].consumer;
-    const struct cuda_step coefficients = cuda_step_of(run_statistics, norm);
-
-    cuda_add_step(plan, &coefficients);
-    step->norm_behind = norm;
-    plan->nodes[norm].applied = true;
-    if (!(step->shape.fusion & DNN_ADDED)) {
-        step->out = set_value(plan, norm, cuda_add_tensor(plan, norm));
+    if (own->output == CUDA_OUTPUT_BY_INPUT)
         return;
-    }
-    plan->nodes[sum].applied = true;
-    step->other = input_value(plan, sum, plan->model->graph->nodes[sum].inputs[0] == norm ? 1 : 0);
-    step->out = set_value(plan, sum, cuda_add_tensor(plan, sum));
-}
-
-/* The convolution computes the BN before it, too, or the sum, whose value it leaves for others. */
-static void apply_before(struct cuda_plan *plan, struct cuda_step *step)
-{
-    const struct cuda_node *own = &plan->nodes[step->node];
-    const uint32_t end = own->end_before;
-
-    step->norm = own->norm_before;
-    step->in = input_value(plan, step->norm, 0);
-    if (!(step->shape.fusion & DNN_SUMMED))
+    for (uint32_t i = 0; i < 2; i++)
+        if (own->norms[i] != CUDA_NONE)
+            add_statistics(builder, own->norms[i], own->inputs[i]);
+    if (own->output != CUDA_OUTPUT_STORED)
         return;
-    step->norm_other = plan->nodes[end].norm_other;
-    step->mask = cuda_value(plan, cuda_beside(plan, end));
-    step->extra = set_value(plan, end, cuda_add_tensor(plan, end));
-}
-
-static void add_convolution(struct cuda_plan *plan, uint32_t node)
-{
-    const struct cuda_model *model = plan->model;
-    const struct cuda_node *own = &plan->nodes[node];
-    const uint32_t bias = model->graph->nodes[node].bias;
-    struct cuda_step step = cuda_step_of(run_convolution, node);
-    struct cuda_step behind = cuda_step_of(run_bias, node);
-
-    step.in = input_value(plan, node, 0);
-    step.shape = cuda_shape(plan, node, DNN_FORWARD);
-    step.shape.fusion = own->fusion[DNN_FORWARD];
-    if (step.shape.fusion & DNN_SCALED)
-        apply_behind(plan, &step);
+    if (own->norms[0] == CUDA_NONE)
+        add_plain_sum(builder, block);
     else
-        step.out = set_value(plan, node, cuda_add_tensor(plan, node));
-    if (bias != CUDA_NONE)
-        behind.other =
-            cuda_add_fixed(plan, model->parameters + model->graph->parameters[bias].offset);
-    if (!(step.shape.fusion & DNN_SCALED))
-        step.extra = behind.other;
-    if (step.shape.fusion & DNN_PROLOGUE)
-        apply_before(plan, &step);
-    if (step.shape.fusion & DNN_STATISTICS)
-        step.norm_behind = own->consumer;
-    cuda_find_dnn(plan, &step);
-    cuda_add_step(plan, &step);
-    behind.relu = plan->nodes[node].relu != CUDA_NONE;
-    if ((bias == CUDA_NONE && !behind.relu) || step.shape.fusion & (DNN_BIASED | DNN_RECTIFIED))
-        return;
-    behind.in = behind.out = step.out;
-    cuda_add_step(plan, &behind);
+        add_affine_sum(builder, block);
 }
 
-static void add_stem(struct cuda_plan *plan, uint32_t norm, uint32_t pool)
+static void add_stem(struct cuda_builder *builder, uint32_t block)
 {
-    struct cuda_step step = cuda_step_of(run_stem, pool);
+    const struct cuda_model *model = builder->model;
+    const struct cuda_block *own = row_of(builder, block);
+    struct cuda_value *value = &builder->values[block];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_stem, own->end);
 
-    step.norm = norm;
-    step.in = input_value(plan, norm, 0);
-    step.out = plan->nodes[pool].value = cuda_add_tensor(plan, pool);
-    step.extra = plan->nodes[pool].which =
-        cuda_add_buffer(plan, plan->count * cuda_numbers(plan->model, pool));
-    cuda_add_step(plan, &step);
+    add_statistics(builder, own->norms[0], own->inputs[0]);
+    step.stem.window = cuda_window_of(builder, own->end);
+    step.stem.type = model->type;
+    step.stem.scale = cuda_norm_row(model, own->norms[0], CUDA_SCALE);
+    step.stem.bias = cuda_norm_row(model, own->norms[0], CUDA_BIAS);
+    value->buffer = cuda_add_tensor(builder, own->end);
+    value->winners = cuda_add_buffer(builder, cuda_numbers_of(builder, own->end));
+    cuda_reads(&step, &step.stem.x, cuda_input(builder, own, 0));
+    cuda_writes(&step, &step.stem.output, value->buffer);
+    cuda_writes(&step, &step.stem.winners, value->winners);
+    cuda_add_step(builder, &step);
 }
 
-static void add_norm(struct cuda_plan *plan, uint32_t node)
-{
-    const struct cuda_node *own = &plan->nodes[node];
-    if (own->applied)
-        return;
-    struct cuda_step step = cuda_step_of(own->counted ? run_norm_finish : run_statistics, node);
+/* ---- convolutions ---- */
 
-    if (!own->counted)
-        step.in = input_value(plan, node, 0);
-    cuda_add_step(plan, &step);
-    if (own->pool != CUDA_NONE)
-        add_stem(plan, node, own->pool);
-    else if (!own->absorbed && !own->unstored)
-        add_plain(plan, node, run_norm);
+/* The convolution applies the BN after it, too, and the sum that the BN is part of. Returns the
+ * output. */
+static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_block *own,
+                            struct cuda_step *step)
+{
+    const struct cuda_block *user = row_of(builder, own->last_user);
+
+    add_statistics(builder, user->norms[0], user->inputs[0]);
+    if (step->convolution.shape.fusion & DNN_ADDED)
+        cuda_reads(step, &step->convolution.tensors.at[DNN_OTHER], cuda_input(builder, user, 1));
+    return set_value(builder, own->last_user, cuda_add_tensor(builder, user->node));
 }
 
-/* The side of a sum that a BN comes in at, if it applies one, goes first. */
-static void add_sum(struct cuda_plan *plan, uint32_t node)
+/* The input: as it is, or what the BN or the sum before takes; the sum's output is stored. */
+static void read_input(struct cuda_builder *builder, const struct cuda_block *own,
+                       struct cuda_step *step)
 {
-    const struct cuda_node *own = &plan->nodes[node];
-    struct cuda_step step = cuda_step_of(cuda_run_sum, node);
+    const struct cuda_block *before = row_of(builder, own->inputs[0]);
+    void **at = step->convolution.tensors.at;
+    const uint32_t fusion = step->convolution.shape.fusion;
 
-    if (own->applied)
+    cuda_reads(step, &at[DNN_INPUT],
+               fusion & DNN_PROLOGUE ? cuda_input(builder, before, 0)
+                                     : cuda_input(builder, own, 0));
+    if (!(fusion & DNN_SUMMED))
         return;
-    step.in = input_value(plan, node, 0);
-    step.other = input_value(plan, node, 1);
-    step.relu = own->relu != CUDA_NONE;
-    step.norm = own->norm;
-    step.norm_other = own->norm_other;
-    if (own->norm != CUDA_NONE) {
-        step.run = run_norm_sum;
-        step.in = input_value(plan, own->norm, 0);
-        step.other = cuda_value(plan, cuda_beside(plan, node));
+    cuda_reads(step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
+    cuda_writes(step, &at[DNN_SUM],
+                set_value(builder, own->inputs[0], cuda_add_tensor(builder, before->node)));
+}
+
+/* Bias and ReLU in place. */
+static void add_bias(struct cuda_builder *builder, const struct cuda_block *own, uint32_t output)
+{
+    const uint32_t bias = builder->model->graph->nodes[own->node].bias;
+    struct cuda_step step = cuda_step_of(&cuda_kernel_bias, own->node);
+
+    step.affine.pixels = cuda_pixels_of(builder, own->node);
+    step.affine.with = (struct device_affine){
+        .bias = bias == CUDA_NONE ? NULL : cuda_parameter(builder->model, bias), .relu = own->relu};
+    cuda_reads(&step, &step.affine.x, output);
+    cuda_writes(&step, &step.affine.y, output);
+    cuda_add_step(builder, &step);
+}
+
+static void add_convolution(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_model *model = builder->model;
+    const struct cuda_block *own = row_of(builder, block);
+    const struct graph_node *node = &model->graph->nodes[own->node];
+    const uint32_t fusion = own->fusion[DNN_FORWARD];
+    struct cuda_step step = cuda_step_of(&cuda_kernel_convolution, own->node);
+    struct dnn_tensors *tensors = &step.convolution.tensors;
+
+    step.convolution.shape =
+        cuda_shape(model, builder->program->count, own->node, DNN_FORWARD, fusion);
+    const uint32_t output = fusion & DNN_SCALED
+                                ? apply_after(builder, own, &step)
+                                : set_value(builder, block, cuda_add_tensor(builder, own->node));
+    cuda_fused_rows(model, fusion, row_of(builder, own->inputs[0])->norms,
+                    cuda_norm_after(&builder->blocks, block), tensors);
+    if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
+        tensors->at[DNN_BIAS] = cuda_parameter(model, node->bias);
+    tensors->at[DNN_WEIGHTS] = model->compute[node->weight];
+    read_input(builder, own, &step);
+    cuda_writes(&step, &tensors->at[DNN_OUTPUT], output);
+    cuda_find_dnn(builder, &step);
+    cuda_add_step(builder, &step);
+    if ((node->bias != CUDA_NONE || own->relu) && !(fusion & (DNN_BIASED | DNN_RECTIFIED)))
+        add_bias(builder, own, output);
+}
+
+/* ---- the rest ---- */
+
+static void add_pool(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
+    struct cuda_value *value = &builder->values[block];
+    struct cuda_step step =
+        cuda_step_of(max ? &cuda_kernel_max_pool : &cuda_kernel_average_pool, own->node);
+
+    step.pool.window = cuda_window_of(builder, own->node);
+    step.pool.type = builder->model->type;
+    value->buffer = cuda_add_tensor(builder, own->node);
+    if (max)
+        value->winners = cuda_add_buffer(builder, cuda_numbers_of(builder, own->node));
+    cuda_reads(&step, &step.pool.from, cuda_input(builder, own, 0));
+    cuda_writes(&step, &step.pool.to, value->buffer);
+    cuda_writes(&step, &step.pool.winners, value->winners);
+    cuda_add_step(builder, &step);
+}
+
+static void add_lrn(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    struct cuda_step step = cuda_step_of(&cuda_kernel_lrn, own->node);
+
+    step.lrn.lrn = cuda_lrn_of(builder, own->node);
+    step.lrn.type = builder->model->type;
+    cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
+    cuda_writes(&step, &step.lrn.output,
+                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+    cuda_add_step(builder, &step);
+}
+
+static void add_dropout(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+
+    cuda_add_dropout(builder, &cuda_kernel_dropout, own->node, cuda_input(builder, own, 0),
+                     set_value(builder, block, cuda_add_tensor(builder, own->node)));
+}
+
+static void add_join(struct cuda_builder *builder, uint32_t block)
+{
+    const struct cuda_block *own = row_of(builder, block);
+    const uint32_t output = set_value(builder, block, cuda_add_tensor(builder, own->node));
+    uint32_t offset = 0;
+
+    for (uint32_t i = 0; i < own->input_count; i++) {
+        struct cuda_step step = cuda_step_of(&cuda_kernel_join, own->node);
+        step.copy.part = cuda_part_of(builder, own, i);
+        step.copy.part.to_channels = cuda_channels(builder->model, own->node);
+        step.copy.part.to_offset = offset;
+        offset += step.copy.part.channels;
+        cuda_reads(&step, &step.copy.from, cuda_input(builder, own, i));
+        cuda_writes(&step, &step.copy.to, output);
+        cuda_add_step(builder, &step);
     }
-    step.out = set_value(plan, node, cuda_add_tensor(plan, node));
-    cuda_add_step(plan, &step);
 }
 
-static void add_join(struct cuda_plan *plan, uint32_t node)
+/* The loss, and the gradient of the logits. */
+static void add_head(struct cuda_builder *builder, uint32_t block)
 {
-    const struct graph_node *row = &plan->model->graph->nodes[node];
-    uint32_t offset = 0, out = set_value(plan, node, cuda_add_tensor(plan, node));
+    const struct cuda_block *own = row_of(builder, block);
+    const struct cuda_program *program = builder->program;
+    struct cuda_step step = cuda_step_of(&cuda_kernel_loss, own->node);
 
-    for (uint32_t i = 0; i < row->input_count; i++) {
-        struct cuda_step step = cuda_step_of(run_join, node);
-        step.in = input_value(plan, node, i);
-        step.out = out;
-        step.part_offset = offset;
-        step.part_channels = cuda_channels(plan->model, row->inputs[i]);
-        offset += step.part_channels;
-        cuda_add_step(plan, &step);
+    step.loss.images = program->count;
+    step.loss.classes = builder->model->graph->classes;
+    step.loss.training = program->training;
+    cuda_reads(&step, &step.loss.logits, cuda_input(builder, own, 0));
+    if (program->training) {
+        const uint32_t gradient = cuda_add_tensor(builder, own->node);
+        cuda_writes(&step, &step.loss.d_logits, gradient);
+        cuda_leave_gradient(builder, own->inputs[0], gradient);
     }
+    cuda_add_step(builder, &step);
 }
 
-static void add_input(struct cuda_plan *plan)
+void cuda_emit_forward(struct cuda_builder *builder)
 {
-    struct cuda_step step = cuda_step_of(run_normalise, 0);
+    static void (*const emit[])(struct cuda_builder *, uint32_t) = {
+        [CUDA_BLOCK_INPUT] = add_input,
+        [CUDA_BLOCK_CONVOLUTION] = add_convolution,
+        [CUDA_BLOCK_SUM] = add_sum,
+        [CUDA_BLOCK_STEM] = add_stem,
+        [CUDA_BLOCK_POOL] = add_pool,
+        [CUDA_BLOCK_JOIN] = add_join,
+        [CUDA_BLOCK_LRN] = add_lrn,
+        [CUDA_BLOCK_DROPOUT] = add_dropout,
+        [CUDA_BLOCK_HEAD] = add_head,
+        [CUDA_BLOCK_CONVOLUTION_INT8] = cuda_emit_convolution_int8,
+        [CUDA_BLOCK_QUANTISE] = cuda_emit_quantise,
+        [CUDA_BLOCK_DEQUANTISE] = cuda_emit_dequantise,
+        [CUDA_BLOCK_OBSERVE] = cuda_emit_observe,
+    };
 
-    step.out = set_value(plan, 0, cuda_add_tensor(plan, 0));
-    cuda_add_step(plan, &step);
-}
-
-static void add_node(struct cuda_plan *plan, uint32_t node)
-{
-    const bool absorbed = plan->nodes[node].absorbed;
-
-    switch (plan->model->graph->nodes[node].kind) {
-    case GRAPH_INPUT:
-        return add_input(plan);
-    case GRAPH_CONVOLUTION:
-    case GRAPH_FULLY_CONNECTED:
-        return add_convolution(plan, node);
-    case GRAPH_BATCH_NORM:
-        return add_norm(plan, node);
-    case GRAPH_RELU:
-        if (!absorbed) {
-            add_plain(plan, node, cuda_run_sum);
-            if (!plan->code)
-                plan->steps[plan->step_count - 1].relu = true;
-        }
-        return;
-    case GRAPH_MAX_POOL:
-        if (!absorbed)
-            add_plain(plan, node, run_pool);
-        return;
-    case GRAPH_AVERAGE_POOL:
-        return add_plain(plan, node, run_pool);
-    case GRAPH_ADD:
-        return add_sum(plan, node);
-    case GRAPH_CONCAT:
-        return add_join(plan, node);
-    case GRAPH_LRN:
-        return add_plain(plan, node, run_lrn);
-    case GRAPH_DROPOUT:
-        if (plan->training)
-            add_plain(plan, node, cuda_run_dropout);
-        else
-            set_value(plan, node, input_value(plan, node, 0));
-        return;
-    }
-}
-
-void cuda_build_forward(struct cuda_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->model->graph->node_count && !plan->code; i++) {
-        if (!cuda_int8_build(plan, i))
-            add_node(plan, i);
-        cuda_int8_hold(plan, i);
-        cuda_observe_build(plan, i);
-    }
+    for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++)
+        emit[builder->blocks.rows[i].kind](builder, i);
 }

@@ -1,137 +1,116 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Which convolutions compute what stands around them.
- *
- * Between two convolutions stand BN and ReLU, perhaps a sum. Alone they read and write whole
- * tensors, and that is most of what a step waits for. A convolution can
- *   - leave the sums that the BN behind it takes (statistics),
- *   - apply BN and ReLU to its input while it reads it, in both passes; then what lies between is
- *     never stored (prologue). Or a sum of one or two BNs and ReLU, which it stores for those who
- *     come later: the other side of the next block, and the way back,
- *   - on the way back go through the ReLU before it, and leave the sums of the gradients of the BN
- *     before that (norm), or of the two that meet in a sum, with a second gradient added.
- * In inference, where BN is a scale and a bias per channel, a convolution can apply the BN after
- * it, and a sum and ReLU after that; one with a bias can add it and apply ReLU, in training too.
- *
- * The choice is a rule, not a measurement: fuse as much as cuDNN has an engine for, unless the
- * engine's workspace undoes what the fusion saves.
- */
-#include "trainer/cuda/cuda.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/fuse.h"
 
 #include <errno.h>
-#include <stddef.h>
+
+struct fuser {
+    struct cuda_blocks *blocks;
+    const struct cuda_model *model;
+    uint32_t images;
+    bool training;
+    int code;
+};
 
 /* ---- what may be fused ---- */
 
-static const struct graph_node *row_of(const struct cuda_plan *plan, uint32_t node)
+/* cuDNN reads 16 bytes at once. */
+static bool fits(const struct fuser *fuser, uint32_t norm)
 {
-    return &plan->model->graph->nodes[node];
+    return fuser->model->graph->nodes[norm].shape.channels % 8 == 0 &&
+           (uintptr_t)cuda_norm_row(fuser->model, norm, CUDA_MEAN) % 16 == 0;
 }
 
-/* cuDNN reads 16 bytes at once. */
-static bool fits(const struct cuda_plan *plan, uint32_t norm)
+uint32_t cuda_norm_after(const struct cuda_blocks *blocks, uint32_t convolution)
 {
-    return row_of(plan, norm)->shape.channels % 8 == 0 &&
-           (uintptr_t)cuda_norm_row(plan->model, norm, CUDA_MEAN) % 16 == 0;
+    const struct cuda_block *own = &blocks->rows[convolution];
+    const struct cuda_block *user = &blocks->rows[own->last_user];
+
+    if (own->user_count != 1 || own->relu ||
+        (user->kind != CUDA_BLOCK_SUM && user->kind != CUDA_BLOCK_STEM))
+        return CUDA_NONE;
+    return user->norms[user->inputs[0] == convolution ? 0 : 1];
 }
 
 /* The BN that takes the sums of this convolution's output. */
-static uint32_t norm_behind(const struct cuda_plan *plan, uint32_t node)
+static uint32_t norm_after(const struct fuser *fuser, uint32_t convolution)
 {
-    const struct cuda_node *own = &plan->nodes[node];
+    const struct cuda_block *own = &fuser->blocks->rows[convolution];
+    const uint32_t norm = cuda_norm_after(fuser->blocks, convolution);
 
-    if (own->consumers != 1 || row_of(plan, node)->bias != CUDA_NONE ||
-        row_of(plan, own->consumer)->kind != GRAPH_BATCH_NORM || !fits(plan, own->consumer))
+    if (norm == CUDA_NONE || fuser->model->graph->nodes[own->node].bias != CUDA_NONE ||
+        !fits(fuser, norm))
         return CUDA_NONE;
-    return own->consumer;
+    return norm;
 }
 
-/* The first node that takes the output of `node`; its gradient is the last to come. */
-static uint32_t first_consumer(const struct cuda_plan *plan, uint32_t node)
+static struct cuda_block *input_of(const struct fuser *fuser, uint32_t convolution)
 {
-    for (uint32_t i = node + 1; i < plan->model->graph->node_count; i++)
-        for (uint32_t j = 0; j < row_of(plan, i)->input_count; j++)
-            if (row_of(plan, i)->inputs[j] == node)
-                return i;
-    return CUDA_NONE;
+    return &fuser->blocks->rows[fuser->blocks->rows[convolution].inputs[0]];
 }
 
-/* What ends with the ReLU that the convolution takes: a BN, or a sum that applies one or two; and
- * that BN. */
-static void look_before(struct cuda_plan *plan, uint32_t node)
+/* Whether the convolution takes the ReLU of a BN, or of a sum that applies one or two. */
+static bool takes_norm(const struct fuser *fuser, uint32_t convolution)
 {
-    struct cuda_node *own = &plan->nodes[node];
-    const uint32_t relu = row_of(plan, node)->inputs[0];
+    const struct cuda_block *before = input_of(fuser, convolution);
 
-    if (row_of(plan, relu)->kind != GRAPH_RELU || !plan->nodes[relu].absorbed)
-        return;
-    const uint32_t end = row_of(plan, relu)->inputs[0];
-    const struct cuda_node *before = &plan->nodes[end];
-    const uint32_t norm = row_of(plan, end)->kind == GRAPH_BATCH_NORM ? end : before->norm;
-
-    if (before->relu != relu || norm == CUDA_NONE || !fits(plan, norm) ||
-        (before->norm_other != CUDA_NONE && !fits(plan, before->norm_other)))
-        return;
-    own->end_before = end;
-    own->norm_before = norm;
+    return before->kind == CUDA_BLOCK_SUM && before->relu && before->norms[0] != CUDA_NONE &&
+           fits(fuser, before->norms[0]) &&
+           (before->norms[1] == CUDA_NONE || fits(fuser, before->norms[1]));
 }
 
-/* What the ReLU before the convolution takes. */
-static uint32_t before_relu(const struct cuda_plan *plan, uint32_t node)
+/* What else the ReLU before the convolution takes. */
+static uint32_t before_relu(const struct cuda_block *before)
 {
-    const struct cuda_node *own = &plan->nodes[node];
-
-    return own->norm_before == own->end_before                    ? 0
-           : plan->nodes[own->end_before].norm_other == CUDA_NONE ? DNN_SUMMED
-                                                                  : DNN_SUMMED | DNN_DUAL;
+    return before->input_count == 1        ? 0
+           : before->norms[1] == CUDA_NONE ? DNN_SUMMED
+                                           : DNN_SUMMED | DNN_DUAL;
 }
 
-/* What the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nobody else
- * looks at; or a sum's, whose output it stores before anybody else does. */
-static uint32_t prologue(const struct cuda_plan *plan, uint32_t node)
+/* What the convolution can apply to its input; 0: nothing. BN and ReLU, whose output nothing else
+ * reads; or a sum, whose output it stores before anything else reads it. */
+static uint32_t prologue(const struct fuser *fuser, uint32_t convolution)
 {
-    const uint32_t input = row_of(plan, node)->inputs[0];
+    const struct cuda_block *before = input_of(fuser, convolution);
 
-    if (plan->nodes[node].norm_before == CUDA_NONE)
+    if (!takes_norm(fuser, convolution))
         return 0;
-    const uint32_t sum = before_relu(plan, node);
-    const bool can = sum ? first_consumer(plan, input) == node : plan->nodes[input].consumers == 1;
+    const uint32_t sum = before_relu(before);
+    const bool can = sum ? before->first_user == convolution : before->user_count == 1;
     return can ? DNN_PROLOGUE | sum : 0;
 }
 
-/* What the way back of the convolution can go through; 0: nothing. */
-static uint32_t back_fusion(const struct cuda_plan *plan, uint32_t node)
+/* What its input gradient can go through; 0: nothing. */
+static uint32_t back_fusion(const struct fuser *fuser, uint32_t convolution)
 {
-    const struct cuda_node *own = &plan->nodes[node];
-    const uint32_t input = row_of(plan, node)->inputs[0];
-    const uint32_t consumers = plan->nodes[input].consumers;
+    const struct cuda_block *before = input_of(fuser, convolution);
 
-    if (own->norm_before == CUDA_NONE || consumers > 2 || first_consumer(plan, input) != node)
+    if (!takes_norm(fuser, convolution) || before->user_count > 2 ||
+        before->first_user != convolution)
         return 0;
-    return DNN_NORM | (consumers > 1 ? (uint32_t)DNN_ADDED : 0) | before_relu(plan, node);
+    return DNN_NORM | (before->user_count > 1 ? (uint32_t)DNN_ADDED : 0) | before_relu(before);
 }
 
 /* ---- which fusions pay ---- */
 
 /* Whether the convolution is computed with this fusion, which saves one pass over the output of
- * `saved`. An engine whose workspace is as large as that tensor moves as much through memory as it
- * saves: by default it is not used. */
-static bool pays(struct cuda_plan *plan, uint32_t node, enum dnn_kind kind, uint32_t fusion,
+ * node `saved`. An engine whose workspace is as large as that tensor moves as much through memory
+ * as it saves: by default it is not used. */
+static bool pays(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind, uint32_t fusion,
                  uint32_t saved)
 {
-    const struct cuda_model *model = plan->model;
-    struct dnn_shape shape = cuda_shape(plan, node, kind);
+    const struct cuda_model *model = fuser->model;
+    const struct dnn_shape shape =
+        cuda_shape(model, fuser->images, fuser->blocks->rows[convolution].node, kind, fusion);
     int code = 0;
 
-    if (plan->code)
+    if (fuser->code)
         return false;
-    shape.fusion = fusion;
     const struct dnn_plan *found = dnn_find(model->dnn, &shape, &code);
     if (!found && code != -ENOTSUP)
-        cuda_keep_code(plan, code);
+        fuser->code = code;
     return found && (model->settings->fusion == CUDA_FUSE_ALL ||
-                     dnn_workspace_bytes(found) <
-                         plan->count * cuda_numbers(model, saved) * device_type_bytes(model->type));
+                     dnn_workspace_bytes(found) < fuser->images * cuda_numbers(model, saved) *
+                                                      device_type_bytes(model->type));
 }
 
 /* The weight gradient applies BN and ReLU again; a sum was stored. */
@@ -141,125 +120,114 @@ static uint32_t weight_fusion(uint32_t fusion)
 }
 
 /* Output and weight gradient, which share their input. */
-static void fuse_input_and_output(struct cuda_plan *plan, uint32_t node)
+static void fuse_input_and_output(struct fuser *fuser, uint32_t convolution)
 {
-    struct cuda_node *own = &plan->nodes[node];
-    const uint32_t behind = norm_behind(plan, node), before = prologue(plan, node);
-    const uint32_t input = row_of(plan, node)->inputs[0];
-    const uint32_t statistics = behind != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0;
+    struct cuda_block *own = &fuser->blocks->rows[convolution];
+    struct cuda_block *input = input_of(fuser, convolution);
+    const uint32_t before = prologue(fuser, convolution);
+    const uint32_t statistics =
+        norm_after(fuser, convolution) != CUDA_NONE ? (uint32_t)DNN_STATISTICS : 0;
     const uint32_t ways[] = {before | statistics, statistics, before}; /* the best one first */
     uint32_t fusion = 0;
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !fusion; i++) {
         const uint32_t weight = weight_fusion(ways[i]);
-        if (ways[i] &&
-            pays(plan, node, DNN_FORWARD, ways[i], ways[i] & DNN_PROLOGUE ? input : node) &&
-            (!weight || pays(plan, node, DNN_WEIGHT, weight, input)))
+        const uint32_t saved = ways[i] & DNN_PROLOGUE ? input->end : own->node;
+        if (ways[i] && pays(fuser, convolution, DNN_FORWARD, ways[i], saved) &&
+            (!weight || pays(fuser, convolution, DNN_WEIGHT, weight, saved)))
             fusion = ways[i];
     }
     own->fusion[DNN_FORWARD] = fusion;
     own->fusion[DNN_WEIGHT] = weight_fusion(fusion);
-    if (fusion & DNN_STATISTICS)
-        plan->nodes[behind].counted = true;
-    if (fusion & DNN_SUMMED)
-        plan->nodes[own->end_before].applied = true;
-    else if (fusion & DNN_PROLOGUE)
-        plan->nodes[own->norm_before].unstored = true;
+    if (fusion & DNN_PROLOGUE)
+        input->output = fusion & DNN_SUMMED ? CUDA_OUTPUT_BY_USER : CUDA_OUTPUT_RECOMPUTED;
 }
 
-/* The gradient of its input. */
-static void fuse_back(struct cuda_plan *plan, uint32_t node)
+static void fuse_back(struct fuser *fuser, uint32_t convolution)
 {
-    const uint32_t fusion = back_fusion(plan, node);
+    const uint32_t fusion = back_fusion(fuser, convolution);
 
-    if (fusion && pays(plan, node, DNN_DATA, fusion, row_of(plan, node)->inputs[0]))
-        plan->nodes[node].fusion[DNN_DATA] = fusion;
+    if (fusion && pays(fuser, convolution, DNN_DATA, fusion, input_of(fuser, convolution)->end))
+        fuser->blocks->rows[convolution].fusion[DNN_DATA] = fusion;
 }
 
-/* ---- what is behind, where BN is two numbers a channel ---- */
+/* ---- what follows, where BN is two numbers per channel ---- */
 
-/* A bias and the ReLU behind it. */
-static uint32_t own_epilogue(const struct cuda_plan *plan, uint32_t node)
+/* A bias and ReLU. */
+static uint32_t own_epilogue(const struct fuser *fuser, const struct cuda_block *own)
 {
-    const struct cuda_model *model = plan->model;
-    const uint32_t bias = row_of(plan, node)->bias;
-    uint32_t fusion = plan->nodes[node].relu != CUDA_NONE ? (uint32_t)DNN_RECTIFIED : 0;
+    const uint32_t bias = fuser->model->graph->nodes[own->node].bias;
+    const uint32_t fusion = own->relu ? (uint32_t)DNN_RECTIFIED : 0;
 
     if (bias == CUDA_NONE)
         return fusion;
-    if ((uintptr_t)(model->parameters + model->graph->parameters[bias].offset) % 16)
-        return 0;
-    return fusion | DNN_BIASED;
+    return (uintptr_t)cuda_parameter(fuser->model, bias) % 16 ? 0 : fusion | DNN_BIASED;
 }
 
-/* BN that is inferred, the sum that applies it if its other side is there by then, and ReLU. *end:
- * what it ends with. */
-static uint32_t norm_epilogue(const struct cuda_plan *plan, uint32_t node, uint32_t *end)
+/* Inferred BN, the sum that applies it if its other side is there by then, and ReLU. */
+static uint32_t norm_epilogue(const struct fuser *fuser, uint32_t convolution)
 {
-    const uint32_t norm = norm_behind(plan, node);
+    const struct cuda_block *own = &fuser->blocks->rows[convolution];
+    const struct cuda_block *user = &fuser->blocks->rows[own->last_user];
     uint32_t fusion = DNN_SCALED | DNN_BIASED;
 
-    if (norm == CUDA_NONE || plan->training || plan->nodes[norm].pool != CUDA_NONE)
+    if (fuser->training || norm_after(fuser, convolution) == CUDA_NONE ||
+        user->kind != CUDA_BLOCK_SUM)
         return 0;
-    *end = norm;
-    if (plan->nodes[norm].absorbed) {
-        *end = plan->nodes[norm].consumer;
-        const uint32_t *inputs = row_of(plan, *end)->inputs;
-        const uint32_t other = inputs[inputs[0] == norm ? 1 : 0];
-        if (plan->nodes[*end].norm_other != CUDA_NONE || other > node)
+    if (user->input_count > 1) {
+        if (user->norms[1] != CUDA_NONE || user->inputs[1] > convolution)
             return 0;
         fusion |= DNN_ADDED;
     }
-    return fusion | (plan->nodes[*end].relu != CUDA_NONE ? (uint32_t)DNN_RECTIFIED : 0);
+    return fusion | (user->relu ? (uint32_t)DNN_RECTIFIED : 0);
 }
 
-static void fuse_epilogue(struct cuda_plan *plan, uint32_t node)
+static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
 {
-    uint32_t end = node, fusion = own_epilogue(plan, node);
+    struct cuda_block *own = &fuser->blocks->rows[convolution];
+    const uint32_t simple = own_epilogue(fuser, own);
+    const uint32_t fusion = simple ? simple : norm_epilogue(fuser, convolution);
 
-    if (!fusion)
-        fusion = norm_epilogue(plan, node, &end);
     /* Engines for these are compiled when they are asked for, which takes a device. */
-    if (fusion && !plan->nodes[node].fusion[DNN_FORWARD] && dnn_has_device(plan->model->dnn) &&
-        pays(plan, node, DNN_FORWARD, fusion, end))
-        plan->nodes[node].fusion[DNN_FORWARD] = fusion;
+    if (!fusion || own->fusion[DNN_FORWARD] || !dnn_has_device(fuser->model->dnn) ||
+        !pays(fuser, convolution, DNN_FORWARD, fusion, own->node))
+        return;
+    own->fusion[DNN_FORWARD] = fusion;
+    if (fusion & DNN_SCALED)
+        fuser->blocks->rows[own->last_user].output = CUDA_OUTPUT_BY_INPUT;
 }
 
-static void fuse_training(struct cuda_plan *plan, uint32_t node)
+int cuda_fuse(struct cuda_blocks *blocks, const struct cuda_model *model, uint32_t images,
+              bool training)
 {
-    look_before(plan, node);
-    fuse_input_and_output(plan, node);
-    fuse_back(plan, node);
-}
-
-void cuda_fuse(struct cuda_plan *plan)
-{
-    const struct cuda_model *model = plan->model;
+    struct fuser fuser = {.blocks = blocks, .model = model, .images = images, .training = training};
 
     if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE || model->site.calibration)
-        return;
-    for (uint32_t i = 1; i < model->graph->node_count && !plan->code; i++) {
-        const struct graph_node *node = &model->graph->nodes[i];
-        const bool is_convolution = node->kind == GRAPH_CONVOLUTION && node->groups == 1;
-        if (plan->nodes[i].chained) /* INT8 has forms of its own */
+        return 0;
+    for (uint32_t i = 0; i < blocks->count && !fuser.code; i++) {
+        const struct graph_node *node = &model->graph->nodes[blocks->rows[i].node];
+        if (blocks->rows[i].kind != CUDA_BLOCK_CONVOLUTION)
             continue;
-        if (plan->training && is_convolution)
-            fuse_training(plan, i);
-        if (is_convolution || node->kind == GRAPH_FULLY_CONNECTED)
-            fuse_epilogue(plan, i);
+        if (training && node->kind == GRAPH_CONVOLUTION && node->groups == 1) {
+            fuse_input_and_output(&fuser, i);
+            fuse_back(&fuser, i);
+        }
+        if (node->groups == 1)
+            fuse_epilogue(&fuser, i);
     }
+    return fuser.code;
 }
 
-/* ---- running ---- */
+/* ---- tensors ---- */
 
-void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step,
-                      struct dnn_tensors *tensors)
+void cuda_fused_rows(const struct cuda_model *model, uint32_t fusion, const uint32_t before[2],
+                     uint32_t after, struct dnn_tensors *tensors)
 {
     static const struct {
         enum dnn_fusion fusion;
         enum dnn_tensor which;
         uint32_t row;
-        bool behind;
+        bool after;
     } rows[] = {{DNN_PROLOGUE, DNN_IN_SCALE, CUDA_TYPED_SCALE, false},
                 {DNN_PROLOGUE, DNN_IN_BIAS, CUDA_TYPED_BIAS, false},
                 {DNN_STATISTICS, DNN_SUMS, CUDA_SUMS, true},
@@ -275,26 +243,13 @@ void cuda_add_tensors(const struct cuda_plan *plan, const struct cuda_step *step
                 {DNN_NORM, DNN_A, CUDA_ABC, false},
                 {DNN_NORM, DNN_B, CUDA_ABC + 1, false},
                 {DNN_NORM, DNN_C, CUDA_ABC + 2, false}};
-    const uint32_t fusion = step->shape.fusion;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const enum cuda_norm_row row = (enum cuda_norm_row)rows[i].row;
         if (!(fusion & rows[i].fusion))
             continue;
-        tensors->at[rows[i].which] =
-            cuda_norm_row(plan->model, rows[i].behind ? step->norm_behind : step->norm, row);
-        if (fusion & DNN_DUAL && !rows[i].behind)
-            tensors->at[dnn_beside(rows[i].which)] =
-                cuda_norm_row(plan->model, step->norm_other, row);
+        tensors->at[rows[i].which] = cuda_norm_row(model, rows[i].after ? after : before[0], row);
+        if (fusion & DNN_DUAL && !rows[i].after)
+            tensors->at[dnn_beside(rows[i].which)] = cuda_norm_row(model, before[1], row);
     }
-    if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
-        tensors->at[DNN_BIAS] = cuda_at(plan, step->extra);
-    if (fusion & DNN_NORM)
-        tensors->at[DNN_X] = cuda_at(plan, step->extra);
-    if (fusion & DNN_ADDED)
-        tensors->at[DNN_OTHER] = cuda_at(plan, step->other);
-    if (fusion & DNN_SUMMED)
-        tensors->at[DNN_RESIDUAL] = cuda_at(plan, step->mask);
-    if (fusion & DNN_SUMMED && fusion & DNN_PROLOGUE)
-        tensors->at[DNN_SUM] = cuda_at(plan, step->extra);
 }

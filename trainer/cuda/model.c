@@ -1,6 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- * What all plans share: parameters in their layouts, and memory of fixed size. */
-#include "trainer/cuda/cuda.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/model.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
@@ -56,24 +55,6 @@ static uint64_t aligned(uint64_t bytes)
 
 /* ---- memory ---- */
 
-void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
-{
-    void *memory = runtime_allocate(bytes);
-
-    if (memory)
-        model->device_bytes += bytes;
-    return memory;
-}
-
-void *cuda_pin(struct cuda_model *model, uint64_t bytes)
-{
-    void *memory = runtime_pin(bytes);
-
-    if (memory)
-        model->pinned_bytes += bytes;
-    return memory;
-}
-
 /* The compute copies, one behind the other. */
 static int make_copies(struct cuda_model *model)
 {
@@ -87,7 +68,7 @@ static int make_copies(struct cuda_model *model)
         if (needs_copy(model, &graph->parameters[i]))
             bytes += aligned(copy_numbers(model, &graph->parameters[i]) *
                              device_type_bytes(model->type));
-    model->compute_memory = cuda_allocate(model, bytes);
+    model->compute_memory = cuda_allocate(&model->memory, bytes);
     if (!model->compute_memory)
         return -ENOMEM;
     int code = runtime_zero(model->compute_memory, bytes, model->runtime.stream);
@@ -144,7 +125,7 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
 /* On the device, from the host's. */
 static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
 {
-    void *memory = *code ? NULL : cuda_allocate(model, bytes);
+    void *memory = *code ? NULL : cuda_allocate(&model->memory, bytes);
 
     if (!memory) {
         *code = *code ? *code : -ENOMEM;
@@ -179,7 +160,7 @@ static int make_tables(struct cuda_model *model)
     free(chunks);
     model->table.norms =
         code ? NULL
-             : cuda_allocate(model,
+             : cuda_allocate(&model->memory,
                              (2 * (uint64_t)chunk_count + graph->parameter_count) * sizeof(float));
     if (code == 0 && !model->table.norms)
         code = -ENOMEM;
@@ -191,7 +172,8 @@ static int make_tables(struct cuda_model *model)
 
 static float *floats(struct cuda_model *model, uint64_t count, int *code)
 {
-    float *memory = *code ? NULL : cuda_allocate(model, count * sizeof *memory + ALIGNMENT);
+    float *memory =
+        *code ? NULL : cuda_allocate(&model->memory, count * sizeof *memory + ALIGNMENT);
 
     if (!memory)
         *code = *code ? *code : -ENOMEM;
@@ -204,15 +186,14 @@ static float *floats(struct cuda_model *model, uint64_t count, int *code)
 static int make_slots(struct cuda_model *model)
 {
     const uint64_t batch = model->site.batch_size;
-    int code = cuda_flights_open(model);
 
-    if (code)
-        return code;
-    model->header = cuda_allocate(model, model->header_bytes);
-    model->per_image = cuda_allocate(model, batch * sizeof *model->per_image);
-    model->report = cuda_allocate(model, sizeof *model->report);
-    model->logits = cuda_allocate(model, batch * model->graph->classes * sizeof(float));
-    model->logits_result = cuda_pin(model, batch * model->graph->classes * sizeof(float));
+    model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
+                          batch * sizeof(int32_t);
+    model->header = cuda_allocate(&model->memory, model->header_bytes);
+    model->per_image = cuda_allocate(&model->memory, batch * sizeof *model->per_image);
+    model->report = cuda_allocate(&model->memory, sizeof *model->report);
+    model->logits = cuda_allocate(&model->memory, batch * model->graph->classes * sizeof(float));
+    model->logits_result = cuda_pin(&model->memory, batch * model->graph->classes * sizeof(float));
     return model->header && model->per_image && model->report && model->logits &&
                    model->logits_result
                ? 0
@@ -235,20 +216,31 @@ static void look_at_sums(struct cuda_model *model)
     }
 }
 
-int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
-                    const struct backend_config *site)
+enum device_type cuda_model_type(const struct cuda_settings *settings)
 {
     static const enum device_type types[] = {[CUDA_FP32] = DEVICE_FP32,
                                              [CUDA_TF32] = DEVICE_FP32,
                                              [CUDA_FP16] = DEVICE_FP16,
                                              [CUDA_BF16] = DEVICE_BF16};
+
+    return types[settings->precision];
+}
+
+uint32_t cuda_image_channels(enum device_type type)
+{
+    return type == DEVICE_FP32 ? 4 : 8;
+}
+
+int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
+                    const struct backend_config *site)
+{
     const struct graph *graph = site->graph;
 
     model->graph = graph;
     model->settings = settings;
     model->site = *site;
-    model->type = types[settings->precision];
-    model->image_channels = model->type == DEVICE_FP32 ? 4 : 8;
+    model->type = cuda_model_type(settings);
+    model->image_channels = cuda_image_channels(model->type);
     look_at_sums(model);
     int code = 0;
     model->parameters = floats(model, graph->parameter_floats, &code);
@@ -260,17 +252,13 @@ int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settin
     model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
     model->partial = floats(model, model->partial_floats, &code);
     if (code == 0 && site->training && site->gradients_on_host) {
-        model->host_gradients = cuda_pin(model, graph->parameter_floats * sizeof(float));
+        model->host_gradients = cuda_pin(&model->memory, graph->parameter_floats * sizeof(float));
         code = model->host_gradients ? 0 : -ENOMEM;
     }
     if (code == 0)
         code = make_copies(model);
     if (code == 0)
         code = make_tables(model);
-    if (code == 0)
-        code = cuda_int8_open(model);
-    if (code == 0)
-        code = cuda_observe_open(model);
     return code ? code : make_slots(model);
 }
 
@@ -294,12 +282,9 @@ void cuda_model_close(struct cuda_model *model)
 
     for (size_t i = 0; i < sizeof on_device / sizeof *on_device; i++)
         runtime_release(on_device[i]);
-    cuda_flights_close(model);
     runtime_unpin(model->host_gradients);
     runtime_unpin(model->logits_result);
     free(model->compute);
-    cuda_int8_close(model);
-    cuda_observe_close(model);
 }
 
 /* ---- the canonical layout ---- */
@@ -377,7 +362,7 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
         code = device_renew(&model->table, stream);
     if (code == 0)
         code = runtime_wait(stream);
-    return code ? code : cuda_int8_load(model);
+    return code;
 }
 
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
@@ -394,4 +379,130 @@ int cuda_model_save(const struct cuda_model *model, float *parameters, float *mo
         code = runtime_copy(statistics, model->statistics,
                             model->graph->statistic_floats * sizeof *statistics, stream);
     return code ? code : runtime_wait(stream);
+}
+
+/* ---- shapes and addresses of a node ---- */
+
+uint32_t cuda_channels(const struct cuda_model *model, uint32_t node)
+{
+    return node == 0 ? model->image_channels : model->graph->nodes[node].shape.channels;
+}
+
+uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
+{
+    const struct graph_shape *shape = &model->graph->nodes[node].shape;
+
+    return (uint64_t)cuda_channels(model, node) * shape->height * shape->width;
+}
+
+struct device_pixels cuda_pixels(const struct cuda_model *model, uint32_t images, uint32_t node)
+{
+    const struct graph_shape *shape = &model->graph->nodes[node].shape;
+
+    return (struct device_pixels){.type = model->type,
+                                  .channels = cuda_channels(model, node),
+                                  .count = (uint64_t)images * shape->height * shape->width};
+}
+
+/* A fully connected layer is a convolution of one pixel whose channels are all numbers of an image.
+ */
+struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t number)
+{
+    const struct graph_node *node = &model->graph->nodes[number];
+    const struct graph_shape *in = &model->graph->nodes[node->inputs[0]].shape;
+
+    if (node->kind == GRAPH_FULLY_CONNECTED)
+        return (struct kernel_window){
+            .images = images,
+            .in_channels = (uint32_t)cuda_numbers(model, node->inputs[0]),
+            .in_height = 1,
+            .in_width = 1,
+            .out_channels = node->shape.channels,
+            .out_height = 1,
+            .out_width = 1,
+            .height = 1,
+            .width = 1,
+            .stride = 1,
+            .groups = 1,
+        };
+    return (struct kernel_window){
+        .images = images,
+        .in_channels = cuda_channels(model, node->inputs[0]),
+        .in_height = in->height,
+        .in_width = in->width,
+        .out_channels = node->shape.channels,
+        .out_height = node->shape.height,
+        .out_width = node->shape.width,
+        .height = node->window.height,
+        .width = node->window.width,
+        .stride = node->window.stride,
+        .pad_top = node->window.pad_top,
+        .pad_left = node->window.pad_left,
+        .groups = node->groups,
+        .count_padding = node->window.count_padding,
+    };
+}
+
+struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uint32_t node,
+                            enum dnn_kind kind, uint32_t fusion)
+{
+    return (struct dnn_shape){.kind = kind,
+                              .type = model->type,
+                              .tf32 = model->settings->precision == CUDA_TF32,
+                              .window = cuda_window(model, images, node),
+                              .fusion = fusion};
+}
+
+float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row)
+{
+    return model->norms + model->graph->nodes[node].statistics / 2 * CUDA_NORM_ROWS +
+           (uint64_t)row * model->graph->nodes[node].shape.channels;
+}
+
+struct device_norm cuda_norm(const struct cuda_model *model, uint32_t number)
+{
+    const struct graph_node *node = &model->graph->nodes[number];
+    float *running = model->statistics + node->statistics;
+
+    return (struct device_norm){
+        .epsilon = node->epsilon,
+        .momentum = node->momentum,
+        .gamma = cuda_parameter(model, node->gamma),
+        .beta = cuda_parameter(model, node->beta),
+        .running_mean = running,
+        .running_variance = running + node->shape.channels,
+        .mean = cuda_norm_row(model, number, CUDA_MEAN),
+        .inverse = cuda_norm_row(model, number, CUDA_INVERSE),
+        .scale = cuda_norm_row(model, number, CUDA_SCALE),
+        .bias = cuda_norm_row(model, number, CUDA_BIAS),
+        .typed_scale = cuda_norm_row(model, number, CUDA_TYPED_SCALE),
+        .typed_bias = cuda_norm_row(model, number, CUDA_TYPED_BIAS),
+        .gamma_copy = cuda_norm_row(model, number, CUDA_GAMMA),
+        .beta_copy = cuda_norm_row(model, number, CUDA_BETA),
+    };
+}
+
+float *cuda_parameter(const struct cuda_model *model, uint32_t parameter)
+{
+    return model->parameters + model->graph->parameters[parameter].offset;
+}
+
+float *cuda_gradient(const struct cuda_model *model, uint32_t parameter)
+{
+    return model->gradients + model->graph->parameters[parameter].offset;
+}
+
+const float *cuda_unscale(const struct cuda_model *model)
+{
+    return model->type == DEVICE_FP16 ? &model->header->unscale : NULL;
+}
+
+const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node)
+{
+    return (const uint64_t *)(const void *)(model->header + 1) + node;
+}
+
+int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
+{
+    return (int32_t *)(void *)((uint64_t *)(void *)(header + 1) + model->graph->node_count);
 }

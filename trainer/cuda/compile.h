@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compile: a model's graph to a program: rewritten into blocks, fused, emitted as steps, placed.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_COMPILE_H
+#define IOBENCH_TRAINER_CUDA_COMPILE_H
+
+#include "trainer/cuda/program.h"
+
+/* NULL with a reason. Destroy it with cuda_program_destroy(). */
+struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
+
+#endif

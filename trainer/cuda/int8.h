@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * int8: blocks of INT8 inference, which take the place of others in a program.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_INT8_H
+#define IOBENCH_TRAINER_CUDA_INT8_H
+
+#include "trainer/cuda/build.h"
+
+/* Sets kept[node] for what INT8 convolutions compute. */
+void cuda_int8_mark(const struct cuda_model *model, bool *kept);
+/* Replaces those nodes' blocks by INT8 convolutions, with conversions where needed. */
+int cuda_int8_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks);
+
+void cuda_emit_convolution_int8(struct cuda_builder *builder, uint32_t block);
+void cuda_emit_quantise(struct cuda_builder *builder, uint32_t block);
+void cuda_emit_dequantise(struct cuda_builder *builder, uint32_t block);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * int8_model: the parameters of INT8 inference, and which nodes one INT8 convolution computes.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_INT8_MODEL_H
+#define IOBENCH_TRAINER_CUDA_INT8_MODEL_H
+
+#include "trainer/cuda/model.h"
+
+/* What an INT8 convolution computes after itself, where nothing else reads it: BN, which is in its
+ * weights; the sum with a tensor that is held in INT8; ReLU. Only the output of the last node is
+ * stored: in INT8 where the model has a step for it, else in the backend's type. Nodes; 0: none. */
+struct cuda_chain {
+    uint32_t norm, sum, other, relu, end;
+};
+
+struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolution);
+
+/* Does nothing unless the site has ranges. Close it in either case. */
+int cuda_int8_open(struct cuda_model *model);
+void cuda_int8_close(struct cuda_model *model);
+/* After the parameters changed. */
+int cuda_int8_load(struct cuda_model *model);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model: a network's parameters and everything else that its programs share on the device.
+ *
+ * Tensors are NHWC in the backend's number type; images have 4 or 8 channels, of which 3 are used.
+ * Parameters, gradients and momenta are FP32 in arenas of parameter_floats, convolution weights as
+ * output x height x width x input. Layers compute with copies in their own type, which each update
+ * renews. Knows no program. One thread. 0 or a negative errno with a reason.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_MODEL_H
+#define IOBENCH_TRAINER_CUDA_MODEL_H
+
+#include "kernels/device.h"
+#include "trainer/backend.h"
+#include "trainer/cuda/dnn.h"
+#include "trainer/cuda/memory.h"
+#include "trainer/cuda/runtime.h"
+#include "trainer/cuda/settings.h"
+#include "trainer/quantise.h"
+
+enum { CUDA_NONE = UINT32_MAX };
+
+/* Sent to the device before each batch, beside the rows; one piece of pinned and of device memory.
+ * In FP16 the gradient of the summed loss is propagated, not that of the mean, so that small
+ * numbers do not vanish; it is divided where it becomes FP32. */
+struct cuda_header {
+    float gradient_scale; /* of d_logits */
+    float unscale;        /* of FP32 gradients; FP16 only */
+    uint64_t unused;
+    /* then: a dropout key for each node, 8 bytes; a label for each image, 4 bytes */
+};
+
+/* Returned to the host after each batch. */
+struct cuda_report {
+    struct device_loss loss;
+    uint64_t gradients_ns, exchanged_ns; /* when they were final, and summed; device's clock */
+};
+
+/* Parameters of an INT8 convolution, on the device. */
+struct cuda_int8 {
+    int8_t *weight;
+    float *scale, *bias, *last; /* see struct device_int8; last: NULL without a sum */
+};
+
+struct cuda_model {
+    const struct graph *graph;
+    const struct cuda_settings *settings;
+    struct backend_config site;
+    struct runtime runtime;
+    struct dnn *dnn;
+    enum device_type type;
+    uint32_t image_channels;
+    struct cuda_memory memory; /* without the programs' arena and workspace */
+    float *parameters, *gradients, *momenta, *statistics;
+    float *host_gradients; /* pinned; NULL unless the site wants them */
+    void **compute;        /* of each parameter: what layers read */
+    void *compute_memory;
+    struct device_parameters table;
+    float *norms; /* CUDA_NORM_ROWS rows of its channels for each BN node */
+    float *partial;
+    uint64_t partial_floats;
+    void *workspace;
+    uint64_t workspace_bytes;
+    uint64_t header_bytes;
+    struct cuda_header *header; /* of the running pass */
+    struct device_loss *per_image;
+    struct cuda_report *report;
+    float *logits, *logits_result;   /* FP32, on the device; pinned */
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8_model.c) */
+    struct cuda_int8 *int8;          /* of each node */
+    void *int8_memory;
+    struct magnitudes *magnitudes; /* of each node, while calibrating (observe.c) */
+    uint32_t *scratch;             /* of their kernel */
+};
+
+enum cuda_norm_row {
+    CUDA_MEAN,
+    CUDA_INVERSE,
+    CUDA_SCALE,
+    CUDA_BIAS,
+    CUDA_ABC, /* three of them */
+    /* Read and written by fused convolutions. */
+    CUDA_SUMS = CUDA_ABC + 3,
+    CUDA_SQUARES,
+    CUDA_TYPED_SCALE,
+    CUDA_TYPED_BIAS,
+    CUDA_GAMMA,
+    CUDA_BETA,
+    CUDA_D_GAMMA,
+    CUDA_D_BETA,
+    CUDA_NORM_ROWS,
+};
+
+/* Opens everything but INT8 and calibration. Close it in either case. */
+int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
+                    const struct backend_config *site);
+void cuda_model_close(struct cuda_model *model);
+/* Canonical layout; NULL: left alone. */
+int cuda_model_load(struct cuda_model *model, const float *parameters, const float *momenta,
+                    const float *statistics);
+int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
+                    float *statistics, float *gradients);
+enum device_type cuda_model_type(const struct cuda_settings *settings);
+uint32_t cuda_image_channels(enum device_type type);
+
+/* ---- shapes and addresses of a node ---- */
+
+uint32_t cuda_channels(const struct cuda_model *model, uint32_t node); /* padding included */
+uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node);  /* of one image */
+struct device_pixels cuda_pixels(const struct cuda_model *model, uint32_t images, uint32_t node);
+struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t node);
+struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uint32_t node,
+                            enum dnn_kind kind, uint32_t fusion);
+float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row);
+struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
+float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
+float *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
+const float *cuda_unscale(const struct cuda_model *model); /* NULL: 1 */
+const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
+int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header);
+
+#endif

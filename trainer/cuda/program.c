@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/program.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cuda_program_destroy(struct cuda_program *program)
+{
+    if (!program)
+        return;
+    cuda_program_forget(program);
+    free(program->buffers);
+    free(program->steps);
+    free(program);
+}
+
+int cuda_program_place(struct cuda_program *program)
+{
+    for (uint32_t i = 0; i < program->buffer_count; i++)
+        if (program->buffers[i].first == UINT32_MAX) /* no step uses it */
+            program->buffers[i].bytes = 0;
+    return lifetimes_plan(program->buffers, program->buffer_count, &program->arena_bytes);
+}
+
+void cuda_program_bind(struct cuda_program *program, void *arena)
+{
+    if (program->bound == arena)
+        return;
+    cuda_program_forget(program);
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        struct cuda_step *step = &program->steps[i];
+        for (uint32_t j = 0; j < step->operand_count; j++) {
+            void *address = (char *)arena + program->buffers[step->operands[j].buffer].offset;
+            memcpy((char *)step + step->operands[j].place, &address, sizeof address);
+        }
+    }
+    program->bound = arena;
+}
+
+void cuda_program_forget(struct cuda_program *program)
+{
+    runtime_graph_destroy(program->graph);
+    program->graph = NULL;
+}
+
+/* ---- running ---- */
+
+static int run_steps(const struct cuda_program *program, const struct cuda_run *run, uint32_t first,
+                     uint32_t end)
+{
+    int code = 0;
+
+    for (uint32_t i = first; i < end && code == 0; i++) {
+        const struct cuda_step *step = &program->steps[i];
+        runtime_range_push(program->model->graph->nodes[step->node].name);
+        code = step->kernel->launch(run, step);
+        runtime_range_pop();
+    }
+    return code;
+}
+
+static int capture(struct cuda_program *program, const struct cuda_run *run)
+{
+    int code = runtime_capture_begin(run->stream);
+
+    if (code)
+        return code;
+    code = run_steps(program, run, 1, program->step_count);
+    int ended = runtime_capture_end(run->stream, &program->graph);
+    code = code ? code : ended;
+    if (code)
+        cuda_program_forget(program); /* half a step must never run */
+    return code;
+}
+
+static int start_steps(struct cuda_program *program, const struct cuda_run *run)
+{
+    const struct cuda_model *model = program->model;
+    const struct cuda_pass *pass = run->pass;
+    const bool again = program->has_run && program->labelled == pass->labelled &&
+                       program->label_smoothing == pass->label_smoothing;
+
+    /* The first run is eager: it loads kernels, which may not be allowed during capture. */
+    if (!again || !model->settings->graph || !model->runtime.captures) {
+        cuda_program_forget(program);
+        program->has_run = true;
+        program->labelled = pass->labelled;
+        program->label_smoothing = pass->label_smoothing;
+        return run_steps(program, run, 1, program->step_count);
+    }
+    int code = program->graph ? 0 : capture(program, run);
+    return code ? code : runtime_graph_launch(program->graph, run->stream);
+}
+
+/* The first step reads the images from this pass's slot; all others find theirs at the same
+ * addresses every time, so they can be a graph. */
+int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass)
+{
+    const struct cuda_run run = {program->model, pass, program->model->runtime.stream};
+
+    assert(program->steps[0].kernel == &cuda_kernel_input);
+    int code = run_steps(program, &run, 0, 1);
+    return code ? code : start_steps(program, &run);
+}
+
+int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass)
+{
+    int code = 0;
+
+    for (uint32_t i = 0; pass->ready && i < program->step_count && code == 0; i++)
+        if (program->steps[i].kernel == &cuda_kernel_ready)
+            code = pass->ready(pass->context, program->steps[i].ready.floats);
+    return code;
+}

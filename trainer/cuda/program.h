@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * program: a graph compiled for one number of images, to train or to infer: a list of steps and the
+ * buffers between them. All programs of a model share one arena. The second run is captured as a
+ * CUDA graph, which later runs launch at once. compile.h makes programs.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_PROGRAM_H
+#define IOBENCH_TRAINER_CUDA_PROGRAM_H
+
+#include "trainer/cuda/step.h"
+#include "trainer/lifetimes.h"
+
+struct cuda_program {
+    struct cuda_program *next;
+    struct cuda_model *model;
+    uint32_t count; /* images */
+    bool training;
+    struct cuda_step *steps;
+    uint32_t step_count;
+    struct lifetime *buffers; /* of tensors in the arena; times are steps */
+    uint32_t buffer_count;
+    uint64_t arena_bytes, workspace_bytes;
+    void *bound; /* the arena it is bound to */
+    void *graph; /* captured for this label smoothing, with labels or without */
+    double label_smoothing;
+    bool labelled;
+    bool has_run;
+};
+
+void cuda_program_destroy(struct cuda_program *program);
+/* Places buffers once all steps are there. */
+int cuda_program_place(struct cuda_program *program);
+/* Points the steps' tensors into the arena, of at least arena_bytes. */
+void cuda_program_bind(struct cuda_program *program, void *arena);
+/* Drops the captured graph: memory it names has moved. */
+void cuda_program_forget(struct cuda_program *program);
+/* Puts all steps on the compute stream. */
+int cuda_program_start(struct cuda_program *program, const struct cuda_pass *pass);
+/* Reports all gradients as final. */
+int cuda_program_report_ready(const struct cuda_program *program, const struct backend_pass *pass);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step: one kernel or cuDNN engine with its arguments, ready to be launched. Tensors are named by
+ * the fields that point to them; operands say which buffers those are, so that a program can place
+ * its buffers after all steps are known. Knows no graph beyond the number of its node.
+ */
+#ifndef IOBENCH_TRAINER_CUDA_STEP_H
+#define IOBENCH_TRAINER_CUDA_STEP_H
+
+#include "trainer/cuda/model.h"
+
+enum { CUDA_OPERANDS_MAX = 8 };
+
+/* One batch on its way through a program. */
+struct cuda_pass {
+    const uint8_t *rows; /* on the device */
+    double label_smoothing;
+    bool labelled;
+};
+
+/* What steps are launched with. */
+struct cuda_run {
+    const struct cuda_model *model;
+    const struct cuda_pass *pass;
+    void *stream;
+};
+
+struct cuda_step;
+
+struct cuda_kernel {
+    const char *operation; /* "weight gradient" */
+    const char *name;      /* of the kernel; convolutions: of the one that runs without cuDNN */
+    int (*launch)(const struct cuda_run *run, const struct cuda_step *step);
+};
+
+/* A pointer among the step's arguments that points to a buffer of its program. */
+struct cuda_operand {
+    uint32_t buffer;
+    uint16_t place; /* of the pointer, in the step */
+    bool written;
+};
+
+struct cuda_step {
+    const struct cuda_kernel *kernel;
+    uint32_t node;
+    uint32_t operand_count;
+    struct cuda_operand operands[CUDA_OPERANDS_MAX];
+    union {
+        struct {
+            struct device_input to;
+            void *output;
+        } input;
+        struct {
+            struct dnn_shape shape;
+            const struct dnn_plan *plan; /* NULL: the plain kernel */
+            struct dnn_tensors tensors;
+        } convolution;
+        struct {
+            struct device_pixels pixels;
+            struct device_affine with;
+            const void *x;
+            void *y;
+        } affine;
+        struct {
+            enum device_type type;
+            bool relu;
+            uint64_t count;
+            const void *a, *b;
+            void *output;
+        } sum;
+        struct {
+            enum device_type type;
+            uint64_t count;
+            const void *output, *d_output;
+            void *d_input;
+        } relu_backward;
+        struct {
+            struct device_pixels pixels;
+            struct device_norm norm;
+            const void *x;
+            const float *sums, *squares;
+        } statistics;
+        struct {
+            struct device_pixels pixels;
+            struct device_norm norm;
+            struct device_norm_gradient gradient;
+            const void *x;
+            float *d_gamma, *d_beta, *abc;
+        } norm_backward;
+        struct {
+            uint32_t channels;
+            const float *gamma, *beta;
+            float *d_gamma, *d_beta;
+        } norm_parameters;
+        struct {
+            struct device_pixels pixels;
+            const float *abc;
+            const void *dz, *x;
+            void *d_input;
+        } norm_apply;
+        struct {
+            struct kernel_window window;
+            enum device_type type;
+            const float *scale, *bias;
+            const void *x;
+            void *output;
+            uint8_t *winners;
+        } stem;
+        struct {
+            struct kernel_window window;
+            enum device_type type;
+            struct device_norm norm;
+            const uint8_t *winners;
+            const void *x, *d_output, *d_other;
+            void *dz;
+            float *d_gamma, *d_beta, *abc;
+        } stem_backward;
+        struct { /* backward: from d_output to d_input */
+            struct kernel_window window;
+            enum device_type type;
+            const void *from;
+            void *to;
+            uint8_t *winners;
+        } pool;
+        struct {
+            struct kernel_lrn lrn;
+            enum device_type type;
+            const void *input, *d_output;
+            void *output;
+        } lrn;
+        struct {
+            struct device_pixels pixels;
+            uint32_t plane;
+            const uint64_t *key;
+            double rate;
+            const void *input;
+            void *output;
+        } dropout;
+        struct {
+            struct device_part part;
+            const void *from;
+            void *to;
+        } copy;
+        struct {
+            uint32_t images, classes;
+            bool training;
+            const void *logits;
+            void *d_logits;
+        } loss;
+        struct {
+            struct device_pixels pixels;
+            const void *d_output;
+            float *d_bias;
+        } bias_gradient;
+        struct { /* from the layer's type and padding to the FP32 arena */
+            uint64_t count;
+            uint32_t channels, padded;
+            const void *from;
+            float *to;
+        } gradient;
+        struct { /* between a floating-point type and INT8 */
+            enum device_type type;
+            uint64_t count;
+            float step;
+            const void *from;
+            void *to;
+        } quantise;
+        struct {
+            enum device_type type;
+            uint64_t count;
+            const void *values;
+            struct magnitudes *magnitudes;
+        } observe;
+        struct {
+            uint64_t floats; /* gradients that are final */
+        } ready;
+    };
+};
+
+extern const struct cuda_kernel cuda_kernel_input, cuda_kernel_convolution,
+    cuda_kernel_convolution_int8, cuda_kernel_bias, cuda_kernel_statistics, cuda_kernel_norm_finish,
+    cuda_kernel_norm_infer, cuda_kernel_affine, cuda_kernel_sum, cuda_kernel_stem,
+    cuda_kernel_max_pool, cuda_kernel_average_pool, cuda_kernel_lrn, cuda_kernel_dropout,
+    cuda_kernel_join, cuda_kernel_loss, cuda_kernel_quantise, cuda_kernel_dequantise,
+    cuda_kernel_observe;
+extern const struct cuda_kernel cuda_kernel_gradient_sum, cuda_kernel_weight, cuda_kernel_gradient,
+    cuda_kernel_data, cuda_kernel_bias_gradient, cuda_kernel_relu_backward,
+    cuda_kernel_norm_backward, cuda_kernel_norm_parameters, cuda_kernel_norm_apply,
+    cuda_kernel_stem_backward, cuda_kernel_max_pool_backward, cuda_kernel_average_pool_backward,
+    cuda_kernel_lrn_backward, cuda_kernel_dropout_backward, cuda_kernel_split, cuda_kernel_ready;
+
+/* Whether it computes a convolution: its shape is set. */
+bool cuda_step_convolves(const struct cuda_step *step);
+
+#endif
