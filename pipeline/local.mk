@@ -21,13 +21,27 @@ libiobench_a_SOURCES += \
 	pipeline/result/timeline.h \
 	pipeline/result/timeline_join.c
 libiobench_a_SOURCES += \
+	pipeline/loader/arenas.c \
+	pipeline/loader/arenas.h \
+	pipeline/loader/blocks.c \
+	pipeline/loader/blocks.h \
+	pipeline/loader/config.h \
+	pipeline/loader/delivery.c \
+	pipeline/loader/delivery.h \
+	pipeline/loader/fetch.h \
+	pipeline/loader/figures.h \
+	pipeline/loader/flow.c \
+	pipeline/loader/flow.h \
+	pipeline/loader/inflight.c \
+	pipeline/loader/inflight.h \
 	pipeline/loader/loader.c \
 	pipeline/loader/loader.h \
-	pipeline/loader/loader_private.h \
+	pipeline/loader/needs.c \
+	pipeline/loader/needs.h \
 	pipeline/loader/plan_prefetch.c \
 	pipeline/loader/plan_prefetch.h \
-	pipeline/loader/room.c \
-	pipeline/loader/window.c
+	pipeline/loader/window.c \
+	pipeline/loader/window.h
 libiobench_a_SOURCES += \
 	pipeline/engine/batches.c \
 	pipeline/engine/batches.h \

@@ -171,7 +171,7 @@ static int build(struct engine *engine, struct result *result)
         .plan = &engine->plan,
         .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
         .sink = batches_sink(engine->batches),
-        .loaders = job_loaders(job),
+        .io_threads = job_loaders(job),
         .depth = (uint32_t)job->read.iodepth,
         .memory_bytes = result->memory_bytes,
         .block_bytes = job->read.block_bytes,

@@ -10,15 +10,25 @@
 #include <stdlib.h>
 
 struct plan_prefetch {
-    struct plan *plans[2]; /* the thread makes the next order in the first of them */
+    struct plan *plans[2]; /* the next order is made in the first */
     struct recorder *recorder;
-    struct queue *asked; /* epoch + 1 */
-    struct queue *made;  /* the plan, or NULL: it failed */
-    bool is_asked;       /* and not taken yet */
-    bool is_answered;    /* `answer` was popped from `made` */
+    struct queue *requests; /* epoch + 1 */
+    struct queue *made;     /* the plan, or NULL: it failed */
+    bool is_requested;      /* and not acquired yet */
+    bool is_answered;       /* `answer` was popped from `made` */
     void *answer;
     struct thread thread;
 };
+
+static int make_order(struct plan_prefetch *prefetch, uint64_t epoch)
+{
+    const uint64_t start_ns = clock_now_ns();
+    int code = plan_begin(prefetch->plans[0], epoch);
+
+    if (code == 0)
+        recorder_mark(prefetch->recorder, "shuffle", epoch, start_ns);
+    return code;
+}
 
 static int body(void *argument)
 {
@@ -26,12 +36,9 @@ static int body(void *argument)
     int code = 0;
     void *entry;
 
-    while (code == 0 && queue_pop_many(prefetch->asked, &entry, 1, true) == 1) {
-        const uint64_t epoch = (uint64_t)(uintptr_t)entry - 1, start_ns = clock_now_ns();
+    while (code == 0 && queue_pop_many(prefetch->requests, &entry, 1, true) == 1) {
         struct plan *plan = prefetch->plans[0];
-        code = plan_begin(plan, epoch);
-        if (code == 0)
-            recorder_mark(prefetch->recorder, "shuffle", epoch, start_ns);
+        code = make_order(prefetch, (uint64_t)(uintptr_t)entry - 1);
         queue_push(prefetch->made, code ? NULL : plan);
     }
     return code;
@@ -46,9 +53,9 @@ struct plan_prefetch *plan_prefetch_create(struct plan *first, struct plan *seco
         return NULL;
     *prefetch = (struct plan_prefetch){.plans = {first, second},
                                        .recorder = recorder,
-                                       .asked = queue_create(1),
+                                       .requests = queue_create(1),
                                        .made = queue_create(1)};
-    if (prefetch->asked && prefetch->made)
+    if (prefetch->requests && prefetch->made)
         return prefetch;
     plan_prefetch_destroy(prefetch);
     return NULL;
@@ -58,35 +65,42 @@ void plan_prefetch_destroy(struct plan_prefetch *prefetch)
 {
     if (!prefetch)
         return;
-    queue_destroy(prefetch->asked);
+    queue_destroy(prefetch->requests);
     queue_destroy(prefetch->made);
     free(prefetch);
 }
 
+bool plan_prefetch_overlaps(const struct plan_prefetch *prefetch)
+{
+    return prefetch->plans[1];
+}
+
 int plan_prefetch_start(struct plan_prefetch *prefetch)
 {
-    queue_reset(prefetch->asked);
+    queue_reset(prefetch->requests);
     queue_reset(prefetch->made);
-    prefetch->is_asked = prefetch->is_answered = false;
-    return thread_start(&prefetch->thread, "prefetch", body, prefetch);
+    prefetch->is_requested = prefetch->is_answered = false;
+    return plan_prefetch_overlaps(prefetch)
+               ? thread_start(&prefetch->thread, "prefetch", body, prefetch)
+               : 0;
 }
 
 void plan_prefetch_cancel(struct plan_prefetch *prefetch)
 {
-    queue_cancel(prefetch->asked);
+    queue_cancel(prefetch->requests);
     queue_cancel(prefetch->made);
 }
 
 int plan_prefetch_stop(struct plan_prefetch *prefetch)
 {
-    queue_close(prefetch->asked);
+    queue_close(prefetch->requests);
     return thread_join(&prefetch->thread);
 }
 
-void plan_prefetch_ask(struct plan_prefetch *prefetch, uint64_t epoch)
+void plan_prefetch_request(struct plan_prefetch *prefetch, uint64_t epoch)
 {
-    prefetch->is_asked = true;
-    queue_push(prefetch->asked, (void *)(uintptr_t)(epoch + 1));
+    prefetch->is_requested = true;
+    queue_push(prefetch->requests, (void *)(uintptr_t)(epoch + 1));
 }
 
 static bool look(struct plan_prefetch *prefetch, bool wait)
@@ -96,22 +110,26 @@ static bool look(struct plan_prefetch *prefetch, bool wait)
     return prefetch->is_answered;
 }
 
-bool plan_prefetch_ready(struct plan_prefetch *prefetch)
+bool plan_prefetch_is_ready(struct plan_prefetch *prefetch)
 {
     return look(prefetch, false);
 }
 
-int plan_prefetch_take(struct plan_prefetch *prefetch, uint64_t epoch, struct plan **plan)
+int plan_prefetch_acquire(struct plan_prefetch *prefetch, uint64_t epoch, struct plan **plan)
 {
-    if (!prefetch->is_asked)
-        plan_prefetch_ask(prefetch, epoch);
+    if (!plan_prefetch_overlaps(prefetch)) {
+        *plan = prefetch->plans[0];
+        return make_order(prefetch, epoch);
+    }
+    if (!prefetch->is_requested)
+        plan_prefetch_request(prefetch, epoch);
     if (!look(prefetch, true))
         return -ECANCELED;
     if (!prefetch->answer)
         return plan_prefetch_stop(prefetch);
-    prefetch->is_asked = prefetch->is_answered = false;
+    prefetch->is_requested = prefetch->is_answered = false;
     *plan = prefetch->answer;
-    /* The thread waits to be asked: nobody else looks at the plans now. */
+    /* The thread waits for a request: nobody else uses the plans now. */
     prefetch->plans[0] = prefetch->plans[1];
     prefetch->plans[1] = *plan;
     return 0;

@@ -1,312 +1,220 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From plan to reads. The plan's future is known, so the next fetches are gathered in a window,
- * sorted by place on storage, and adjacent ones are read as one block (shuffle/coalesce.h).
- *
- * Why this cannot starve: a window's bytes are at most a quarter of the memory, the plan's slots
- * at most half (checked before the run). Fetches of earlier windows come back without needing
- * this one, so in the end a whole window always fits.
- *
- * A window is filled only when there are fetches for all of it. So where windows end depends on
- * the plan alone and never on timing, and every run makes the same reads.
+ * Why the window cannot starve: its records take at most a quarter of the memory and the plan's
+ * slots at most half (checked before the run). Records of earlier windows are returned without
+ * needing this one, so a whole window fits in the end.
  */
-#include "base/bytes.h"
-#include "base/clock.h"
+#include "pipeline/loader/window.h"
+
 #include "base/fail.h"
-#include "pipeline/loader/loader_private.h"
+#include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int make_order(struct loader *loader, uint64_t epoch)
+int window_create(struct window *window, const struct catalog *catalog,
+                  const struct coalesce *rules, uint64_t slots, uint64_t fetches)
 {
-    const uint64_t start_ns = clock_now_ns();
-
-    loader->plan = loader->config.plan;
-    int code = plan_begin(loader->plan, epoch);
-    if (code == 0)
-        recorder_mark(loader->config.recorder, "shuffle", epoch, start_ns);
-    return code;
+    *window = (struct window){.catalog = catalog, .rules = *rules, .slot_count = slots};
+    if (fetches > UINT32_MAX)
+        return fail(EINVAL, "a shuffle of %llu slots is too large", (unsigned long long)slots);
+    window->fetch_count = (uint32_t)fetches;
+    window->fetches = memory_array(fetches, sizeof *window->fetches);
+    window->free = memory_array(fetches, sizeof(void *));
+    window->slots = memory_array(window->slot_count, sizeof(void *));
+    window->entries = memory_array(rules->window + COALESCE_RECORDS_MAX, sizeof *window->entries);
+    window->scratch = memory_array(rules->window, sizeof *window->scratch);
+    return window->fetches && window->free && window->slots && window->entries && window->scratch
+               ? 0
+               : -ENOMEM;
 }
 
-int window_begin(struct loader *loader, uint64_t epoch)
+void window_destroy(struct window *window)
 {
-    int code = loader->prefetch ? plan_prefetch_take(loader->prefetch, epoch, &loader->plan)
-                                : make_order(loader, epoch);
-
-    if (code)
-        return code;
-    loader->figures.plan_ns = loader->plan->begin_ns;
-    loader->draws = plan_draws(loader->plan);
-    if (epoch == loader->config.resume_epoch && loader->config.resume_draw) {
-        code = plan_seek(loader->plan, loader->config.resume_draw);
-        if (code)
-            return code;
-        loader->draws -= loader->config.resume_draw;
-    }
-    loader->plan_is_cut =
-        loader->config.limit_samples && loader->draws > loader->config.limit_samples;
-    if (loader->plan_is_cut)
-        loader->draws = loader->config.limit_samples;
-    loader->epoch = epoch;
-    loader->drawn = 0;
-    loader->op_at = loader->op_count = 0;
-    loader->plan_ended = loader->draws == 0;
-    loader->first_address = loader->config.sink.expect(loader->config.sink.state, loader->draws);
-    return 0;
+    free(window->fetches);
+    free(window->free);
+    free(window->slots);
+    free(window->entries);
+    free(window->scratch);
 }
 
-static const struct extent *place_of(const struct loader *loader, const struct fetch *fetch)
+void window_reset(struct window *window)
 {
-    return catalog_extent(loader->config.catalog, fetch->record);
+    window->free_count = 0;
+    for (uint32_t i = window->fetch_count; i-- > 0;)
+        window->free[window->free_count++] = &window->fetches[i];
+    memset(window->slots, 0, window->slot_count * sizeof *window->slots);
+    window->at = window->count = 0;
+    window->cut = 0;
 }
 
-static void take_fetch(struct loader *loader, const struct plan_op *op, struct fetch *fetch)
+void window_begin(struct window *window, struct plan *plan, uint64_t epoch, uint64_t draws,
+                  uint64_t first_address)
 {
+    window->plan = plan;
+    window->epoch = epoch;
+    window->draws = draws;
+    window->drawn = 0;
+    window->first_address = first_address;
+    window->op_at = window->op_count = 0;
+    window->plan_ended = draws == 0;
+}
+
+static struct placed_fetch start_fetch(struct window *window, const struct plan_op *op)
+{
+    struct fetch *fetch = window->free[--window->free_count];
+    const struct extent *place = catalog_extent(window->catalog, op->record);
+
     *fetch = (struct fetch){
         .record = op->record,
-        .epoch = loader->epoch,
+        .epoch = window->epoch,
         .address = FETCH_UNDRAWN,
-        .length = catalog_extent(loader->config.catalog, op->record)->bytes,
+        .length = place->bytes,
         .state = FETCH_PENDING,
     };
-    assert(!loader->slots[op->slot]);
-    loader->slots[op->slot] = fetch;
+    assert(!window->slots[op->slot]);
+    window->slots[op->slot] = fetch;
+    return (struct placed_fetch){.place = *place, .fetch = fetch};
 }
 
-static void draw_fetch(struct loader *loader, uint32_t slot)
+static void draw_fetch(struct window *window, uint32_t slot, struct draw_list *drawn)
 {
-    struct fetch *fetch = loader->slots[slot];
+    struct fetch *fetch = window->slots[slot];
 
     assert(fetch);
-    loader->slots[slot] = NULL;
-    fetch->address = loader->first_address + loader->drawn++;
-    loader->draw_ring[loader->draw_tail++ % loader->fetch_count] = fetch;
-    if (loader->drawn == loader->draws)
-        loader->plan_ended = true;
+    window->slots[slot] = NULL;
+    fetch->address = window->first_address + window->drawn++;
+    draw_list_append(drawn, fetch);
+    if (window->drawn == window->draws)
+        window->plan_ended = true;
 }
 
-static bool goes_before(const struct loader *loader, const struct fetch *a, const struct fetch *b)
+static unsigned digit_of(const struct placed_fetch *entry, unsigned digit)
 {
-    return coalesce_before(place_of(loader, a), place_of(loader, b));
+    const struct extent *place = &entry->place;
+
+    return (unsigned)(digit < 8 ? place->offset >> 8 * digit : place->shard >> 8 * (digit - 8)) &
+           255;
 }
 
-/* By place on storage: a stable merge sort from the bottom up, because qsort() may allocate. */
-static void sort_window(struct loader *loader)
+/* Sort by shard, then offset: a radix sort from the least significant byte up, which is stable,
+ * allocates nothing and skips bytes that are the same in all entries. */
+static void sort_entries(struct window *window)
 {
-    struct fetch **from = loader->window, **to = loader->window_scratch;
-    const uint32_t count = loader->window_count;
+    enum { DIGITS = sizeof(uint64_t) + sizeof(uint32_t) };
+    struct placed_fetch *from = window->entries, *to = window->scratch;
+    uint64_t offsets = 0;
+    uint32_t shards = 0;
 
-    for (uint32_t width = 1; width < count; width *= 2) {
-        for (uint32_t low = 0; low < count; low += 2 * width) {
-            uint32_t middle = low + width < count ? low + width : count;
-            uint32_t high = low + 2 * width < count ? low + 2 * width : count;
-            uint32_t left = low, right = middle, at = low;
-            while (left < middle && right < high)
-                to[at++] =
-                    goes_before(loader, from[right], from[left]) ? from[right++] : from[left++];
-            memcpy(to + at, from + left, (middle - left) * sizeof *to);
-            memcpy(to + at + middle - left, from + right, (high - right) * sizeof *to);
+    for (uint32_t i = 1; i < window->count; i++) {
+        offsets |= from[i].place.offset ^ from[0].place.offset;
+        shards |= from[i].place.shard ^ from[0].place.shard;
+    }
+    for (unsigned digit = 0; digit < DIGITS; digit++) {
+        uint32_t starts[256] = {0}, start = 0;
+        if (((digit < 8 ? offsets >> 8 * digit : shards >> 8 * (digit - 8)) & 255) == 0)
+            continue;
+        for (uint32_t i = 0; i < window->count; i++)
+            starts[digit_of(&from[i], digit)]++;
+        for (uint32_t value = 0; value < 256; value++) {
+            const uint32_t count = starts[value];
+            starts[value] = start;
+            start += count;
         }
-        struct fetch **other = from;
+        for (uint32_t i = 0; i < window->count; i++)
+            to[starts[digit_of(&from[i], digit)]++] = from[i];
+        struct placed_fetch *other = from;
         from = to;
         to = other;
     }
-    if (from != loader->window)
-        memcpy(loader->window, from, count * sizeof *from);
+    if (from != window->entries)
+        memcpy(window->entries, from, window->count * sizeof *from);
 }
 
-/* Run the plan's operations until the window is full or the plan ends. Leave it empty while fetches
- * are missing: all but those in the plan's slots come back. */
-static int fill_window(struct loader *loader)
+static int next_op(struct window *window, const struct plan_op **op)
+{
+    if (window->op_at == window->op_count) {
+        int count = plan_next(window->plan, window->ops, WINDOW_OPS);
+        if (count < 0)
+            return count;
+        assert(count > 0);
+        window->op_at = 0;
+        window->op_count = (uint32_t)count;
+    }
+    *op = &window->ops[window->op_at];
+    return 0;
+}
+
+int window_fill(struct window *window, struct draw_list *drawn)
 {
     uint64_t bytes = 0;
     bool sorted = true;
 
-    loader->window_at = loader->window_count = 0;
-    if (loader->free_fetch_count < loader->reads.window)
+    window->at = window->count = 0;
+    if (window->free_count < window->rules.window)
         return 0;
-    while (!loader->plan_ended) {
-        if (loader->op_at == loader->op_count) {
-            int count = plan_next(loader->plan, loader->ops, PLAN_OPS);
-            if (count < 0)
-                return count;
-            assert(count > 0);
-            loader->op_at = 0;
-            loader->op_count = (uint32_t)count;
-        }
-        const struct plan_op *op = &loader->ops[loader->op_at];
+    while (!window->plan_ended) {
+        const struct plan_op *op;
+        int code = next_op(window, &op);
+        if (code)
+            return code;
         if (op->kind == PLAN_DRAW) {
-            draw_fetch(loader, op->slot);
-            loader->op_at++;
+            draw_fetch(window, op->slot, drawn);
+            window->op_at++;
             continue;
         }
-        if (coalesce_is_full(&loader->reads, loader->window_count, bytes))
+        if (coalesce_is_full(&window->rules, window->count, bytes))
             break;
-        struct fetch *fetch = loader->free_fetches[--loader->free_fetch_count];
-        take_fetch(loader, op, fetch);
-        bytes += fetch->length;
-        if (sorted && loader->window_count > 0)
-            sorted = !goes_before(loader, fetch, loader->window[loader->window_count - 1]);
-        loader->window[loader->window_count++] = fetch;
-        loader->op_at++;
+        const struct placed_fetch entry = start_fetch(window, op);
+        bytes += entry.place.bytes;
+        if (sorted && window->count > 0)
+            sorted = !coalesce_before(&entry.place, &window->entries[window->count - 1].place);
+        window->entries[window->count++] = entry;
+        window->op_at++;
     }
     if (!sorted)
-        sort_window(loader);
-    loader->windows_cut += !loader->plan_ended && loader->window_count < loader->reads.window;
+        sort_entries(window);
+    window->cut += !window->plan_ended && window->count < window->rules.window;
     return 0;
 }
 
-bool window_empty(const struct loader *loader)
+struct coalesce_run window_next(const struct window *window, bool single)
 {
-    return loader->plan_ended && loader->window_at == loader->window_count;
-}
+    const struct placed_fetch *next = window_fetches(window);
+    const uint32_t left = window->count - window->at;
+    struct coalesce_run run = coalesce_start(&window->rules, &next[0].place);
 
-void window_drop_slots(struct loader *loader)
-{
-    for (uint64_t slot = 0; slot < loader->slot_count; slot++) {
-        struct fetch *fetch = loader->slots[slot];
-        if (fetch) {
-            assert(fetch->state == FETCH_READY);
-            loader->slots[slot] = NULL;
-            loader_fetch_free(loader, fetch);
-        }
-    }
-}
-
-/* The next read of the window; single: of its first record alone. */
-static struct coalesce_run next_run(const struct loader *loader, bool single)
-{
-    struct fetch *const *window = loader->window + loader->window_at;
-    const uint32_t left = loader->window_count - loader->window_at;
-    struct coalesce_run run = coalesce_start(&loader->reads, place_of(loader, window[0]));
-
-    if (single || window[0]->alone)
+    if (single || next[0].fetch->alone)
         return run;
-    while (run.count < left && !window[run.count]->alone &&
-           coalesce_extend(&loader->reads, &run, place_of(loader, window[run.count])))
+    while (run.count < left && !next[run.count].fetch->alone &&
+           coalesce_extend(&window->rules, &run, &next[run.count].place))
         ;
     return run;
 }
 
-/* 0, -EAGAIN reader full or starved, or negative. */
-static int submit_block(struct loader *loader, struct block *block)
+uint32_t window_room(const struct window *window)
 {
-    const bool was_idle = loader->reader.in_flight == 0;
-
-    block->releases = loader->releases;
-    int code = reader_submit(&loader->reader, &block->request);
-    if (code == 0 && was_idle)
-        loader->heard_ns = clock_now_ns(); /* not the request's: a lane may be writing to it */
-    if (code == -EAGAIN && was_idle)
-        loader->starved = true;
-    return code;
+    return window->rules.window + COALESCE_RECORDS_MAX - (window->count - window->at);
 }
 
-/* What the reader had no file for goes first. 1 when something was submitted, 0, or negative. */
-static int submit_refused(struct loader *loader)
+void window_put_back(struct window *window, const struct placed_fetch *fetches, uint32_t count)
 {
-    int submitted = 0;
+    const uint32_t left = window->count - window->at;
 
-    while (loader->refused && !loader->starved) {
-        struct block *block = loader->refused;
-        int code = submit_block(loader, block);
-        if (code == -EAGAIN)
-            break;
-        if (code)
-            return code;
-        loader->refused = block->next;
-        submitted = 1;
+    memmove(window->entries + count, window->entries + window->at, left * sizeof *window->entries);
+    memcpy(window->entries, fetches, count * sizeof *fetches);
+    window->at = 0;
+    window->count = count + left;
+    for (uint32_t i = 0; i < count; i++) {
+        fetches[i].fetch->state = FETCH_PENDING;
+        fetches[i].fetch->alone = true;
     }
-    return submitted;
 }
 
-/* 1 submitted, 0 no memory, -EAGAIN reader full or starved, or negative. */
-static int submit_run(struct loader *loader, bool single)
+void window_recycle(struct window *window, struct fetch *fetch)
 {
-    const struct coalesce_run run = next_run(loader, single);
-    uint32_t region = 0;
-    void *memory = NULL;
-
-    if (loader->free_block_count == 0)
-        return 0;
-    if (!loader->reader.traits.lends && !loader->reader.traits.no_bytes) {
-        memory = loader_memory_take(loader, run.end - run.start, &region);
-        if (!memory)
-            return 0;
-    }
-    struct block *block = loader->free_blocks[--loader->free_block_count];
-    block->memory = memory;
-    block->fetch_count = block->holders = run.count;
-    block->request = (struct read_request){
-        .offset = run.start,
-        .shard = run.shard,
-        .bytes = (uint32_t)(run.end - run.start),
-        .needed = (uint32_t)(run.records_end - run.start),
-        .region = region,
-        .buffer = memory,
-        .owner = block,
-    };
-    int code = submit_block(loader, block);
-    if (code) {
-        if (memory)
-            loader_memory_give(loader, memory);
-        loader->free_blocks[loader->free_block_count++] = block;
-        return code;
-    }
-    block->fetches = NULL;
-    for (uint32_t i = 0; i < run.count; i++) {
-        struct fetch *fetch = loader->window[loader->window_at++];
-        fetch->block = block;
-        fetch->state = FETCH_READING;
-        fetch->next = block->fetches;
-        block->fetches = fetch;
-    }
-    /* Not by the request's own clock: a lane may be writing to it. */
-    if (loader->figures.requests++ == 0 && loader->reads_end_ns && loader->reader.in_flight == 1)
-        loader->figures.idle_ns = clock_now_ns() - loader->reads_end_ns;
-    loader->figures.request_bytes += block->request.bytes;
-    rate_spend(&loader->rate, block->request.bytes);
-    return 1;
-}
-
-static bool rate_allows(struct loader *loader)
-{
-    return !loader->rate.bytes_per_s || rate_wait_ns(&loader->rate, clock_now_ns()) == 0;
-}
-
-int window_submit(struct loader *loader, bool *blocked)
-{
-    *blocked = false;
-    int submitted = submit_refused(loader);
-    if (submitted < 0)
-        return submitted;
-    while (!loader->refused && !loader->starved && loader->reader.in_flight < loader->depth.now &&
-           rate_allows(loader)) {
-        if (loader->window_at == loader->window_count) {
-            int code = fill_window(loader);
-            if (code)
-                return code;
-            if (loader->window_count == 0) {
-                *blocked = !loader->plan_ended;
-                break;
-            }
-        }
-        int code = submit_run(loader, false);
-        /* Memory may be free in pieces only; then nothing but one record at a time may fit. */
-        if (code == 0 && loader->reader.in_flight == 0 && loader->outstanding == 0)
-            code = submit_run(loader, true);
-        if (code == -EAGAIN)
-            break;
-        if (code < 0)
-            return code;
-        if (code == 0) {
-            *blocked = true;
-            break;
-        }
-        submitted = 1;
-    }
-    loader->depth_is_used = loader->reader.in_flight >= loader->depth.now;
-    return submitted;
+    fetch->state = FETCH_FREE;
+    window->free[window->free_count++] = fetch;
 }

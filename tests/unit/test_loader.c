@@ -294,7 +294,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
         .next_plan = overlap ? &bench->next_plan : NULL,
         .limit_samples = limit_samples,
         .sink = batches_sink(bench->batches),
-        .loaders = loaders,
+        .io_threads = loaders,
         .depth = depth,
         .memory_bytes = memory_bytes,
         .block_bytes = block_bytes,

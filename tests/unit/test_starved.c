@@ -199,7 +199,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
         .reader = &reader,
         .plan = &plan,
         .sink = batches_sink(batches),
-        .loaders = loaders,
+        .io_threads = loaders,
         .depth = DEPTH,
         .memory_bytes =
             loader_memory_needed(catalog, &plan.traits, DEPTH, 4096, loaders, 0).least_bytes,

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/loader/arenas.h"
+
+#include "base/heap.h"
+#include "base/memory.h"
+#include "dataset/catalog.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define REGION_BYTES_MAX (UINT64_C(1) << 30)
+_Static_assert(CATALOG_RECORD_BYTES_MAX + 2 * 65536 <= REGION_BYTES_MAX, "every record fits");
+
+static int create_heap(struct arenas *arenas, uint32_t index, uint64_t bytes, uint32_t granule)
+{
+    struct heap *heap = heap_create(bytes, granule);
+
+    arenas->heaps[index] = heap;
+    if (!heap)
+        return -ENOMEM;
+    arenas->regions[index] =
+        (struct iovec){.iov_base = heap_base(heap), .iov_len = heap_bytes(heap)};
+    return 0;
+}
+
+int arenas_create(struct arenas *arenas, uint64_t bytes, uint32_t granule, uint32_t io_threads,
+                  const struct numa *numa)
+{
+    const uint64_t share = bytes / io_threads;
+    const uint32_t each = (uint32_t)((share + REGION_BYTES_MAX - 1) / REGION_BYTES_MAX);
+    int code = 0;
+
+    *arenas = (struct arenas){.count = each * io_threads, .balanced = io_threads > 1};
+    arenas->heaps = memory_array(arenas->count, sizeof *arenas->heaps);
+    arenas->regions = memory_array(arenas->count, sizeof *arenas->regions);
+    if (!arenas->heaps || !arenas->regions)
+        return -ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < arenas->count; i++) {
+        const uint64_t left = share - i % each * REGION_BYTES_MAX;
+        struct numa_policy policy = {.mode = -1};
+        if (io_threads > 1)
+            policy = numa_prefer(numa, i / each % numa->count);
+        code = create_heap(arenas, i, left < REGION_BYTES_MAX ? left : REGION_BYTES_MAX, granule);
+        numa_put_back(&policy);
+    }
+    return code;
+}
+
+/* Keep held memory reachable, so that a leak checker does not report it. */
+static void leave_heaps(const struct arenas *arenas)
+{
+    static struct left_behind {
+        struct left_behind *next;
+        struct heap **heaps;
+    } * left;
+    struct left_behind *more = memory_zeroed(sizeof *more);
+
+    if (more)
+        *more = (struct left_behind){.next = left, .heaps = arenas->heaps};
+    left = more ? more : left;
+}
+
+void arenas_destroy(struct arenas *arenas)
+{
+    free(arenas->regions);
+    if (arenas->held) {
+        leave_heaps(arenas);
+        return;
+    }
+    for (uint32_t i = 0; i < arenas->count && arenas->heaps; i++)
+        heap_destroy(arenas->heaps[i]);
+    free(arenas->heaps);
+}
+
+void arenas_reset(struct arenas *arenas)
+{
+    for (uint32_t i = 0; i < arenas->count; i++)
+        heap_reset(arenas->heaps[i]);
+}
+
+/* With several I/O threads, try the emptiest heap first: each thread gets its share of the reads, a
+ * slow one fewer. A single thread fills its heaps in order, for locality. */
+void *arenas_acquire(struct arenas *arenas, uint64_t bytes, uint32_t *region)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 1; i < arenas->count && arenas->balanced; i++)
+        if (heap_used_bytes(arenas->heaps[i]) < heap_used_bytes(arenas->heaps[first]))
+            first = i;
+    for (uint32_t i = 0; i < arenas->count; i++) {
+        *region = (first + i) % arenas->count;
+        void *memory = heap_alloc(arenas->heaps[*region], bytes);
+        if (memory)
+            return memory;
+    }
+    return NULL;
+}
+
+void arenas_release(struct arenas *arenas, void *memory)
+{
+    for (uint32_t i = 0; i < arenas->count; i++) {
+        uint64_t offset = (uint64_t)((uintptr_t)memory - (uintptr_t)arenas->regions[i].iov_base);
+        if (offset < arenas->regions[i].iov_len) {
+            heap_free(arenas->heaps[i], memory);
+            return;
+        }
+    }
+    assert(false && "memory outside every arena");
+}
+
+uint64_t arenas_peak_bytes(const struct arenas *arenas)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < arenas->count; i++)
+        bytes += heap_peak_bytes(arenas->heaps[i]);
+    return bytes;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/loader/blocks.h"
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/fault_guard.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int blocks_create(struct blocks *blocks, uint32_t count, struct arenas *arenas,
+                  struct inflight *inflight, bool skip_errors)
+{
+    *blocks = (struct blocks){
+        .arenas = arenas, .inflight = inflight, .skip_errors = skip_errors, .count = count};
+    blocks->all = memory_array(count, sizeof *blocks->all);
+    blocks->free = memory_array(count, sizeof(void *));
+    return blocks->all && blocks->free ? 0 : -ENOMEM;
+}
+
+void blocks_destroy(struct blocks *blocks)
+{
+    free(blocks->all);
+    free(blocks->free);
+}
+
+void blocks_reset(struct blocks *blocks)
+{
+    blocks->free_count = 0;
+    for (uint32_t i = blocks->count; i-- > 0;)
+        blocks->free[blocks->free_count++] = &blocks->all[i];
+    blocks->refused = NULL;
+    blocks->releases = 0;
+    blocks->starved = false;
+}
+
+/* ---- release ---- */
+
+static void note_release(struct blocks *blocks)
+{
+    blocks->releases++;
+    blocks->starved = false;
+}
+
+static void release_holder(struct blocks *blocks, struct block *block)
+{
+    assert(block->holders > 0);
+    if (--block->holders > 0)
+        return;
+    reader_release(&blocks->inflight->reader, &block->request);
+    note_release(blocks);
+    if (block->memory && !block->request.held)
+        arenas_release(blocks->arenas, block->memory);
+    blocks->free[blocks->free_count++] = block;
+}
+
+void blocks_drop(struct blocks *blocks, struct fetch *fetch)
+{
+    if (fetch->copy)
+        arenas_release(blocks->arenas, fetch->copy);
+    if (fetch->block)
+        release_holder(blocks, fetch->block);
+}
+
+/* Give the record memory of its own, if there is some, and let go of its block. */
+static void copy_out(struct blocks *blocks, struct fetch *fetch)
+{
+    uint32_t region;
+    void *copy = arenas_acquire(blocks->arenas, fetch->length, &region);
+
+    if (!copy)
+        return;
+    fault_guard_begin();
+    memcpy(copy, fetch->bytes, fetch->length);
+    if (!fault_guard_end(fetch->bytes, fetch->length))
+        fetch->code = -EFAULT; /* worded by fail_record() of the decoders */
+    fetch->bytes = fetch->copy = copy;
+    release_holder(blocks, fetch->block);
+    fetch->block = NULL;
+}
+
+void blocks_unmap(struct blocks *blocks, struct fetch *fetch)
+{
+    if (fetch->state == FETCH_READY && fetch->block && fetch->bytes &&
+        fetch->block->request.result >= 0)
+        copy_out(blocks, fetch);
+}
+
+/* ---- submission ---- */
+
+static int submit(struct blocks *blocks, struct block *block)
+{
+    const bool was_idle = blocks->inflight->reader.in_flight == 0;
+
+    block->releases = blocks->releases;
+    int code = inflight_submit(blocks->inflight, &block->request);
+    if (code == -EAGAIN && was_idle)
+        blocks->starved = true;
+    return code;
+}
+
+int blocks_resubmit(struct blocks *blocks)
+{
+    int submitted = 0;
+
+    while (blocks->refused && !blocks->starved) {
+        struct block *block = blocks->refused;
+        int code = submit(blocks, block);
+        if (code == -EAGAIN)
+            break;
+        if (code)
+            return code;
+        blocks->refused = block->next;
+        submitted = 1;
+    }
+    return submitted;
+}
+
+static void hold(struct block *block, const struct placed_fetch *fetches)
+{
+    block->fetches = NULL;
+    for (uint32_t i = 0; i < block->fetch_count; i++) {
+        struct fetch *fetch = fetches[i].fetch;
+        fetch->block = block;
+        fetch->offset = (uint32_t)(fetches[i].place.offset - block->request.offset);
+        fetch->state = FETCH_READING;
+        fetch->next_in_block = block->fetches;
+        block->fetches = fetch;
+    }
+}
+
+int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
+                  const struct placed_fetch *fetches)
+{
+    const struct reader_traits *traits = &blocks->inflight->reader.traits;
+    uint32_t region = 0;
+    void *memory = NULL;
+
+    if (blocks->free_count == 0)
+        return 0;
+    if (!traits->lends && !traits->no_bytes) {
+        memory = arenas_acquire(blocks->arenas, run->end - run->start, &region);
+        if (!memory)
+            return 0;
+    }
+    struct block *block = blocks->free[--blocks->free_count];
+    block->memory = memory;
+    block->fetch_count = block->holders = run->count;
+    block->request = (struct read_request){
+        .offset = run->start,
+        .shard = run->shard,
+        .bytes = (uint32_t)(run->end - run->start),
+        .needed = (uint32_t)(run->records_end - run->start),
+        .region = region,
+        .buffer = memory,
+        .owner = block,
+    };
+    int code = submit(blocks, block);
+    if (code) {
+        if (memory)
+            arenas_release(blocks->arenas, memory);
+        blocks->free[blocks->free_count++] = block;
+        return code;
+    }
+    hold(block, fetches);
+    inflight_count(blocks->inflight, &block->request);
+    return 1;
+}
+
+/* ---- completion ---- */
+
+/* Every record of a failed block is read once more, alone, so that only the bad one is lost. */
+static int split(struct blocks *blocks, struct block *block, struct placed_fetch *retry)
+{
+    const struct read_request *request = &block->request;
+    const uint32_t count = block->fetch_count;
+    struct fetch *fetch = block->fetches;
+
+    for (uint32_t i = 0; i < count; i++, fetch = fetch->next_in_block) {
+        retry[i] = (struct placed_fetch){.place = {.offset = request->offset + fetch->offset,
+                                                   .bytes = fetch->length,
+                                                   .shard = request->shard},
+                                         .fetch = fetch};
+        fetch->block = NULL;
+        release_holder(blocks, block);
+    }
+    return (int)count;
+}
+
+int blocks_complete(struct blocks *blocks, struct read_request *request, struct placed_fetch *retry,
+                    uint32_t room)
+{
+    struct block *block = request->owner;
+    const uint32_t count = block->fetch_count;
+    const bool failed = request->result < 0;
+
+    if (request->result == -EAGAIN) { /* it had no free file */
+        block->next = blocks->refused;
+        blocks->refused = block;
+        blocks->starved = block->releases == blocks->releases;
+        return 0;
+    }
+    note_release(blocks);
+    if (failed) {
+        int code = reader_explain(&blocks->inflight->reader, request);
+        if (!blocks->skip_errors)
+            return code;
+        if (count > 1 && count <= room)
+            return split(blocks, block, retry);
+    }
+    for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next_in_block) {
+        fetch->state = FETCH_READY;
+        fetch->code = failed ? request->result : 0;
+        if (failed || !request->data)
+            continue;
+        fetch->bytes = (const char *)request->data + fetch->offset;
+        /* A record that stays in a slot of the plan must not keep the others' memory. */
+        if (fetch->address == FETCH_UNDRAWN && count > 1 && block->memory)
+            copy_out(blocks, fetch);
+    }
+    return 0;
+}
+
+/* ---- failure ---- */
+
+int blocks_fail_starved(const struct blocks *blocks, uint64_t memory_bytes)
+{
+    const struct reader *reader = &blocks->inflight->reader;
+    const char *name = blocks->inflight->name;
+    char memory[32];
+
+    if (reader->held)
+        return fail(ETIMEDOUT,
+                    "%u reads that the storage never answered hold all files that the %s reader "
+                    "may have open; see to the storage, or raise the limit (ulimit -n)",
+                    reader->held, name);
+    if (reader->traits.lends)
+        return fail(EMFILE,
+                    "records of the shuffle hold all files that the %s reader may have mapped, and "
+                    "the record memory of %s has no room to copy them; give more --memory, a "
+                    "smaller shuffle, or another reader",
+                    name, bytes_text(memory_bytes, memory, sizeof memory));
+    return fail(EMFILE,
+                "the %s reader can begin no read though none is in flight: no file may be opened; "
+                "raise the limit (ulimit -n)",
+                name);
+}

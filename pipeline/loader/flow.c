@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Invariants: see loader.c. */
+#include "pipeline/loader/flow.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "pipeline/loader/needs.h"
+
+#include <errno.h>
+
+static const uint64_t WAIT_MOST_NS = 100000000; /* a cancelled run ends this soon */
+
+int flow_create(struct flow *flow, const struct loader_config *config, const struct numa *numa)
+{
+    const struct plan_traits *plan = &config->plan->traits;
+    const struct coalesce rules =
+        loader_reads(config->catalog, config->memory_bytes, config->block_bytes, config->io_threads,
+                     config->window);
+
+    flow->config = config;
+    inflight_create(&flow->inflight, config->depth ? config->depth : LOADER_DEPTH_MOST,
+                    config->depth == 0, config->reader->plugin->name, config->meter);
+    int code = window_create(&flow->window, config->catalog, &rules, plan->slots,
+                             loader_fetches_most(plan, rules.window));
+    if (code == 0)
+        code = blocks_create(&flow->blocks, flow->window.fetch_count, &flow->arenas,
+                             &flow->inflight, config->skip_errors);
+    if (code == 0)
+        code = delivery_create(&flow->delivery, flow->window.fetch_count);
+    if (code == 0)
+        code = arenas_create(&flow->arenas, config->memory_bytes, config->alignment,
+                             config->io_threads, numa);
+    return code;
+}
+
+void flow_destroy(struct flow *flow)
+{
+    arenas_destroy(&flow->arenas);
+    delivery_destroy(&flow->delivery);
+    blocks_destroy(&flow->blocks);
+    window_destroy(&flow->window);
+    inflight_destroy(&flow->inflight);
+}
+
+void flow_reset(struct flow *flow)
+{
+    arenas_reset(&flow->arenas);
+    window_reset(&flow->window);
+    inflight_reset(&flow->inflight, flow->config->rate_limit_bytes);
+    blocks_reset(&flow->blocks);
+    delivery_reset(&flow->delivery);
+    flag_clear(&flow->wants_returned);
+}
+
+/* ---- a turn ---- */
+
+static void drop(struct flow *flow, struct fetch *fetch)
+{
+    blocks_drop(&flow->blocks, fetch);
+    window_recycle(&flow->window, fetch);
+}
+
+int flow_collect(struct flow *flow, bool wait)
+{
+    struct fetch *group[FETCH_GROUP];
+    int count;
+
+    while ((count = delivery_collect(&flow->delivery, group, wait)) > 0) {
+        for (int i = 0; i < count; i++)
+            drop(flow, group[i]);
+        wait = false;
+    }
+    return count;
+}
+
+/* Read the window's next run. If memory is fragmented and nothing will free more, one record at a
+ * time may still fit. */
+static int submit_run(struct flow *flow)
+{
+    struct window *window = &flow->window;
+    struct coalesce_run run = window_next(window, false);
+    int code = blocks_submit(&flow->blocks, &run, window_fetches(window));
+
+    if (code == 0 && flow->inflight.reader.in_flight == 0 && flow->delivery.outstanding == 0) {
+        run = window_next(window, true);
+        code = blocks_submit(&flow->blocks, &run, window_fetches(window));
+    }
+    if (code > 0)
+        window_advance(window, run.count);
+    return code;
+}
+
+/* Submit reads until the reader is full or starved, or memory is short. Returns 1 if something was
+ * submitted, 0 if not, or a negative errno. *blocked: memory (or fetches) ran out. */
+static int submit(struct flow *flow, bool *blocked)
+{
+    struct blocks *blocks = &flow->blocks;
+    struct window *window = &flow->window;
+    int submitted = blocks_resubmit(blocks);
+
+    *blocked = false;
+    if (submitted < 0)
+        return submitted;
+    while (!blocks->refused && !blocks->starved && inflight_has_room(&flow->inflight)) {
+        int code = window_is_empty(window) ? window_fill(window, &flow->delivery.draws) : 0;
+        if (code)
+            return code;
+        if (window_is_empty(window)) {
+            *blocked = !window->plan_ended;
+            break;
+        }
+        code = submit_run(flow);
+        *blocked = code == 0;
+        if (code == -EAGAIN || code == 0)
+            break;
+        if (code < 0)
+            return code;
+        submitted = 1;
+    }
+    flow->inflight.is_full = flow->inflight.reader.in_flight >= flow->inflight.depth.now;
+    return submitted;
+}
+
+static int reap(struct flow *flow, uint64_t wait_ns)
+{
+    struct read_request *done[INFLIGHT_GROUP];
+    struct placed_fetch retry[COALESCE_RECORDS_MAX];
+    int count = inflight_reap(&flow->inflight, done, wait_ns);
+
+    for (int i = 0; i < count; i++) {
+        int retries = blocks_complete(&flow->blocks, done[i], retry, window_room(&flow->window));
+        if (retries < 0)
+            return retries;
+        if (retries > 0)
+            window_put_back(&flow->window, retry, (uint32_t)retries);
+    }
+    return count;
+}
+
+int flow_turn(struct flow *flow, bool *blocked)
+{
+    int code = flow_collect(flow, false);
+    if (code < 0)
+        return code;
+    int submitted = submit(flow, blocked);
+    if (submitted < 0)
+        return submitted;
+    int reaped = reap(flow, 0);
+    if (reaped < 0)
+        return reaped;
+    int delivered = delivery_push(&flow->delivery);
+    if (delivered < 0)
+        return delivered;
+    return submitted > 0 || reaped > 0 || delivered > 0;
+}
+
+/* ---- waits ---- */
+
+static int wait_for_workers(struct flow *flow)
+{
+    const uint64_t start_ns = clock_now_ns();
+    int code = flow_collect(flow, true);
+
+    meter_add(flow->config->meter, METER_LOADER_MEMORY_NS, clock_now_ns() - start_ns);
+    return code;
+}
+
+/* Returned memory, files or mappings would let another read begin. */
+static bool can_use_returned(const struct flow *flow)
+{
+    return flow->delivery.outstanding > 0 &&
+           (flow->inflight.reader.traits.lends ||
+            (!flow->inflight.is_full && !window_is_done(&flow->window)));
+}
+
+/* Reads are in flight; returned fetches end the wait. */
+static int wait_for_reads(struct flow *flow, uint64_t wait_ns)
+{
+    const uint64_t outstanding = flow->delivery.outstanding;
+    int code = 0;
+
+    if (can_use_returned(flow)) {
+        flag_set(&flow->wants_returned);
+        code = flow_collect(flow, false); /* returned before the flag was seen */
+    }
+    if (code == 0 && flow->delivery.outstanding == outstanding)
+        code = reap(flow, wait_ns);
+    flag_clear(&flow->wants_returned);
+    return code;
+}
+
+/* Everything mapped is in the plan's slots or in draws behind one that is not ready. */
+static int make_room(struct flow *flow)
+{
+    struct blocks *blocks = &flow->blocks;
+    const uint64_t before = blocks->releases;
+
+    if (flow->inflight.reader.traits.lends) {
+        for (uint64_t i = 0; i < flow->window.slot_count; i++)
+            if (flow->window.slots[i])
+                blocks_unmap(blocks, flow->window.slots[i]);
+        for (struct fetch *fetch = flow->delivery.draws.first; fetch; fetch = fetch->next_drawn)
+            blocks_unmap(blocks, fetch);
+    }
+    return blocks->releases > before ? 0 : blocks_fail_starved(blocks, flow->config->memory_bytes);
+}
+
+static int fail_stuck(const struct flow *flow)
+{
+    const struct loader_config *config = flow->config;
+    const struct loader_memory needed =
+        loader_memory_needed(config->catalog, &config->plan->traits, config->depth,
+                             config->block_bytes, config->io_threads, config->window);
+    char wanted[32], memory[32];
+
+    return fail(ENOMEM, "the shuffle holds more than the record memory of %s; give --memory %s",
+                bytes_text(config->memory_bytes, memory, sizeof memory),
+                bytes_text(needed.wanted_bytes, wanted, sizeof wanted));
+}
+
+/* Unless memory ran out, the reader's depth, its files or the rate limit stopped the last
+ * submission. */
+int flow_wait(struct flow *flow, bool blocked)
+{
+    struct inflight *inflight = &flow->inflight;
+    const uint64_t rate_ns = rate_wait_ns(&inflight->rate, clock_now_ns());
+    const uint64_t wait_ns = rate_ns > 0 && rate_ns < WAIT_MOST_NS ? rate_ns : WAIT_MOST_NS;
+
+    if (inflight->reader.in_flight > 0)
+        return wait_for_reads(flow, wait_ns);
+    if (!blocked && !flow->blocks.starved) { /* the rate limit allows the next read now, or soon */
+        if (rate_ns > 0)
+            clock_sleep_ns(wait_ns);
+        return inflight->rate.bytes_per_s
+                   ? 0
+                   : fail(EDEADLK, "the %s reader takes no read and has none in flight",
+                          flow->config->reader->plugin->name);
+    }
+    if (flow->delivery.outstanding > 0)
+        return wait_for_workers(flow);
+    return flow->blocks.starved ? make_room(flow) : fail_stuck(flow);
+}
+
+bool flow_is_drained(const struct flow *flow)
+{
+    return window_is_done(&flow->window) && flow->inflight.reader.in_flight == 0 &&
+           !flow->blocks.refused && !flow->delivery.draws.first;
+}
+
+void flow_drop_slots(struct flow *flow)
+{
+    for (uint64_t slot = 0; slot < flow->window.slot_count; slot++)
+        if (flow->window.slots[slot]) {
+            drop(flow, flow->window.slots[slot]);
+            flow->window.slots[slot] = NULL;
+        }
+}
+
+void flow_release(struct flow *flow, struct fetch *const *fetches, uint32_t count)
+{
+    delivery_release(&flow->delivery, fetches, count);
+    if (flag_get(&flow->wants_returned) && flag_test_and_clear(&flow->wants_returned))
+        reader_wake(&flow->inflight.reader);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/loader/needs.h"
+
+#include "base/heap.h"
+#include "pipeline/loader/blocks.h"
+#include "pipeline/loader/fetch.h"
+
+enum {
+    WINDOWS_AHEAD = 4, /* windows of records that may be under way at once */
+    FETCHES_LEAST = 8192,
+    BLOCKS_LEAST = 16, /* full reads that each I/O thread's memory holds */
+};
+
+/* Memory is freed block by block, with a block's last record: with small blocks, few freed records
+ * wait for others. */
+struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
+                             uint64_t block_bytes, uint32_t io_threads, uint32_t window)
+{
+    const uint64_t most_bytes = memory_bytes / io_threads / BLOCKS_LEAST;
+
+    return coalesce_rules(catalog, window, block_bytes < most_bytes ? block_bytes : most_bytes,
+                          memory_bytes);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct loader_memory loader_memory_needed(const struct catalog *catalog,
+                                          const struct plan_traits *plan, uint32_t depth,
+                                          uint64_t block_bytes, uint32_t io_threads,
+                                          uint32_t window)
+{
+    const uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
+    const uint64_t largest = catalog->record_bytes_max + 2 * HEAP_ALIGNMENT;
+    const uint64_t block = larger(block_bytes, largest);
+    /* A plan of one slot holds nothing for long. */
+    const uint64_t slots = plan->slots > 1 ? plan->slots : 0;
+    const uint64_t slots_bytes = 2 * (slots * mean + slots * mean / 8);
+    const uint64_t reads_bytes = 4 * (uint64_t)(depth ? depth : LOADER_DEPTH_MOST) * block;
+    const uint64_t window_bytes = coalesce_memory_bytes(catalog, window, block_bytes);
+    const uint64_t least_bytes = slots_bytes + 8 * largest * io_threads;
+    const uint64_t wanted_bytes = slots_bytes + larger(reads_bytes, window_bytes);
+    const uint64_t blocks_bytes = io_threads * BLOCKS_LEAST * block;
+
+    return (struct loader_memory){
+        .least_bytes = least_bytes,
+        .wanted_bytes = larger(larger(wanted_bytes, blocks_bytes), least_bytes),
+    };
+}
+
+uint64_t loader_fetches_most(const struct plan_traits *plan, uint32_t window)
+{
+    return plan->slots + larger(FETCHES_LEAST, (uint64_t)WINDOWS_AHEAD * window);
+}
+
+uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
+                             uint64_t memory_bytes, uint32_t alignment)
+{
+    enum { POINTERS = 5, HEAP_TAGS_BYTES = 3 * sizeof(uint32_t) }; /* of free lists and queues */
+    const uint64_t each = sizeof(struct fetch) + sizeof(struct block) + POINTERS * sizeof(void *);
+
+    return loader_fetches_most(plan, reads->window) * each + plan->slots * sizeof(void *) +
+           2 * reads->window * sizeof(struct placed_fetch) +
+           memory_bytes / alignment * HEAP_TAGS_BYTES;
+}
