@@ -24,21 +24,21 @@ struct image_limits {
 enum { IMAGE_LIMITS_PASSES = 16 };
 
 /* Option rows for settings that hold a struct image_limits at offset `at`. */
-#define IMAGE_LIMITS_ROWS(at)                                                                   \
-    {.name = "max-pixels",                                                                      \
-     .type = OPTION_COUNT,                                                                      \
-     .offset = (at) + offsetof(struct image_limits, pixels),                                    \
-     .fallback = IMAGE_LIMITS_PIXELS,                                                           \
-     .summary = "refuse images with more pixels than this; a progressive one takes up to 12 "   \
-                "bytes of memory a pixel, others little",                                       \
-     .minimum = 1,                                                                              \
-     .maximum = 4294967296.0},                                                                  \
-    {                                                                                           \
-        .name = "max-scans", .type = OPTION_COUNT,                                              \
-        .offset = (at) + offsetof(struct image_limits, scans), .fallback = IMAGE_LIMITS_SCANS,  \
-        .summary = "refuse JPEGs with more scans than this, large ones from 16 x max-pixels / " \
-                   "pixels on",                                                                 \
-        .minimum = 1, .maximum = 1000000                                                        \
+#define IMAGE_LIMITS_ROWS(at)                                                                  \
+    {.name = "max-pixels",                                                                     \
+     .type = OPTION_COUNT,                                                                     \
+     .offset = (at) + offsetof(struct image_limits, pixels),                                   \
+     .fallback = IMAGE_LIMITS_PIXELS,                                                          \
+     .summary = "refuse images with more pixels; a progressive one takes up to 12 bytes of "   \
+                "memory per pixel, others little",                                             \
+     .minimum = 1,                                                                             \
+     .maximum = 4294967296.0},                                                                 \
+    {                                                                                          \
+        .name = "max-scans", .type = OPTION_COUNT,                                             \
+        .offset = (at) + offsetof(struct image_limits, scans), .fallback = IMAGE_LIMITS_SCANS, \
+        .summary = "refuse JPEGs with more scans, or with scans of more than 16 x max-pixels " \
+                   "pixels in all",                                                            \
+        .minimum = 1, .maximum = 1000000                                                       \
     }
 
 bool image_limits_size(const struct image_limits *limits, uint64_t width, uint64_t height);

@@ -23,8 +23,8 @@ void numa_find(struct numa *numa, const char *sys);
 /* Bind this thread to the CPUs of nodes[index] that it may use. No-op with one node. */
 void numa_run_on(const struct numa *numa, uint32_t index);
 
-/* Prefer nodes[index] for memory that this thread touches first, until the policy is restored. No-
- * op with one node. */
+/* For memory that this thread touches first, prefer nodes[index], until the policy is restored.
+ * No-op with one node. */
 struct numa_policy {
     int mode; /* negative: nothing to restore */
     unsigned long nodes[1024 / (8 * sizeof(unsigned long))];

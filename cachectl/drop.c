@@ -60,7 +60,7 @@ static int wait_for(const struct drop *drop, uint64_t timeout_ns,
         uint64_t now_ns = clock_now_ns();
         if (now_ns - told_ns >= 100000000) {
             told_ns = now_ns;
-            cache_tell(observer, "dropping caches", 0, 0, start_ns);
+            cache_report(observer, "dropping caches", 0, 0, start_ns);
         }
         if (timeout_ns && now_ns - start_ns > timeout_ns)
             return fail(ETIMEDOUT, "dropping caches: not done after %.0f s; allow more time",
@@ -154,7 +154,7 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};
     struct cache_step step = {observer, "dropping caches by sudo", clock_now_ns()};
     const struct child_task task = {
-        .argv = argv, .timeout_ns = timeout_ns, .stop = cache_tell_step, .context = &step};
+        .argv = argv, .timeout_ns = timeout_ns, .stop = cache_report_step, .context = &step};
     int code = child_run(&task, &result);
     if (code == 0 && result.status)
         code = fail(EPERM, "sudo -n %s drop: exit status %d: %.200s", cachectl, result.status,

@@ -18,8 +18,8 @@ struct each_file {
     struct flag stop;
 };
 
-void cache_tell(const struct cache_observer *observer, const char *doing, uint64_t done,
-                uint64_t total, uint64_t start_ns)
+void cache_report(const struct cache_observer *observer, const char *doing, uint64_t done,
+                  uint64_t total, uint64_t start_ns)
 {
     const struct cache_progress progress = {
         .doing = doing, .done = done, .total = total, .elapsed_ns = clock_now_ns() - start_ns};
@@ -28,11 +28,11 @@ void cache_tell(const struct cache_observer *observer, const char *doing, uint64
         observer->progress(observer->context, &progress);
 }
 
-bool cache_tell_step(void *context)
+bool cache_report_step(void *context)
 {
     const struct cache_step *step = context;
 
-    cache_tell(step->observer, step->doing, 0, 0, step->start_ns);
+    cache_report(step->observer, step->doing, 0, 0, step->start_ns);
     return false;
 }
 
@@ -65,7 +65,7 @@ static int watch(void *context)
 
     if (now_ns - all->reported_ns >= REPORT_EVERY_NS) {
         all->reported_ns = now_ns;
-        cache_tell(task->observer, task->doing, done, task->count, all->start_ns);
+        cache_report(task->observer, task->doing, done, task->count, all->start_ns);
     }
     if (done == task->count || flag_get(&all->stop) || !task->timeout_ns ||
         now_ns - all->start_ns <= task->timeout_ns)

@@ -42,8 +42,8 @@ struct each_file_task {
 int each_file_run(const struct each_file_task *task);
 
 /* Report to an observer, which may be NULL or have no callback. */
-void cache_tell(const struct cache_observer *observer, const char *doing, uint64_t done,
-                uint64_t total, uint64_t start_ns);
+void cache_report(const struct cache_observer *observer, const char *doing, uint64_t done,
+                  uint64_t total, uint64_t start_ns);
 
 /* The same as a callback, for a step whose progress is only its time. Returns false. */
 struct cache_step {
@@ -51,6 +51,6 @@ struct cache_step {
     const char *doing;
     uint64_t start_ns;
 };
-bool cache_tell_step(void *context);
+bool cache_report_step(void *context);
 
 #endif

@@ -31,8 +31,10 @@ static int run(const struct server_request *request, const char *command, const 
 {
     const uint64_t start_ns = clock_now_ns();
     struct cache_step step = {request->observer, doing, start_ns};
-    const struct child_task task = {
-        .text = text, .timeout_ns = request->timeout_ns, .stop = cache_tell_step, .context = &step};
+    const struct child_task task = {.text = text,
+                                    .timeout_ns = request->timeout_ns,
+                                    .stop = cache_report_step,
+                                    .context = &step};
     struct child_result child;
     int code = outside_run(command, &task, &child);
 

@@ -37,7 +37,7 @@ static int checksum_decode(void *state, const struct decode_source *source, cons
 }
 
 const struct decoder_ops decoder_checksum = {
-    .plugin = {.name = "checksum", .summary = "reads every byte of the image, decodes nothing"},
+    .plugin = {.name = "checksum", .summary = "reads every byte of the image without decoding it"},
     .open = checksum_open,
     .close = checksum_close,
     .decode = checksum_decode,

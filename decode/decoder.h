@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decoder: turns one encoded image into one row of a batch. One state per decode worker; nothing
- * is allocated after open() in steady state. Only decode/decoder.c calls through the ops.
+ * decoder: turns one encoded image into one row of a batch. One state per decode thread; no
+ * allocation in steady state after open(). Only decode/decoder.c calls through the ops.
  */
 #ifndef IOBENCH_DECODE_DECODER_H
 #define IOBENCH_DECODE_DECODER_H
@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-/* The image as the record holds it (mirrors struct sample; decode knows no data set). */
+/* The image as stored in the record (mirrors struct sample; decode knows no data set). */
 struct decode_source {
     const void *bytes;
     size_t length;
@@ -20,21 +20,21 @@ struct decode_source {
 };
 
 struct decoder_traits {
-    /* Of one output row; 0 when nothing is written; 8 for checksum: a little-endian u64, CRC-32C
-     * of the image in the low half and its length in the high one. */
+    /* Size of one output row; 0 if nothing is written; 8 for checksum: a little-endian u64, CRC-32C
+     * of the image in the low half, its length in the high half. */
     size_t row_bytes;
-    bool reads_image; /* false: the image is not looked at, and with --no-crc not even the record */
-    uint32_t side;    /* the row is side x side x 3 RGB bytes; 0 when it holds no pixels */
+    bool reads_image; /* false: the image is not read, and with --no-crc not even the record */
+    uint32_t side;    /* the row is side x side x 3 RGB bytes; 0 if it holds no pixels */
 };
 
-/* What odd images were met; each is decoded or counted, none stops a run. */
+/* Counts of irregular images, each decoded or counted; none stops a run. */
 struct decode_figures {
     uint64_t images, bytes, grayscale, cmyk, progressive, png, raw, failed;
-    uint64_t truncated; /* ended early; refused, or decoded as far as it went */
-    uint64_t corrupt;   /* libjpeg warned of corrupt bytes where it looked; likewise */
+    uint64_t truncated; /* ended early; refused, or decoded as far as possible */
+    uint64_t corrupt;   /* libjpeg warned of corrupt bytes in the decoded part; likewise */
 };
 
-/* Returned with a reason: decoded as far as it went, since the user accepts damaged images. */
+/* Returned with a reason: decoded as far as possible, since the user accepts damaged images. */
 enum { DECODE_DAMAGED = 1 };
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from);
@@ -44,8 +44,8 @@ struct decoder_ops {
     bool gives_pixels; /* rows hold pixels: nobody else has to decode */
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
     void (*close)(void *state);
-    /* row: row_bytes, height x width x 3 RGB bytes for image decoders.
-     * 0, DECODE_DAMAGED, or -EBADMSG with a reason when the image cannot be decoded; -ENOMEM. */
+    /* row: row_bytes, height x width x 3 RGB bytes for image decoders. Returns 0, DECODE_DAMAGED,
+     * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,
                   void *row, struct decode_figures *figures);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image: what the parts of the jpeg decoder share: the request for one row of pixels, and the
- * readers of each kind of image. All memory of one image comes from one bump allocator. One thread.
+ * image: shared by the parts of the jpeg decoder: the request for one row of pixels, and a reader
+ * for each kind of image. All memory of one image comes from one bump allocator. One thread.
  */
 #ifndef IOBENCH_DECODE_IMAGE_H
 #define IOBENCH_DECODE_IMAGE_H
@@ -23,15 +23,15 @@ struct image_request {
     bool accepts_damaged;
 };
 
-/* The whole image was looked for, or decoded, and it is damaged, as why says: truncated, else
- * corrupt. DECODE_DAMAGED or -EBADMSG, as the request asks. */
+/* Report an image that is damaged, as `why` says, where all of it was checked or decoded:
+ * truncated, else corrupt. Returns DECODE_DAMAGED or -EBADMSG, as requested. */
 int image_judge(const struct image_request *request, bool truncated, const char *why);
 
-/* Refuses an image without pixels or with more than max-pixels. 0, or -EBADMSG. */
+/* Refuse an image without pixels or with more than max-pixels. Returns 0 or -EBADMSG. */
 int image_check_size(const struct image_request *request, uint64_t width, uint64_t height);
 
-/* Plan the resize of the view's box of a width x height image whose rows will come scaled by
- * numerator/8. 0, or -ENOMEM. */
+/* Plan the resize of the view's box in a width x height image whose rows arrive scaled by
+ * numerator/8. Returns 0 or -ENOMEM. */
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator);
 

@@ -2,20 +2,20 @@
  *
  * The jpeg decoder: a JPEG (or PNG, or raw image) to one row of RGB pixels, on the CPU.
  *
- * What cannot be avoided is the Huffman decoding of the scan up to the last row of the box, since
- * a baseline scan has no entry points. The rest is kept small:
- * - rows above the box are entropy-decoded only (jpeg_skip_scanlines), columns beside it are not
- *   transformed (jpeg_crop_scanline), rows below it are not touched at all;
- * - a box larger than the output is shrunk by the inverse DCT itself, as far as it stays at least
- *   as large as the output, by the factors that libjpeg-turbo has SIMD code for;
- * - rows go straight from libjpeg into the ring of the resize kernel, in cache.
- * The defaults are libjpeg's own, exact DCT and interpolated chroma, so that the pixels are those
- * of the field's loaders; the fast DCT and repeated chroma save about 1% each, since both ways have
- * SIMD code. "scale=any" is slower: there is none for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
+ * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
+ * has no entry points. The rest is kept small:
+ * - rows above the box are only entropy-decoded (jpeg_skip_scanlines), columns beside it are not
+ *   transformed (jpeg_crop_scanline), rows below it are not touched;
+ * - a box larger than the output is reduced by the inverse DCT, as far as it stays at least as
+ *   large as the output, by factors for which libjpeg-turbo has SIMD code;
+ * - rows go straight from libjpeg into the ring of the resize kernel, in cache. The defaults are
+ *   libjpeg's own, accurate DCT and interpolated chroma, so the pixels are those of other loaders;
+ *   fast DCT and repeated chroma save about 1% each, since both variants have SIMD code.
+ *   "scale=any" is slower: there is no SIMD code for 3/8, 5/8, 6/8 and 7/8. See bench/decode.
  *
  * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
  *
- * EXIF orientation is ignored, as the field's training pipelines do.
+ * EXIF orientation is ignored, as in other training pipelines.
  */
 #include "decode/image.h"
 
@@ -34,8 +34,8 @@
 
 enum { BUMP_BYTES = 4 << 20 };
 
-/* The coefficients of a progressive image in all of four components, two bytes each, plus rows (see
- * jdcoefct.c); a baseline image takes rows alone. */
+/* A progressive image needs the coefficients of up to four components, two bytes each, plus rows
+ * (see jdcoefct.c); a baseline image only rows. */
 enum { BUMP_BYTES_PER_PIXEL = 12 };
 
 enum { DCT_ISLOW, DCT_IFAST };
@@ -85,19 +85,19 @@ static const struct option_spec jpeg_options[] = {
      .offset = offsetof(struct jpeg_settings, view),
      .fallback = "asked",
      .choices = view_names,
-     .summary = "random crop (train), centre crop (evaluate), or what the run asks for"},
+     .summary = "random crop (train), centre crop (evaluate), or as the job requests (asked)"},
     {.name = "min-area",
      .type = OPTION_REAL,
      .offset = offsetof(struct jpeg_settings, min_area),
      .fallback = "0.05",
-     .summary = "least share of the picture that a random crop keeps",
+     .summary = "minimum area of a random crop, as a share of the image",
      .minimum = 0.001,
      .maximum = 1},
     {.name = "crop",
      .type = OPTION_REAL,
      .offset = offsetof(struct jpeg_settings, crop),
      .fallback = "0.875",
-     .summary = "share of the short side that the centre crop keeps",
+     .summary = "side of the centre crop, as a share of the image's short side",
      .minimum = 0.001,
      .maximum = 1},
     {.name = "dct",
@@ -123,8 +123,8 @@ static const struct option_spec jpeg_options[] = {
      .offset = offsetof(struct jpeg_settings, damaged),
      .fallback = "refuse",
      .choices = damaged_names,
-     .summary = "images cut short or with corrupt bytes: refuse them, as PyTorch and TensorFlow "
-                "do, or decode what is there and call the run degraded"},
+     .summary = "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or "
+                "decode what is there and mark the run degraded"},
     IMAGE_LIMITS_ROWS(offsetof(struct jpeg_settings, limits)),
     {.name = NULL},
 };
@@ -139,8 +139,8 @@ static void on_error(j_common_ptr jpeg)
     longjmp(state->escape, 1);
 }
 
-/* Of the warnings these say nothing about the pixels: a version or a colour transform that libjpeg
- * does not know, a broken colour profile. The first of the others is kept. */
+/* These warnings say nothing about the pixels: a version or colour transform unknown to libjpeg, a
+ * broken colour profile. The first other one is kept. */
 static void on_message(j_common_ptr jpeg, int level)
 {
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
@@ -168,7 +168,8 @@ static void source_begin(j_decompress_ptr jpeg)
     (void)jpeg;
 }
 
-/* The image ended early: what libjpeg.txt advises, an end marker, so that what came is decoded. */
+/* The image ended early: supply an end marker, as libjpeg.txt advises, so that what came is
+ * decoded. */
 static boolean source_fill(j_decompress_ptr jpeg)
 {
     static const JOCTET end[] = {0xff, JPEG_EOI};
@@ -200,7 +201,7 @@ static void source_end(j_decompress_ptr jpeg)
 
 /* ---- one JPEG ---- */
 
-/* The smallest n of n/8 that leaves the box at least as large as the output. */
+/* Find the smallest n/8 that leaves the box at least as large as the output. */
 static uint32_t choose_scale(const struct jpeg_state *state, const struct view_box *box)
 {
     const double shorter = box->width < box->height ? box->width : box->height;
@@ -225,11 +226,12 @@ static void set_output(struct jpeg_state *state, uint32_t numerator)
     jpeg->out_color_space = inks ? JCS_CMYK : JCS_EXT_RGBX;
     jpeg->dct_method = state->settings->dct == DCT_IFAST ? JDCT_IFAST : JDCT_ISLOW;
     jpeg->do_fancy_upsampling = state->settings->upsampling == UPSAMPLE_FANCY;
-    /* Smoothing of coarse progressive scans: costs time, and complete files do not need it. */
+    /* Disable smoothing of coarse progressive scans: it costs time and complete files do not need
+     * it. */
     jpeg->do_block_smoothing = FALSE;
 }
 
-/* Inks are paper minus light. Adobe stores them inverted, which is then light already. */
+/* Inks are paper minus light. Adobe stores them inverted, which is light already. */
 static void inks_to_rgbx(uint8_t *row, uint32_t pixels, bool inverted)
 {
     const uint8_t flip = inverted ? 0 : 255;
@@ -288,7 +290,7 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
 
     if ((code = image_plan(request, &state->resize, width, height, numerator)))
         return code;
-    /* Interpolated chroma looks one pixel beyond the box. */
+    /* Interpolated chroma reads one pixel beyond the box. */
     const uint32_t margin = state->settings->upsampling == UPSAMPLE_FANCY;
     JDIMENSION origin = state->resize.x.low, end = state->resize.x.high + margin;
     origin -= origin > margin ? margin : origin;

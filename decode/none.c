@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The none decoder: the image is not looked at. What is left is storage, framing and CRC; with
- * --no-crc, storage alone. */
+ * The none decoder ignores the image, which leaves storage, framing and CRC; with --no-crc, storage
+ * alone. */
 #include "decode/plugins.h"
 
 static int none_open(void *state, const void *settings, struct decoder_traits *traits)
@@ -28,7 +28,7 @@ static int none_decode(void *state, const struct decode_source *source, const st
 }
 
 const struct decoder_ops decoder_none = {
-    .plugin = {.name = "none", .summary = "images are not decoded", .idle = true},
+    .plugin = {.name = "none", .summary = "does not decode images", .idle = true},
     .open = none_open,
     .close = none_close,
     .decode = none_decode,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG, which turns up in JPEG data sets under JPEG names. Any PNG becomes 8-bit RGB: palettes and
- * grey are spread, 16 bits cut to 8, transparency is dropped. libpng's memory (and zlib's) comes
- * from the bump allocator, so nothing has to be freed after an error.
+ * PNG, which occurs in JPEG data sets under JPEG names. Any PNG becomes 8-bit RGB: palettes and
+ * grey are expanded, 16 bits reduced to 8, transparency is dropped. libpng and zlib allocate from
+ * the bump allocator, so nothing needs freeing after an error.
  */
 #include "decode/image.h"
 
@@ -80,7 +80,7 @@ static void ask_for_rgbx(struct png_reader *reader)
     png_set_add_alpha(png, 0, PNG_FILLER_AFTER);
 }
 
-/* Interlaced images come in passes over the whole image; others row by row. */
+/* Interlaced images arrive in passes over the whole image, others row by row. */
 static int read_rows(struct png_reader *reader, struct resize *resize, uint32_t width,
                      uint32_t height, bool interlaced)
 {
@@ -121,7 +121,7 @@ static int read_png(struct png_reader *reader)
     int code;
 
     png_set_read_fn(reader->png, reader, read_bytes);
-    /* Texts and profiles may be compressed: a chunk of 8 KB is 8 MB, and nobody looks at it. */
+    /* Text and profile chunks may be compressed, 8 KB to 8 MB, and are never used. */
     png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_user_limits(reader->png, UINT16_MAX, UINT16_MAX);
     png_read_info(reader->png, reader->header);
@@ -134,7 +134,7 @@ static int read_png(struct png_reader *reader)
     png_set_interlace_handling(reader->png);
     png_read_update_info(reader->png, reader->header);
     if (png_get_rowbytes(reader->png, reader->header) != (size_t)width * RESIZE_PIXEL_BYTES)
-        return fail(EBADMSG, "the PNG has a pixel layout that is not known");
+        return fail(EBADMSG, "unknown PNG pixel layout");
     if ((code = image_plan(request, &resize, width, height, 8)))
         return code;
     if ((code = resize_begin(&resize, 0, width, request->row)))
@@ -159,8 +159,8 @@ int image_decode_png(const struct image_request *request)
     if (reader->png)
         reader->header = png_create_info_struct(reader->png);
     if (!reader->header)
-        return fail(ENOMEM, "libpng finds no memory");
-    /* The rows of the box may all be there. */
+        return fail(ENOMEM, "libpng: out of memory");
+    /* The rows of the box may still be complete. */
     const bool whole = image_end_png(request->source->bytes, request->source->length);
     int code = whole || request->accepts_damaged ? read_png(reader) : 0;
     return code || whole ? code : image_judge(request, true, "the PNG is cut short");

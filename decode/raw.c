@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Images stored as bare pixels: interleaved RGB, Caffe2's interleaved BGR, or Caffe's planes
- * in the order blue, green, red.
+ * Images stored as raw pixels: interleaved RGB, Caffe2's interleaved BGR, or Caffe's planes in the
+ * order blue, green, red.
  */
 #include "decode/image.h"
 
@@ -16,7 +16,7 @@ static void fill_row(const struct decode_source *source, uint32_t number, uint32
     const bool planes = source->layout == DECODE_RAW_CHW_BGR;
     const size_t channels = source->channels, step = planes ? 1 : channels;
     const uint8_t *pixel = bytes + ((size_t)number * source->width + low) * step;
-    /* Where red, green and blue lie after the pixel's address. */
+    /* Offsets of red, green and blue from the pixel's address. */
     const bool reversed = source->layout == DECODE_RAW_HWC_BGR;
     const size_t red = channels == 1 ? 0 : planes ? 2 * plane : reversed ? 2 : 0;
     const size_t green = channels == 1 ? 0 : planes ? plane : 1;
@@ -39,11 +39,11 @@ int image_decode_raw(const struct image_request *request)
 
     request->figures->raw++;
     if (source->channels != 1 && source->channels != 3)
-        return fail(EBADMSG, "a raw image has %u channels; 1 and 3 are known", source->channels);
+        return fail(EBADMSG, "raw image with %u channels, expected 1 or 3", source->channels);
     if ((code = image_check_size(request, source->width, source->height)))
         return code;
     if (source->length < (size_t)source->width * source->height * source->channels)
-        return fail(EBADMSG, "a raw image of %u x %u x %u has only %zu bytes", source->width,
+        return fail(EBADMSG, "raw image of %u x %u x %u has only %zu bytes", source->width,
                     source->height, source->channels, source->length);
     if (source->channels == 1)
         request->figures->grayscale++;

@@ -25,7 +25,7 @@ static struct view_box centre(double box_width, double box_height, uint32_t widt
     };
 }
 
-/* The largest centred box whose aspect is allowed, in whole pixels. */
+/* The largest centred box with an allowed aspect ratio, in whole pixels. */
 static struct view_box fallback(const struct view_rules *rules, uint32_t width, uint32_t height)
 {
     double box_width = width, box_height = height;
@@ -45,8 +45,8 @@ static double between(struct random *random, double low, double high)
     return low + (high - low) * random_unit(random);
 }
 
-/* "Going deeper with convolutions" (Szegedy et al. 2014), section 6, with the aspect drawn evenly
- * on a log scale and whole-pixel boxes, as the field's loaders do. */
+/* "Going deeper with convolutions" (Szegedy et al. 2014), section 6, with the aspect ratio drawn
+ * uniformly on a log scale and whole-pixel boxes, as other loaders do. */
 static struct view_box random_crop(struct random *random, const struct view_rules *rules,
                                    uint32_t width, uint32_t height)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * view: which part of an image a training step sees: random-resized crop and mirror for training,
- * a centre crop for evaluation. Pure: the same (seed, epoch, record) gives the same view.
+ * view: the part of an image that a training step uses: random-resized crop and mirror for
+ * training, centre crop for evaluation. Pure: the same (seed, epoch, record) gives the same view.
  */
 #ifndef IOBENCH_DECODE_VIEW_H
 #define IOBENCH_DECODE_VIEW_H
@@ -11,7 +11,7 @@
 
 enum view_kind { VIEW_TRAIN, VIEW_EVALUATE };
 
-/* How to look at any image; made per record, before its size is known. */
+/* Made per record, before the size of its image is known. */
 struct view {
     enum view_kind kind;
     uint64_t seed; /* random_hash(seed, epoch, record) */

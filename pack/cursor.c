@@ -12,7 +12,7 @@
 enum { NO_SHARD = UINT32_MAX };
 
 /* A plain shard is read from its store; a compressed one by the inflate reader, one request at a
- * time. reader_at: where that reader stands in its shard. */
+ * time. reader_at: that reader's position in its shard. */
 struct cursor {
     const struct catalog *catalog;
     uint32_t shard; /* whose file is open */

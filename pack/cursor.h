@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cursor: the bytes of one record after the other, off the clock, for pack, verify and inspect.
- * Any order, except that in a compressed shard going back means inflating it anew. One thread;
- * each thread its own.
+ * cursor: reads one record at a time, off the clock, for pack, verify and inspect. In any order,
+ * but going back in a compressed shard inflates it anew. One cursor per thread.
  */
 #ifndef IOBENCH_PACK_CURSOR_H
 #define IOBENCH_PACK_CURSOR_H
@@ -12,9 +11,9 @@
 struct cursor;
 
 struct cursor *cursor_create(const struct catalog *catalog); /* NULL with a reason */
-void cursor_destroy(struct cursor *cursor);                  /* NULL is fine */
+void cursor_destroy(struct cursor *cursor);                  /* may be NULL */
 
-/* buffer: at least the bytes of the record's extent. 0, or a negative errno with file and
+/* buffer: at least as large as the record's extent. Returns 0, or a negative errno with file and
  * offset in the reason. */
 int cursor_read(struct cursor *cursor, uint64_t record, void *buffer);
 

@@ -33,7 +33,7 @@ static const char too_many_pixels[] = "%u x %u pixels are more than max-pixels=%
 /* ---- libjpeg, whose errors must not end the program ---- */
 
 struct jpeg_errors {
-    struct jpeg_error_mgr manager; /* first, so that libjpeg's pointer is ours */
+    struct jpeg_error_mgr manager; /* first, so libjpeg's pointer is ours */
     const struct image_limits *limits;
     struct jpeg_progress_mgr progress;
     jmp_buf escape;
@@ -60,7 +60,7 @@ static void jpeg_said(j_common_ptr jpeg, int level)
         keep_complaint(jpeg);
 }
 
-/* A small file can ask for the same pixels to be refined thousands of times. */
+/* A small file can demand that the same pixels be refined thousands of times. */
 static void limit_scans(j_common_ptr jpeg)
 {
     struct jpeg_errors *errors = (struct jpeg_errors *)(void *)jpeg->err;
@@ -85,7 +85,7 @@ static int jpeg_code(const struct jpeg_errors *errors, int code)
     return errors->manager.msg_code == JERR_OUT_OF_MEMORY ? -ENOMEM : code;
 }
 
-/* row: memory for one row, freed by the caller, here since setjmp() may come between. */
+/* row: memory for one row, which the caller frees, since longjmp() may skip code here. */
 static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *errors,
                        const void *bytes, size_t count, void *volatile *row)
 {
@@ -100,7 +100,7 @@ static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *
                  jpeg->image_height, (unsigned long long)errors->limits->pixels);
         return -EBADMSG;
     }
-    /* All coefficients are read; what is made of them does not matter here. */
+    /* All coefficients must be readable; the pixels do not matter. */
     jpeg->out_color_space = jpeg->jpeg_color_space;
     jpeg->do_fancy_upsampling = FALSE;
     jpeg->dct_method = JDCT_IFAST;
@@ -186,7 +186,7 @@ static int decode_png(struct png_input *input, png_structp png, png_infop header
     if (setjmp(input->escape))
         return input->no_memory ? -ENOMEM : -EBADMSG;
     png_set_read_fn(png, input, png_bytes);
-    /* What is no part of the pixels is passed over: it may inflate to a thousand times its size. */
+    /* Skip chunks other than pixels: they may inflate to a thousand times their size. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, header);
     const uint32_t width = png_get_image_width(png, header);
@@ -246,7 +246,7 @@ static void raw_row(const struct sample *raw, uint32_t y, uint8_t *row)
         memcpy(row, image + line * raw->channels, (size_t)raw->width * raw->channels);
         return;
     }
-    const bool planes = raw->encoding == SAMPLE_RAW_CHW; /* of either kind blue comes first */
+    const bool planes = raw->encoding == SAMPLE_RAW_CHW; /* blue is first in both layouts */
     const size_t pixel_step = planes ? 1 : 3, channel_step = planes ? plane : 1;
     for (uint32_t x = 0; x < raw->width; x++)
         for (uint32_t channel = 0; channel < 3; channel++)
@@ -296,7 +296,7 @@ int image_to_jpeg(const struct sample *raw, int quality, void **jpeg_bytes, size
     int code = encode_jpeg(&jpeg, &errors, raw, quality, &to, &bytes, row);
     jpeg_destroy_compress(&jpeg);
     free(row);
-    if (to != *jpeg_bytes) { /* it was too small: libjpeg made another and left ours */
+    if (to != *jpeg_bytes) { /* too small: libjpeg allocated another and left ours */
         free(*jpeg_bytes);
         *jpeg_bytes = to;
         *capacity = bytes;

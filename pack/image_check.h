@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_check: what the bytes of an image are, whether they decode whole, and raw pixels made
- * into a JPEG. For pack, verify and inspect; the decoders of the clock are in decode/. It keeps no
- * state: any thread. Parsed as hostile.
+ * image_check: checks encoded images and turns raw pixels into JPEGs, for pack, verify and inspect;
+ * the decoders on the clock are in decode/. Stateless; any thread. Parsed as hostile.
  */
 #ifndef IOBENCH_PACK_IMAGE_CHECK_H
 #define IOBENCH_PACK_IMAGE_CHECK_H
@@ -11,16 +10,16 @@
 #include "dataset/image_header.h"
 #include "dataset/sample.h"
 
-/* Headers alone (and that a JPEG has its end marker). 0, or -EBADMSG with a reason that begins
- * "byte N of the image". Bytes that begin as no known kind are -EBADMSG, too. */
+/* Read the headers and check that the image has its end marker. Returns 0, or -EBADMSG with a
+ * reason that begins "byte N of the image", also for unknown kinds. */
 int image_check_headers(const void *bytes, size_t count, struct image_header *header);
 
-/* Decode all of it, within limits, and forget the pixels. 0, or -EBADMSG with the first complaint.
- */
+/* Decode the whole image, within limits, and drop the pixels. Returns 0, or -EBADMSG with the first
+ * complaint. */
 int image_check_decode(const void *bytes, size_t count, const struct image_limits *limits);
 
-/* A JPEG of a raw sample into *jpeg, a malloc()ed buffer of *capacity bytes that is replaced when
- * it is too small. quality: 1..100. 0 or a negative errno. */
+/* Encode a raw sample into *jpeg, a malloc()ed buffer of *capacity bytes that is replaced if too
+ * small. quality: 1 to 100. Returns 0 or a negative errno. */
 int image_to_jpeg(const struct sample *raw, int quality, void **jpeg, size_t *capacity,
                   size_t *count);
 

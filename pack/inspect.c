@@ -18,14 +18,14 @@ const struct option_spec inspect_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct inspect_job, format), "auto",
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
     {"samples", 'n', OPTION_COUNT, offsetof(struct inspect_job, samples), "2000", .maximum = 1e9,
-     .summary = "records to look into, spread over the data set"},
+     .summary = "number of records to inspect, spread over the data set"},
     {"show", 0, OPTION_COUNT, offsetof(struct inspect_job, shown), "3", .maximum = INSPECT_SHOWN,
-     .summary = "of the first records"},
+     .summary = "number of first records to show"},
     {"json", 0, OPTION_TEXT, offsetof(struct inspect_job, json), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
-     .summary = "the same as JSON; without FILE on the standard output"},
+     .summary = "write JSON to FILE, by default to standard output"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct inspect_job, io_timeout_ns), "60s",
-     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
     {0},
 };
 
@@ -37,7 +37,7 @@ struct inspect {
     struct cursor *cursor;
     void *record;
     struct format_scratch scratch;
-    int32_t *labels; /* of the records looked into that have one */
+    int32_t *labels; /* among the inspected records */
     uint64_t labelled;
 };
 
@@ -97,7 +97,7 @@ static void count_image(struct inspection *inspection, const struct image_header
     inspection->four_components += header->components == 4 && header->kind == IMAGE_JPEG;
 }
 
-/* What one record holds. 0, -EBADMSG and the like when it is damaged. */
+/* Inspect one record. Returns 0, or a code such as -EBADMSG if it is damaged. */
 static int look_into(struct inspect *inspect, uint64_t number, struct inspect_record *seen)
 {
     const struct extent *extent = catalog_extent(inspect->catalog, number);
@@ -197,8 +197,8 @@ static void count_labels(struct inspect *inspect)
     }
 }
 
-/* The first few, then evenly spread ones; of compressed shards the first ones alone, for the last
- * would be had only by inflating all before it. */
+/* The first few, then evenly spread ones; of compressed shards only the first, since the last would
+ * require inflating all before it. */
 static int count_records(struct inspect *inspect)
 {
     const struct catalog *catalog = inspect->catalog;

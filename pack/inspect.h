@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inspect: what a data set is: its files, how large its records are, and what is in a sample of
- * them spread over the whole. It writes nothing, no sidecar either. One thread.
+ * inspect: describes a data set: its files, the sizes of its records, and what a sample of them
+ * contains. Writes nothing, not even a sidecar. One thread.
  */
 #ifndef IOBENCH_PACK_INSPECT_H
 #define IOBENCH_PACK_INSPECT_H
@@ -17,13 +17,13 @@ enum { INSPECT_SHOWN = 8, INSPECT_NAME_BYTES = 64 };
 struct inspect_job {
     const char *path;       /* borrowed */
     char *format;           /* "auto" or NAME[:OPTIONS] */
-    uint64_t samples;       /* how many records to look into */
+    uint64_t samples;       /* number of records to inspect */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
     uint64_t shown;         /* of the first records, at most INSPECT_SHOWN */
-    char *json;             /* for the command that calls */
+    char *json;             /* for the calling command */
 };
 
-extern const struct option_spec inspect_options[]; /* of a struct inspect_job */
+extern const struct option_spec inspect_options[]; /* for a struct inspect_job */
 
 struct inspect_record {
     char shard[INSPECT_NAME_BYTES]; /* last part of the path */
@@ -42,27 +42,28 @@ struct inspection {
     const char *compression; /* "none", "gzip", "zlib" */
     uint32_t shards;
     uint64_t records, data_bytes, record_bytes;
-    uint64_t unread_samples, other_files; /* left out: samples of kinds that are not read; others */
+    uint64_t unread_samples, other_files; /* left out: samples of unsupported kinds; others */
     char first_unread[384];
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
-    /* of the records looked into */
+    /* of the inspected records */
     uint64_t looked, damaged, jpeg, png, raw, other, progressive, gray, four_components;
-    char first_damage[640]; /* of the record looked at first: file, offset and what is wrong */
+    char first_damage[640]; /* of the first inspected record: file, offset and what is wrong */
     struct histogram image_bytes, width, height;
-    uint64_t unlabelled, classes; /* different labels */
+    uint64_t unlabelled, classes; /* distinct labels */
     int32_t label_minimum, label_maximum;
-    uint64_t class_minimum, class_maximum; /* records of the rarest and of the commonest label */
+    uint64_t class_minimum,
+        class_maximum; /* records with the rarest and with the commonest label */
     uint32_t shown;
     struct inspect_record first[INSPECT_SHOWN];
 };
 
-/* Told while the data set is indexed, in bytes; may be NULL. */
+/* Called while the data set is indexed, with bytes; may be NULL. */
 struct inspect_observer {
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
     void *context;
 };
 
-/* 0, or a negative errno with a reason. inspection is large: off the stack. */
+/* Returns 0, or a negative errno with a reason. inspection is large: do not put it on the stack. */
 int inspect_run(const struct inspect_job *job, const struct inspect_observer *observer,
                 struct inspection *inspection);
 

@@ -56,7 +56,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each label becomes its place among those there are. */
+/* Replace each label by its rank among those that occur. */
 static int number_anew(struct labels *labels, uint64_t count)
 {
     int32_t *there = memory_array(count, sizeof *there);

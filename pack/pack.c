@@ -26,32 +26,30 @@ static const char *const on_error_choices[] = {"stop", "skip", NULL};
 const struct option_spec pack_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct pack_job, format), "shards",
      .metavar = "NAME[:OPTIONS]", .section = "What is made",
-     .summary = "format of the data set that is made"},
+     .summary = "format of the data set to create"},
     {"shards", 's', OPTION_COUNT, offsetof(struct pack_job, shards), "0",
-     .summary = "files to spread the samples over; auto goes by --shard-size", .maximum = 1e6,
-     .zero = "auto"},
+     .summary = "number of shards; auto: by --shard-size", .maximum = 1e6, .zero = "auto"},
     {"shard-size", 0, OPTION_SIZE, offsetof(struct pack_job, shard_bytes), "256m",
-     .summary = "about so much in each shard", .minimum = 4096},
+     .summary = "approximate size of a shard", .minimum = 4096},
     {"shuffle", 0, OPTION_COUNT, offsetof(struct pack_job, shuffle), "0", .metavar = "SEED",
      .implied = "1", .zero = "none", .summary = "write the samples in a random order"},
     {"limit", 0, OPTION_COUNT, offsetof(struct pack_job, limit), "0", .zero = "all",
-     .summary = "take the first N samples only"},
+     .summary = "use only the first N samples"},
     {"quality", 0, OPTION_COUNT, offsetof(struct pack_job, quality), "95", .minimum = 1,
-     .maximum = 100, .summary = "of JPEGs made from raw pixels"},
+     .maximum = 100, .summary = "JPEG quality for raw pixels"},
     {"force", 0, OPTION_FLAG, offsetof(struct pack_job, force),
-     .summary = "replace a data set that pack made"},
+     .summary = "replace a data set made by pack"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
-     .summary = "say what would be made and removed; change nothing"},
+     .summary = "show what would be created and removed; change nothing"},
     {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
-     .section = "What it is made from",
-     .summary = "what SOURCE is: a format, archive, idx or synthetic"},
+     .section = "Source", .summary = "kind of SOURCE: a format, archive, idx or synthetic"},
     {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
      .choices = on_error_choices, .metavar = "stop|skip",
-     .summary = "a damaged sample ends it, or is left out and counted"},
+     .summary = "on a damaged sample: stop, or skip and count it"},
     {"threads", 't', OPTION_COUNT, offsetof(struct pack_job, threads), "0", .section = "How",
-     .maximum = 1024, .zero = "auto", .summary = "that read, make and write; auto is one a CPU"},
+     .maximum = 1024, .zero = "auto", .summary = "number of threads; auto: one per CPU"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct pack_job, io_timeout_ns), "60s",
-     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
     {0},
 };
 
@@ -70,24 +68,24 @@ struct pack {
     struct plugin_choice format;
     struct target target;
     struct permutation order;
-    struct shard_writer_common site;
+    struct shard_writer_common common;
     uint64_t count, kept, threads, start_ns, plan;
     uint32_t shards, pending;
     pthread_mutex_t lock; /* of all below and of target */
-    uint32_t next;        /* shard to look at for the next lane */
+    uint32_t next;        /* shard to consider for the next writer */
 };
 
-static void tell(struct pack *pack, struct pack_progress progress)
+static void report(struct pack *pack, struct pack_progress progress)
 {
     progress.elapsed_ns = clock_now_ns() - pack->start_ns;
     if (pack->observer && pack->observer->progress)
         pack->observer->progress(pack->observer->context, &progress);
 }
 
-static void tell_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void report_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    tell(context,
-         (struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+    report(context,
+           (struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
 }
 
 static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
@@ -101,12 +99,12 @@ static int choose_source(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
     struct source *source = &pack->source;
-    const struct source_config site = {.threads = pack->threads,
-                                       .skip = job->on_error == PACK_SKIP,
-                                       .quality = job->quality,
-                                       .progress = tell_look,
-                                       .progress_context = pack};
-    int code = source_open(source, job->from, job->source, &site);
+    const struct source_config config = {.threads = pack->threads,
+                                         .skip = job->on_error == PACK_SKIP,
+                                         .quality = job->quality,
+                                         .progress = report_look,
+                                         .progress_context = pack};
+    int code = source_open(source, job->from, job->source, &config);
 
     if (code)
         return code;
@@ -152,7 +150,8 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
     return 0;
 }
 
-/* A hash of all that decides which bytes come out. Not on_error: a finished shard is the same. */
+/* Hash everything that determines the output. Not on_error: a finished shard is the same either
+ * way. */
 static uint64_t plan_of(const struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -173,7 +172,7 @@ static bool same_place(const char *a, const char *b)
            store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
 }
 
-/* Does path lie in folder, or is it the folder? */
+/* Is path the folder or inside it? */
 static bool lies_in(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
@@ -191,17 +190,17 @@ static bool lies_in(const char *path, const char *folder)
     return inside;
 }
 
-/* The source is never removed: it is not in what is replaced. */
+/* The source is never removed: it is not in the target. */
 static int check_apart(const struct pack_job *job)
 {
     if (!lies_in(job->source, job->target))
         return 0;
     return same_place(job->source, job->target)
                ? fail(EINVAL, "%s: source and target are the same", job->target)
-               : fail(EINVAL, "%s: the source lies in the target", job->source);
+               : fail(EINVAL, "%s: the source is inside the target", job->source);
 }
 
-/* What is left to be done, and its room. */
+/* Compute what remains to be done, and check the free space. */
 static int plan_work(struct pack *pack)
 {
     const struct source_traits *traits = &pack->source.traits;
@@ -220,7 +219,7 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
-/* Also a copy of generated images. */
+/* A copy of generated images counts, too. */
 static bool is_synthetic(const struct pack *pack)
 {
     return pack->source.ops->generates || manifest_is_synthetic(pack->job->source);
@@ -276,7 +275,7 @@ static int run_dry(struct pack *pack)
 
 /* ---- doing it ---- */
 
-/* The next shard to write, pack->shards when there is none. */
+/* Return the next shard to write, pack->shards if there is none. */
 static uint32_t take_shard(struct pack *pack)
 {
     pthread_mutex_lock(&pack->lock);
@@ -297,7 +296,7 @@ static int write_shard(struct pack *pack, uint32_t shard)
     int code = target_shard_begin(&pack->target, shard, &path);
     pthread_mutex_unlock(&pack->lock);
     if (code == 0)
-        code = shard_writer_run(&pack->site, path, shard_begin(pack, shard),
+        code = shard_writer_run(&pack->common, path, shard_begin(pack, shard),
                                 shard_begin(pack, shard + 1));
     pthread_mutex_lock(&pack->lock);
     if (code == 0)
@@ -314,7 +313,7 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
 
     (void)workers;
     (void)number;
-    while (code == 0 && !flag_get(&pack->site.stop)) {
+    while (code == 0 && !flag_get(&pack->common.stop)) {
         uint32_t shard = take_shard(pack);
         if (shard == pack->shards)
             break;
@@ -327,16 +326,16 @@ static void stop_writers(void *context)
 {
     struct pack *pack = context;
 
-    flag_set(&pack->site.stop);
+    flag_set(&pack->common.stop);
 }
 
-static void tell_write(struct pack *pack, enum pack_phase phase)
+static void report_write(struct pack *pack, enum pack_phase phase)
 {
-    tell(pack, (struct pack_progress){.phase = phase,
-                                      .done = pack->kept + counter_get(&pack->site.samples),
-                                      .total = pack->count,
-                                      .bytes = counter_get(&pack->site.bytes),
-                                      .kept = pack->kept});
+    report(pack, (struct pack_progress){.phase = phase,
+                                        .done = pack->kept + counter_get(&pack->common.samples),
+                                        .total = pack->count,
+                                        .bytes = counter_get(&pack->common.bytes),
+                                        .kept = pack->kept});
 }
 
 static int watch(void *context)
@@ -345,7 +344,7 @@ static int watch(void *context)
 
     if (flag_get(&interrupted))
         stop_writers(pack);
-    tell_write(pack, PACK_WRITE);
+    report_write(pack, PACK_WRITE);
     return 0;
 }
 
@@ -356,12 +355,12 @@ static int run_writers(struct pack *pack)
                                                        : pack->threads;
     const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
 
-    pack->site.source = &pack->source;
-    pack->site.format = &pack->format;
-    pack->site.order = pack->job->shuffle ? &pack->order : NULL;
-    pack->site.quality = (int)pack->job->quality;
-    pack->site.skip = pack->job->on_error == PACK_SKIP;
-    pack->site.producers =
+    pack->common.source = &pack->source;
+    pack->common.format = &pack->format;
+    pack->common.order = pack->job->shuffle ? &pack->order : NULL;
+    pack->common.quality = (int)pack->job->quality;
+    pack->common.skip = pack->job->on_error == PACK_SKIP;
+    pack->common.producers =
         pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
     pack->order = permutation_start(pack->job->shuffle, pack->count);
     return workers_run(&job, writers);
@@ -371,14 +370,14 @@ static void count_up(struct pack *pack)
 {
     struct pack_figures *figures = pack->figures;
 
-    figures->skipped = counter_get(&pack->site.skipped);
-    figures->samples = counter_get(&pack->site.samples) - figures->skipped;
+    figures->skipped = counter_get(&pack->common.skipped);
+    figures->samples = counter_get(&pack->common.samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
-    figures->image_bytes = counter_get(&pack->site.bytes);
+    figures->image_bytes = counter_get(&pack->common.bytes);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
-           pack->site.first_skipped[0] ? pack->site.first_skipped
-                                       : pack->source.traits.first_skipped,
+           pack->common.first_skipped[0] ? pack->common.first_skipped
+                                         : pack->source.traits.first_skipped,
            sizeof figures->first_skipped);
 }
 
@@ -387,19 +386,18 @@ static int run_wet(struct pack *pack)
     int code = target_begin(&pack->target);
 
     if (code == 0)
-        code = plan_work(pack); /* another pack may have gone on meanwhile */
+        code = plan_work(pack); /* another pack may have continued meanwhile */
     pack->start_ns = clock_now_ns();
     if (code == 0)
         code = run_writers(pack);
-    if (code == 0 && pack->kept + counter_get(&pack->site.samples) < pack->count)
-        code =
-            fail(EINTR, "%s: interrupted; the same command goes on from here", pack->job->target);
+    if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
+        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
     if (code == 0)
         code = target_finish(&pack->target);
     else
         target_leave(&pack->target);
     count_up(pack);
-    tell_write(pack, PACK_DONE);
+    report_write(pack, PACK_DONE);
     return code;
 }
 
@@ -418,14 +416,14 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pack->threads = job->threads ? job->threads : thread_cpu_count();
     pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
-    pthread_mutex_init(&pack->site.lock, NULL);
+    pthread_mutex_init(&pack->common.lock, NULL);
     int code = prepare(pack);
     if (code == 0)
         code = job->dry_run ? run_dry(pack) : run_wet(pack);
     target_release(&pack->target);
     source_close(&pack->source);
     plugin_release(&pack->format);
-    pthread_mutex_destroy(&pack->site.lock);
+    pthread_mutex_destroy(&pack->common.lock);
     pthread_mutex_destroy(&pack->lock);
     free(pack);
     return code;

@@ -32,7 +32,8 @@ void place_close(struct place *place)
 
 /* ---- names below, here ---- */
 
-/* Open the folder that name is in, part by part. *last: its last part; NULL for "". */
+/* Open the folder that contains name, component by component. *last: its last component; NULL for
+ * "". */
 static int open_parent(const struct place *place, const char *name, struct folder *folder,
                        const char **last)
 {
@@ -60,7 +61,7 @@ static int open_parent(const struct place *place, const char *name, struct folde
     return code;
 }
 
-/* The same, for name itself, a folder. */
+/* The same for name itself, a folder. */
 static int open_folder(const struct place *place, const char *name, struct folder *folder)
 {
     struct folder parent;
@@ -306,7 +307,7 @@ int place_move(const struct place *place, const char *from, const char *to)
         return move_here(place, from, to);
     char *old = path_of(place, from), *new = path_of(place, to);
     int code = !old || !new        ? -ENOMEM
-               : store_exists(new) ? fail(EEXIST, "%s: exists: it is not replaced", new)
+               : store_exists(new) ? fail(EEXIST, "%s: exists and is not replaced", new)
                                    : store_rename(old, new);
     free(old);
     free(new);
@@ -400,7 +401,7 @@ int place_sync(const struct place *place, const char *name)
 {
     struct folder folder;
 
-    if (!place->is_local) /* a server's names last when it has answered */
+    if (!place->is_local) /* names on a server are durable when it has answered */
         return 0;
     int code = open_folder(place, name, &folder);
     if (code == 0)

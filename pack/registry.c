@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sources of pack, in the order users see them. The first one reads data sets. */
+ * The sources of pack, in the order shown to users. The first reads data sets. */
 #include "pack/plugins.h"
 
 const struct plugin *const source_registry[] = {

@@ -2,7 +2,7 @@
  *
  * Invariant: places [written, claimed) are in slots place % PENDING_MOST, each being filled or
  * ready; claimed <= written + PENDING_MOST. A slot belongs to the producer that claimed its place
- * until it is ready, then to the writer.
+ * until ready, then to the writer.
  */
 #include "pack/shard_writer.h"
 
@@ -21,7 +21,7 @@ enum { PENDING_MOST = 32, PRODUCERS_MOST = 64 };
 
 struct pending_sample {
     struct source_buffer memory;
-    void *encoded; /* a raw image, made into a JPEG */
+    void *encoded; /* JPEG made from a raw image */
     size_t encoded_capacity;
     struct sample sample;
     char name[24];
@@ -29,7 +29,7 @@ struct pending_sample {
 };
 
 struct shard_writer {
-    struct shard_writer_common *site;
+    struct shard_writer_common *common;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t claimed, written, end;
@@ -60,17 +60,17 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
     return got;
 }
 
-/* Bring one sample. Every format can hold an encoded image with a name. */
+/* Read one sample. Every format can hold an encoded image with a name. */
 static int fill(struct shard_writer *writer, void *cursor, uint64_t place,
                 struct pending_sample *slot)
 {
-    struct shard_writer_common *site = writer->site;
+    struct shard_writer_common *common = writer->common;
     struct sample *sample = &slot->sample;
-    uint64_t number = site->order ? permutation_at(site->order, place) : place;
-    int code = source_read(site->source, cursor, number, &slot->memory, sample);
+    uint64_t number = common->order ? permutation_at(common->order, place) : place;
+    int code = source_read(common->source, cursor, number, &slot->memory, sample);
 
     if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
-        code = image_to_jpeg(sample, site->quality, &slot->encoded, &slot->encoded_capacity,
+        code = image_to_jpeg(sample, common->quality, &slot->encoded, &slot->encoded_capacity,
                              &sample->image_bytes);
         sample->image = slot->encoded;
         sample->encoding = SAMPLE_ENCODED;
@@ -87,13 +87,13 @@ static int fill(struct shard_writer *writer, void *cursor, uint64_t place,
     return 0;
 }
 
-static void note_skipped(struct shard_writer_common *site)
+static void note_skipped(struct shard_writer_common *common)
 {
-    counter_add(&site->skipped, 1);
-    pthread_mutex_lock(&site->lock);
-    if (!site->first_skipped[0])
-        snprintf(site->first_skipped, sizeof site->first_skipped, "%s", fail_reason());
-    pthread_mutex_unlock(&site->lock);
+    counter_add(&common->skipped, 1);
+    pthread_mutex_lock(&common->lock);
+    if (!common->first_skipped[0])
+        snprintf(common->first_skipped, sizeof common->first_skipped, "%s", fail_reason());
+    pthread_mutex_unlock(&common->lock);
 }
 
 static int produce(void *argument)
@@ -101,14 +101,14 @@ static int produce(void *argument)
     struct shard_writer *writer = argument;
     void *cursor;
     uint64_t place;
-    int code = source_cursor_open(writer->site->source, &cursor);
+    int code = source_cursor_open(writer->common->source, &cursor);
 
     while (code == 0 && claim(writer, &place)) {
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
         code = fill(writer, cursor, place, slot);
         slot->skipped = code != 0;
-        if (code && writer->site->skip && code != -ENOMEM) {
-            note_skipped(writer->site);
+        if (code && writer->common->skip && code != -ENOMEM) {
+            note_skipped(writer->common);
             code = 0;
         }
         if (code)
@@ -121,7 +121,7 @@ static int produce(void *argument)
     if (code)
         cancel(writer);
     if (cursor)
-        source_cursor_close(writer->site->source, cursor);
+        source_cursor_close(writer->common->source, cursor);
     return code;
 }
 
@@ -138,13 +138,13 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
             pthread_cond_wait(&writer->changed, &writer->lock);
         bool ready = slot->ready && !writer->cancelled;
         pthread_mutex_unlock(&writer->lock);
-        if (!ready || flag_get(&writer->site->stop))
+        if (!ready || flag_get(&writer->common->stop))
             return -ECANCELED;
         if (!slot->skipped) {
             code = format_writer_append(output, &slot->sample);
-            counter_add(&writer->site->bytes, slot->sample.image_bytes);
+            counter_add(&writer->common->bytes, slot->sample.image_bytes);
         }
-        counter_add(&writer->site->samples, 1);
+        counter_add(&writer->common->samples, 1);
         pthread_mutex_lock(&writer->lock);
         slot->ready = false;
         writer->written++;
@@ -159,8 +159,8 @@ static int write_shard(struct shard_writer *writer, struct thread *producers, co
     struct format_writer output;
     char reason[FAIL_REASON_BYTES];
     uint32_t count =
-        writer->site->producers < PRODUCERS_MOST ? writer->site->producers : PRODUCERS_MOST;
-    int code = format_writer_open(&output, writer->site->format, path);
+        writer->common->producers < PRODUCERS_MOST ? writer->common->producers : PRODUCERS_MOST;
+    int code = format_writer_open(&output, writer->common->format, path);
 
     for (uint32_t i = 0; code == 0 && i < count; i++)
         code = thread_start(&producers[i], "producer", produce, writer);
@@ -168,7 +168,7 @@ static int write_shard(struct shard_writer *writer, struct thread *producers, co
         code = append_all(writer, &output);
     if (code)
         cancel(writer);
-    /* A output that only waited in vain has no reason: the producer that failed has it. */
+    /* A writer that waited in vain has no reason: the failed producer has it. */
     snprintf(reason, sizeof reason, "%s", fail_reason());
     for (uint32_t i = 0; i < count; i++) {
         int failed = thread_join(&producers[i]);
@@ -183,7 +183,7 @@ static int write_shard(struct shard_writer *writer, struct thread *producers, co
     return code == -ECANCELED ? code : fail(code, "%s", reason);
 }
 
-int shard_writer_run(struct shard_writer_common *site, const char *path, uint64_t begin,
+int shard_writer_run(struct shard_writer_common *common, const char *path, uint64_t begin,
                      uint64_t end)
 {
     struct shard_writer *writer = memory_zeroed(sizeof *writer);
@@ -191,7 +191,7 @@ int shard_writer_run(struct shard_writer_common *site, const char *path, uint64_
     int code = -ENOMEM;
 
     if (writer && producers) {
-        writer->site = site;
+        writer->common = common;
         writer->claimed = writer->written = begin;
         writer->end = end;
         pthread_mutex_init(&writer->lock, NULL);

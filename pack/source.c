@@ -38,8 +38,8 @@ static bool names(const struct plugin *const *registry, const char *text)
     return plugin_find(registry, name) != NULL;
 }
 
-/* The surest source for path. A format's own reason is better than "none", so the data set source
- * is taken when nothing claims the path. */
+/* Find the source with the highest detect() for path. If none claims it, the data set source is
+ * tried, since a format's reason is better than "none". */
 static const char *detect(const char *path)
 {
     const struct source_ops *best = source_of(source_registry[0]);
@@ -56,7 +56,7 @@ static const char *detect(const char *path)
     return best->plugin.name;
 }
 
-/* What was asked for, as the text of a source. */
+/* What was requested, as the text of a source. */
 static int choose(struct source *source, const char *from, const char *path)
 {
     struct store_status status;
@@ -69,7 +69,7 @@ static int choose(struct source *source, const char *from, const char *path)
             return code;
         return plugin_choose("source", source_registry, detect(path), &source->choice);
     }
-    if (names(format_registry, from)) { /* read by the data set source, whose option it is */
+    if (names(format_registry, from)) { /* parsed by the data set source, whose option it is */
         int code =
             plugin_choose("source", source_registry, source_registry[0]->name, &source->choice);
         if (code)
@@ -83,7 +83,7 @@ static int choose(struct source *source, const char *from, const char *path)
 }
 
 int source_open(struct source *source, const char *from, const char *path,
-                const struct source_config *site)
+                const struct source_config *config)
 {
     *source = (struct source){0};
     int code = manifest_check_complete(path);
@@ -98,9 +98,9 @@ int source_open(struct source *source, const char *from, const char *path,
     source->state = memory_zeroed(source->choice.plugin->state_size);
     if (!source->state)
         return -ENOMEM;
-    code = source->ops->open(source->state, source->choice.settings, path, site, &source->traits);
+    code = source->ops->open(source->state, source->choice.settings, path, config, &source->traits);
     if (code == 0 && source->traits.count == 0)
-        code = fail(ENODATA, "%s: no sample was found", path);
+        code = fail(ENODATA, "%s: no samples found", path);
     return code;
 }
 

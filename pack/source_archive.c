@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An archive of images as a source: tar or zip, compressed in any way libarchive knows, read from
- * front to back twice: once to number the images and their classes, once for the images.
+ * An archive of images as a source: tar or zip, compressed in any way libarchive supports, read
+ * twice from front to back: once to number the images and their classes, once for the images.
  *
- * Labels: where there are .cls files (WebDataset), theirs. Else the class is the folder an image
- * lies in, numbered in sorted order; a tar inside the archive is a folder of its name (ImageNet's
- * training set is a tar of a thousand tars). Images without a folder have no label.
+ * Labels come from .cls files (WebDataset) if there are any. Otherwise the class is the folder of
+ * an image, numbered in sorted order; a tar inside the archive counts as a folder of its name
+ * (ImageNet's training set is a tar of a thousand tars). Images without a folder have no label.
  */
 #include "pack/plugins.h"
 
@@ -40,10 +40,10 @@ struct walk {
     const char *path;
     struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
     char *inner_name;                     /* "n01440764" for n01440764.tar */
-    char *name;                           /* of the current file, with inner_name before it */
-    uint64_t bytes;                       /* of the current file, as its header says */
+    char *name;                           /* of the current file, prefixed by inner_name */
+    uint64_t bytes;                       /* of the current file, according to its header */
     struct store_file *file;
-    uint64_t at; /* of the outer archive's next read */
+    uint64_t at; /* for the outer archive's next read */
     char block[BLOCK_BYTES];
     char file_block[FILE_BLOCK_BYTES];
 };
@@ -188,7 +188,7 @@ static int open_inner(struct walk *walk, const char *name)
     return 0;
 }
 
-/* The next regular file: 1, 0 at the end, or a negative errno. */
+/* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
 static int walk_next(struct walk *walk)
 {
     for (;;) {
@@ -225,7 +225,7 @@ static int walk_next(struct walk *walk)
     }
 }
 
-/* The current file. Its count, or a negative errno. */
+/* Read the current file. Returns its size or a negative errno. */
 static int64_t walk_read(struct walk *walk, void *bytes, size_t capacity)
 {
     size_t used = 0;
@@ -251,21 +251,21 @@ static bool is_image(const char *name)
 struct archive_source {
     char *path;
     uint64_t count;
-    int32_t *labels; /* first the number of the class, in order of appearance */
+    int32_t *labels; /* at first the class number in order of appearance */
     struct names classes;
 };
 
-/* What the first pass remembers of the sample it is in (WebDataset: files of one key). */
+/* State of the first pass: the sample it is in (WebDataset: files with one key). */
 struct listing {
     char *key;
     uint64_t image; /* its number + 1 */
     int32_t label;
     bool labelled;
-    int32_t *given; /* labels of .cls files, -1 where there is none */
+    int32_t *given; /* labels from .cls files, -1 if none */
     uint64_t given_count;
 };
 
-/* The folder that an image lies in. */
+/* Find the class of an image by its folder. */
 static int class_of(struct archive_source *source, const char *name)
 {
     const char *base = base_of(name), *folder = base;
@@ -311,7 +311,7 @@ static int read_label(struct walk *walk, struct listing *listing)
     return 0;
 }
 
-/* A new key begins a new sample: the name up to the first dot of its last part. */
+/* A new key begins a new sample: the name up to the first dot of its last component. */
 static int turn_key(struct listing *listing, const char *name)
 {
     const char *base = base_of(name);
@@ -327,7 +327,7 @@ static int turn_key(struct listing *listing, const char *name)
 }
 
 static int list_files(struct archive_source *source, struct walk *walk, struct listing *listing,
-                      const struct source_config *site, uint64_t file_bytes,
+                      const struct source_config *config, uint64_t file_bytes,
                       struct source_traits *traits)
 {
     int code;
@@ -342,9 +342,9 @@ static int list_files(struct archive_source *source, struct walk *walk, struct l
         }
         if (code)
             return code;
-        if (site->progress && source->count % 256 == 0)
-            site->progress(site->progress_context, (uint64_t)archive_filter_bytes(walk->outer, -1),
-                           file_bytes);
+        if (config->progress && source->count % 256 == 0)
+            config->progress(config->progress_context,
+                             (uint64_t)archive_filter_bytes(walk->outer, -1), file_bytes);
     }
     return code;
 }
@@ -380,7 +380,7 @@ static int number_classes(struct archive_source *source)
 }
 
 static int archive_open(void *state, const void *settings, const char *path,
-                        const struct source_config *site, struct source_traits *traits)
+                        const struct source_config *config, struct source_traits *traits)
 {
     struct archive_source *source = state;
     struct listing listing = {0};
@@ -394,9 +394,9 @@ static int archive_open(void *state, const void *settings, const char *path,
     struct walk *walk = source->path ? walk_open(source->path) : NULL;
     if (!walk)
         return -EBADMSG;
-    code = list_files(source, walk, &listing, site, status.bytes, traits);
+    code = list_files(source, walk, &listing, config, status.bytes, traits);
     walk_close(walk);
-    if (code == 0 && listing.given_count) { /* keep those, and forget the folders */
+    if (code == 0 && listing.given_count) { /* keep those and drop the folders */
         int32_t *folders = source->labels;
         source->labels = listing.given;
         listing.given = folders;
@@ -452,8 +452,9 @@ static void archive_cursor_close(void *state, void *made)
     free(cursor);
 }
 
-/* The current file into the slot. Memory grows with what is really there: a header alone cannot ask
- * for gigabytes, and that of a zip need not say how large it is. Its count, or a negative errno. */
+/* Read the current file into the buffer. Memory grows with what is really there: a header alone
+ * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
+ * errno. */
 static int64_t read_image(struct walk *walk, struct source_buffer *slot)
 {
     size_t used = 0;

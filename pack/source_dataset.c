@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A data set of any format as a source. Its records are its samples.
+ * A data set of any format as a source. Its records are the samples.
  */
 #include "pack/plugins.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 struct dataset_settings {
-    char *format; /* first: source_open() sets it */
+    char *format; /* first: set by source_open() */
 };
 
 static const struct option_spec dataset_options[] = {
@@ -54,17 +54,17 @@ static int skip_fault(void *context, const struct catalog_fault *fault)
 }
 
 static int dataset_open(void *state, const void *settings, const char *path,
-                        const struct source_config *site, struct source_traits *traits)
+                        const struct source_config *config, struct source_traits *traits)
 {
     const struct dataset_settings *asked = settings;
     struct dataset *dataset = state;
-    struct format_scan scan = {.progress = site->progress,
-                               .progress_context = site->progress_context,
-                               .fault = site->skip ? skip_fault : NULL,
+    struct format_scan scan = {.progress = config->progress,
+                               .progress_context = config->progress_context,
+                               .fault = config->skip ? skip_fault : NULL,
                                .fault_context = traits};
     int code = format_choose(asked->format, path, &dataset->format);
 
-    /* An index that is there is used; none is left in a folder that is only read. */
+    /* Use an existing index, but write none into a folder that is only read. */
     if (code == 0 && format_catalog_kept(&dataset->format, path, &dataset->catalog))
         code = format_catalog(&dataset->format, path, false, &scan, &dataset->catalog);
     if (code)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IDX files as MNIST and Fashion-MNIST come in ("train-images-idx3-ubyte.gz" with its labels in
+ * IDX files of MNIST and Fashion-MNIST ("train-images-idx3-ubyte.gz" with its labels in
  * "train-labels-idx1-ubyte.gz"), as JPEGs. Format: u32 big-endian 0x00000803 (bytes, three
- * dimensions), count, rows, columns, then the pixels; labels: 0x00000801, count, the labels.
- * The whole set lies in memory; a gzip file could not be read in another order.
+ * dimensions), count, rows, columns, then the pixels; labels: 0x00000801, count, the labels. The
+ * whole set is kept in memory, since gzip files cannot be read in another order.
  */
 #include "pack/plugins.h"
 
@@ -93,7 +93,7 @@ static int gz_failed(gzFile file, const char *path)
     return fail(EBADMSG, "%s: %s", path, code == Z_OK || !*text ? "the file ends early" : text);
 }
 
-/* Memory grows with what is really there: a header alone cannot ask for gigabytes. */
+/* Memory grows with what is really there: a header alone cannot demand gigabytes. */
 static int read_bytes(gzFile file, const char *path, uint64_t wanted, uint8_t **bytes)
 {
     uint64_t used = 0;
@@ -146,11 +146,11 @@ static char *labels_path(const char *images)
     const char *part = strstr(images, "-images-idx3-");
     char *labels = NULL;
 
-    /* the last one: a folder may be called so, too */
+    /* the last one: a folder may have that name, too */
     for (const char *next = part; next; next = strstr(next + 1, "-images-idx3-"))
         part = next;
     if (!part)
-        fail(EINVAL, "%s: without '-images-idx3-' in the name its labels cannot be found", images);
+        fail(EINVAL, "%s: no '-images-idx3-' in its name, so its labels cannot be found", images);
     else
         labels = file_format_path("%.*s-labels-idx1-%s", (int)(part - images), images, part + 13);
     return labels;
@@ -184,7 +184,7 @@ static int add_pair(struct idx *idx, const char *images, struct source_traits *t
     pair->first = idx->count;
     pair->count = sizes[0];
     idx->count += pair->count;
-    /* Small grey JPEGs: 600 bytes of tables and a third of the pixels. */
+    /* Estimate for small grey JPEGs: 600 bytes of tables plus a third of the pixels. */
     traits->image_bytes += pair->count * (600 + (uint64_t)pair->rows * pair->columns / 3);
     if (stat(images, &status) == 0)
         traits->fingerprint = random_hash(traits->fingerprint, (uint64_t)status.st_size,
@@ -194,16 +194,16 @@ static int add_pair(struct idx *idx, const char *images, struct source_traits *t
 }
 
 static int idx_open(void *state, const void *settings, const char *path,
-                    const struct source_config *site, struct source_traits *traits)
+                    const struct source_config *config, struct source_traits *traits)
 {
     struct idx *idx = state;
     struct folder_names names;
     int code = 0;
 
     (void)settings;
-    idx->quality = (int)site->quality;
+    idx->quality = (int)config->quality;
     if (!store_is_local(path))
-        return fail(ENOTSUP, "%s: zlib reads idx files through the kernel: copy them here", path);
+        return fail(ENOTSUP, "%s: zlib reads local files only: copy it here first", path);
     if (!file_is_folder(path)) {
         code = add_pair(idx, path, traits);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Made images as a source: dataset/synthesis.h, one maker a cursor.
+ * Synthetic images as a source: dataset/synthesis.h, one generator per cursor.
  */
 #include "pack/plugins.h"
 
@@ -27,14 +27,14 @@ static const struct option_spec synthetic_options[] = {
      .type = OPTION_COUNT,
      .offset = offsetof(struct synthetic_settings, seed),
      .fallback = "1",
-     .summary = "the same seed makes the same images"},
+     .summary = "seed; the same seed gives the same images"},
     {.name = "classes",
      .type = OPTION_COUNT,
      .offset = offsetof(struct synthetic_settings, classes),
      .fallback = "1000",
      .minimum = 1,
      .maximum = 1e9,
-     .summary = "labels 0 .. N-1"},
+     .summary = "number of labels, 0 to N-1"},
     {.name = "mean",
      .type = OPTION_SIZE,
      .offset = offsetof(struct synthetic_settings, mean_bytes),
@@ -50,12 +50,12 @@ struct synthetic {
 };
 
 static int synthetic_open(void *state, const void *settings, const char *path,
-                          const struct source_config *site, struct source_traits *traits)
+                          const struct source_config *config, struct source_traits *traits)
 {
     const struct synthetic_settings *asked = settings;
     struct synthetic *synthetic = state;
 
-    (void)path, (void)site;
+    (void)path, (void)config;
     synthetic->settings = (struct synthesis_settings){.seed = asked->seed,
                                                       .classes = (uint32_t)asked->classes,
                                                       .mean_bytes = (uint32_t)asked->mean_bytes};
@@ -96,7 +96,7 @@ static int synthetic_read(void *state, void *cursor, uint64_t number, struct sou
 
 const struct source_ops source_synthetic = {
     .plugin = {.name = "synthetic",
-               .summary = "made images that behave like photographs",
+               .summary = "synthetic images with the statistics of photographs",
                .options = synthetic_options,
                .settings_size = sizeof(struct synthetic_settings),
                .state_size = sizeof(struct synthetic)},

@@ -19,7 +19,7 @@ enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
 
 /* ---- what is there ---- */
 
-/* found false: there is no such manifest, or one that was cut before anything was made. */
+/* found: false without a manifest, or if it was cut before anything was made. */
 static int load_manifest(struct target *target, const char *name, struct manifest *manifest,
                          uint64_t *owner, bool *found)
 {
@@ -71,8 +71,8 @@ static bool is_as_listed(const struct target *target, const char *name,
            entry->owner == target->unfinished_owner;
 }
 
-/* A shard is finished while all its files are as they were left: in its own folder, or already in
- * their places. */
+/* A shard is finished while all its files are as pack left them: in its own folder, or already in
+ * place. */
 static int check_finished(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
@@ -115,7 +115,7 @@ static int fail_taken(const struct target *target, const char *name)
                 target->path, name);
 }
 
-/* May the set be made here? */
+/* Can the set be made here? */
 static int check_target(struct target *target)
 {
     const struct target_request *request = &target->request;
@@ -151,7 +151,7 @@ static void forget(struct target *target)
     memset(target->finished, 0, target->request.shards * sizeof *target->finished);
 }
 
-/* A server has no lock to be held: there the manifest is all. */
+/* A server has no lock: there the manifest must do. */
 static int lock(struct target *target)
 {
     if (!target->place.is_local || target->lock.fd >= 0)
@@ -173,12 +173,12 @@ static int look_once(struct target *target)
         return 0;
     }
     if (code == 0 && status.kind != STORE_FOLDER)
-        code = fail(EEXIST, "%s: is a file; name a folder for the data set", target->path);
+        code = fail(EEXIST, "%s: is a file; expected a folder for the data set", target->path);
     if (code == 0 && !target->is_open) {
         code = place_open(&target->place, target->path);
         target->is_open = code == 0;
     }
-    /* Who is at work says more than what it has made so far. */
+    /* Naming the process at work says more than naming what it has made so far. */
     if (code == 0)
         code = place_has(&target->place, TARGET_LOCK);
     if (code > 0)
@@ -192,8 +192,8 @@ static int look_once(struct target *target)
     return code;
 }
 
-/* Without the lock, another pack may change the folder under our eyes: manifest and files may be of
- * two moments. So what is refused then is looked at again; who is at work is seen first. */
+/* Without the lock another pack may change the folder meanwhile: manifest and files may be from two
+ * moments. So check again what was refused, the process at work first. */
 static int look(struct target *target)
 {
     int code = look_once(target);
@@ -263,7 +263,7 @@ static int remove_draft(struct target *target)
     return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
 }
 
-/* The leavings of an interrupted pack of another plan. */
+/* Remove what an interrupted pack of another plan left. */
 static int discard_unfinished(struct target *target)
 {
     int code = remove_draft(target);
@@ -298,8 +298,8 @@ static int write_head(struct target *target)
     return code ? code : place_sync(&target->place, "");
 }
 
-/* Shards that are made again may have files in their places already. From the last path to the
- * first: a folder comes after what is in it. */
+/* Shards that are remade may already have files in place. From the last path to the first, since a
+ * folder precedes its contents. */
 static int remove_stale(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
@@ -319,7 +319,7 @@ static int remove_stale(struct target *target)
     return code;
 }
 
-/* The hidden folder is this user's alone: nobody else can have put links into it. */
+/* The hidden folder belongs to this user alone: nobody else can have put links into it. */
 static int open_draft(struct target *target)
 {
     struct place_entry entry;
@@ -353,7 +353,7 @@ int target_begin(struct target *target)
         return code;
     code = look(target);
     target->is_begun = code == 0;
-    /* What a crash left of a line must not become the start of the next one. */
+    /* A partial line left by a crash must not become the start of the next one. */
     if (code == 0)
         code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
                                   : write_head(target);
@@ -422,7 +422,7 @@ static int list_one(void *context, const char *name)
     return code;
 }
 
-/* The files of the shard are synced; now their names, then the lines that list them. */
+/* The shard's files are synced; now sync their names, then the lines that list them. */
 int target_shard_done(struct target *target, uint32_t shard)
 {
     char *folder = shard_folder(target, shard);
@@ -479,7 +479,7 @@ static int move_shards(struct target *target)
     return code;
 }
 
-/* From here on the old set is none: half of it may be gone after a crash. */
+/* From here on the old set is incomplete: half of it may be gone after a crash. */
 static int remove_old(struct target *target)
 {
     if (!target->has_old)

@@ -28,7 +28,7 @@ struct proof {
     uint64_t owner;
 };
 
-/* A file that came into being beside one that is listed: its index, the lock of an LMDB. */
+/* A file created beside a listed one: its index, the lock of an LMDB. */
 static bool lists_neighbour(const struct manifest *manifest, const char *name)
 {
     static const struct {
@@ -62,7 +62,7 @@ static bool proves(const struct proof *proof, const char *name, const struct pla
 
 /* ---- all names in the folder ---- */
 
-/* visit gets folders after what is in them. Names of pack itself are left out. */
+/* Visits folders after their contents. Skips pack's own names. */
 struct walk {
     struct target *target;
     int (*visit)(struct walk *walk, const char *name, const struct place_entry *entry);
@@ -99,8 +99,8 @@ static int walk_name(struct walk *walk, const char *name)
     return code ? code : walk->visit(walk, name, &entry);
 }
 
-/* Names are kept first: removal while listing may skip some. A folder that no manifest knows is not
- * entered. */
+/* Collect the names first: removal while listing may skip some. Folders unknown to any manifest are
+ * not entered. */
 static int walk_folder(struct walk *walk, const char *folder)
 {
     const struct target *target = walk->target;
@@ -174,8 +174,8 @@ int target_list_removed(struct target *target, target_visit visit, void *context
     return code;
 }
 
-/* A folder that is not empty holds what came in between: it stays, and is told when the new set has
- * no room beside it. */
+/* A folder that is not empty holds files added meanwhile: it stays, and is reported if the new set
+ * has no space beside it. */
 static int remove_one(struct walk *walk, const char *name, const struct place_entry *entry)
 {
     if (!proves(&walk->proof, name, entry))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records are checked in pieces of neighbours, several at once; the faults of a piece wait in a
- * ring until those before it are told. Invariant: pieces [told, taken) are in
- * ring[piece % PIECES], and taken <= told + PIECES.
+ * Records are checked in pieces of adjacent records, several pieces at once; the faults of a piece
+ * wait in a ring until earlier pieces are reported. Invariant: pieces [reported, taken) are in
+ * ring[piece % PIECES], and taken <= reported + PIECES.
  */
 #include "pack/verify.h"
 
@@ -30,15 +30,15 @@ const struct option_spec verify_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
     {"decode", 0, OPTION_FLAG, offsetof(struct verify_job, decode),
-     .summary = "decode each image whole, not only its header"},
+     .summary = "decode the whole image, not only its header"},
     IMAGE_LIMITS_ROWS(offsetof(struct verify_job, limits)),
     {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
-     .zero = "auto", .summary = "that read and check; auto is one a CPU"},
+     .zero = "auto", .summary = "number of threads; auto: one per CPU"},
     {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
-     .zero = "none", .summary = "a server that gives no answer for so long has failed (nfs://)"},
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
     {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE",
      .reach = OPTION_WRITES, .implied = "-",
-     .summary = "what was found, as JSON; without FILE on the standard output"},
+     .summary = "write the findings as JSON to FILE, by default to standard output"},
     {0},
 };
 
@@ -70,27 +70,27 @@ struct verify {
     struct counter records, bytes;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
-    uint64_t taken, told, next_record;
+    uint64_t taken, reported, next_record;
     bool stop;
     struct piece ring[PIECES];
 };
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-static void tell_progress(struct verify *verify, struct verify_progress progress)
+static void report_progress(struct verify *verify, struct verify_progress progress)
 {
     progress.elapsed_ns = clock_now_ns() - verify->start_ns;
     if (verify->observer && verify->observer->progress)
         verify->observer->progress(verify->observer->context, &progress);
 }
 
-static void tell_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    tell_progress(context, (struct verify_progress){
-                               .indexing = true, .done = done_bytes, .total = total_bytes});
+    report_progress(context, (struct verify_progress){
+                                 .indexing = true, .done = done_bytes, .total = total_bytes});
 }
 
-static void tell_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
+static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
 {
     const struct verify_fault fault = {.path = path, .offset = offset, .what = what};
 
@@ -101,34 +101,34 @@ static void tell_fault(struct verify *verify, const char *path, uint64_t offset,
 
 static int index_fault(void *context, const struct catalog_fault *fault)
 {
-    tell_fault(context, fault->path, fault->offset, fault->what);
+    report_fault(context, fault->path, fault->offset, fault->what);
     return flag_get(&interrupted) ? fail(EINTR, "interrupted") : 0;
 }
 
-/* The faults of all pieces that are done and have none before them that is not. */
-static void tell_done(struct verify *verify)
+/* Report the faults of all finished pieces without an unfinished one before them. */
+static void report_done(struct verify *verify)
 {
-    while (verify->told < verify->taken && verify->ring[verify->told % PIECES].done) {
-        struct piece *piece = &verify->ring[verify->told % PIECES];
+    while (verify->reported < verify->taken && verify->ring[verify->reported % PIECES].done) {
+        struct piece *piece = &verify->ring[verify->reported % PIECES];
         pthread_mutex_unlock(&verify->lock);
         for (uint32_t i = 0; i < piece->count; i++) {
             const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
-            tell_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
-                       piece->found[i].what);
+            report_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
+                         piece->found[i].what);
             free(piece->found[i].what);
         }
         pthread_mutex_lock(&verify->lock);
         piece->count = 0;
         piece->done = false;
-        verify->told++;
+        verify->reported++;
         pthread_cond_broadcast(&verify->changed);
     }
 }
 
 /* ---- checking ---- */
 
-/* Keep the reason of this thread as a fault of record. Its place is told with it, so a reason that
- * begins with the place loses it. */
+/* Keep this thread's reason as a fault of the record. Its place is reported separately, so strip it
+ * from the reason. */
 static int add_found(const struct verify *verify, struct piece *piece, uint64_t record)
 {
     const struct extent *extent = catalog_extent(verify->catalog, record);
@@ -181,7 +181,7 @@ static int check_record(const struct verify *verify, struct checker *checker, ui
     return code ? code : check_image(verify, &sample);
 }
 
-/* -ENOMEM alone ends it; every other failure is a fault. */
+/* Only -ENOMEM stops it; every other failure is a fault. */
 static int check_piece(struct verify *verify, struct checker *checker, struct piece *piece,
                        uint64_t begin, uint64_t end)
 {
@@ -198,7 +198,7 @@ static int check_piece(struct verify *verify, struct checker *checker, struct pi
             return -ENOMEM;
         counter_add(&verify->records, 1);
         counter_add(&verify->bytes, extent->bytes);
-        if (lost && compressed) /* nothing behind it can be inflated */
+        if (lost && compressed) /* nothing after it can be inflated */
             break;
         if (flag_get(&interrupted))
             return fail(EINTR, "interrupted");
@@ -206,7 +206,7 @@ static int check_piece(struct verify *verify, struct checker *checker, struct pi
     return 0;
 }
 
-/* The next piece: neighbours in one shard, a whole shard when it is compressed. */
+/* Take the next piece: adjacent records of one shard, or a whole compressed shard. */
 static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t *end)
 {
     const struct catalog *catalog = verify->catalog;
@@ -214,7 +214,7 @@ static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&verify->lock);
-    while (!verify->stop && verify->taken == verify->told + PIECES)
+    while (!verify->stop && verify->taken == verify->reported + PIECES)
         pthread_cond_wait(&verify->changed, &verify->lock);
     if (!verify->stop && verify->next_record < catalog->record_count) {
         const struct shard *shard =
@@ -271,11 +271,11 @@ static int watch(void *context)
     struct verify *verify = context;
 
     pthread_mutex_lock(&verify->lock);
-    tell_done(verify);
+    report_done(verify);
     pthread_mutex_unlock(&verify->lock);
-    tell_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
-                                                   .total = verify->catalog->record_count,
-                                                   .bytes = counter_get(&verify->bytes)});
+    report_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
+                                                     .total = verify->catalog->record_count,
+                                                     .bytes = counter_get(&verify->bytes)});
     return 0;
 }
 
@@ -291,7 +291,7 @@ static int open_catalog(struct verify *verify)
     const struct verify_job *job = verify->job;
     const struct format_scan scan = {.fault = index_fault,
                                      .fault_context = verify,
-                                     .progress = tell_index,
+                                     .progress = report_index,
                                      .progress_context = verify};
     int code = format_choose(job->format, job->path, &verify->format);
 

@@ -9,7 +9,7 @@ enum { READ_MOST = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const struct source_config site = {.threads = 1, .quality = 50};
+    const struct source_config config = {.threads = 1, .quality = 50};
     const char *path = fuzz_write("a.tar", bytes, count);
     struct source source;
     struct source_buffer slot = {0};
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     void *cursor = NULL;
 
     fail_clear();
-    int code = source_open(&source, "archive", path, &site);
+    int code = source_open(&source, "archive", path, &config);
     FUZZ_CHECK(code == 0 || *fail_reason());
     if (code == 0)
         code = source_cursor_open(&source, &cursor);

@@ -9,7 +9,7 @@ enum { PIXELS = 1 << 16, READ_MOST = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
-    const struct source_config site = {.threads = 1, .quality = 50};
+    const struct source_config config = {.threads = 1, .quality = 50};
     struct source source;
     struct source_buffer slot = {0};
     struct sample sample;
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     fuzz_write("a-labels-idx1-ubyte", bytes + 1, labels);
     const char *path = fuzz_write("a-images-idx3-ubyte", bytes + 1 + labels, count - 1 - labels);
     fail_clear();
-    int code = source_open(&source, "idx", path, &site);
+    int code = source_open(&source, "idx", path, &config);
     FUZZ_CHECK(code == 0 || *fail_reason());
     for (uint64_t i = 0; code == 0 && i < source.traits.count && i < READ_MOST; i++) {
         fail_clear();
