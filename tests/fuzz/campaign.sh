@@ -32,12 +32,6 @@ if [ $# -eq 0 ]; then
 	mapfile -t targets < <(cd "$source/tests/fuzz" && printf '%s\n' fuzz_*.c | sed 's/^fuzz_//; s/\.c$//')
 fi
 
-# The corpus of a target: its name, but for two targets that share one.
-corpus_of() {
-	sed -n "s|^tests_fuzz_replay_$1_CPPFLAGS = .*/tests/fuzz/corpus/\([a-z]*\)\"'|\1|p" \
-		"$source/tests/fuzz/local.mk"
-}
-
 build() {
 	command -v clang >/dev/null || { echo "clang is missing: apt-get install clang" >&2; exit 77; }
 	echo 'int LLVMFuzzerTestOneInput(const void *b, unsigned long n) { return b && n > 9; }' |
@@ -77,7 +71,7 @@ fuzz() {
 		nice -n "$nice" "$build/bin/fuzz_$name" -max_total_time="$turn" \
 		-max_len=16384 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1 \
 		-artifact_prefix="findings/$name-" "corpus/$name" \
-		"$source/tests/fuzz/corpus/$(corpus_of "$name")" >"$log" 2>&1) || found=1
+		"$source/tests/fuzz/corpus/$name" >"$log" 2>&1) || found=1
 	local count edges
 	count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
@@ -107,7 +101,7 @@ table) table; exit 0 ;;
 merge)
 	build
 	for name in "${targets[@]}"; do
-		into=$source/tests/fuzz/corpus/$(corpus_of "$name")
+		into=$source/tests/fuzz/corpus/$name
 		mkdir -p "$into"
 		"$folder/asan/bin/fuzz_$name" -merge=1 -max_len=4096 "$into" "$folder/corpus/$name" 2>&1 |
 			sed -n 's/^MERGE-OUTER: \(.* new files.*\)/\1/p' | sed "s/^/$name: /"
