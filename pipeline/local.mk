@@ -43,6 +43,8 @@ libiobench_a_SOURCES += \
 	pipeline/loader/window.c \
 	pipeline/loader/window.h
 libiobench_a_SOURCES += \
+	pipeline/engine/account.c \
+	pipeline/engine/account.h \
 	pipeline/engine/batches.c \
 	pipeline/engine/batches.h \
 	pipeline/engine/budget.c \

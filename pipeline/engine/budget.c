@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks,
+uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom)
 {
-    const uint64_t limit_bytes = job->cold.memory_limit_bytes;
+    const uint64_t limit_bytes = cold->memory_limit_bytes;
     const uint64_t held = held_bytes < limit_bytes ? held_bytes : limit_bytes;
 
     headroom_find(headroom, "/proc", "/sys");
@@ -30,7 +30,7 @@ uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks
  * cannot give up before they are filled: it ends the process instead. */
 static uint64_t records_share_bytes(const struct budget_config *config, const struct budget *budget)
 {
-    const bool twice = config->job->cold.memory_limit_bytes && !config->direct;
+    const bool twice = config->cold->memory_limit_bytes && !config->direct;
     const uint64_t fixed_bytes = budget->batches_bytes + budget->decode_bytes;
     const uint64_t left_bytes =
         budget->available_bytes > fixed_bytes ? budget->available_bytes - fixed_bytes : 0;
@@ -41,22 +41,22 @@ static uint64_t records_share_bytes(const struct budget_config *config, const st
 static uint64_t choose_records(const struct budget_config *config, const struct budget *budget,
                                struct result *result)
 {
-    const struct job *job = config->job;
+    const struct read_settings *read = config->read;
     struct loader_memory need =
-        loader_memory_needed(config->catalog, config->plan, (uint32_t)job->read.iodepth,
-                             job->read.block_bytes, job_loaders(job), (uint32_t)job->order.window);
+        loader_memory_needed(config->catalog, config->plan, (uint32_t)read->iodepth,
+                             read->block_bytes, job_loaders(read), (uint32_t)config->order->window);
     char least[32], given[32];
 
-    if (job->read.memory_bytes) {
-        if (job->read.memory_bytes >= need.least_bytes)
-            return job->read.memory_bytes;
+    if (read->memory_bytes) {
+        if (read->memory_bytes >= need.least_bytes)
+            return read->memory_bytes;
         bytes_text(need.least_bytes, least, sizeof least);
-        bytes_text(job->read.memory_bytes, given, sizeof given);
+        bytes_text(read->memory_bytes, given, sizeof given);
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: give "
              "more, "
              "or a smaller shuffle",
-             job->order.shuffle, (unsigned long long)config->plan->slots, least, given);
+             config->order->shuffle, (unsigned long long)config->plan->slots, least, given);
         return 0;
     }
     uint64_t share = records_share_bytes(config, budget);
@@ -66,7 +66,7 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
         fail(ENOMEM,
              "shuffle %s holds %llu records, which needs at least %s; their share of the free "
              "memory is %s: use a smaller shuffle, or force it with --memory %llu",
-             job->order.shuffle, (unsigned long long)config->plan->slots, least, given,
+             config->order->shuffle, (unsigned long long)config->plan->slots, least, given,
              (unsigned long long)need.least_bytes);
         return 0;
     }
@@ -81,12 +81,12 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
 static void note_window(const struct budget_config *config, const struct budget *budget,
                         struct result *result)
 {
-    const struct job *job = config->job;
-    const struct coalesce wanted = loader_reads(config->catalog, UINT64_MAX, job->read.block_bytes,
-                                                job_loaders(job), (uint32_t)job->order.window);
+    const struct read_settings *read = config->read;
+    const struct coalesce wanted = loader_reads(config->catalog, UINT64_MAX, read->block_bytes,
+                                                job_loaders(read), (uint32_t)config->order->window);
     char memory[32], needed[32];
 
-    if (!job->order.window || budget->reads.window == wanted.window)
+    if (!config->order->window || budget->reads.window == wanted.window)
         return;
     result_notice(
         result,
@@ -94,15 +94,15 @@ static void note_window(const struct budget_config *config, const struct budget 
         "%s",
         wanted.window, bytes_text(budget->records_bytes, memory, sizeof memory),
         budget->reads.window,
-        bytes_text(coalesce_memory_bytes(config->catalog, wanted.window, job->read.block_bytes),
-                   needed, sizeof needed));
+        bytes_text(coalesce_memory_bytes(config->catalog, wanted.window, read->block_bytes), needed,
+                   sizeof needed));
 }
 
 /* A limit that holds the whole set makes no page leave memory. */
 static void note_limit(const struct budget_config *config, const struct budget *budget,
                        struct result *result)
 {
-    const uint64_t limit_bytes = config->job->cold.memory_limit_bytes;
+    const uint64_t limit_bytes = config->cold->memory_limit_bytes;
     const uint64_t set_bytes = catalog_data_bytes(config->catalog);
     char limit[32], set[32];
 
@@ -125,14 +125,13 @@ static void note_limit(const struct budget_config *config, const struct budget *
 /* Beyond its limit the kernel would end the process without a word. */
 static int check_limit(const struct budget_config *config, uint64_t records_bytes)
 {
-    const struct job *job = config->job;
     const bool direct = config->direct;
     const uint64_t pages_bytes = direct ? 0 : records_bytes; /* see records_share_bytes() */
     char limit[32], held[32], network[64] = "", batches[32], records[32];
 
-    if (!job->cold.memory_limit_bytes ||
+    if (!config->cold->memory_limit_bytes ||
         config->held_bytes + config->batches_bytes + records_bytes + pages_bytes <=
-            job->cold.memory_limit_bytes / 4 * 3)
+            config->cold->memory_limit_bytes / 4 * 3)
         return 0;
     if (config->held_bytes)
         snprintf(network, sizeof network, "the network takes %s, ",
@@ -141,7 +140,7 @@ static int check_limit(const struct budget_config *config, uint64_t records_byte
                 "--memory-limit %s: %sbatches take %s and records in flight %s%s, which leaves too "
                 "little for the rest: allow more, or give less to --batch-size, --prefetch or "
                 "--memory",
-                bytes_text(job->cold.memory_limit_bytes, limit, sizeof limit), network,
+                bytes_text(config->cold->memory_limit_bytes, limit, sizeof limit), network,
                 bytes_text(config->batches_bytes, batches, sizeof batches),
                 bytes_text(records_bytes, records, sizeof records),
                 direct ? "" : ", and as much in the page cache");
@@ -181,16 +180,15 @@ int budget_make(const struct budget_config *config, struct budget *budget, struc
         .decode_bytes = config->workers * config->catalog->record_bytes_max,
     };
     budget->available_bytes =
-        budget_available_bytes(config->job, config->ranks, config->held_bytes, &headroom);
+        budget_available_bytes(config->cold, config->ranks, config->held_bytes, &headroom);
     int code = check_total(budget, headroom.cause); /* without records already? */
     if (code)
         return code;
     budget->records_bytes = choose_records(config, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
-    budget->reads =
-        loader_reads(config->catalog, budget->records_bytes, config->job->read.block_bytes,
-                     job_loaders(config->job), (uint32_t)config->job->order.window);
+    budget->reads = loader_reads(config->catalog, budget->records_bytes, config->read->block_bytes,
+                                 job_loaders(config->read), (uint32_t)config->order->window);
     note_window(config, budget, result);
     budget->tables_bytes =
         loader_tables_bytes(&budget->reads, config->plan, budget->records_bytes,

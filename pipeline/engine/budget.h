@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * budget: what a job will take of memory, weighed against what it may take, before anything is
+ * budget: checks the memory that a job needs against the memory it may use, before anything is
  * allocated. Any thread.
  */
 #ifndef IOBENCH_PIPELINE_ENGINE_BUDGET_H
@@ -14,29 +14,31 @@
 #include "shuffle/plan.h"
 
 struct budget_config {
-    const struct job *job;
+    const struct read_settings *read;
+    const struct order_settings *order;
+    const struct cold_settings *cold;
     const struct catalog *catalog;
     const struct plan_traits *plan;
     const struct ranks *ranks; /* NULL: one alone */
     bool direct;
     uint32_t workers;
     uint64_t batches_bytes;
-    uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
+    uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
 struct budget {
     uint64_t records_bytes, tables_bytes, batches_bytes, decode_bytes;
     uint64_t available_bytes;
-    struct coalesce reads; /* what this memory lets the loader read at once */
+    struct coalesce reads; /* how the loader coalesces reads in this memory */
 };
 
-/* Memory that may still be taken: a share of the machine's, or its control group's; or what is left
- * of --memory-limit. *headroom says what decides. */
-uint64_t budget_available_bytes(const struct job *job, const struct ranks *ranks,
+/* Return the memory still available to this rank: its share of the machine's or of the control
+ * group's, or the rest of --memory-limit. *headroom names the one that decides. */
+uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom);
 
-/* 0, or -ENOMEM with a reason that has both figures. The budget is filled in either case, as far as
- * it was found. */
+/* Returns 0, or -ENOMEM with a reason that gives both figures. Fills *budget as far as it got in
+ * either case. */
 int budget_make(const struct budget_config *config, struct budget *budget, struct result *result);
 uint64_t budget_total_bytes(const struct budget *budget);
 

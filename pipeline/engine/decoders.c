@@ -71,7 +71,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     const struct shard *shard =
         &config->catalog->shards[catalog_extent(config->catalog, fetch->record)->shard];
     int code = format_parse(config->format, shard, fetch->bytes, fetch->length,
-                            FORMAT_ODD_LABELS | (config->check_crc ? 0 : FORMAT_SKIP_CRC),
+                            FORMAT_ODD_LABELS | (config->decode->check_crc ? 0 : FORMAT_SKIP_CRC),
                             &worker->scratch, &sample);
     if (code)
         return code;
@@ -89,7 +89,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     struct view view = {.kind = VIEW_TRAIN,
                         .seed = random_hash(config->seed, fetch->epoch, fetch->record)};
     code = decoder_decode(&worker->decoder, &source, &view, row);
-    if (code >= 0 && config->digest)
+    if (code >= 0 && config->decode->digest)
         add_digest(account, &sample);
     return code ? fail_image(&sample, shard, code) : 0;
 }
@@ -162,7 +162,7 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
         return 0;
     }
     code = fail_record(config, fetch, code);
-    if (!config->skip_errors)
+    if (config->read->on_error != JOB_ERROR_SKIP)
         return code;
     account->skipped++;
     findings_note(&worker->figures.findings, FINDING_SKIPPED, fetch->record, fail_reason());
@@ -303,8 +303,9 @@ int decoders_row_bytes(const struct plugin_choice *choice, size_t *row_bytes)
 
 int decoders_start(struct decoders *decoders, bool no_bytes)
 {
-    decoders->parses = !no_bytes && (decoders->config.check_crc || decoders->config.digest ||
-                                     decoders->workers[0].decoder.traits.reads_image);
+    decoders->parses =
+        !no_bytes && (decoders->config.decode->check_crc || decoders->config.decode->digest ||
+                      decoders->workers[0].decoder.traits.reads_image);
     for (uint32_t i = 0; i < decoders->config.workers; i++) {
         char name[16];
         snprintf(name, sizeof name, "decode%u", i % 10000u);

@@ -12,6 +12,7 @@
 #include "pipeline/engine/batches.h"
 #include "pipeline/result/findings.h"
 #include "pipeline/loader/loader.h"
+#include "pipeline/settings/settings.h"
 
 #include <stdbool.h>
 
@@ -25,10 +26,10 @@ struct decoders_config {
     uint32_t workers;
     uint32_t batch_size;
     uint64_t seed;
-    bool skip_errors; /* a bad record becomes an empty row with label -1, and is counted */
-    bool check_crc;
-    bool digest;         /* sum up (label, image bytes) of every sample */
-    struct meter *meter; /* what the workers do is counted there; NULL: nowhere */
+    const struct read_settings
+        *read; /* with JOB_ERROR_SKIP a bad record is an empty row, label -1 */
+    const struct decode_settings *decode;
+    struct meter *meter; /* counts what the workers do; NULL: nothing does */
 };
 
 /* Of all workers together, since the last decoders_start(). Samples and bytes are counted batch by

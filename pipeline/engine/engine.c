@@ -6,10 +6,10 @@
 #include "base/fail.h"
 #include "base/heap.h"
 #include "base/memory.h"
-#include "base/pace.h"
 #include "base/bump.h"
 #include "base/thread.h"
 #include "base/headroom.h"
+#include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/budget.h"
 #include "pipeline/evidence/invariants.h"
@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 struct engine {
     struct engine_config config;
@@ -34,7 +33,7 @@ struct engine {
     size_t rows_bytes;
     uint32_t workers;
     struct resume_point resume;
-    struct pace taken;   /* samples of the epoch, by the trainer */
+    struct account account;
     uint64_t waited_ns;  /* for the batch that is waited for */
     uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
 };
@@ -43,8 +42,8 @@ static uint64_t available_bytes(const struct engine *engine)
 {
     struct headroom headroom;
 
-    return budget_available_bytes(engine->config.job, engine->config.ranks, engine->held_bytes,
-                                  &headroom);
+    return budget_available_bytes(&engine->config.job->cold, engine->config.ranks,
+                                  engine->held_bytes, &headroom);
 }
 
 static uint32_t choose_workers(const struct engine *engine)
@@ -113,8 +112,11 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
 /* Everything is weighed before anything is taken. */
 static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
 {
+    const struct job *job = engine->config.job;
     struct budget budget;
-    int code = budget_make(&(struct budget_config){.job = engine->config.job,
+    int code = budget_make(&(struct budget_config){.read = &job->read,
+                                                   .order = &job->order,
+                                                   .cold = &job->cold,
                                                    .catalog = engine->config.catalog,
                                                    .plan = &engine->plan.traits,
                                                    .ranks = engine->config.ranks,
@@ -129,6 +131,56 @@ static int make_budget(const struct engine *engine, uint64_t batches_bytes, stru
     result->memory_needed_bytes = budget_total_bytes(&budget);
     result->memory_available_bytes = budget.available_bytes;
     return code;
+}
+
+static void create_loader(struct engine *engine, uint64_t memory_bytes)
+{
+    const struct job *job = engine->config.job;
+    const struct job_plugins *plugins = engine->config.plugins;
+
+    engine->loader = loader_create(&(struct loader_config){
+        .catalog = engine->config.catalog,
+        .reader = &plugins->reader,
+        .reader_falls_back = plugins->reader_is_auto,
+        .plan = &engine->plan,
+        .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
+        .sink = batches_sink(engine->batches),
+        .io_threads = job_loaders(&job->read),
+        .depth = (uint32_t)job->read.iodepth,
+        .memory_bytes = memory_bytes,
+        .block_bytes = job->read.block_bytes,
+        .window = (uint32_t)job->order.window,
+        .io_timeout_ns = job->read.io_timeout_ns,
+        .rate_limit_bytes = job->read.rate_limit_bytes,
+        .limit_samples = job->order.limit_samples,
+        .epochs_max = engine->config.epochs_max,
+        .resume_epoch = engine->resume.epoch,
+        .resume_draw = engine->resume.sample,
+        .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
+        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
+        .meter = engine->config.meter,
+        .recorder = engine->config.recorder,
+    });
+}
+
+static void create_decoders(struct engine *engine)
+{
+    const struct job *job = engine->config.job;
+    const struct job_plugins *plugins = engine->config.plugins;
+
+    engine->decoders = decoders_create(&(struct decoders_config){
+        .catalog = engine->config.catalog,
+        .format = &plugins->format,
+        .decoder = &plugins->decoder,
+        .loader = engine->loader,
+        .batches = engine->batches,
+        .workers = engine->workers,
+        .batch_size = (uint32_t)job->batch_size,
+        .seed = job->order.seed,
+        .read = &job->read,
+        .decode = &job->decode,
+        .meter = engine->config.meter,
+    });
 }
 
 static int build(struct engine *engine, struct result *result)
@@ -164,45 +216,18 @@ static int build(struct engine *engine, struct result *result)
     });
     if (!engine->batches)
         return -ENOMEM;
-    engine->loader = loader_create(&(struct loader_config){
-        .catalog = engine->config.catalog,
-        .reader = &plugins->reader,
-        .reader_falls_back = plugins->reader_is_auto,
-        .plan = &engine->plan,
-        .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
-        .sink = batches_sink(engine->batches),
-        .io_threads = job_loaders(job),
-        .depth = (uint32_t)job->read.iodepth,
-        .memory_bytes = result->memory_bytes,
-        .block_bytes = job->read.block_bytes,
-        .window = (uint32_t)job->order.window,
-        .io_timeout_ns = job->read.io_timeout_ns,
-        .rate_limit_bytes = job->read.rate_limit_bytes,
-        .limit_samples = job->order.limit_samples,
-        .epochs_max = engine->config.epochs_max,
-        .resume_epoch = engine->resume.epoch,
-        .resume_draw = engine->resume.sample,
-        .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
-        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
-        .meter = engine->config.meter,
-        .recorder = engine->config.recorder,
-    });
+    create_loader(engine, result->memory_bytes);
     if (!engine->loader)
         return -ENOMEM;
-    engine->decoders = decoders_create(&(struct decoders_config){
-        .catalog = engine->config.catalog,
-        .format = &plugins->format,
-        .decoder = &plugins->decoder,
+    create_decoders(engine);
+    engine->account = (struct account){
         .loader = engine->loader,
         .batches = engine->batches,
-        .workers = engine->workers,
-        .batch_size = (uint32_t)job->batch_size,
-        .seed = job->order.seed,
-        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
-        .check_crc = job->decode.check_crc,
-        .digest = job->decode.digest,
         .meter = engine->config.meter,
-    });
+        .recorder = engine->config.recorder,
+        .workers = engine->workers,
+        .reads = !plugins->reader.plugin->idle,
+    };
     return engine->decoders ? 0 : -ENOMEM;
 }
 
@@ -238,107 +263,10 @@ void engine_destroy(struct engine *engine)
 
 /* ---- one epoch ---- */
 
-static double cpu_seconds(const struct timeval *time)
-{
-    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
-}
-
-/* Of all stages, at one moment. An epoch's share is the difference of two: both are taken while its
- * clock runs, so no stage can wait longer than its threads had time. */
-static struct result_waits waits_now(const struct engine *engine)
-{
-    const struct loader_waits loader = loader_waits(engine->loader);
-
-    return (struct result_waits){
-        .loader_storage_ns = loader.storage_ns,
-        .loader_memory_ns = loader.memory_ns,
-        .decode_input_ns = loader.records_ns,
-        .decode_slot_ns = batches_open_wait_ns(engine->batches),
-    };
-}
-
-/* Ends the epoch's clock. */
-static void account_waits(const struct engine *engine, struct result_epoch *epoch,
-                          const struct result_waits *before)
-{
-    const struct result_waits now = waits_now(engine);
-    struct result_waits *waits = &epoch->waits;
-
-    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-    waits->loader_storage_ns = now.loader_storage_ns - before->loader_storage_ns;
-    waits->loader_memory_ns = now.loader_memory_ns - before->loader_memory_ns;
-    waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
-    waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
-    waits->trainer_input_ns = epoch->wait_ns;
-    /* A worker waits or works. */
-    waits->decode_busy_ns =
-        engine->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
-}
-
-/* A steady state is one in which as many samples are taken as are read: what lies between, in
- * memory, neither grows nor shrinks. Without the first quarter of the reads, in which memory is
- * filled and a device may spend its credit, that is the rate that goes on. */
-static void account_reads(const struct engine *engine, const struct loader_figures *loader,
-                          struct result_epoch *epoch)
-{
-    enum { BATCHES_LEAST = 20 };
-
-    if (loader->read_end_ns <= loader->quarter_ns || loader->quarter_ns == 0)
-        return;
-    epoch->read_head_ns = loader->head_ns;
-    epoch->read_rest_ns = loader->read_end_ns - loader->quarter_ns;
-    const uint64_t read = epoch->samples - epoch->samples / 4;
-    const uint64_t taken = pace_amount(&engine->taken, loader->read_end_ns) -
-                           pace_amount(&engine->taken, loader->quarter_ns);
-    const uint64_t apart = read > taken ? read - taken : taken - read;
-    if (epoch->batches < BATCHES_LEAST || apart > read / 10)
-        return;
-    epoch->steady_samples = read;
-    epoch->steady_ns = epoch->read_rest_ns;
-}
-
-static void account_epoch(struct engine *engine, struct result_epoch *epoch,
-                          const struct rusage *before)
-{
-    struct loader_figures loader;
-    struct rusage after;
-
-    getrusage(RUSAGE_SELF, &after);
-    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
-    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
-    if (loader_epoch_figures(engine->loader, &loader)) {
-        epoch->requests = loader.requests;
-        epoch->request_bytes = loader.request_bytes;
-        epoch->shuffle_ns = loader.plan_ns;
-        epoch->storage_idle_ns = loader.idle_ns;
-        account_reads(engine, &loader, epoch);
-        if (loader.read_end_ns)
-            recorder_mark(engine->config.recorder, "drain", epoch->epoch, loader.read_end_ns);
-    }
-    epoch->limit =
-        result_epoch_limit(epoch, engine->workers, !engine->config.plugins->reader.plugin->idle);
-}
-
 static void cancel(struct engine *engine)
 {
     loader_cancel(engine->loader);
     batches_cancel(engine->batches);
-}
-
-static void add_times(struct engine *engine, const struct trainer_times *times,
-                      struct result_epoch *epoch)
-{
-    epoch->wait_ns += times->wait_ns;
-    epoch->compute_ns += times->compute_ns;
-    epoch->upload_ns += times->upload_ns;
-    epoch->copy_ns += times->copy_ns;
-    epoch->exchange_ns += times->exchange_ns;
-    epoch->update_ns += times->update_ns;
-    epoch->nominal_ns += times->nominal_ns;
-    if (epoch->first_compute_ns == 0)
-        epoch->first_compute_ns = times->compute_ns;
-    meter_add(engine->config.meter, METER_TRAINER_BUSY_NS,
-              times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
 }
 
 /* One step, or a moment of waiting for its batch. */
@@ -354,8 +282,6 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     meter_add(engine->config.meter, METER_TRAINER_BATCH_NS, taken_ns - start_ns);
     if (code <= 0)
         return code;
-    if (epoch->batches == 0)
-        epoch->first_batch_ns = taken_ns - epoch->start_ns;
     struct trainer_batch given = {.rows = batch.rows,
                                   .labels = batch.labels,
                                   .count = batch.count,
@@ -365,27 +291,19 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     engine->waited_ns = 0;
     code = trainer_step(&engine->trainer, &given, &times);
     batches_give(engine->batches);
-    add_times(engine, &times, epoch);
-    if (epoch->batches++ == 0)
-        epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
-    epoch->samples += batch.account.samples;
-    epoch->skipped += batch.account.skipped;
-    pace_add(&engine->taken, taken_ns, epoch->samples);
-    epoch->record_bytes += batch.account.record_bytes;
-    epoch->digest_sum += batch.account.digest_sum;
-    epoch->digest_xor ^= batch.account.digest_xor;
-    meter_add(engine->config.meter, METER_TRAINED_COUNT, batch.count);
+    account_step(&engine->account, &times);
+    account_batch(&engine->account, &batch, taken_ns);
     return code;
 }
 
 /* All steps of the epoch are given; some may still be under way. */
-static int finish_steps(struct engine *engine, struct result_epoch *epoch)
+static int finish_steps(struct engine *engine)
 {
     struct trainer_times times;
     int code;
 
     while ((code = trainer_finish(&engine->trainer, &times)) == 1)
-        add_times(engine, &times, epoch);
+        account_step(&engine->account, &times);
     return code;
 }
 
@@ -407,22 +325,6 @@ static void begin_reads(struct engine *engine, const struct result_epoch *epoch,
         loader_begin(engine->loader, next);
 }
 
-/* A clock that steps, or a machine that sleeps, makes every rate false. */
-static int check_clock(const struct result_epoch *epoch, const struct clock_moment *start)
-{
-    struct clock_moment end;
-    int64_t passed_ns, other_ns;
-
-    clock_moment(&end);
-    if (clock_agrees(start, &end, &passed_ns, &other_ns))
-        return 0;
-    return fail(EPROTO,
-                "epoch %llu: the clock is not to be trusted: %.3f s passed on CLOCK_MONOTONIC and "
-                "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
-                (unsigned long long)epoch->epoch + 1, (double)passed_ns * 1e-9,
-                (double)other_ns * 1e-9);
-}
-
 static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
                         struct result_epoch *epoch, uint64_t draws)
 {
@@ -439,15 +341,13 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
             next_tick_ns = epoch->start_ns + epoch->wall_ns + tick_ns;
         }
     }
-    return code ? code : finish_steps(engine, epoch);
+    return code ? code : finish_steps(engine);
 }
 
 /* last: the last epoch of this run. */
 static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
-    struct rusage before;
-    struct clock_moment start;
     uint64_t draws = 0;
 
     /* One sample while no rank of the node reads, before all begin and after all have ended. */
@@ -455,25 +355,20 @@ static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
     int code = begin(hooks, epoch, 0);
     if (code)
         return code;
-    getrusage(RUSAGE_SELF, &before);
     engine->waited_ns = 0;
-    clock_moment(&start);
-    epoch->start_ns = clock_now_ns();
-    engine->taken = (struct pace){0};
-    pace_add(&engine->taken, epoch->start_ns, 0);
-    const struct result_waits waits = waits_now(engine);
+    account_begin(&engine->account, epoch);
     begin_reads(engine, epoch, last);
     code = batches_wait_epoch(engine->batches, epoch->epoch - engine->resume.epoch, &draws);
     if (code == 0)
         code = take_batches(engine, hooks, epoch, draws);
-    account_waits(engine, epoch, &waits);
+    account_stop(&engine->account);
     if (code == 0)
-        code = check_clock(epoch, &start);
+        code = account_check_clock(&engine->account);
     if (code == 0)
         code = invariants_epoch(epoch, draws, engine->config.job->batch_size, engine->workers);
     if (code)
         cancel(engine);
-    account_epoch(engine, epoch, &before);
+    account_end(&engine->account);
     if (hooks->after)
         code = hooks->after(hooks->context, epoch, code);
     recorder_sample(engine->config.recorder);

@@ -149,9 +149,9 @@ uint64_t job_runs_most(const struct job *job)
     return job->runs ? job->runs : job->until_runs;
 }
 
-uint32_t job_loaders(const struct job *job)
+uint32_t job_loaders(const struct read_settings *read)
 {
-    return job->read.loaders ? (uint32_t)job->read.loaders : 1;
+    return read->loaders ? (uint32_t)read->loaders : 1;
 }
 
 int job_resume(const struct job *job, struct resume_point *point)

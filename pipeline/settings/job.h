@@ -53,7 +53,7 @@ double job_until_percent(const struct job *job);
 uint64_t job_runs_most(const struct job *job);
 
 /* Threads that read. auto is one: nothing measured so far was faster with more. */
-uint32_t job_loaders(const struct job *job);
+uint32_t job_loaders(const struct read_settings *read);
 
 /* How many of its files are the standard output. */
 int job_stdout_count(const struct job *job);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/engine/account.h"
+
+#include "base/fail.h"
+
+#include <errno.h>
+
+static double cpu_seconds(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
+}
+
+/* All stages at one moment. An epoch's share is the difference of two moments, both taken while its
+ * clock runs, so that no stage waits longer than its threads had time. */
+static struct result_waits waits_now(const struct account *account)
+{
+    const struct loader_waits loader = loader_waits(account->loader);
+
+    return (struct result_waits){
+        .loader_storage_ns = loader.storage_ns,
+        .loader_memory_ns = loader.memory_ns,
+        .decode_input_ns = loader.records_ns,
+        .decode_slot_ns = batches_open_wait_ns(account->batches),
+    };
+}
+
+void account_begin(struct account *account, struct result_epoch *epoch)
+{
+    account->epoch = epoch;
+    getrusage(RUSAGE_SELF, &account->usage);
+    clock_moment(&account->start);
+    epoch->start_ns = clock_now_ns();
+    account->taken = (struct pace){0};
+    pace_add(&account->taken, epoch->start_ns, 0);
+    account->waits = waits_now(account);
+}
+
+void account_stop(struct account *account)
+{
+    const struct result_waits now = waits_now(account), *before = &account->waits;
+    struct result_epoch *epoch = account->epoch;
+    struct result_waits *waits = &epoch->waits;
+
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    waits->loader_storage_ns = now.loader_storage_ns - before->loader_storage_ns;
+    waits->loader_memory_ns = now.loader_memory_ns - before->loader_memory_ns;
+    waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
+    waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
+    waits->trainer_input_ns = epoch->wait_ns;
+    /* A worker waits or works. */
+    waits->decode_busy_ns =
+        account->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
+}
+
+int account_check_clock(const struct account *account)
+{
+    struct clock_moment end;
+    int64_t passed_ns, other_ns;
+
+    clock_moment(&end);
+    if (clock_agrees(&account->start, &end, &passed_ns, &other_ns))
+        return 0;
+    return fail(EPROTO,
+                "epoch %llu: the clock is not to be trusted: %.3f s passed on CLOCK_MONOTONIC and "
+                "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
+                (unsigned long long)account->epoch->epoch + 1, (double)passed_ns * 1e-9,
+                (double)other_ns * 1e-9);
+}
+
+/* In a steady state as many samples are taken as are read, so that what is in memory neither grows
+ * nor shrinks. The first quarter of the reads, which fills memory and may spend a device's burst
+ * credit, is left out: the rest is the rate that lasts. */
+static void add_reads(struct account *account, const struct loader_figures *loader)
+{
+    struct result_epoch *epoch = account->epoch;
+    enum { BATCHES_LEAST = 20 };
+
+    if (loader->read_end_ns <= loader->quarter_ns || loader->quarter_ns == 0)
+        return;
+    epoch->read_head_ns = loader->head_ns;
+    epoch->read_rest_ns = loader->read_end_ns - loader->quarter_ns;
+    const uint64_t read = epoch->samples - epoch->samples / 4;
+    const uint64_t taken = pace_amount(&account->taken, loader->read_end_ns) -
+                           pace_amount(&account->taken, loader->quarter_ns);
+    const uint64_t apart = read > taken ? read - taken : taken - read;
+    if (epoch->batches < BATCHES_LEAST || apart > read / 10)
+        return;
+    epoch->steady_samples = read;
+    epoch->steady_ns = epoch->read_rest_ns;
+}
+
+void account_end(struct account *account)
+{
+    struct result_epoch *epoch = account->epoch;
+    const struct rusage *before = &account->usage;
+    struct loader_figures loader;
+    struct rusage after;
+
+    getrusage(RUSAGE_SELF, &after);
+    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
+    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
+    if (loader_epoch_figures(account->loader, &loader)) {
+        epoch->requests = loader.requests;
+        epoch->request_bytes = loader.request_bytes;
+        epoch->shuffle_ns = loader.plan_ns;
+        epoch->storage_idle_ns = loader.idle_ns;
+        add_reads(account, &loader);
+        if (loader.read_end_ns)
+            recorder_mark(account->recorder, "drain", epoch->epoch, loader.read_end_ns);
+    }
+    epoch->limit = result_epoch_limit(epoch, account->workers, account->reads);
+}
+
+void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns)
+{
+    struct result_epoch *epoch = account->epoch;
+
+    if (epoch->batches++ == 0) {
+        epoch->first_batch_ns = taken_ns - epoch->start_ns;
+        epoch->first_step_ns = clock_now_ns() - epoch->start_ns;
+    }
+    epoch->samples += batch->account.samples;
+    epoch->skipped += batch->account.skipped;
+    epoch->record_bytes += batch->account.record_bytes;
+    epoch->digest_sum += batch->account.digest_sum;
+    epoch->digest_xor ^= batch->account.digest_xor;
+    pace_add(&account->taken, taken_ns, epoch->samples);
+    meter_add(account->meter, METER_TRAINED_COUNT, batch->count);
+}
+
+void account_step(struct account *account, const struct trainer_times *times)
+{
+    struct result_epoch *epoch = account->epoch;
+
+    epoch->wait_ns += times->wait_ns;
+    epoch->compute_ns += times->compute_ns;
+    epoch->upload_ns += times->upload_ns;
+    epoch->copy_ns += times->copy_ns;
+    epoch->exchange_ns += times->exchange_ns;
+    epoch->update_ns += times->update_ns;
+    epoch->nominal_ns += times->nominal_ns;
+    if (epoch->first_compute_ns == 0)
+        epoch->first_compute_ns = times->compute_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS,
+              times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns);
+}

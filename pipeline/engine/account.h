@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * account: everything counted in one epoch of one rank: what its batches held, what the trainer
+ * did, how long each stage waited, CPU time and reads. Epochs of a run, ranks and nodes are sums of
+ * it (result_epoch_add()). It controls nothing. The trainer's thread.
+ */
+#ifndef IOBENCH_PIPELINE_ENGINE_ACCOUNT_H
+#define IOBENCH_PIPELINE_ENGINE_ACCOUNT_H
+
+#include "base/clock.h"
+#include "base/pace.h"
+#include "pipeline/engine/batches.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/result/recorder.h"
+#include "pipeline/result/result.h"
+#include "trainer/trainer.h"
+
+#include <sys/resource.h>
+
+struct account {
+    /* Set by the caller, for all epochs. */
+    struct loader *loader;
+    struct batches *batches;
+    struct meter *meter;
+    struct recorder *recorder;
+    uint32_t workers;
+    bool reads; /* the reader is not idle */
+    /* of the epoch under way */
+    struct result_epoch *epoch;
+    struct clock_moment start;
+    struct rusage usage;
+    struct result_waits waits; /* of earlier epochs */
+    struct pace taken;         /* samples taken by the trainer over time */
+};
+
+/* Start the epoch's clock. */
+void account_begin(struct account *account, struct result_epoch *epoch);
+/* Count a batch that the trainer took at taken_ns and has stepped with, or started to. */
+void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
+/* Time of a step, or of one that ended later than its call. */
+void account_step(struct account *account, const struct trainer_times *times);
+/* Stop the epoch's clock. */
+void account_stop(struct account *account);
+/* Returns 0, or -EPROTO if a clock that was set, or a machine that slept, makes every rate wrong.
+ */
+int account_check_clock(const struct account *account);
+/* Add what is known once the reads have ended, which this waits for. */
+void account_end(struct account *account);
+
+#endif
