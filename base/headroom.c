@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 /* What a group accounts, by the names of its cgroup version. */
-struct names {
+struct group_names {
     const char *limits[2], *usage, *reclaimable[2];
 };
 
-static const struct names version1_names = {{"memory.limit_in_bytes"},
-                                            "memory.usage_in_bytes",
-                                            {"total_inactive_file", "total_active_file"}};
-static const struct names version2_names = {
+static const struct group_names version1_names = {{"memory.limit_in_bytes"},
+                                                  "memory.usage_in_bytes",
+                                                  {"total_inactive_file", "total_active_file"}};
+static const struct group_names version2_names = {
     {"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
 
 static FILE *open_in(const char *folder, const char *name)
@@ -66,8 +66,8 @@ static void lower(struct headroom *headroom, uint64_t bytes, const char *cause)
     headroom->cause = cause;
 }
 
-static void look_at_group(struct headroom *headroom, const char *folder, const struct names *names,
-                          uint64_t machine_bytes)
+static void look_at_group(struct headroom *headroom, const char *folder,
+                          const struct group_names *names, uint64_t machine_bytes)
 {
     uint64_t limit = UINT64_MAX, usage = 0, one;
 
@@ -148,7 +148,7 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
     };
     if (headroom_find_group(&group, proc, sys)) {
         const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
-        const struct names *names = group.version1 ? &version1_names : &version2_names;
+        const struct group_names *names = group.version1 ? &version1_names : &version2_names;
         for (char *end; strlen(group.folder) >= strlen(group.root); *end = '\0') {
             look_at_group(headroom, group.folder, names, machine_bytes);
             end = strrchr(group.folder, '/');

@@ -11,30 +11,31 @@
 #include <string.h>
 #include <strings.h>
 
-struct unit {
+struct option_unit {
     const char *name;
     double factor;
 };
 
 /* As in fio, a bare letter is binary; KiB and KB differ. */
-static const struct unit size_units[] = {
+static const struct option_unit size_units[] = {
     {"", 1},         {"b", 1},     {"k", 0x1p10}, {"kib", 0x1p10}, {"kb", 1e3},  {"m", 0x1p20},
     {"mib", 0x1p20}, {"mb", 1e6},  {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9},  {"t", 0x1p40},
     {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}, {NULL, 0},
 };
 
 /* A count has no bytes: "1kb" is a typo, not 1,000. */
-static const struct unit count_units[] = {
+static const struct option_unit count_units[] = {
     {"", 1}, {"k", 0x1p10}, {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {NULL, 0},
 };
 
-static const struct unit duration_units[] = {
+static const struct option_unit duration_units[] = {
     {"", 1e9},   {"ns", 1},     {"us", 1e3},    {"ms", 1e6}, {"s", 1e9},
     {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
 };
 
 /* whole: the value must be whole; the number need not be (1.5k, but not 1.3k). */
-static int parse_with_units(const char *text, const struct unit *units, bool whole, uint64_t *value)
+static int parse_with_units(const char *text, const struct option_unit *units, bool whole,
+                            uint64_t *value)
 {
     char *end;
 

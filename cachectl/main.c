@@ -251,7 +251,7 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
     return look_at(call, operand, listing);
 }
 
-static const struct command {
+static const struct cachectl_command {
     const char *name;
     int (*one)(struct call *call, const char *operand, const struct listing *listing);
     bool makes_cold;
@@ -272,7 +272,7 @@ static int drop_everything(const struct call *call)
     return code ? complain() : EXIT_OK;
 }
 
-static int conclude(struct call *call, const struct command *command, bool failed)
+static int conclude(struct call *call, const struct cachectl_command *command, bool failed)
 {
     if (call->settings.json) {
         char *text = json_to_text(call->rows, JSON_INDENT(2));
@@ -293,7 +293,7 @@ static int conclude(struct call *call, const struct command *command, bool faile
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
-static int carry_out(struct call *call, const struct command *command)
+static int carry_out(struct call *call, const struct cachectl_command *command)
 {
     bool failed = false;
 
@@ -367,7 +367,7 @@ static int parse(int argc, char **argv, struct settings *settings)
 
 int main(int argc, char **argv)
 {
-    const struct command *command = NULL;
+    const struct cachectl_command *command = NULL;
     struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
                         .observer = {.progress = show_progress}};
 

@@ -11,28 +11,28 @@
 #include <stdio.h>
 #include <string.h>
 
-struct found {
+struct option_match {
     const struct arguments_scope *scope;
     const struct option_spec *row;
 };
 
-static struct found find_long(const struct arguments_scope *scopes, const char *name)
+static struct option_match find_long(const struct arguments_scope *scopes, const char *name)
 {
     for (; scopes->table; scopes++) {
         const struct option_spec *row = option_find(scopes->table, name);
         if (row)
-            return (struct found){scopes, row};
+            return (struct option_match){scopes, row};
     }
-    return (struct found){0};
+    return (struct option_match){0};
 }
 
-static struct found find_letter(const struct arguments_scope *scopes, char letter)
+static struct option_match find_letter(const struct arguments_scope *scopes, char letter)
 {
     for (; scopes->table; scopes++)
         for (const struct option_spec *row = scopes->table; row->name; row++)
             if (row->letter == letter)
-                return (struct found){scopes, row};
-    return (struct found){0};
+                return (struct option_match){scopes, row};
+    return (struct option_match){0};
 }
 
 static bool can_be_denied(const struct option_spec *row)
@@ -59,7 +59,7 @@ static const char *bare_value(const struct option_spec *row)
     return row->type == OPTION_FLAG ? "yes" : row->implied;
 }
 
-static int set(struct found found, const char *value, const char *as_given)
+static int set(struct option_match found, const char *value, const char *as_given)
 {
     return option_set(found.scope->table, found.scope->settings, found.row->name, value, as_given);
 }
@@ -72,9 +72,9 @@ static int parse_long(const struct arguments_scope *scopes, int argc, char **arg
 
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - text : (long)strlen(text)), text);
     snprintf(as_given, sizeof as_given, "--%s", name);
-    struct found found = find_long(scopes, name);
+    struct option_match found = find_long(scopes, name);
     if (!found.row && strncmp(name, "no-", 3) == 0) {
-        struct found denied = find_long(scopes, name + 3);
+        struct option_match denied = find_long(scopes, name + 3);
         if (denied.row && can_be_denied(denied.row)) {
             if (equals)
                 return fail(EINVAL, "%s takes no value", as_given);
@@ -97,7 +97,7 @@ static int parse_letters(const struct arguments_scope *scopes, int argc, char **
 {
     for (const char *letter = argv[*index] + 1; *letter; letter++) {
         char as_given[] = {'-', *letter, '\0'};
-        struct found found = find_letter(scopes, *letter);
+        struct option_match found = find_letter(scopes, *letter);
         int code;
         if (!found.row)
             return fail(EINVAL, "unknown option '%s'", as_given);

@@ -42,7 +42,8 @@ static void print_wrapped(const char *before, const char *text)
     }
 }
 
-static void tell(const char *section, const char *name, const struct finding *finding, json_t *all)
+static void tell(const char *section, const char *name, const struct doctor_finding *finding,
+                 json_t *all)
 {
     char left[96];
 
@@ -70,7 +71,7 @@ static bool look_all(const char *section, const struct doctor_check *checks, con
     if (!all)
         printf("%s\n", section);
     for (int i = 0; checks[i].name; i++) {
-        struct finding finding = {0};
+        struct doctor_finding finding = {0};
         fail_clear();
         checks[i].look(path, &finding);
         tell(section, checks[i].name, &finding, all);
@@ -87,7 +88,7 @@ static void look_plugins(json_t *all)
 
     for (const struct family *family = family_table; family->name; family++) {
         for (int i = 0; family->registry[i]; i++) {
-            struct finding finding = {0};
+            struct doctor_finding finding = {0};
             char name[96];
             if (plugin_usable(family->registry[i]) == 0)
                 continue;

@@ -13,7 +13,7 @@ enum doctor_state {
     DOCTOR_NO,   /* absent or not working */
 };
 
-struct finding {
+struct doctor_finding {
     enum doctor_state state;
     char what[200];   /* finding */
     char advice[300]; /* remedy; "" if none is needed */
@@ -22,15 +22,15 @@ struct finding {
 /* path: of the data, or NULL. */
 struct doctor_check {
     const char *name;
-    void (*look)(const char *path, struct finding *finding);
+    void (*look)(const char *path, struct doctor_finding *finding);
 };
 
 extern const struct doctor_check doctor_machine[]; /* both end with a NULL name */
 extern const struct doctor_check doctor_path[];
 
-void finding_say(struct finding *finding, enum doctor_state state, const char *format, ...)
+void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void finding_advise(struct finding *finding, const char *format, ...)
+void finding_advise(struct doctor_finding *finding, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -64,7 +64,7 @@ static size_t count_matches(const char *pattern)
     return count;
 }
 
-static void look_kernel(const char *path, struct finding *finding)
+static void look_kernel(const char *path, struct doctor_finding *finding)
 {
     struct utsname name;
     unsigned major = 0, minor = 0;
@@ -135,7 +135,7 @@ static int try_reader(const struct plugin *plugin, char *engine, size_t engine_b
     return code < 0 ? code : 0;
 }
 
-static void look_uring(const char *path, struct finding *finding)
+static void look_uring(const char *path, struct doctor_finding *finding)
 {
     const struct plugin *const *row = reader_registry;
     char engine[sizeof((struct reader_traits){0}.engine)];
@@ -154,7 +154,7 @@ static void look_uring(const char *path, struct finding *finding)
     }
 }
 
-static void look_memlock(const char *path, struct finding *finding)
+static void look_memlock(const char *path, struct doctor_finding *finding)
 {
     struct rlimit limit;
     char text[32];
@@ -172,7 +172,7 @@ static void look_memlock(const char *path, struct finding *finding)
                                 "time: raise 'ulimit -l'");
 }
 
-static void look_files(const char *path, struct finding *finding)
+static void look_files(const char *path, struct doctor_finding *finding)
 {
     struct rlimit limit;
 
@@ -187,7 +187,7 @@ static void look_files(const char *path, struct finding *finding)
                        "data sets of many shards will reopen files constantly: raise 'ulimit -Hn'");
 }
 
-static void look_cpus(const char *path, struct finding *finding)
+static void look_cpus(const char *path, struct doctor_finding *finding)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned usable = thread_cpu_count();
@@ -205,7 +205,7 @@ static void look_cpus(const char *path, struct finding *finding)
         finding_advise(finding, "a CPU quota or affinity mask limits decoding");
 }
 
-static void look_memory(const char *path, struct finding *finding)
+static void look_memory(const char *path, struct doctor_finding *finding)
 {
     struct headroom headroom;
     char text[32];
@@ -219,7 +219,7 @@ static void look_memory(const char *path, struct finding *finding)
         finding_advise(finding, "a shuffle buffer may not fit");
 }
 
-static void look_clock(const char *path, struct finding *finding)
+static void look_clock(const char *path, struct doctor_finding *finding)
 {
     const char *source = clock_source();
     bool slow = strcmp(source, "hpet") == 0 || strcmp(source, "acpi_pm") == 0 ||
@@ -231,7 +231,7 @@ static void look_clock(const char *path, struct finding *finding)
         finding_advise(finding, "reading this clock takes a system call: latencies suffer");
 }
 
-static void look_drop(const char *path, struct finding *finding)
+static void look_drop(const char *path, struct doctor_finding *finding)
 {
     static const char *const sudo[] = {"/usr/bin/sudo", "-n", "true", NULL};
     const struct child_task task = {.argv = sudo, .timeout_ns = SUDO_WAIT_NS};
@@ -248,7 +248,7 @@ static void look_drop(const char *path, struct finding *finding)
         "dentries and inodes stay cached: run as root, or allow passwordless sudo for cachectl");
 }
 
-static void look_residency(const char *path, struct finding *finding)
+static void look_residency(const char *path, struct doctor_finding *finding)
 {
     struct residency_probe *probe = residency_probe_create();
     struct residency residency;
@@ -266,7 +266,7 @@ static void look_residency(const char *path, struct finding *finding)
     }
 }
 
-static void look_io_counters(const char *path, struct finding *finding)
+static void look_io_counters(const char *path, struct doctor_finding *finding)
 {
     char line[64];
 
@@ -279,7 +279,7 @@ static void look_io_counters(const char *path, struct finding *finding)
         "storage bytes are then taken from the block devices, including all other traffic");
 }
 
-static void look_sandbox(const char *path, struct finding *finding)
+static void look_sandbox(const char *path, struct doctor_finding *finding)
 {
     const int abi = landlock_abi();
 
@@ -294,7 +294,7 @@ static void look_sandbox(const char *path, struct finding *finding)
         "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK; read untrusted data as another user");
 }
 
-static void look_gpus(const char *path, struct finding *finding)
+static void look_gpus(const char *path, struct doctor_finding *finding)
 {
     size_t count = count_matches("/proc/driver/nvidia/gpus/*");
 
@@ -305,7 +305,7 @@ static void look_gpus(const char *path, struct finding *finding)
     finding_advise(finding, "not required: --trainer replay:h200 simulates one");
 }
 
-static void look_infiniband(const char *path, struct finding *finding)
+static void look_infiniband(const char *path, struct doctor_finding *finding)
 {
     struct folder_names found;
     char state[64], rate[64], file[512];
@@ -327,7 +327,7 @@ static void look_infiniband(const char *path, struct finding *finding)
         finding_advise(finding, "port is down: see ibstat");
 }
 
-static void look_mpi(const char *path, struct finding *finding)
+static void look_mpi(const char *path, struct doctor_finding *finding)
 {
     (void)path;
     if (in_path("mpirun"))

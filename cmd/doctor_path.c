@@ -22,7 +22,7 @@
 
 static const uint64_t FREE_LEAST = 2ull << 30;
 
-static void look_access(const char *path, struct finding *finding)
+static void look_access(const char *path, struct doctor_finding *finding)
 {
     if (access(path, R_OK) == 0)
         return finding_say(finding, DOCTOR_OK, "readable");
@@ -30,7 +30,7 @@ static void look_access(const char *path, struct finding *finding)
     finding_advise(finding, "this user cannot measure anything below it");
 }
 
-static void look_format(const char *path, struct finding *finding)
+static void look_format(const char *path, struct doctor_finding *finding)
 {
     const struct plugin *format = format_detect(path);
 
@@ -51,7 +51,7 @@ static const struct {
     {"zfs", "ZFS caches outside the page cache (ARC): runs cannot be verified cold"},
 };
 
-static void look_file_system(const char *path, struct finding *finding)
+static void look_file_system(const char *path, struct doctor_finding *finding)
 {
     struct mount mount;
 
@@ -66,7 +66,7 @@ static void look_file_system(const char *path, struct finding *finding)
     }
 }
 
-static void look_devices(const char *path, struct finding *finding)
+static void look_devices(const char *path, struct doctor_finding *finding)
 {
     struct device_list *list = calloc(1, sizeof *list);
     char names[160];
@@ -89,7 +89,7 @@ static void look_devices(const char *path, struct finding *finding)
     free(list);
 }
 
-static void look_free(const char *path, struct finding *finding)
+static void look_free(const char *path, struct doctor_finding *finding)
 {
     uint64_t bytes;
     char text[32];
@@ -148,7 +148,7 @@ static void release_file(struct sample_file *file)
     free(file->path);
 }
 
-static void look_residency(const char *path, struct finding *finding)
+static void look_residency(const char *path, struct doctor_finding *finding)
 {
     struct residency_probe *probe = residency_probe_create();
     struct residency residency = {0};
@@ -173,7 +173,7 @@ static void look_residency(const char *path, struct finding *finding)
     residency_probe_destroy(probe);
 }
 
-static void look_direct(const char *path, struct finding *finding)
+static void look_direct(const char *path, struct doctor_finding *finding)
 {
     struct sample_file file;
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void finding_say(struct finding *finding, enum doctor_state state, const char *format, ...)
+void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 {
     va_list arguments;
 
@@ -14,7 +14,7 @@ void finding_say(struct finding *finding, enum doctor_state state, const char *f
     va_end(arguments);
 }
 
-void finding_advise(struct finding *finding, const char *format, ...)
+void finding_advise(struct doctor_finding *finding, const char *format, ...)
 {
     va_list arguments;
 

@@ -68,7 +68,7 @@ static const struct option_spec infer_options[] = {
 #undef FIELD
 /* clang-format on */
 
-struct show {
+struct infer_show {
     const struct infer_settings *settings;
     struct line line;
     bool table; /* on standard output */
@@ -77,7 +77,7 @@ struct show {
 static void show_progress(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
                           uint64_t elapsed_ns)
 {
-    struct show *show = context;
+    struct infer_show *show = context;
     char what[64] = "calibrating";
     char text[sizeof show->line.last], bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
 
@@ -88,7 +88,7 @@ static void show_progress(void *context, const struct infer_row *row, uint64_t d
     line_show(&show->line, text);
 }
 
-static void print_heading(const struct show *show, const struct infer_result *result)
+static void print_heading(const struct infer_show *show, const struct infer_result *result)
 {
     char records[WORDS_BYTES];
 
@@ -124,7 +124,7 @@ static bool has_accuracy(const struct infer_result *result, const struct infer_r
 
 static void show_row(void *context, const struct infer_result *result, const struct infer_row *row)
 {
-    struct show *show = context;
+    struct infer_show *show = context;
     char whole[WORDS_BYTES], network[WORDS_BYTES];
 
     if (!show->table)
@@ -378,9 +378,10 @@ static int infer_command(const struct invocation *invocation)
         return command_misused(invocation);
     }
     command_on_interrupt(on_signal);
-    struct show show = {.settings = settings,
-                        .line = line_start(),
-                        .table = !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
+    struct infer_show show = {.settings = settings,
+                              .line = line_start(),
+                              .table =
+                                  !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
     int code = outputs_check(&job.job); /* before the work, not after */

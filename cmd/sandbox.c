@@ -55,7 +55,7 @@ static void allow(struct sandbox *sandbox, const char *path, unsigned access)
 /* ---- needs of every command ---- */
 
 /* Patterns. Of /etc only what libraries ask for: it also holds secrets. */
-static const struct place {
+static const struct sandbox_place {
     const char *pattern;
     unsigned access;
 } system_places[] = {
@@ -116,13 +116,13 @@ static const struct place {
 };
 
 /* Where MPI processes of a node rendezvous. */
-static const struct place session_places[] = {
+static const struct sandbox_place session_places[] = {
     {"/tmp", CHANGE | LANDLOCK_TALK},
     {"/var/tmp", CHANGE | LANDLOCK_TALK},
     {"/run", CHANGE | LANDLOCK_TALK},
 };
 
-static void allow_places(struct sandbox *sandbox, const struct place *places, size_t count)
+static void allow_places(struct sandbox *sandbox, const struct sandbox_place *places, size_t count)
 {
     struct folder_names found;
 

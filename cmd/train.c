@@ -90,7 +90,7 @@ static const struct option_spec train_options[] = {
 #undef FIELD
 /* clang-format on */
 
-struct show {
+struct train_show {
     const struct train_settings *settings;
     struct line line;
     bool speaks; /* rank 0; the others print nothing */
@@ -100,7 +100,7 @@ struct show {
 static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64_t done,
                           uint64_t total, uint64_t elapsed_ns, double loss)
 {
-    struct show *show = context;
+    struct train_show *show = context;
     char text[sizeof show->line.last], bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
     char rate[WORDS_BYTES];
     double seconds = (double)elapsed_ns * 1e-9;
@@ -118,7 +118,7 @@ static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64
 
 static void show_cold(void *context, uint64_t elapsed_ns)
 {
-    struct show *show = context;
+    struct train_show *show = context;
     const bool drops = show->settings->network.job.cold.drop_caches != JOB_DROP_NO;
     char text[64];
 
@@ -131,7 +131,7 @@ static void show_cold(void *context, uint64_t elapsed_ns)
 static void show_epoch(void *context, const struct train_result *result,
                        const struct train_epoch *epoch)
 {
-    struct show *show = context;
+    struct train_show *show = context;
 
     if (!show->speaks || !show->table)
         return;
@@ -196,10 +196,10 @@ static void on_signal(int number)
 /* Returns 0, 1 if the result is not good, or a negative errno. */
 static int learn(const struct invocation *invocation, struct train_job *job)
 {
-    struct show show = {.settings = invocation->settings,
-                        .line = line_start(),
-                        .speaks = job->ranks->place.rank == 0,
-                        .table = job_stdout_count(&job->job) == 0};
+    struct train_show show = {.settings = invocation->settings,
+                              .line = line_start(),
+                              .speaks = job->ranks->place.rank == 0,
+                              .table = job_stdout_count(&job->job) == 0};
     const struct train_observer observer = {
         .progress = show_progress, .cold = show_cold, .epoch = show_epoch, .context = &show};
     struct train_result result;

@@ -84,13 +84,6 @@ static bool wanted(const char *name)
             !shard_list_ends(name, ".tar"));
 }
 
-char *tfrecord_index_path(const char *path)
-{
-    static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
-
-    return index_file_path(path, extensions);
-}
-
 static bool head_right(const uint8_t *head)
 {
     return bytes_le32(head + 8) == tfrecord_mask(crc32c(0, head, 8));

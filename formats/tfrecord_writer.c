@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shards of TFRecords that hold tf.train.Examples: writing them. */
+#include "formats/index_file.h"
 #include "formats/tfrecord.h"
 
 #include "base/bytes.h"
@@ -58,6 +59,13 @@ static int open_stream(struct tfrecord_writer *writer, int compression)
     writer->stream_open = deflateInit2(&writer->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
                                        window_bits, 8, Z_DEFAULT_STRATEGY) == Z_OK;
     return writer->stream_open ? 0 : fail(ENOMEM, "out of memory to compress");
+}
+
+char *tfrecord_index_path(const char *path)
+{
+    static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
+
+    return index_file_path(path, extensions);
 }
 
 int tfrecord_shard_open(void *state, const void *settings, const char *path)

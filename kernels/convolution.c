@@ -42,17 +42,17 @@ size_t kernel_convolution_workspace(const struct kernel_window *window)
 }
 
 /* Where an output pixel lies: its image, and the input pixel under its first tap. */
-struct place {
+struct tap {
     size_t image;
     int64_t y, x;
 };
 
-static struct place place_of(const struct kernel_window *window, size_t pixel)
+static struct tap place_of(const struct kernel_window *window, size_t pixel)
 {
     const size_t plane = (size_t)window->out_height * window->out_width;
     const size_t y = pixel % plane / window->out_width, x = pixel % window->out_width;
 
-    return (struct place){
+    return (struct tap){
         .image = pixel / plane,
         .y = (int64_t)(y * window->stride) - window->pad_top,
         .x = (int64_t)(x * window->stride) - window->pad_left,
@@ -66,7 +66,7 @@ struct span {
     uint32_t low, high;
 };
 
-static struct span span_of(const struct chunk *chunk, const struct place *place, uint32_t channel,
+static struct span span_of(const struct chunk *chunk, const struct tap *place, uint32_t channel,
                            uint32_t tap_y)
 {
     const struct kernel_window *window = chunk->window;
@@ -94,7 +94,7 @@ static void unfold(const struct chunk *chunk, const real *input, struct unfolded
     const struct kernel_window *window = chunk->window;
 
     for (size_t i = 0; i < chunk->count; i++) {
-        const struct place place = place_of(window, chunk->first + i);
+        const struct tap place = place_of(window, chunk->first + i);
         real *value = to.values + i * to.pixel_step;
         for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
             for (uint32_t y = 0; y < window->height; y++) {
@@ -110,7 +110,7 @@ static void fold(const struct chunk *chunk, struct unfolded from, real *input)
     const struct kernel_window *window = chunk->window;
 
     for (size_t i = 0; i < chunk->count; i++) {
-        const struct place place = place_of(window, chunk->first + i);
+        const struct tap place = place_of(window, chunk->first + i);
         const real *value = from.values + i * from.pixel_step;
         for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
             for (uint32_t y = 0; y < window->height; y++, value += window->width * from.tap_step) {

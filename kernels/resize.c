@@ -24,16 +24,18 @@
 
 enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
 
-struct window {
+struct resize_window {
     uint32_t first, count;
     double centre, reach;
 };
 
 /* The triangle of the antialiased bilinear filter: reach is one output pixel when shrinking, one
  * source pixel when enlarging. */
-static struct window window_at(double start, double scale, uint32_t low, uint32_t high, uint32_t i)
+static struct resize_window window_at(double start, double scale, uint32_t low, uint32_t high,
+                                      uint32_t i)
 {
-    struct window window = {.centre = start + (i + 0.5) * scale, .reach = scale > 1 ? scale : 1};
+    struct resize_window window = {.centre = start + (i + 0.5) * scale,
+                                   .reach = scale > 1 ? scale : 1};
     double first = floor(window.centre - window.reach + 0.5);
     double last = floor(window.centre + window.reach + 0.5);
 
@@ -45,14 +47,14 @@ static struct window window_at(double start, double scale, uint32_t low, uint32_
     return window;
 }
 
-static double weight_at(const struct window *window, uint32_t k)
+static double weight_at(const struct resize_window *window, uint32_t k)
 {
     double distance = fabs(window->first + k + 0.5 - window->centre) / window->reach;
 
     return distance < 1 ? 1 - distance : 0;
 }
 
-static double weights_sum(const struct window *window)
+static double weights_sum(const struct resize_window *window)
 {
     double sum = 0;
 
@@ -63,7 +65,7 @@ static double weights_sum(const struct window *window)
 
 /* Rounded so that the sum is ONE: what rounding leaves goes to the largest weight. Returns
  * the count up to the last that is not zero. */
-static uint32_t set_weights(const struct window *window, uint16_t *weights, uint32_t taps)
+static uint32_t set_weights(const struct resize_window *window, uint16_t *weights, uint32_t taps)
 {
     const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
     int32_t left = ONE;
@@ -110,7 +112,7 @@ static int plan_axis(struct resize_axis *axis, double start, double length, uint
     if (!axis->first || !axis->weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < side; i++) {
-        struct window window = window_at(start, scale, low, high, i);
+        struct resize_window window = window_at(start, scale, low, high, i);
         assert(window.count <= axis->taps);
         axis->first[i] = window.first;
         uint32_t count = set_weights(&window, axis->weights + (size_t)i * axis->taps, axis->taps);
@@ -361,8 +363,8 @@ void resize_reference(const uint8_t *image, const struct resize_box *box, uint32
     bounds(box->y, box->height, box->image_height, &low_y, &high_y);
     for (uint32_t i = 0; i < side * side; i++) {
         uint32_t column = box->mirror ? side - 1 - i % side : i % side;
-        struct window y = window_at(box->y, scale_y, low_y, high_y, i / side);
-        struct window x = window_at(box->x, scale_x, low_x, high_x, column);
+        struct resize_window y = window_at(box->y, scale_y, low_y, high_y, i / side);
+        struct resize_window x = window_at(box->x, scale_x, low_x, high_x, column);
         double total = weights_sum(&x) * weights_sum(&y), sum[3] = {0};
         for (uint32_t j = 0; j < y.count; j++) {
             const uint8_t *row = image + (size_t)(y.first + j) * box->image_width * LANES;

@@ -36,7 +36,7 @@ enum {
 
 /* ---- one pass over the files of an archive and of the tars in it ---- */
 
-struct walk {
+struct archive_walk {
     const char *path;
     struct archive *outer, *inner, *from; /* from: where the current file's bytes come from */
     char *inner_name;                     /* "n01440764" for n01440764.tar */
@@ -48,7 +48,7 @@ struct walk {
     char file_block[FILE_BLOCK_BYTES];
 };
 
-static int walk_failed(struct walk *walk, struct archive *archive)
+static int walk_failed(struct archive_walk *walk, struct archive *archive)
 {
     const char *text = archive_error_string(archive);
     int code = archive_errno(archive);
@@ -71,7 +71,7 @@ static struct archive *new_archive(void)
     return archive;
 }
 
-static void walk_close(struct walk *walk)
+static void walk_close(struct archive_walk *walk)
 {
     if (!walk)
         return;
@@ -87,7 +87,7 @@ static void walk_close(struct walk *walk)
 
 static la_ssize_t file_read(struct archive *archive, void *context, const void **block)
 {
-    struct walk *walk = context;
+    struct archive_walk *walk = context;
     ssize_t got = store_read_at(walk->file, walk->file_block, sizeof walk->file_block, walk->at);
 
     *block = walk->file_block;
@@ -100,7 +100,7 @@ static la_ssize_t file_read(struct archive *archive, void *context, const void *
 
 static la_int64_t file_seek(struct archive *archive, void *context, la_int64_t offset, int whence)
 {
-    struct walk *walk = context;
+    struct archive_walk *walk = context;
     const int64_t from[] = {[SEEK_SET] = 0,
                             [SEEK_CUR] = (int64_t)walk->at,
                             [SEEK_END] = (int64_t)walk->file->status.bytes};
@@ -114,7 +114,7 @@ static la_int64_t file_seek(struct archive *archive, void *context, la_int64_t o
 
 static la_int64_t file_skip(struct archive *archive, void *context, la_int64_t bytes)
 {
-    struct walk *walk = context;
+    struct archive_walk *walk = context;
     int64_t left = (int64_t)walk->file->status.bytes - (int64_t)walk->at;
 
     (void)archive;
@@ -123,7 +123,7 @@ static la_int64_t file_skip(struct archive *archive, void *context, la_int64_t b
     return bytes;
 }
 
-static int open_file(struct walk *walk)
+static int open_file(struct archive_walk *walk)
 {
     archive_read_set_callback_data(walk->outer, walk);
     archive_read_set_read_callback(walk->outer, file_read);
@@ -132,9 +132,9 @@ static int open_file(struct walk *walk)
     return archive_read_open1(walk->outer);
 }
 
-static struct walk *walk_open(const char *path)
+static struct archive_walk *walk_open(const char *path)
 {
-    struct walk *walk = memory_zeroed(sizeof *walk);
+    struct archive_walk *walk = memory_zeroed(sizeof *walk);
 
     if (!walk)
         return NULL;
@@ -154,7 +154,7 @@ static struct walk *walk_open(const char *path)
 
 static la_ssize_t read_outer(struct archive *inner, void *context, const void **block)
 {
-    struct walk *walk = context;
+    struct archive_walk *walk = context;
 
     (void)inner;
     *block = walk->block;
@@ -175,7 +175,7 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static int open_inner(struct walk *walk, const char *name)
+static int open_inner(struct archive_walk *walk, const char *name)
 {
     free(walk->inner_name);
     const char *base = base_of(name);
@@ -189,7 +189,7 @@ static int open_inner(struct walk *walk, const char *name)
 }
 
 /* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
-static int walk_next(struct walk *walk)
+static int walk_next(struct archive_walk *walk)
 {
     for (;;) {
         struct archive_entry *entry;
@@ -226,7 +226,7 @@ static int walk_next(struct walk *walk)
 }
 
 /* Read the current file. Returns its size or a negative errno. */
-static int64_t walk_read(struct walk *walk, void *bytes, size_t capacity)
+static int64_t walk_read(struct archive_walk *walk, void *bytes, size_t capacity)
 {
     size_t used = 0;
 
@@ -256,7 +256,7 @@ struct archive_source {
 };
 
 /* State of the first pass: the sample it is in (WebDataset: files with one key). */
-struct listing {
+struct archive_listing {
     char *key;
     uint64_t image; /* its number + 1 */
     int32_t label;
@@ -278,7 +278,8 @@ static int class_of(struct archive_source *source, const char *name)
     return number < 0 ? INT32_MIN : (int)number;
 }
 
-static int add_image(struct archive_source *source, struct listing *listing, const char *name)
+static int add_image(struct archive_source *source, struct archive_listing *listing,
+                     const char *name)
 {
     if (memory_room(&source->labels, source->count, sizeof *source->labels, "images") ||
         memory_room(&listing->given, source->count, sizeof *listing->given, "images"))
@@ -292,7 +293,7 @@ static int add_image(struct archive_source *source, struct listing *listing, con
     return 0;
 }
 
-static int read_label(struct walk *walk, struct listing *listing)
+static int read_label(struct archive_walk *walk, struct archive_listing *listing)
 {
     char text[32], *end;
     int64_t got = walk_read(walk, text, sizeof text - 1);
@@ -312,7 +313,7 @@ static int read_label(struct walk *walk, struct listing *listing)
 }
 
 /* A new key begins a new sample: the name up to the first dot of its last component. */
-static int turn_key(struct listing *listing, const char *name)
+static int turn_key(struct archive_listing *listing, const char *name)
 {
     const char *base = base_of(name);
     size_t length = (size_t)(base - name) + strcspn(base, ".");
@@ -326,9 +327,9 @@ static int turn_key(struct listing *listing, const char *name)
     return listing->key ? 0 : fail(ENOMEM, "out of memory for a name");
 }
 
-static int list_files(struct archive_source *source, struct walk *walk, struct listing *listing,
-                      const struct source_config *config, uint64_t file_bytes,
-                      struct source_traits *traits)
+static int list_files(struct archive_source *source, struct archive_walk *walk,
+                      struct archive_listing *listing, const struct source_config *config,
+                      uint64_t file_bytes, struct source_traits *traits)
 {
     int code;
 
@@ -383,7 +384,7 @@ static int archive_open(void *state, const void *settings, const char *path,
                         const struct source_config *config, struct source_traits *traits)
 {
     struct archive_source *source = state;
-    struct listing listing = {0};
+    struct archive_listing listing = {0};
     struct store_status status;
 
     (void)settings;
@@ -391,7 +392,7 @@ static int archive_open(void *state, const void *settings, const char *path,
     if (code)
         return code;
     source->path = strdup(path);
-    struct walk *walk = source->path ? walk_open(source->path) : NULL;
+    struct archive_walk *walk = source->path ? walk_open(source->path) : NULL;
     if (!walk)
         return -EBADMSG;
     code = list_files(source, walk, &listing, config, status.bytes, traits);
@@ -427,7 +428,7 @@ static void archive_close(void *state)
 /* ---- the second pass: images ---- */
 
 struct archive_cursor {
-    struct walk *walk;
+    struct archive_walk *walk;
     uint64_t next;
 };
 
@@ -455,7 +456,7 @@ static void archive_cursor_close(void *state, void *made)
 /* Read the current file into the buffer. Memory grows with what is really there: a header alone
  * cannot demand gigabytes, and a zip header need not give the size. Returns the size or a negative
  * errno. */
-static int64_t read_image(struct walk *walk, struct source_buffer *slot)
+static int64_t read_image(struct archive_walk *walk, struct source_buffer *slot)
 {
     size_t used = 0;
 
@@ -486,7 +487,7 @@ static int archive_read(void *state, void *made, uint64_t number, struct source_
 {
     struct archive_source *source = state;
     struct archive_cursor *cursor = made;
-    struct walk *walk = cursor->walk;
+    struct archive_walk *walk = cursor->walk;
 
     assert(number >= cursor->next);
     while (cursor->next <= number) {
@@ -523,7 +524,7 @@ static int archive_detect(const char *path)
             return 100;
     if (!ends(path, ".tar") || store_is_folder(path))
         return 0;
-    struct walk *walk = walk_open(path);
+    struct archive_walk *walk = walk_open(path);
     for (int i = 0; walk && i < DETECT_ENTRIES && walk_next(walk) > 0; i++) {
         labels |= ends(walk->name, ".cls");
         images |= is_image(walk->name);

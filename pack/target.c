@@ -392,7 +392,7 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
     return code ? code : *path ? 0 : -ENOMEM;
 }
 
-struct listing {
+struct target_listing {
     struct target *target;
     struct manifest_block *block;
     const char *folder; /* of the shard */
@@ -401,7 +401,7 @@ struct listing {
 
 static int list_one(void *context, const char *name)
 {
-    const struct listing *listing = context;
+    const struct target_listing *listing = context;
     struct place *place = &listing->target->place;
     struct place_entry entry;
     char *below = file_join(listing->below, name);
@@ -409,7 +409,7 @@ static int list_one(void *context, const char *name)
     int code = path ? place_look(place, path, &entry) : -ENOMEM;
 
     if (code == 0 && entry.kind == PLACE_FOLDER) {
-        struct listing inner = *listing;
+        struct target_listing inner = *listing;
         inner.below = below;
         code = manifest_block_add_folder(listing->block, below);
         if (code == 0)
@@ -426,10 +426,10 @@ static int list_one(void *context, const char *name)
 int target_shard_done(struct target *target, uint32_t shard)
 {
     char *folder = shard_folder(target, shard);
-    struct listing listing = {.target = target,
-                              .block = folder ? manifest_block_begin(shard) : NULL,
-                              .folder = folder,
-                              .below = ""};
+    struct target_listing listing = {.target = target,
+                                     .block = folder ? manifest_block_begin(shard) : NULL,
+                                     .folder = folder,
+                                     .below = ""};
     int code = listing.block ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
 
     if (code == 0)

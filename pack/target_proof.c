@@ -63,9 +63,9 @@ static bool proves(const struct proof *proof, const char *name, const struct pla
 /* ---- all names in the folder ---- */
 
 /* Visits folders after their contents. Skips pack's own names. */
-struct walk {
+struct target_walk {
     struct target *target;
-    int (*visit)(struct walk *walk, const char *name, const struct place_entry *entry);
+    int (*visit)(struct target_walk *walk, const char *name, const struct place_entry *entry);
     const char *folder;
     /* of the visit */
     struct proof proof;
@@ -85,9 +85,9 @@ static bool is_packs_own(const struct target *target, const char *name)
            (target->draft && strcmp(name, target->draft) == 0);
 }
 
-static int walk_folder(struct walk *walk, const char *folder);
+static int walk_folder(struct target_walk *walk, const char *folder);
 
-static int walk_name(struct walk *walk, const char *name)
+static int walk_name(struct target_walk *walk, const char *name)
 {
     struct place_entry entry;
 
@@ -101,7 +101,7 @@ static int walk_name(struct walk *walk, const char *name)
 
 /* Collect the names first: removal while listing may skip some. Folders unknown to any manifest are
  * not entered. */
-static int walk_folder(struct walk *walk, const char *folder)
+static int walk_folder(struct target_walk *walk, const char *folder)
 {
     const struct target *target = walk->target;
     struct folder_names names = {0};
@@ -122,7 +122,7 @@ static int walk_folder(struct walk *walk, const char *folder)
 
 /* ---- proof ---- */
 
-static int prove_one(struct walk *walk, const char *name, const struct place_entry *entry)
+static int prove_one(struct target_walk *walk, const char *name, const struct place_entry *entry)
 {
     const struct target *target = walk->target;
     const struct proof old = {&target->old, target->old_owner},
@@ -138,14 +138,14 @@ static int prove_one(struct walk *walk, const char *name, const struct place_ent
 
 int target_prove(struct target *target)
 {
-    struct walk walk = {.target = target, .visit = prove_one};
+    struct target_walk walk = {.target = target, .visit = prove_one};
 
     return walk_folder(&walk, "");
 }
 
 /* ---- removal ---- */
 
-static int list_one(struct walk *walk, const char *name, const struct place_entry *entry)
+static int list_one(struct target_walk *walk, const char *name, const struct place_entry *entry)
 {
     const struct target *target = walk->target;
     const struct proof old = {&target->old, target->old_owner},
@@ -162,7 +162,8 @@ static int list_one(struct walk *walk, const char *name, const struct place_entr
 
 int target_list_removed(struct target *target, target_visit visit, void *context)
 {
-    struct walk walk = {.target = target, .visit = list_one, .list = visit, .context = context};
+    struct target_walk walk = {
+        .target = target, .visit = list_one, .list = visit, .context = context};
 
     int code = target->is_open ? walk_folder(&walk, "") : 0;
     char *draft = NULL;
@@ -176,7 +177,7 @@ int target_list_removed(struct target *target, target_visit visit, void *context
 
 /* A folder that is not empty holds files added meanwhile: it stays, and is reported if the new set
  * has no space beside it. */
-static int remove_one(struct walk *walk, const char *name, const struct place_entry *entry)
+static int remove_one(struct target_walk *walk, const char *name, const struct place_entry *entry)
 {
     if (!proves(&walk->proof, name, entry))
         return 0;
@@ -186,7 +187,7 @@ static int remove_one(struct walk *walk, const char *name, const struct place_en
 
 int target_remove_listed(struct target *target, const struct manifest *manifest, uint64_t owner)
 {
-    struct walk walk = {.target = target, .visit = remove_one, .proof = {manifest, owner}};
+    struct target_walk walk = {.target = target, .visit = remove_one, .proof = {manifest, owner}};
 
     return walk_folder(&walk, "");
 }

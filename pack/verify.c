@@ -49,13 +49,13 @@ void verify_interrupt(void)
     flag_set(&interrupted);
 }
 
-struct found {
+struct verify_found {
     uint64_t record;
     char *what;
 };
 
 struct piece {
-    struct found *found;
+    struct verify_found *found;
     uint32_t count;
     bool done;
 };
@@ -142,8 +142,8 @@ static int add_found(const struct verify *verify, struct piece *piece, uint64_t 
                           (unsigned long long)extent->offset);
     if (length > 0 && strncmp(what, place, (size_t)length) == 0)
         what += length;
-    struct found *found = &piece->found[piece->count];
-    *found = (struct found){.record = record, .what = strdup(what)};
+    struct verify_found *found = &piece->found[piece->count];
+    *found = (struct verify_found){.record = record, .what = strdup(what)};
     if (!found->what)
         return fail(ENOMEM, "out of memory for the faults");
     piece->count++;

@@ -35,14 +35,14 @@ struct ranks ranks_alone(void)
     return ranks;
 }
 
-struct seat {
+struct rank_seat {
     uint32_t node, local_rank, cpu_count;
     char host[RANKS_HOST_BYTES];
     cpu_set_t cpus;
 };
 
 /* A launcher may bind each rank to CPUs of its own, or to some that several share. */
-static uint32_t share_of(const struct seat *mine, const struct seat *all, uint32_t ranks)
+static uint32_t share_of(const struct rank_seat *mine, const struct rank_seat *all, uint32_t ranks)
 {
     double share = 0;
 
@@ -62,10 +62,10 @@ static uint32_t share_of(const struct seat *mine, const struct seat *all, uint32
 /* Who sits where: CPUs are shared, hosts are known by name. */
 static int sit_down(struct ranks *ranks)
 {
-    struct seat mine = {.node = ranks->place.node,
-                        .local_rank = ranks->place.local_rank,
-                        .cpu_count = thread_cpu_count()};
-    struct seat *all = memory_array(ranks->place.ranks, sizeof *all);
+    struct rank_seat mine = {.node = ranks->place.node,
+                             .local_rank = ranks->place.local_rank,
+                             .cpu_count = thread_cpu_count()};
+    struct rank_seat *all = memory_array(ranks->place.ranks, sizeof *all);
 
     ranks->peers = memory_array(ranks->place.ranks, sizeof *ranks->peers);
     if (!all || !ranks->peers) {

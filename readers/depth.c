@@ -37,7 +37,7 @@ void depth_fix(struct depth *depth)
 /* ---- what the sweeps tell ---- */
 
 /* Of a depth, the logarithm of its rate over all depths' geometric mean, sweep by sweep. */
-struct level {
+struct depth_level {
     double mean, error; /* error: of the mean, standard */
 };
 
@@ -50,7 +50,7 @@ static double sweep_level(const struct depth *depth, uint32_t sweep)
     return sum / (depth->last - depth->first + 1);
 }
 
-static struct level level_of(const struct depth *depth, uint32_t index)
+static struct depth_level level_of(const struct depth *depth, uint32_t index)
 {
     const uint32_t count = depth->sweeps;
     double sum = 0, squares = 0;
@@ -61,17 +61,17 @@ static struct level level_of(const struct depth *depth, uint32_t index)
         squares += x * x;
     }
     double mean = sum / count, variance = (squares - sum * mean) / (count - 1);
-    return (struct level){.mean = mean, .error = sqrt((variance > 0 ? variance : 0) / count)};
+    return (struct depth_level){.mean = mean, .error = sqrt((variance > 0 ? variance : 0) / count)};
 }
 
 /* Of two neighbours, less what chance may have added, because the best of many is the luckiest. */
 static double best_level(const struct depth *depth)
 {
-    struct level here = level_of(depth, depth->first);
+    struct depth_level here = level_of(depth, depth->first);
     double best = here.mean;
 
     for (uint32_t i = depth->first; i < depth->last; i++) {
-        const struct level next = level_of(depth, i + 1);
+        const struct depth_level next = level_of(depth, i + 1);
         double pair = (here.mean + next.mean - LUCK * hypot(here.error, next.error)) / 2;
         if (i == depth->first || pair > best)
             best = pair;
@@ -103,7 +103,7 @@ static bool judge(struct depth *depth)
 
     while (knee < depth->last && level_of(depth, knee).mean < enough)
         knee++;
-    const struct level level = level_of(depth, knee);
+    const struct depth_level level = level_of(depth, knee);
     depth->knee = depth->depths[knee];
     depth->knee_bytes_per_s = mean_rate(depth, level.mean);
     depth->best_bytes_per_s = mean_rate(depth, enough - log(ENOUGH_SHARE));
@@ -112,7 +112,7 @@ static bool judge(struct depth *depth)
     bool sure = knee == depth->last || level.mean - chance(depth) * level.error >= enough;
     uint32_t low = depth->first;
     while (low < knee) {
-        const struct level lower = level_of(depth, low);
+        const struct depth_level lower = level_of(depth, low);
         if (lower.mean + chance(depth) * lower.error >= enough)
             break;
         low++;

@@ -30,7 +30,7 @@ struct inbox {
     pthread_cond_t more;
 };
 
-struct worker {
+struct io_worker {
     struct io_pool *pool;
     struct inbox *inbox;
     struct thread thread;
@@ -43,7 +43,7 @@ struct io_pool {
     void *state;
     uint64_t timeout_ns;
     uint32_t thread_count, inbox_count;
-    struct worker *workers;
+    struct io_worker *workers;
     struct inbox *inboxes;
     uint32_t task_count;
     struct io_task *tasks;
@@ -95,7 +95,7 @@ static void tell_reaper(struct io_pool *pool, const struct inbox *inbox)
 
 static int io_pool_thread(void *argument)
 {
-    struct worker *worker = argument;
+    struct io_worker *worker = argument;
     struct io_pool *pool = worker->pool;
 
     pthread_mutex_lock(&pool->lock);
@@ -169,7 +169,7 @@ int io_pool_create(struct io_pool **created, const struct io_pool_settings *sett
     pool->inbox_count = settings->in_order ? pool->thread_count : 1;
     int code = prepare(pool, settings);
     for (uint32_t i = 0; code == 0 && i < pool->thread_count; i++) {
-        struct worker *worker = &pool->workers[i];
+        struct io_worker *worker = &pool->workers[i];
         worker->pool = pool;
         worker->inbox = &pool->inboxes[i % pool->inbox_count];
         code = thread_start(&worker->thread, "read", io_pool_thread, worker);

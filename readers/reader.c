@@ -16,8 +16,8 @@ enum { DRAIN_WAIT_NS = 100000000 };
 static const uint64_t GRACE_NS = 1000000000;
 
 /* The state of a reader that does not end its reads: it may still use it. */
-struct left_behind {
-    struct left_behind *next;
+struct abandoned_reader {
+    struct abandoned_reader *next;
     void *state;
 };
 
@@ -85,8 +85,8 @@ static int drain(struct reader *reader)
 static void leave_behind(struct reader *reader)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct left_behind *first;
-    struct left_behind *left = memory_zeroed(sizeof *left);
+    static struct abandoned_reader *first;
+    struct abandoned_reader *left = memory_zeroed(sizeof *left);
 
     reader->held += reader->in_flight;
     catalog_keep(reader->config.catalog);

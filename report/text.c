@@ -16,7 +16,7 @@ enum { INDENT = 11, TEXT_BYTES = 1600 };
 
 static const double MIB = 1048576, MB = 1e6;
 
-struct page {
+struct text_page {
     FILE *stream;
     const struct result *result;
     const struct summary *summary;
@@ -24,10 +24,10 @@ struct page {
 };
 
 /* Print "  Name     text", wrapped. An empty name continues the previous entry. */
-static void print_entry(const struct page *page, const char *name, const char *format, ...)
+static void print_entry(const struct text_page *page, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void print_entry(const struct page *page, const char *name, const char *format, ...)
+static void print_entry(const struct text_page *page, const char *name, const char *format, ...)
 {
     char text[TEXT_BYTES];
     va_list arguments;
@@ -45,7 +45,7 @@ static void print_entry(const struct page *page, const char *name, const char *f
 
 /* ---- subject ---- */
 
-static void print_data(const struct page *page)
+static void print_data(const struct text_page *page)
 {
     const struct result *result = page->result;
     char shards[WORDS_BYTES], records[WORDS_BYTES], size[WORDS_BYTES], each[WORDS_BYTES];
@@ -70,7 +70,7 @@ static void print_data(const struct page *page)
                     result->environment.devices);
 }
 
-static void print_settings(const struct page *page)
+static void print_settings(const struct text_page *page)
 {
     const struct result *result = page->result;
     const struct job *job = result->job;
@@ -114,7 +114,7 @@ static void print_settings(const struct page *page)
 
 /* ---- figures ---- */
 
-static void print_rates(const struct page *page, const char *name,
+static void print_rates(const struct text_page *page, const char *name,
                         const struct stats_summary *samples, const struct stats_summary *bytes,
                         const struct stats_summary *au)
 {
@@ -133,7 +133,7 @@ static void print_rates(const struct page *page, const char *name,
     fputc('\n', page->stream);
 }
 
-static void print_figures(const struct page *page)
+static void print_figures(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
     bool two_sorts = summary->later.samples_per_s.count > 0;
@@ -153,7 +153,7 @@ static void print_figures(const struct page *page)
 }
 
 /* The sustained rate, without the start. */
-static void print_steady(const struct page *page)
+static void print_steady(const struct text_page *page)
 {
     const struct stats_summary *steady = &page->summary->steady_samples_per_s;
     char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
@@ -171,7 +171,7 @@ static void print_steady(const struct page *page)
                     "20 batches");
 }
 
-static void print_feeds(const struct page *page)
+static void print_feeds(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
     char text[256] = "", count[WORDS_BYTES];
@@ -193,7 +193,7 @@ static void print_feeds(const struct page *page)
                 page->result->job->order.ranks > page->result->ranks ? ", only this rank" : "");
 }
 
-static void print_utilisation(const struct page *page)
+static void print_utilisation(const struct text_page *page)
 {
     const struct stats_summary *mlperf = &page->summary->mlperf_au_percent;
     char text[80] = "";
@@ -204,7 +204,7 @@ static void print_utilisation(const struct page *page)
                 page->summary->au_percent.median, text);
 }
 
-static void print_waits(const struct page *page)
+static void print_waits(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
     const struct summary_shares *shares = &summary->shares;
@@ -224,7 +224,7 @@ static void print_waits(const struct page *page)
 }
 
 /* A step of the mean rank, and the memory of this process. */
-static void print_steps(const struct page *page)
+static void print_steps(const struct text_page *page)
 {
     const struct result_epoch *all = &page->summary->all;
     const struct result *result = page->result;
@@ -240,7 +240,7 @@ static void print_steps(const struct page *page)
                 result->ranks > 1 ? "; of rank 0" : "");
 }
 
-static void print_latency(const struct page *page)
+static void print_latency(const struct text_page *page)
 {
     const struct histogram *latency = &page->summary->read_latency_ns;
     static const struct {
@@ -262,7 +262,7 @@ static void print_latency(const struct page *page)
                 mean);
 }
 
-static void print_bytes(const struct page *page)
+static void print_bytes(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
     char delivered[WORDS_BYTES], requested[WORDS_BYTES], left[WORDS_BYTES];
@@ -295,7 +295,7 @@ static void print_bytes(const struct page *page)
 }
 
 /* The first run with the worst cache state, the one in the summary. */
-static const struct result_run *worst_cold(const struct page *page)
+static const struct result_run *worst_cold(const struct text_page *page)
 {
     for (uint32_t i = 0; i < page->result->run_count; i++)
         if (page->result->runs[i].cold.state == page->summary->cache)
@@ -303,7 +303,7 @@ static const struct result_run *worst_cold(const struct page *page)
     return &page->result->runs[0];
 }
 
-static void print_server(const struct page *page, const struct result_run *run)
+static void print_server(const struct text_page *page, const struct result_run *run)
 {
     static const char *const names[] = {
         [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "UNVERIFIED", [SERVER_WARM] = "WARM"};
@@ -326,7 +326,7 @@ static void print_server(const struct page *page, const struct result_run *run)
     print_entry(page, "Server", "%s: %s%s%s", names[server->state], server->reason, memory, disks);
 }
 
-static void print_cold(const struct page *page)
+static void print_cold(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
     const struct result_run *run = worst_cold(page);
@@ -347,7 +347,7 @@ static void print_cold(const struct page *page)
     print_server(page, run);
 }
 
-static void print_floor(const struct page *page)
+static void print_floor(const struct text_page *page)
 {
     const struct result *result = page->result;
     char floor[WORDS_BYTES];
@@ -366,7 +366,7 @@ static void print_floor(const struct page *page)
             floor);
 }
 
-static void print_odd_images(const struct page *page)
+static void print_odd_images(const struct text_page *page)
 {
     struct decode_figures sum = {0};
     char images[WORDS_BYTES];
@@ -386,7 +386,7 @@ static void print_odd_images(const struct page *page)
 }
 
 /* Name the first ones, over all runs. */
-static void print_findings(const struct page *page)
+static void print_findings(const struct text_page *page)
 {
     static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
                                                      [FINDING_IMAGE] = "damaged, but decoded",
@@ -420,7 +420,7 @@ static void cache_text(const struct result_cold *cold, char *text, size_t bytes)
         snprintf(text, bytes, "%s", names[cold->state]);
 }
 
-static void print_epoch(const struct page *page, const struct result_run *run, uint32_t i)
+static void print_epoch(const struct text_page *page, const struct result_run *run, uint32_t i)
 {
     const struct result_epoch *epoch = &run->epochs[i];
     char samples[WORDS_BYTES], mib[WORDS_BYTES], wall[WORDS_BYTES], first[WORDS_BYTES];
@@ -441,7 +441,7 @@ static void print_epoch(const struct page *page, const struct result_run *run, u
             device, cache, summary_limit_name(epoch->limit));
 }
 
-static void print_runs(const struct page *page)
+static void print_runs(const struct text_page *page)
 {
     enum { ROWS_MOST = 50 }; /* plus the last one of each run */
     uint32_t shown = 0;
@@ -460,7 +460,7 @@ static void print_runs(const struct page *page)
 }
 
 /* One digest if all epochs agree, else one per epoch. */
-static void print_digest(const struct page *page)
+static void print_digest(const struct text_page *page)
 {
     const struct result *result = page->result;
     const struct result_epoch *first = &result->runs[0].epochs[0];
@@ -477,7 +477,7 @@ static void print_digest(const struct page *page)
                 agree ? epochs == 1 ? "one epoch" : "all epochs agree" : "epochs DIFFER");
 }
 
-static void print_footnotes(const struct page *page)
+static void print_footnotes(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
 
@@ -503,7 +503,7 @@ static void print_footnotes(const struct page *page)
 
 /* ---- the page ---- */
 
-static void print_headline(const struct page *page)
+static void print_headline(const struct text_page *page)
 {
     const struct result *result = page->result;
     const struct summary *summary = page->summary;
@@ -527,21 +527,21 @@ static void print_headline(const struct page *page)
                 result->job->epochs == 1 ? "epoch" : "epochs");
 }
 
-static struct page page_of(FILE *stream, const struct result *result, const struct summary *summary,
-                           bool color)
+static struct text_page page_of(FILE *stream, const struct result *result,
+                                const struct summary *summary, bool color)
 {
-    return (struct page){.stream = stream,
-                         .result = result,
-                         .summary = summary,
-                         .bold = color ? ESCAPE_BOLD : "",
-                         .alarm = color ? ESCAPE_ALARM : "",
-                         .plain = color ? ESCAPE_PLAIN : ""};
+    return (struct text_page){.stream = stream,
+                              .result = result,
+                              .summary = summary,
+                              .bold = color ? ESCAPE_BOLD : "",
+                              .alarm = color ? ESCAPE_ALARM : "",
+                              .plain = color ? ESCAPE_PLAIN : ""};
 }
 
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color)
 {
-    const struct page page = page_of(stream, result, summary, color);
+    const struct text_page page = page_of(stream, result, summary, color);
 
     print_headline(&page);
     print_data(&page);
@@ -581,7 +581,7 @@ void report_text(FILE *stream, const struct result *result, const struct summary
 
 void report_plan(FILE *stream, const struct result *result)
 {
-    const struct page page = page_of(stream, result, NULL, false);
+    const struct text_page page = page_of(stream, result, NULL, false);
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
 
     fprintf(stream, "iobench %s%s%s: dry run, nothing was read\n\n", PACKAGE_VERSION,

@@ -37,7 +37,7 @@ uint64_t mosaic_weave(uint64_t draw, uint64_t total, uint32_t nodes)
 
 /* ---- random blocks of py1br ---- */
 
-struct block {
+struct mosaic_block {
     uint64_t begin, end;
 };
 
@@ -57,7 +57,7 @@ struct mosaic_state {
     uint64_t seed;
     /* of py1br */
     uint64_t block_records, block_capacity, block_count;
-    struct block *blocks;
+    struct mosaic_block *blocks;
     /* the block or shard that was drawn from last */
     uint64_t now_begin, now_end;
     struct permutation permutation;
@@ -77,7 +77,7 @@ static void make_blocks(struct mosaic_state *mosaic, struct random *random, uint
     uint64_t ends = begin;
 
     while (ends < end) {
-        struct block *block = &mosaic->blocks[mosaic->block_count++];
+        struct mosaic_block *block = &mosaic->blocks[mosaic->block_count++];
         const uint64_t size = low + random_below(random, high - low);
         block->begin = ends > begin + stagger ? ends - stagger : begin;
         block->end = ends + size - stagger < end ? ends + size - stagger : end;
@@ -166,7 +166,7 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
     if (number == mosaic->block_count)
         return sequence_at(&mosaic->sequence, position);
     for (;;) { /* back through blocks that were shuffled before this one */
-        const struct block *block = &mosaic->blocks[number];
+        const struct mosaic_block *block = &mosaic->blocks[number];
         if (mosaic->now_begin != block->begin || mosaic->now_end != block->end) {
             mosaic->permutation = permutation_start(
                 random_hash(mosaic->seed, block->begin, block->end), block->end - block->begin);

@@ -65,24 +65,24 @@ static struct cpu_tensor summand_of(struct cpu_program *program, uint32_t number
 }
 
 /* A convolution's constants. The program owns the arrays. */
-struct weights {
+struct int8_weights {
     int8_t *quantised; /* in the canonical layout */
     float *factors;    /* per channel, applied to its sum */
     float *bias;
 };
 
 /* step_in: of the input; unit: step of the output, 1 if it is FP32. */
-static struct weights find_weights(struct cpu_program *program, uint32_t number, float step_in,
-                                   float unit)
+static struct int8_weights find_weights(struct cpu_program *program, uint32_t number, float step_in,
+                                        float unit)
 {
     const struct cpu_model *model = program->model;
     const struct graph *graph = model->graph;
     const struct graph_parameter *weight = &graph->parameters[graph->nodes[number].weight];
     const uint32_t channels = graph->nodes[number].shape.channels;
     const uint32_t norm = program->nodes[number].norm;
-    struct weights made = {.quantised = cpu_add_constant(program, weight->count),
-                           .factors = cpu_add_constant(program, channels * sizeof(float)),
-                           .bias = cpu_add_constant(program, channels * sizeof(float))};
+    struct int8_weights made = {.quantised = cpu_add_constant(program, weight->count),
+                                .factors = cpu_add_constant(program, channels * sizeof(float)),
+                                .bias = cpu_add_constant(program, channels * sizeof(float))};
     float *folded = memory_array(weight->count, sizeof *folded);
 
     if (!folded && !program->code)
@@ -110,7 +110,8 @@ static uint32_t end_of(const struct cpu_program *program, uint32_t number)
 }
 
 static void add_convolution(struct cpu_program *program, uint32_t number,
-                            const struct cpu_operation *operation, const struct weights *weights)
+                            const struct cpu_operation *operation,
+                            const struct int8_weights *weights)
 {
     struct cpu_model *model = program->model;
     struct cpu_node *own = &program->nodes[number];
@@ -174,7 +175,7 @@ void cpu_build_int8(struct cpu_program *program, uint32_t number)
         scaling.summand = (step > 0 ? own->output.step : 1) / unit;
     }
     own->output.step = step;
-    const struct weights weights = find_weights(program, number, own->source.step, unit);
+    const struct int8_weights weights = find_weights(program, number, own->source.step, unit);
     scaling.factors = weights.factors;
     if (!program->code)
         add_convolution(program, number, &operation, &weights);

@@ -22,7 +22,7 @@
 
 #include <mpi.h>
 
-struct mpi_state {
+struct exchange_mpi_state {
     MPI_Comm ranks; /* its own, so that nothing else is mistaken for gradients */
     struct exchange_config config;
     struct buckets buckets;
@@ -36,7 +36,7 @@ static int check(int status, const char *what)
 }
 
 /* Sums of arenas mean something only when all have the same layout. */
-static int check_layouts(struct mpi_state *mpi)
+static int check_layouts(struct exchange_mpi_state *mpi)
 {
     const uint64_t layout = mpi->config.layout ^ mpi->config.floats;
     uint64_t most[] = {layout, ~layout};
@@ -51,7 +51,7 @@ static int check_layouts(struct mpi_state *mpi)
 
 static int mpi_open(void *state, const void *settings, const struct exchange_config *config)
 {
-    struct mpi_state *mpi = state;
+    struct exchange_mpi_state *mpi = state;
     int is_running = 0;
 
     (void)settings;
@@ -80,7 +80,7 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
 
 static void mpi_close(void *state, bool failed)
 {
-    struct mpi_state *mpi = state;
+    struct exchange_mpi_state *mpi = state;
 
     (void)failed;
     free(mpi->requests);
@@ -90,7 +90,7 @@ static void mpi_close(void *state, bool failed)
 }
 
 /* Lets the sums that are under way move on. done: all are finished. */
-static int progress(struct mpi_state *mpi, int *done)
+static int progress(struct exchange_mpi_state *mpi, int *done)
 {
     return check(MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses),
                  "add up gradients");
@@ -98,7 +98,7 @@ static int progress(struct mpi_state *mpi, int *done)
 
 static int mpi_ready(void *state, uint64_t done)
 {
-    struct mpi_state *mpi = state;
+    struct exchange_mpi_state *mpi = state;
     uint64_t start, count;
     int code = 0, moved;
 
@@ -113,7 +113,7 @@ static int mpi_ready(void *state, uint64_t done)
 }
 
 /* Sums that are under way cannot be taken back: MPI cannot end in order after that. */
-static int give_up(struct mpi_state *mpi, uint64_t waited_ns)
+static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
 {
     struct ranks *ranks = mpi->config.ranks;
 
@@ -131,7 +131,7 @@ static int give_up(struct mpi_state *mpi, uint64_t waited_ns)
 
 static int mpi_finish(void *state)
 {
-    struct mpi_state *mpi = state;
+    struct exchange_mpi_state *mpi = state;
     const uint64_t start_ns = clock_now_ns();
     int done = 0;
 
@@ -151,7 +151,7 @@ static int mpi_finish(void *state)
 const struct exchange_ops exchange_mpi = {
     .plugin = {.name = "mpi",
                .summary = "MPI's non-blocking all-reduce, a bucket at a time",
-               .state_size = sizeof(struct mpi_state)},
+               .state_size = sizeof(struct exchange_mpi_state)},
     .open = mpi_open,
     .close = mpi_close,
     .ready = mpi_ready,

@@ -70,12 +70,12 @@ static int p2p_usable(void)
 /* ---- opening ---- */
 
 /* What each rank shows the others. */
-struct introduction {
+struct peer_introduction {
     uint8_t handle[RUNTIME_HANDLE_BYTES];
     uint64_t layout;
 };
 
-static int open_own(struct p2p_state *p2p, struct introduction *mine)
+static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
 {
     const struct exchange_config *config = &p2p->config;
     const struct peer_site where = {
@@ -108,7 +108,7 @@ static bool reads(const struct p2p_state *p2p, uint32_t other)
     return apart != 0 && (apart & (apart - 1)) == 0;
 }
 
-static int reach_others(struct p2p_state *p2p, const struct introduction *all)
+static int reach_others(struct p2p_state *p2p, const struct peer_introduction *all)
 {
     const uint32_t ranks = p2p->config.ranks->place.ranks;
     int code = 0;
@@ -126,8 +126,8 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
 {
     const struct p2p_settings *wanted = settings;
     struct p2p_state *p2p = state;
-    struct introduction mine = {0};
-    struct introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
+    struct peer_introduction mine = {0};
+    struct peer_introduction *all = memory_array(config->ranks->place.ranks, sizeof *all);
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;

@@ -12,22 +12,22 @@
 #include <errno.h>
 #include <stddef.h>
 
-struct network_settings {
+struct network_arguments {
     char *name, *backend;
     uint64_t classes, threads;
     double rate;
 };
 
 static const struct option_spec network_options[] = {
-    {"name", 0, OPTION_TEXT, offsetof(struct network_settings, name), .fallback = "resnet50",
+    {"name", 0, OPTION_TEXT, offsetof(struct network_arguments, name), .fallback = "resnet50",
      .metavar = "NAME", .summary = "which network; 'iobench list networks' names them"},
-    {"backend", 0, OPTION_TEXT, offsetof(struct network_settings, backend), .fallback = "auto",
+    {"backend", 0, OPTION_TEXT, offsetof(struct network_arguments, backend), .fallback = "auto",
      .metavar = "NAME", .summary = "what computes it: cpu (oneDNN) or reference"},
-    {"classes", 0, OPTION_COUNT, offsetof(struct network_settings, classes), .fallback = "auto",
+    {"classes", 0, OPTION_COUNT, offsetof(struct network_arguments, classes), .fallback = "auto",
      .zero = "auto", .maximum = 1 << 24, .summary = "of the data set; auto is the network's own"},
-    {"threads", 0, OPTION_COUNT, offsetof(struct network_settings, threads), .fallback = "auto",
+    {"threads", 0, OPTION_COUNT, offsetof(struct network_arguments, threads), .fallback = "auto",
      .zero = "auto", .maximum = 4096, .summary = "that compute; auto is one a CPU"},
-    {"rate", 0, OPTION_REAL, offsetof(struct network_settings, rate), .fallback = "0.01",
+    {"rate", 0, OPTION_REAL, offsetof(struct network_arguments, rate), .fallback = "0.01",
      .minimum = 0, .maximum = 1e6, .summary = "learning rate, the same for all steps"},
     {0},
 };
@@ -35,7 +35,7 @@ static const struct option_spec network_options[] = {
 static int network_open(void *state, const void *settings_given,
                         const struct trainer_config *config)
 {
-    const struct network_settings *settings = settings_given;
+    const struct network_arguments *settings = settings_given;
     const struct network *network = network_find(settings->name);
     uint32_t side = training_side(config->row_bytes);
 
@@ -105,7 +105,7 @@ const struct trainer_ops trainer_network = {
     .plugin = {.name = "network",
                .summary = "trains a network for real; resnet50 is short for network:resnet50",
                .options = network_options,
-               .settings_size = sizeof(struct network_settings),
+               .settings_size = sizeof(struct network_arguments),
                .state_size = sizeof(struct training)},
     .open = network_open,
     .close = network_close,

@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 
-struct names {
+struct node_names {
     const char *operation, *kernel;
 };
 
 /* Backward passes are called the same with "_backward" added. */
-static const struct names names[] = {
+static const struct node_names names[] = {
     [GRAPH_INPUT] = {"normalise", "kernel_normalise"},
     [GRAPH_CONVOLUTION] = {"convolution", "kernel_convolution"},
     [GRAPH_BATCH_NORM] = {"batch norm", "kernel_batch_norm"},

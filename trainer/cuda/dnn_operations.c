@@ -52,11 +52,11 @@ static void join(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t
 
 /* ---- tensors ---- */
 
-enum extent { IN_PIXELS, OUT_PIXELS, FILTER, IN_CHANNELS, OUT_CHANNELS };
+enum tensor_extent { IN_PIXELS, OUT_PIXELS, FILTER, IN_CHANNELS, OUT_CHANNELS };
 
 /* Of what size a tensor is, and which fusions it takes, all of them at once, to be asked for. */
 static const struct row {
-    enum extent extent;
+    enum tensor_extent extent;
     uint32_t fusion;
 } rows[DNN_BESIDE] = {
     [DNN_INPUT] = {IN_PIXELS, 0},
@@ -95,7 +95,7 @@ static enum dnn_tensor twin_of(enum dnn_tensor which)
     return is_beside(which) ? (enum dnn_tensor)(which - (DNN_BESIDE - DNN_IN_SCALE)) : which;
 }
 
-static enum extent extent_of(const struct dnn_shape *shape, enum dnn_tensor which)
+static enum tensor_extent extent_of(const struct dnn_shape *shape, enum dnn_tensor which)
 {
     return which == DNN_OTHER && shape->kind == DNN_DATA ? IN_PIXELS : rows[twin_of(which)].extent;
 }
@@ -139,7 +139,7 @@ static uint64_t bytes_of(cudnnDataType_t type)
 }
 
 /* In the order N, C, H, W. */
-static void dims_of(const struct dnn_shape *shape, enum extent extent, int64_t dims[4])
+static void dims_of(const struct dnn_shape *shape, enum tensor_extent extent, int64_t dims[4])
 {
     const struct kernel_window *w = &shape->window;
     const int64_t all[][4] = {
@@ -163,7 +163,7 @@ uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
 }
 
 /* Memory as NHWC. */
-static part add_tensor(struct dnn_graph *graph, enum extent extent, cudnnDataType_t numbers,
+static part add_tensor(struct dnn_graph *graph, enum tensor_extent extent, cudnnDataType_t numbers,
                        int64_t id, bool stored)
 {
     const int64_t alignment = TENSOR_ALIGNMENT;
@@ -192,12 +192,12 @@ static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 }
 
 /* One between two operations, which is never stored. */
-static part between_of(struct dnn_graph *graph, enum extent extent, cudnnDataType_t numbers)
+static part between_of(struct dnn_graph *graph, enum tensor_extent extent, cudnnDataType_t numbers)
 {
     return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
 }
 
-static part between(struct dnn_graph *graph, enum extent extent)
+static part between(struct dnn_graph *graph, enum tensor_extent extent)
 {
     return between_of(graph, extent, CUDNN_DATA_FLOAT);
 }
@@ -325,7 +325,7 @@ static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, pa
 
 /* The same with a tensor of the caller's, to where nothing is stored. */
 static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
-                         enum dnn_tensor which, enum extent extent)
+                         enum dnn_tensor which, enum tensor_extent extent)
 {
     return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
 }

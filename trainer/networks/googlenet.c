@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-struct widths {
+struct googlenet_widths {
     const char *name;
     uint32_t one, reduce3, three, reduce5, five, pool;
 };
@@ -32,7 +32,7 @@ static uint32_t part(struct graph *graph, const char *block, const char *name, u
     return networks_conv_relu(graph, text, input, channels, networks_same(side, side));
 }
 
-static uint32_t inception(struct graph *graph, uint32_t x, const struct widths *widths)
+static uint32_t inception(struct graph *graph, uint32_t x, const struct googlenet_widths *widths)
 {
     const char *name = widths->name;
     uint32_t parts[] = {
@@ -50,7 +50,7 @@ static uint32_t inception(struct graph *graph, uint32_t x, const struct widths *
 
 static struct graph *build(uint32_t side, uint32_t classes)
 {
-    static const struct widths blocks[] = {
+    static const struct googlenet_widths blocks[] = {
         {"3a", 64, 96, 128, 16, 32, 32},     {"3b", 128, 128, 192, 32, 96, 64},
         {"4a", 192, 96, 208, 16, 48, 64},    {"4b", 160, 112, 224, 24, 64, 64},
         {"4c", 128, 128, 256, 24, 64, 64},   {"4d", 112, 144, 288, 32, 64, 64},

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-struct widths {
+struct inception_widths {
     const char *name;
     uint32_t one, reduce3, three, reduce_double, twice; /* one 0: a block that halves the plane */
     uint32_t pool;
@@ -24,7 +24,7 @@ static uint32_t part(struct graph *graph, const char *block, const char *name, u
                                  graph_square(side, stride, side / 2));
 }
 
-static uint32_t block(struct graph *graph, uint32_t x, const struct widths *widths)
+static uint32_t block(struct graph *graph, uint32_t x, const struct inception_widths *widths)
 {
     const char *name = widths->name;
     const uint32_t stride = widths->one ? 1 : 2;
@@ -47,7 +47,7 @@ static uint32_t block(struct graph *graph, uint32_t x, const struct widths *widt
 
 static struct graph *build(uint32_t side, uint32_t classes)
 {
-    static const struct widths blocks[] = {
+    static const struct inception_widths blocks[] = {
         {"3a", 64, 64, 64, 64, 96, 32, false},       {"3b", 64, 64, 96, 64, 96, 64, false},
         {"3c", 0, 128, 160, 64, 96, 0, true},        {"4a", 224, 64, 96, 96, 128, 128, false},
         {"4b", 192, 96, 128, 96, 128, 128, false},   {"4c", 160, 128, 160, 128, 160, 128, false},
