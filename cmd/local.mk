@@ -11,7 +11,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/compare.c cmd/completion.c cmd/list.c cmd/size.c \
 	cmd/doctor.c cmd/doctor.h cmd/doctor_machine.c cmd/doctor_path.c cmd/finding.c \
 	cmd/families.c cmd/families.h \
-	cmd/help.c cmd/help.h \
+	cmd/explain.c cmd/help.c cmd/help.h \
 	cmd/infer.c cmd/inspect.c \
 	cmd/json_file.c cmd/json_file.h \
 	cmd/layers.c cmd/layers.h cmd/line.c cmd/line.h \
