@@ -10,7 +10,7 @@
 #include "base/option.h"
 #include "base/random.h"
 #include "kernels/kernels.h"
-#include "trainer/cuda/settings.h"
+#include "trainer/cuda_settings.h"
 #include "trainer/lifetimes.h"
 #include "trainer/module.h"
 #include "trainer/quantise.h"

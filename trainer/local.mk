@@ -41,7 +41,7 @@ endif
 endif
 
 if HAVE_NCCL
-libiobench_a_SOURCES += trainer/exchange_nccl.c
+libiobench_a_SOURCES += trainer/cuda/exchange_nccl.c
 module_PROGRAMS += iobench-nccl.so
 iobench_nccl_so_SOURCES = trainer/cuda/nccl.c trainer/cuda/nccl.h \
 	trainer/cuda/runtime.c trainer/cuda/runtime.h
@@ -52,7 +52,7 @@ iobench_nccl_so_LDADD = $(NCCL_LIBS)
 endif
 
 if HAVE_CUDA
-libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda/settings.h
+libiobench_a_SOURCES += trainer/backend_cuda.c trainer/cuda/exchange_p2p.c trainer/cuda_settings.h
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
 	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
 	trainer/cuda/cuda.c trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \

@@ -15,7 +15,7 @@
 #include "trainer/cuda/dnn.h"
 #include "trainer/cuda/memory.h"
 #include "trainer/cuda/runtime.h"
-#include "trainer/cuda/settings.h"
+#include "trainer/cuda_settings.h"
 #include "trainer/quantise.h"
 
 enum { CUDA_NONE = UINT32_MAX };
