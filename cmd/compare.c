@@ -280,7 +280,7 @@ static int compare_groups_of_files(struct report *report, struct groups *groups)
             rivals[count++] = &groups->list[k];
         }
         if (count == 0)
-            fprintf(stderr, "iobench compare: job job '%s' is only in the first file file\n",
+            fprintf(stderr, "iobench compare: job '%s' is only in the first file\n",
                     escape_shown(label_of(job)));
         else
             code = compare_rivals(report, a, rivals, names, count);

@@ -82,7 +82,7 @@ static void print_labels(const struct inspection *found)
            found->label_minimum, found->label_maximum, found->classes, found->class_minimum,
            found->class_maximum);
     if (found->unlabelled)
-        printf(", %" PRIu64 " records without label label", found->unlabelled);
+        printf(", %" PRIu64 " records without label", found->unlabelled);
     putchar('\n');
 }
 

@@ -17,7 +17,7 @@ struct jobfile_entry {
 struct jobfile_section {
     char *name;
     bool global;
-    size_t first, count; /* range range of entries */
+    size_t first, count; /* range of entries */
 };
 
 struct jobfile {

@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "report/gnuplot.h"
 #include "report/load.h"
-#include "report/picture.h"
+#include "report/chart.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -41,10 +41,10 @@ static const struct option_spec plot_options[] = {
 /* clang-format on */
 
 struct page {
-    struct picture_node nodes[PICTURE_NODES];
+    struct chart_node nodes[CHART_NODES];
     uint32_t count;
-    char names[PICTURE_NODES][NAME_BYTES]; /* names names of files */
-    struct timeline *timelines[PICTURE_NODES];
+    char names[CHART_NODES][NAME_BYTES]; /* names of files */
+    struct timeline *timelines[CHART_NODES];
     uint32_t files;
     bool is_synthetic; /* a node read synthetic data */
 };
@@ -100,13 +100,13 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
 static void add_nodes(struct page *page, const char *name, struct timeline *timeline, uint32_t room)
 {
     if (timeline->node_count == 0 || timeline->node_count > room) {
-        page->nodes[page->count++] = (struct picture_node){name, timeline};
+        page->nodes[page->count++] = (struct chart_node){name, timeline};
         return;
     }
     for (uint32_t i = 0; i < timeline->node_count; i++) {
         struct timeline_node *node = &timeline->nodes[i];
         node->timeline->start_unix_ns = timeline->start_unix_ns;
-        page->nodes[page->count++] = (struct picture_node){node->host, node->timeline};
+        page->nodes[page->count++] = (struct chart_node){node->host, node->timeline};
     }
 }
 
@@ -115,13 +115,13 @@ static int load_all(const struct invocation *invocation, struct page *page)
     const struct plot_settings *settings = invocation->settings;
     const int files = invocation->count;
 
-    if (files > PICTURE_NODES)
-        return fail(EINVAL, "at most %d series per chart", PICTURE_NODES);
+    if (files > CHART_NODES)
+        return fail(EINVAL, "at most %d series per chart", CHART_NODES);
     for (int i = 0; i < files; i++) {
         struct timeline *timeline = load(invocation->operands[i], settings->job, page);
         if (!timeline)
             return -EINVAL;
-        const uint32_t room = PICTURE_NODES - page->count - (uint32_t)(files - i - 1);
+        const uint32_t room = CHART_NODES - page->count - (uint32_t)(files - i - 1);
         if (timeline->node_count > room)
             snprintf(page->names[page->files], NAME_BYTES, "%u nodes", timeline->node_count);
         page->timelines[page->files] = timeline;
@@ -140,7 +140,7 @@ static int draw(const struct plot_settings *settings, const struct page *page, c
         return -ENOMEM;
     const char *title =
         !*settings->title && page->is_synthetic ? "synthetic data" : settings->title;
-    int code = picture_write(stream.stream, title, page->nodes, page->count);
+    int code = chart_write(stream.stream, title, page->nodes, page->count);
     int taken = text_stream_take(&stream, &script, &bytes);
     if (code == 0)
         code = taken;

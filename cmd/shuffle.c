@@ -79,7 +79,7 @@ static const struct option_spec shuffle_options[] = {
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .minimum = 1, .maximum = 65536,
      .summary = "queue depth: reads in flight"},
     {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
-     .summary = "memory memory for records in flight and in shuffle buffers; orders that need "
+     .summary = "memory for records in flight and in shuffle buffers; orders that need "
                 "more are not read"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1,
      .maximum = SHUFFLE_RUNS_MOST,

@@ -39,7 +39,7 @@ struct shuffle_speed {
     double bytes_per_s[SHUFFLE_RUNS_MOST], samples_per_s[SHUFFLE_RUNS_MOST];
     struct stats_summary bytes, samples; /* of the counted runs */
     char warm_reason[FAIL_REASON_BYTES]; /* why the last unverified run is not cold; "" */
-    char refused[FAIL_REASON_BYTES];     /* why why it cannot be read on this machine; "" */
+    char refused[FAIL_REASON_BYTES];     /* why it cannot be read on this machine; "" */
     bool on_front;                       /* no other order is both more random and faster */
 };
 

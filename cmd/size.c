@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench size: computes compute compute what N GPUs need from storage, and how many a measured
+ * iobench size: computes compute what N GPUs need from storage, and how many a measured
  * storage feeds.
  */
 #include "base/bytes.h"
@@ -228,7 +228,7 @@ static int size_run(const struct invocation *invocation)
 const struct command command_size = {
     .name = "size",
     .summary =
-        "compute compute what N GPUs need from storage, and how many a measured storage feeds",
+        "compute what N GPUs need from storage, and how many a measured storage feeds",
     .operands = "[RESULT.json]",
     .operands_maximum = 1,
     .description =

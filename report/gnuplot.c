@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PICTURE_BYTES_MAX = 256 << 20 };
+enum { CHART_BYTES_MAX = 256 << 20 };
 
 static const uint64_t time_limit_ns = UINT64_C(120000000000);
 
@@ -57,7 +57,7 @@ static bool is_too_large(int file)
 {
     struct stat status;
 
-    return fstat(file, &status) || status.st_size > PICTURE_BYTES_MAX;
+    return fstat(file, &status) || status.st_size > CHART_BYTES_MAX;
 }
 
 static bool draws_without_end(void *context)
@@ -82,7 +82,7 @@ static int run(int files[FILES], struct child_result *result)
         return fail(ENOENT, "gnuplot is required for charts and not installed: apt-get install "
                             "gnuplot-nox or similar");
     if ((code == 0 || code == -EINTR) && is_too_large(files[OUT]))
-        return fail(EFBIG, "gnuplot: the chart exceeds %d MiB", PICTURE_BYTES_MAX >> 20);
+        return fail(EFBIG, "gnuplot: the chart exceeds %d MiB", CHART_BYTES_MAX >> 20);
     return code;
 }
 
@@ -105,7 +105,7 @@ static char *take(int file, size_t *bytes)
     return text;
 }
 
-static int write_picture(const char *svg, size_t bytes, const char *path)
+static int write_svg(const char *svg, size_t bytes, const char *path)
 {
     if (strcmp(path, "-") != 0)
         return report_write_file(path, svg, bytes);
@@ -123,7 +123,7 @@ static int collect(const int files[FILES], const struct child_result *result, co
         code =
             fail(EIO, "gnuplot drew nothing: exit status %d: %s", result->status, result->output);
     if (code == 0)
-        code = write_picture(svg, bytes, path);
+        code = write_svg(svg, bytes, path);
     free(svg);
     return code;
 }

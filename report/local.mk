@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	report/load.c report/load.h report/seal.c report/seal.h \
 	report/sizing.c report/sizing.h \
 	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
-	report/gnuplot.c report/gnuplot.h report/picture.c report/picture.h \
+	report/gnuplot.c report/gnuplot.h report/chart.c report/chart.h \
 	report/ranks.c report/ranks.h report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h

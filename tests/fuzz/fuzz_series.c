@@ -3,19 +3,19 @@
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"
-#include "report/picture.h"
+#include "report/chart.h"
 #include "report/report.h"
 
 static void draw(struct timeline *timeline)
 {
-    const struct picture_node node = {"x", timeline};
+    const struct chart_node node = {"x", timeline};
     char *script = NULL;
     size_t bytes = 0;
     FILE *stream = timeline ? open_memstream(&script, &bytes) : NULL;
 
     if (stream) {
         fail_clear();
-        FUZZ_CHECK(picture_write(stream, "", &node, 1) == 0 || *fail_reason());
+        FUZZ_CHECK(chart_write(stream, "", &node, 1) == 0 || *fail_reason());
         fclose(stream);
     }
     free(script);

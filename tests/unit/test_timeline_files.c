@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "report/picture.h"
+#include "report/chart.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -379,13 +379,13 @@ static void lines_of_monitor_are_read(void **unused)
 
 /* ---- the picture's program ---- */
 
-static char *script_of(const struct picture_node *nodes, uint32_t count)
+static char *script_of(const struct chart_node *nodes, uint32_t count)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
 
-    assert_int_equal(picture_write(stream, "it's", nodes, count), 0);
+    assert_int_equal(chart_write(stream, "it's", nodes, count), 0);
     fclose(stream);
     return text;
 }
@@ -399,7 +399,7 @@ static void contains(const char *text, const char *part)
 static void one_node(void **unused)
 {
     struct timeline *made = make();
-    const struct picture_node node = {"first", made};
+    const struct chart_node node = {"first", made};
     char *script = script_of(&node, 1);
 
     (void)unused;
@@ -421,7 +421,7 @@ static void one_node(void **unused)
 static void two_nodes_by_their_clocks(void **unused)
 {
     struct timeline *made = make(), *late = timeline_blank(1, 4, 0);
-    const struct picture_node nodes[] = {{"first", made}, {"the 'other'", late}};
+    const struct chart_node nodes[] = {{"first", made}, {"the 'other'", late}};
 
     (void)unused;
     snprintf(late->keys[0], TIMELINE_KEY_BYTES, "storage_read_bytes_per_s");
@@ -447,15 +447,15 @@ static void two_nodes_by_their_clocks(void **unused)
 static void nothing_to_draw(void **unused)
 {
     struct timeline *blank = timeline_blank(1, 1, 0);
-    const struct picture_node node = {"x", blank};
+    const struct chart_node node = {"x", blank};
     FILE *null = fopen("/dev/null", "w");
 
     (void)unused;
-    assert_true(picture_write(null, "", &node, 1) < 0);
+    assert_true(chart_write(null, "", &node, 1) < 0);
     assert_non_null(strstr(fail_reason(), "without rows"));
     blank->values[0] = blank->interval_s = 1;
     blank->row_count = 1;
-    assert_true(picture_write(null, "", &node, 1) < 0);
+    assert_true(chart_write(null, "", &node, 1) < 0);
     assert_non_null(strstr(fail_reason(), "no probe counted"));
     fclose(null);
     timeline_destroy(blank);

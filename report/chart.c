@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/picture.h"
+#include "report/chart.h"
 
 #include "base/fail.h"
 #include "base/memory.h"
@@ -50,11 +50,11 @@ struct columns {
 };
 
 struct sheet {
-    const struct picture_node *nodes;
+    const struct chart_node *nodes;
     uint32_t count, bins;
     double step_s;
-    double late_s[PICTURE_NODES]; /* start after the first node */
-    double *values;               /* [node][line][bin] in MB/s; NAN: unknown */
+    double late_s[CHART_NODES]; /* start after the first node */
+    double *values;             /* [node][line][bin] in MB/s; NAN: unknown */
 };
 
 static struct columns find_columns(const struct timeline *timeline, enum line line)
@@ -315,7 +315,7 @@ static void write_pages(FILE *script, const char *title, const struct sheet *she
     fputs("unset multiplot\n", script);
 }
 
-int picture_write(FILE *script, const char *title, const struct picture_node *nodes, uint32_t count)
+int chart_write(FILE *script, const char *title, const struct chart_node *nodes, uint32_t count)
 {
     struct sheet sheet = {.nodes = nodes, .count = count};
     int code = lay_out(&sheet);

@@ -4,16 +4,16 @@
  * difference, with phases shaded. Writes the script for report/gnuplot.h; draws nothing. Any
  * thread.
  */
-#ifndef IOBENCH_REPORT_PICTURE_H
-#define IOBENCH_REPORT_PICTURE_H
+#ifndef IOBENCH_REPORT_CHART_H
+#define IOBENCH_REPORT_CHART_H
 
 #include "pipeline/result/timeline.h"
 
 #include <stdio.h>
 
-enum { PICTURE_NODES = 64 };
+enum { CHART_NODES = 64 };
 
-struct picture_node {
+struct chart_node {
     const char *name;
     const struct timeline *timeline;
 };
@@ -21,7 +21,6 @@ struct picture_node {
 /* Nodes are aligned by their clocks (start_unix_ns); one without a time of day starts with the
  * others. title: "" for none. Returns 0, or -ENODATA with a reason if a node has nothing to chart.
  */
-int picture_write(FILE *script, const char *title, const struct picture_node *nodes,
-                  uint32_t count);
+int chart_write(FILE *script, const char *title, const struct chart_node *nodes, uint32_t count);
 
 #endif
