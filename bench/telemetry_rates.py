@@ -57,7 +57,7 @@ def device_of(folder):
 
 
 class Group:
-    """A control group whose processes may read so many bytes a second of a device."""
+    """A control group that limits its processes' reads from a device to a rate in bytes/s."""
 
     def __init__(self, device, rate):
         self.device = device

@@ -227,8 +227,7 @@ static int size_run(const struct invocation *invocation)
 
 const struct command command_size = {
     .name = "size",
-    .summary =
-        "compute what N GPUs need from storage, and how many a measured storage feeds",
+    .summary = "compute what N GPUs need from storage, and how many a measured storage feeds",
     .operands = "[RESULT.json]",
     .operands_maximum = 1,
     .description =

@@ -70,7 +70,7 @@ struct catalog {
     uint32_t unread_named;
     char *unread[CATALOG_UNREAD_NAMED];
 
-    /* private, while it is built: who is told of a record that cannot be one; NULL: nobody */
+    /* private, while building: observer of invalid records, or NULL */
     catalog_fault_handler fault;
     void *fault_context;
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */

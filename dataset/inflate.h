@@ -26,7 +26,7 @@ void inflate_close(struct inflate *inflate); /* NULL is fine */
  * only at the end of the stream; -EBADMSG when the file is damaged or cut off. */
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count);
 
-/* Refuse a stream that is more than so many times as large as the file, with -EFBIG; the first 64
+/* Refuse a stream that exceeds this multiple of the file size, with -EFBIG; the first 64
  * MiB are always taken, and 0 takes everything. Until the next open. */
 void inflate_limit(struct inflate *inflate, uint64_t times);
 

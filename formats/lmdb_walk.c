@@ -140,7 +140,7 @@ static int nothing_left(int code)
 }
 
 /* liblmdb writes the two in turn, so the one of the larger transaction holds. It refuses a file
- * when either is no meta page, and so does this: the older one alone may tell of reused pages. */
+ * when either is no meta page, and so does this: the older one alone may describe reused pages. */
 static int choose_meta(struct lmdb_walk *walk)
 {
     struct meta first = {0}, second = {0};

@@ -54,10 +54,8 @@ int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes)
     counter_add(&all->inflated_records, 1);
     if (counter_get(&all->inflated_records) * sizeof(struct extent) <= most_bytes)
         return 0;
-    return fail(
-        EFBIG,
-        "%s: the index of so many records is larger than %llu bytes; max-index=SIZE allows more",
-        scanner->path, (unsigned long long)most_bytes);
+    return fail(EFBIG, "%s: the index of all records exceeds %llu bytes; raise max-index=SIZE",
+                scanner->path, (unsigned long long)most_bytes);
 }
 
 /* Behind "start: " when text begins so, else text. */

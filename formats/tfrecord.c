@@ -68,7 +68,7 @@ static const struct option_spec tfrecord_options[] = {
      .offset = offsetof(struct tfrecord_settings, max_index_bytes),
      .fallback = "auto",
      .zero = "auto",
-     .summary = "refuse compressed shards of so many records that their index is larger; auto is "
+     .summary = "largest index of compressed shards; auto is "
                 "the size of the data, at least 64 MiB"},
     {0},
 };

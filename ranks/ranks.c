@@ -119,7 +119,7 @@ static int check_launcher(const struct ranks *ranks)
     return started == 1
                ? 0
                : fail(ENODEV,
-                      "%s=%d: so many processes were started, but they do not find each other: "
+                      "%s=%d: these processes were started together but cannot find each other: "
                       "with srun, choose what this program's MPI knows (srun --mpi=list; often "
                       "--mpi=pmix); mpirun must be that of the MPI it was built with, if any",
                       says, started);
@@ -537,7 +537,7 @@ int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), v
     int code = thread_start(&thread, "alone", carry_out, &task);
     while (code == 0 && !flag_get(&task.done)) {
         const uint64_t since_ns = clock_now_ns() - start_ns;
-        ranks_called_off(ranks); /* the sign of life */
+        ranks_called_off(ranks); /* the heartbeat */
         if (since_ns >= next_tell_ns) {
             tell_doing(ranks, what, since_ns);
             next_tell_ns *= 2;

@@ -66,9 +66,9 @@ struct ranks {
      * nobody. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t silence_ns; /* who waits for one that gives no sign of life for longer gives up; 0:
-                            never. May change between calls */
-    uint64_t sign_ns;    /* when this one last gave one */
+    uint64_t silence_ns;        /* abort waiting for a rank that is unresponsive for longer; 0:
+                                   never. May change between calls */
+    uint64_t sign_ns;           /* when this one last gave one */
     uint64_t meetings, gathers; /* that are over */
     uint64_t call_off_ns;       /* when it was known that a rank had failed; 0: none has */
     bool is_culprit;            /* this one */

@@ -14,7 +14,7 @@ static const double FAR_SHARE = 0.7;
 static const double ENOUGH_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;
 static const double LUCK = 0.5; /* of a standard error */
 enum {
-    WINDOW_ROUNDS = 2, /* a window holds at least so many times the depth of completions */
+    WINDOW_ROUNDS = 2, /* completions per interval, as a multiple of the depth */
     SWEEPS_LEAST = 8,
 };
 

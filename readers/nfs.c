@@ -3,7 +3,7 @@
  * its own. The data set's root and its shards are URLs: nfs://server/export/folder/...
  *
  * A read is free, waits for its connection or for its file to be opened, is being read (libnfs
- * holds it), or was given up while libnfs holds it. A connection that breaks is made anew; its
+ * holds it), or was given up while libnfs holds it. A broken connection is re-established; its
  * reads wait for that until their time is over. All runs on the reader's thread: callbacks come
  * from nfs_service() and nfs_destroy_context() alone. */
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rate: keeps reads at so many bytes a second. What a late wake-up cost is caught up, up to
+ * rate: limits reads to a rate in bytes/s. Time lost by a late wake-up is made up, up to
  * RATE_CREDIT_NS; what nobody asked for in longer pauses is lost. It knows no clock. One thread.
  */
 #ifndef IOBENCH_READERS_RATE_H

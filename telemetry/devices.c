@@ -282,7 +282,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
         return;
     }
     if (strcmp(mount.type, "overlay") == 0)
-        leaves_of_overlay(roots, &mount, depth, list); /* each folder tells of itself */
+        leaves_of_overlay(roots, &mount, depth, list); /* each folder has its own devices */
     else if (strcmp(mount.type, "btrfs") != 0 || !leaves_of_btrfs(roots, &mount, depth, list))
         if (!mount_is_memory(&mount))
             note_elsewhere(list, "%s at %.100s", mount.type, mount.point);

@@ -4,7 +4,7 @@
  * here is as much of its ABI as is used; it has been stable since driver 340.
  *
  * Utilisation is the share of NVML's last sample period (1/6 to 1 s) in which a kernel ran, and
- * says nothing of how full it was. A question about PCIe takes 20 ms, hence a slow probe.
+ * does not say how busy it was. A question about PCIe takes 20 ms, hence a slow probe.
  */
 #include "base/fail.h"
 #include "base/memory.h"

@@ -26,7 +26,7 @@ struct series {
     uint32_t metric_count;
     uint64_t *rows; /* row_capacity times (1 time + metric_count values) */
     uint64_t row_count, row_capacity;
-    uint64_t stride; /* one row of so many samples is kept */
+    uint64_t stride; /* one of this many samples is kept */
     uint64_t offered;
     struct series_mark *marks;
     uint32_t mark_count, mark_capacity;

@@ -224,7 +224,7 @@ static int check(const struct calibration *calibration, uint32_t node)
 {
     return isfinite(calibration->histograms[node].largest)
                ? 0
-               : fail(ERANGE, "the output of %s is no number: the network has not learnt",
+               : fail(ERANGE, "the output of %s is not a number: the network has not learnt",
                       calibration->graph->nodes[node].name);
 }
 

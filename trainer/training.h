@@ -54,11 +54,11 @@ void training_close(struct training *training);
 const char *training_precision(const struct training *training);
 
 /* One batch: forward, backward, exchange, update. The batch is the caller's again when this
- * returns. With config.late a device computes on: loss and times are those of the oldest batch that
- * none was told of yet, or nothing (loss->count is 0). */
+ * returns. With config.late a device computes on: loss and times are those of the oldest batch not
+ * reported yet, or nothing (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
-/* Waits for the oldest batch that none was told of. 1, or 0 when all were told: to be called until
+/* Wait for the oldest batch not yet reported. Returns 1, or 0 when all were reported: call until
  * then before training_save() and training_load(), and between learning and inferring. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);

@@ -25,7 +25,7 @@ struct engine_config {
     struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */
 };
 
-/* Of whose samples the plans of a job are. */
+/* Return the scope of this job's plans. */
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
 
 /* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */

@@ -38,8 +38,9 @@ struct infer_row {
     bool is_int8;      /* then: of how many layers; of none, all was in floating point */
     struct quantise_share int8;
     struct result_epoch io;
-    /* From a whole batch in memory to its answers, had it the network for itself; and without its
-     * upload to a device. A last batch that is not full is left out where there are others. */
+    /* From a complete batch in memory to its predictions, with exclusive use of the network; and
+     * without its upload to a device. A last batch that is not full is left out where there are
+     * others. */
     struct histogram latency_ns, compute_ns;
     uint64_t counted;        /* samples with a label */
     double loss, top1, top5; /* over those; only with a checkpoint */

@@ -54,7 +54,7 @@ struct train_result {
     bool reached;         /* the target */
     uint64_t reached_ns;
     char backend[32];
-    /* What reading was like, as `iobench run` tells of it: one run whose epochs are those that were
+    /* The input pipeline, as `iobench run` reports it: one run whose epochs are those that were
      * carried out, by all ranks; job: their settings. */
     struct result result;
     struct job job;

@@ -59,7 +59,7 @@ struct result_cold {
     char reason[400];       /* what is still resident and who holds it, or why unverified */
 };
 
-/* Where the time of the threads went: the answer to who waited for whom. All are sums over the
+/* Where the time of the threads went: stalls of each stage. All are sums over the
  * threads of a stage. */
 struct result_waits {
     uint64_t loader_storage_ns; /* the loader waited for the reader */

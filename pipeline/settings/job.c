@@ -198,7 +198,7 @@ static int check(const struct job *job)
     if (job->cold.server_drop_command && job->cold.drop_caches == JOB_DROP_NO)
         return fail(EINVAL, "--server-drop-cmd is run only with --drop-caches");
     if (job_stdout_count(job) > 1)
-        return fail(EINVAL, "one alone of --json, --csv and --series can have the standard output");
+        return fail(EINVAL, "only one of --json, --csv and --series can use standard output");
     if (job->output.series && !job->output.sample_interval_ns)
         return fail(EINVAL, "--series: with --sample-interval none there is nothing to write");
     int resumes = job_resume(job, &point);

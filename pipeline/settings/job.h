@@ -55,7 +55,7 @@ uint64_t job_runs_most(const struct job *job);
 /* Threads that read. auto is one: nothing measured so far was faster with more. */
 uint32_t job_loaders(const struct read_settings *read);
 
-/* How many of its files are the standard output. */
+/* Number of its outputs that are standard output. */
 int job_stdout_count(const struct job *job);
 
 /* Several ranks were started: they share the job; where they take each step together, the rest that

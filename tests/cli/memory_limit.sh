@@ -34,7 +34,7 @@ while
 do
     tries=$((tries + 1))
 done
-[ -n "$bytes" ] || skip "nobody counts what leaves the device beneath $T"
+[ -n "$bytes" ] || skip "no counter of the device below $T"
 [ "$bytes" -lt 26 ] || skip "the page cache of this machine does not hold 256 MiB"
 
 own=$(sed -n 's/^[0-9]*:memory://p; s/^0:://p' /proc/self/cgroup | head -n 1)

@@ -43,7 +43,7 @@ expect 0 bare /portable/iobench train --network lenet --size 32 --classes 3 --lr
 says ": valid, "
 
 # ---- one process is a job by itself, whoever started it; several need their MPI, and say so ----
-started() { # COUNT: as one of so many by mpirun
+started() { # COUNT: as one of COUNT ranks of mpirun
     bare /bin/sh -c "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=$1 \
         /portable/iobench --data /store/set --batch-size 10 --runs 1 --no-calibrate"
 }

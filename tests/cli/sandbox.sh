@@ -18,7 +18,7 @@ export ASAN_OPTIONS
 "$IOBENCH" run --data rec --runs 1 --no-calibrate --json out/r.json >log 2>&1 || die "$(cat log)"
 "$IOBENCH" inspect --sandbox yes rec >log 2>&1 || skip "no Landlock here: $(cat log)"
 abi=$("$IOBENCH" doctor | sed -n 's/.*Landlock ABI \([0-9]*\).*/\1/p')
-[ -n "$abi" ] || die "doctor says nothing of Landlock"
+[ -n "$abi" ] || die "doctor does not mention Landlock"
 
 # ---- what a parser that was taken over can do ----
 
@@ -117,7 +117,7 @@ sealed() { # COMMAND...
 mkdir -p out/deep
 ln -s "$T/rec" out/link
 (cd out/deep && sealed run --data ../../rec --runs 1 --no-calibrate --json r.json) || exit 1
-grep -q '"sandbox": "landlock ABI' out/deep/r.json || die "the result does not tell of the sandbox"
+grep -q '"sandbox": "landlock ABI' out/deep/r.json || die "the result does not record the sandbox"
 sealed run --data out/link --runs 1 --no-calibrate --csv out/r.csv --series out/s.csv
 sealed run --data out/link/ --runs 1 --no-calibrate --json - # standard output
 "$IOBENCH" run --data rec --runs 1 --no-calibrate --sandbox yes >out/table || die "no table"

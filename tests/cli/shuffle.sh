@@ -32,7 +32,7 @@ says "does not exist"
 expect 1 "$IOBENCH" shuffle none --records 100000000000 # what no machine has memory for
 says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --records"
 
-# A data set that says nothing of labels is taken as sorted, unless they are asked for.
+# Without labels in paths, records are assumed sorted, unless --labels read.
 mkdir plain && for i in 1 2 3 4 5 6 7 8; do head -c 20000 /dev/urandom >plain/$i.jpg; done
 expect 0 "$IOBENCH" shuffle none --data plain --format files --classes 2 --batch-size 2
 says "8 records" "2 classes, assumed sorted"

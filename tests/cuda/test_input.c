@@ -225,7 +225,7 @@ static void settle(struct course *course)
     assert_int_equal(backend_save(&course->backend, NULL, NULL, NULL, NULL), 0);
 }
 
-/* Nothing is told of the first `held` batches when they are given; then one is for each. */
+/* The first `held` batches report nothing when submitted; then each reports one. */
 static void learn_by_host(struct course *course, const char *backend, bool on_host, bool late,
                           uint32_t held)
 {

@@ -45,7 +45,7 @@ static void observe(struct pair *pair, const struct place *place)
     assert_int_equal(scratch, 0);
 }
 
-/* So many random numbers, each so often as large; every third one is 0. */
+/* `count` random numbers, scaled; every third one is 0. */
 static void observe_random(struct pair *pair, enum device_type type, size_t count, float scale)
 {
     struct place place = place_random(type, 1, 1, count, count);

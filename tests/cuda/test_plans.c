@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 /* NVIDIA's libraries keep memory to the end, some of it for modules that are gone when the leak
- * sanitizer looks, so it cannot be told to leave them out by name. What trainer/cuda itself forgets
+ * sanitizer looks, so they cannot be suppressed by name. What trainer/cuda itself forgets
  * is found in the emulated tests. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)

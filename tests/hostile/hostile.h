@@ -36,7 +36,7 @@ enum hostile_kind {
 enum hostile_flags {
     LONG_RUN = 1,   /* only with IOBENCH_LONG=1 */
     NEEDS_ROOT = 2, /* skipped for other users */
-    FRESH = 4,      /* made anew before each command */
+    FRESH = 4,      /* recreated before each command */
     MOVES = 8,      /* its files change while commands run */
     AS_NOBODY = 16, /* commands run as another user than root */
     CLOSED = 32,    /* SIGCHLD is inherited as ignored */

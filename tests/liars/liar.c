@@ -7,7 +7,7 @@
  *   clock-slow    ... passes at half its speed
  *   sleep-late    each sleep takes three times as long
  *   io-stuck      read_bytes of /proc/self/io stays     io-double    ... grows by twice as much
- *   io-back       ... begins anew at 0                  io-none      ... is not there
+ *   io-back       ... restarts at 0                  io-none      ... is not there
  *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
  *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
  *   read-zeros    one read brings zeros                 read-flip    one bit of one read is wrong

@@ -46,7 +46,7 @@ strangers() {
     out=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$IOBENCH" run $READ --data set 2>&1)
     status=$?
     [ $status != 0 ] || missed="exit status 0"
-    caught "so many processes were started, but they do not find each other"
+    caught "these processes were started together but cannot find each other"
 }
 
 other_set() {

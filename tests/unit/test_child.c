@@ -100,7 +100,7 @@ static void endless_output_is_ended(void **unused)
     assert_int_equal(kill((pid_t)atoi(result.output), SIGKILL), 0); /* it was left alone */
 }
 
-/* All of the standard output, apart from the errors; what does not fit is no text. */
+/* Standard output and errors stay separate; output that does not fit is dropped. */
 static void standard_output_is_kept_whole(void **unused)
 {
     static char text[CHILD_TEXT_BYTES];

@@ -71,7 +71,7 @@ static void reasons_are_clean(void **unused)
     assert_string_equal(fail_reason(), "again: \\x1b[31mred\\x0aINVALID\\xff: lost");
 }
 
-/* What reaches the descriptor when text is written in pieces of so many bytes. */
+/* Bytes that reach the descriptor when text is written in pieces of this size. */
 static void check_stream(const char *text, size_t piece, const char *wanted)
 {
     int file = memfd_create("output", 0), former = dup(STDOUT_FILENO);

@@ -88,7 +88,7 @@ static void a_block_counts_when_it_is_whole(void **unused)
     lists(HEAD "shard 0\nfile 1 2 a\ndone 1\n", "", 0);
     lists(HEAD "shard 0\nfile 1 2 a\ndone 0\n", "a", 1);
     lists(HEAD "file 1 2 a\ndone 0\n", "", 0);
-    /* Cut, then made anew; made anew by another process. */
+    /* Truncated, then rewritten; rewritten by another process. */
     lists(HEAD "shard 0\nfile 1 2 a\nfile 3\n\nshard 0\nfile 1 2 b\ndone 0\n", "b", 1);
     lists(HEAD "shard 0\nfile 1 2 a\ndone 0\nshard 0\nfile 1 2 b\ndone 0\n", "b", 1);
     lists(HEAD "shard 0\nfile 1 2 a\ndone 0\nshard 0\nfile 1 2 b\n", "", 0);
@@ -232,7 +232,7 @@ static void each_name_of_an_unfinished_set_says_so(void **unused)
     assert_int_equal(manifest_check_complete(folder_path("link/a.rec")), -EINPROGRESS);
     assert_int_equal(manifest_check_complete(folder_path("nothing")), 0);
     assert_int_equal(manifest_check_complete("synthetic:count=4"), 0);
-    /* One that everybody may write to says nothing of what is below it. */
+    /* A world-writable folder proves nothing about its contents. */
     assert_int_equal(chmod(folder_path("half/.iobench-unfinished"), 0666), 0);
     assert_int_equal(manifest_check_complete(folder_path("half/00001")), 0);
     assert_int_equal(manifest_check_complete(folder_path("half")), -EINPROGRESS);

@@ -475,7 +475,8 @@ static bool advises(const struct summary *summary, const char *text)
     return false;
 }
 
-/* Six runs of these rates, whose first quarters were read so many times faster than the rest. */
+/* Six runs of these rates; the first quarter of each was read `heads` times faster than the rest.
+ */
 static struct summary summary_of_runs(const double *rates, const double *heads, bool steady)
 {
     struct job job = {0};

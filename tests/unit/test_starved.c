@@ -269,7 +269,7 @@ static void a_reader_that_answers_no_read_ends_the_run(void **unused)
 }
 
 /* All memory, or all files, are with the worker, which gives them back only when the reader waits:
- * for a read that the loader begins when it is told of them. */
+ * for a read that the loader begins when it is notified. */
 static void what_comes_back_is_used_at_once(void **unused)
 {
     uint32_t records;

@@ -121,7 +121,7 @@ static void nfs_beside_a_local_disk(void **unused)
     (void)unused;
     assert_true(provenance.fabric == 300 && provenance.local == 400 &&
                 provenance.page_cache == 300);
-    assert_true(isnan(provenance.received) && isnan(provenance.excess)); /* nobody counts */
+    assert_true(isnan(provenance.received) && isnan(provenance.excess)); /* no counter */
 }
 
 static void local_disks(void **unused)

@@ -23,7 +23,7 @@
 
 enum { DEPTH = 4, WATCHDOG_S = 120, BYTES = 512 };
 
-/* ---- a reader that answers nothing until `needed` reads were submitted ---- */
+/* ---- a reader that completes nothing until `needed` reads were submitted ---- */
 
 static struct storage {
     pthread_mutex_t lock;

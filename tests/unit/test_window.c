@@ -243,8 +243,9 @@ static void every_window_makes_the_reads_of_the_model(void **unused)
                                                     .kept = 500}));
 }
 
-/* Where windows end is the plan's matter: neither workers that keep so many records that fetches
- * run short, nor memory that ends a window before its time, makes other reads than the model's. */
+/* Where windows end is the plan's matter: neither decode threads that keep enough records that
+ * fetches run short, nor memory that ends a window before its time, makes other reads than the
+ * model's. */
 static void shortage_makes_no_other_reads(void **unused)
 {
     (void)unused;

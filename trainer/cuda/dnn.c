@@ -459,7 +459,7 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
             if (*code == 0)
                 *code = remember(dnn, plan);
             if (*code == 0 && dnn->handle) /* a first start that is cut short goes on there */
-                dnn_keep(dnn);             /* a file that cannot be written is told of at the end */
+                dnn_keep(dnn); /* a file that cannot be written is reported at the end */
         }
         if (*code == 0)
             *code = dnn_plan_workspace(plan->plan, &plan->workspace_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dnn_choices: which engine and knobs won a tournament, by what it depends on, in a file. Only
- * numbers are kept: the plan is made anew for the graph at hand, so a file, whoever wrote it, can
+ * numbers are kept: the plan is rebuilt for the graph at hand, so a file, whoever wrote it, can
  * make things slow, but not wrong. For trainer/cuda/dnn*.c alone. Needs nothing of CUDA.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_CHOICES_H

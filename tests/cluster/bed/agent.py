@@ -9,7 +9,7 @@ agent.py ADDRESS COMMAND...        run it there with `sh -c`; standard output, s
                                    taken and ignored, so that mpirun can start its daemons with it.
 
 There are no keys: a bed's network reaches nobody but its guests.
-Each message is one byte that says what it is, a length of 4 bytes and so many bytes.
+Each message is a type byte, a length of 4 bytes and the data.
 """
 import os
 import selectors

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """by_epoch.py RESULT.json: where the bytes of each node's epochs came from, as `iobench run` or
-`iobench train` tells itself, a row a node and epoch, in MB, on the standard output."""
+`iobench train` reports, one row per node and epoch, in MB, to standard output."""
 import csv
 import json
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """over_time.py NAME RESULT.json: the result of a job as one table, NAME.csv: a row a node and bin of
-time. Second 0 is the begin of the first epoch. On the standard output a row a node and epoch."""
+time. Second 0 is the start of the first epoch. Prints one row per node and epoch."""
 import csv
 import json
 import sys
