@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: tests/load.sh [-n BUSY] [-r ROUNDS] [-j JOBS] [-m MIB] [-i] [MAKE-ARGUMENT...]
-# Run `make check` of the build folder (the current one) while the machine is busy with other things:
-# a test may be slow then, never wrong. All ends when this script ends.
+# Run `make check` of the build folder (the current one) while the machine is under load: a test may
+# be slow then, never wrong. All load ends with this script.
 #   -n BUSY    processes that compute (12)
 #   -r ROUNDS  runs of the whole suite in a row (3)
 #   -j JOBS    tests at a time (the number of CPUs)
@@ -37,8 +37,8 @@ stop() {
 trap stop EXIT
 trap 'exit 1' HUP INT TERM
 
-# start PROGRAM: in awk, for as long as this script lives. It looks for that itself, should the
-# script be killed.
+# start PROGRAM: in awk, while this script lives. It checks that itself, in case the script is
+# killed.
 start() {
     awk -v parent=$$ -v bytes=$((memory << 20)) -v file="$work/data" '
         function is_wanted() { return (getline line <("/proc/" parent "/stat")) > 0 && !close("/proc/" parent "/stat") }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Figures of real runs against witnesses that do not come from the program, or that bound them.
+# Checks figures of real runs against independent witnesses, or bounds from them.
 . "$(dirname "$0")/cli.sh"
 
-# Beside the build, on a real disk: /tmp may be memory.
+# Next to the build, on a real disk: /tmp may be memory.
 W=$(mktemp -d "$OLDPWD/test_accounts.XXXXXX") || exit 1
 # shellcheck disable=SC2034 # cli.sh runs it
 CLEANUP="rm -rf $W"
@@ -29,7 +29,7 @@ run() {
 expect 0 "$IOBENCH" pack synthetic:count=200,mean=6k "$W/set" -f recordio
 bytes=$(find "$W/set" -name '*.rec' -exec cat {} + | wc -c)
 
-# All bytes of the files are delivered, and of the records as many as were packed.
+# All bytes of the files are delivered, and all packed records.
 run
 holds "$(number samples) == 200" "samples"
 run --limit-samples 50
@@ -37,8 +37,8 @@ run --shuffle none
 epoch_bytes=$(of_epoch record_bytes)
 holds "$epoch_bytes <= $bytes && $epoch_bytes > 0.99 * $bytes" "bytes delivered of $bytes"
 
-# Past the page cache the kernel counts for this process what was requested, which is whole sectors of
-# records that lie apart; and what it read of the program itself, now and then.
+# For direct reads the kernel charges the requested bytes, which are whole sectors of scattered
+# records, and occasionally reads of the program itself.
 for try in 1 2 3 4 5; do
     run --direct --window 1 --reader pread
     left=$(of_epoch device_read_bytes) requested=$(of_epoch request_bytes)
@@ -49,7 +49,7 @@ for try in 1 2 3 4 5; do
 done
 [ "$try" != 5 ] || die "$left bytes left storage for $requested requested, five times"
 
-# A limit holds from above, whatever the machine does; and who waits for it is the trainer.
+# A rate limit is an upper bound on any machine, and the trainer waits for it.
 run --limit-rate 400KB/s --bs 16k
 wall=$(of_epoch wall_s) waited=$(of_epoch wait_s)
 holds "$wall > 0.85 * $bytes / 400000" "$bytes bytes at 400 KB/s take that long"

@@ -6,10 +6,10 @@
 make_set recordio 60
 set -- run --data "$tmp/recordio" --no-calibrate --decode none -B 16
 
-# field FILE KEY: all its values, in the order of the file.
+# field FILE KEY: all values of KEY, in file order.
 field() { sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$1"; }
 
-# A twentieth of the rate is found: a ratio, an interval, p corrected for two comparisons.
+# A twentieth of the rate is detected: ratio, interval, p corrected for two comparisons.
 try 0 "$@" --runs 5 --limit-rate 4MiB/s --against "--limit-rate '0.2 MiB/s'" --against '--seed 2' \
     --json "$tmp/a.json" --order-seed 7
 out "as given: valid"
@@ -22,21 +22,21 @@ grep -q "^  Throughput, .* worse" "$tmp/out" || fault "a twentieth of the rate i
 [ "$(field "$tmp/a.json" basis | sort -u)" = pairs ] || fault "no pairs"
 [ "$(field "$tmp/a.json" turn | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 " ] ||
     fault "not each turn once"
-# Each round has one run of each job, and rounds differ in their order.
+# Each round has one run per job, and rounds differ in order.
 field "$tmp/a.json" turn | awk '{ round = (NR - 1) % 5; if (int($1 / 3) != round) exit 1;
     order[round] = order[round] $1 % 3 } END { for (i in order) seen[order[i]] = 1
     for (i in seen) n++; exit n < 2 }' || fault "rounds are not drawn: $(field "$tmp/a.json" turn)"
 turns=$(field "$tmp/a.json" turn)
-# compare says of the file what the run said of itself.
+# compare reports the same as the run.
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
 grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
-# The same seed gives the same turns, none another one each time.
+# The same seed gives the same order; without a seed it differs.
 try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.json" --order-seed 7
 [ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"
 [ "$(field "$tmp/b.json" order_seed | sort -u)" = 7 ] || fault "the order seed is not told"
 
-# Each run has its own caches, and a limit of memory is that job's alone.
+# Each run has its own caches, and a memory limit applies to its job only.
 try 0 "$@" --runs 1 --against "--label 'two words' --batch-size 8"
 out "two words: valid"
 out "batches of 8"
@@ -51,8 +51,8 @@ out '"label": "two"'
 try 0 run "$tmp/jobs.ini" --no-paired --json -
 no_out '"basis"'
 
-# On until the interval is narrow enough, or given up: either is said.
-# ended TEXT: by its limit of 8 runs, or by that text; a busy machine decides which.
+# Runs continue until the interval is narrow enough or a limit is reached, and the output says
+# which. ended TEXT: by the limit of 8 runs, or with that text, depending on load.
 ended() {
     grep -q "$1" "$tmp/out" || out "was NOT reached"
 }
@@ -85,7 +85,7 @@ bad "within" --runs auto --until 0.01%
 printf '[a]\nagainst=--server-drop-cmd true\n' >"$tmp/bad.ini"
 try 2 run "$tmp/bad.ini" --data "$tmp/recordio"
 err "use --paired to compare the sections"
-# A broken rival ends all, and nothing is compared.
+# A failing rival ends the session without a comparison.
 try 1 "$@" --runs 2 --against '--data /dev/null'
 no_out "5 pairs"
 finish

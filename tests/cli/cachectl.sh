@@ -12,7 +12,7 @@ die() {
     exit 1
 }
 
-# status N COMMAND...: it must end with status N; what it says is in $FOLDER/out.
+# status N COMMAND...: must exit with N; output in $FOLDER/out.
 status() {
     expected=$1 found=0
     shift

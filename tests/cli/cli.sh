@@ -37,7 +37,7 @@ expect() { # STATUS COMMAND...
     [ "$status" = "$wanted" ] || die "exit status $status, not $wanted: $*"
 }
 
-says() { # TEXT...: each is somewhere in $out, wherever its lines are wrapped
+says() { # TEXT...: each must be in $out, ignoring line breaks
     wrapped=$out$(printf '%s' "$out" | tr -s ' \n' ' ')
     for text; do
         case $wrapped in
@@ -47,7 +47,7 @@ says() { # TEXT...: each is somewhere in $out, wherever its lines are wrapped
     done
 }
 
-built_with() { # LMDB: was the optional library there?
+built_with() { # LMDB: is the optional library built in?
     grep -q "^#define HAVE_$1 1" "$CONFIG"
 }
 

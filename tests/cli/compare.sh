@@ -4,8 +4,8 @@
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# result FILE VALID RATES...: runs of those rates; SITTING: the id of one that two jobs took turns
-# in.
+# result FILE VALID RATES...: runs of those rates; SITTING: the id of a session of two alternating
+# jobs.
 result() {
     file=$1 valid=$2 runs=
     shift 2
@@ -78,10 +78,10 @@ try 0 size slow --gpus 8
 saved size-result.txt
 try 0 size slow --rate 500 --busy 90 --json
 out '"needs_samples_per_s": 3600'
-# A node of 1,000 a second feeds four GPUs of 500 that are busy for half of the time.
+# A node of 1,000 samples/s feeds four GPUs of 500 that are busy half of the time.
 try 0 size slow --rate 500 --busy 50
 out "2.00           4.00"
-# Of four nodes each got a quarter, so it takes four times as many.
+# Each of four nodes got a quarter, so four times as many are needed.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
 try 0 size four --gpus 8 --gpu v100
 out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"

@@ -7,8 +7,9 @@
 
 grep -qs . /proc/self/maps || skip "no /proc"
 
-# cut_while_lent RATE: a shuffle of all records draws none before the last is read, which the rate
-# delays. False when the run was over before the files could be cut.
+# cut_while_lent RATE: truncate files whose pages are borrowed. A shuffle of all records draws none
+# before the last is read, which the rate delays. False if the run ended before the files could be
+# truncated.
 cut_while_lent() {
     rm -rf "$tmp/files"
     expect 0 "$IOBENCH" pack synthetic:count=200,mean=6000 "$tmp/files" -f files

@@ -8,7 +8,7 @@ poke() { # FILE OFFSET BYTES
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-# Offset of record N (0..7) of a data set, as inspect tells it.
+# Offset of record N (0..7) of a data set, as shown by inspect.
 offset_of() {
     "$IOBENCH" inspect --show 8 "$1" | sed -n "s/^record $2 .* at \([0-9]*\):.*/\1/p"
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Names chosen by others (of files, classes, labels) reach neither a terminal nor the lines of a table,
-# and JSON says all of them.
+# Control characters in foreign names (files, classes, labels) reach neither a terminal nor the rows
+# of a table, and JSON keeps them.
 . "$(dirname "$0")/cli.sh"
 command -v python3 >/dev/null || skip "python3 is not installed"
 CACHECTL=${IOBENCH%/*}/cachectl/cachectl
 
-# An escape sequence, a line of the attacker's, C1, DEL, an override of direction, a byte that is not UTF-8.
+# An escape sequence, an injected line, C1, DEL, a direction override, a byte that is not UTF-8.
 evil=$(printf 's\033[2J\nCache    cold: proven\302\233m\177\342\200\256\377t')
 shown='s\x1b[2J\x0aCache    cold: proven\xc2\x9bm\x7f\xe2\x80\xae\xfft'
 cat >check.py <<'END'
@@ -17,7 +17,7 @@ if bad or re.search(rb"^Cache    cold: proven", text, re.M):
     sys.exit(f"{sys.argv[2:]}: {text!r}")
 text.decode("utf-8")
 END
-# clean STATUS COMMAND...: both streams are, whatever it is called with.
+# clean STATUS COMMAND...: both streams must be free of control characters.
 clean() {
     wanted=$1
     shift
@@ -25,7 +25,7 @@ clean() {
     [ "$status" = "$wanted" ] || die "exit status $status, not $wanted: $* $(cat printed)"
     python3 check.py printed "$@" || die "not clean"
 }
-has() { # TEXT: it was printed, with what is escaped
+has() { # TEXT: must be printed, escaped
     tr -d '\n' <printed | tr -s ' ' | grep -qF -e "$1" || die "no '$1' in: $(cat printed)"
 }
 
@@ -46,7 +46,7 @@ clean 0 run --json=-
 python3 - "$shown" <<'END' || die "the JSON does not have the name"
 import json, sys
 r, v, i, c = (json.load(open(name)) for name in ("r.json", "v.json", "i.json", "c.json"))
-# JSON escapes what is UTF-8 itself; other bytes are written as \xNN.
+# JSON escapes UTF-8 itself; other bytes are written as \xNN.
 name = b's\x1b[2J\nCache    cold: proven\xc2\x9bm\x7f\xe2\x80\xae'.decode() + "\\xfft"
 assert r["jobs"][0]["dataset"]["path"].endswith(name), r["jobs"][0]["dataset"]
 assert r["jobs"][0]["label"] == name and r["jobs"][0]["settings"]["label"] == name
@@ -82,12 +82,12 @@ printf '[a\033[2J]\ndata=set\nformat=files\nruns=1\nno-such\n' >job.ini
 clean 2 "$IOBENCH" run job.ini
 # What a command prints.
 clean 0 "$IOBENCH" run --data set --format files --runs 1 --decode none --no-calibrate --dry-run
-# Colours are for a terminal, and only ours.
+# Only our own colours, and only on a terminal.
 if command -v script >/dev/null; then
     "$IOBENCH" pack synthetic:count=12,mean=6000 fine -f recordio >/dev/null
     script -qec "'$IOBENCH' run --data fine --runs 1 --decode none --no-calibrate --label '$(printf 'l\033[1mx\033[5m')'" typed \
         >/dev/null </dev/null
-    sed -i 1d typed # which says the command itself
+    sed -i 1d typed # which contains the command itself
     if grep -q 'iobench 0' typed; then
         ! grep -q "$(printf '\033\\[5m')" typed || die "a blinking label"
         grep -qF 'l\x1b[1mx\x1b[5m' typed || die "the label is gone: $(cat -v typed)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A disk that is too small: refused with figures before, told with file and offset while.
+# A full disk: refused with figures beforehand, reported with file and offset during a run.
 . "$(dirname "$0")/cli.sh"
 
 mkdir small
@@ -12,7 +12,7 @@ expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set
 says "needs about" "4.00 MiB are free"
 [ -z "$(ls small)" ] || die "something was written: $(ls -a small)"
 
-# Small images take more room as files than the guess says: the disk is full in the middle.
+# Small images take more space as files than estimated: the disk fills up midway.
 mkdir idx
 {
     printf '\0\0\010\003\0\0\007\320\0\0\0\010\0\0\0\010'
@@ -32,8 +32,9 @@ expect 0 "$IOBENCH" verify small/set
 expect 0 "$IOBENCH" pack idx other
 same_digest other small/set
 
-# Without --data a set is made in the cache, as large as the room there allows: by one of two that need
-# it at once, while the other one waits; after an interruption the next one completes it.
+# Without --data a set is generated in the cache, as large as the space allows: one of two
+# concurrent runs generates it while the other waits; after an interruption the next run completes
+# it.
 rm -rf small/set
 mount -o remount,size=460m small
 XDG_CACHE_HOME=$T/small/cache
@@ -80,7 +81,7 @@ says "$set" "thesis"
 [ "$(cat "$set/thesis")" = mine ] || die "a file of the user is gone"
 XDG_CACHE_HOME=$T/cache
 
-# What cannot be read or made, for somebody who is not root.
+# Unreadable and unwritable paths, for a user other than root.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     as="setpriv --reuid 65534 --regid 65534 --clear-groups"
     chmod 755 "$T"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A network answers over a data set: every sample once for each batch size, the same answers for
-# all of them and as many right as the training's evaluation found.
+# Inference over a data set: every sample once per batch size, the same predictions for all of them,
+# and the accuracy of the training's evaluation.
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=61,classes=3,mean=6k,seed=5 set
@@ -43,7 +43,7 @@ says "INT8 calibrated by kl on 20 images" "int8 vs fp32, batches of 16" \
     "layers ran in INT8"
 [ "$(column precision)" = '"fp32" "fp32" "int8" "int8" ' ] || die "$(column precision)"
 [ "$(column samples)" = "61 61 61 61 " ] || die "not every sample once: $(column samples)"
-# No channels of LeNet come in sixteens: nothing is INT8 there.
+# No channel count of LeNet is a multiple of 16: nothing runs in INT8.
 expect 0 infer --precision fp32,int8 --calibrate-images 20 --batch-size 8 --limit-samples 16 --json infer.json
 says "int8, batches of 8: 0 of 4 layers ran in INT8, all in floating point: nothing to compare"
 # shellcheck disable=SC2154 # expect sets it

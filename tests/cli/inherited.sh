@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a parent process leaves behind: ignored and blocked signals, closed descriptors, limits. None of
-# it may hang the program, deafen it, or send output into a data set.
+# What a parent process leaves behind: ignored and blocked signals, closed descriptors, limits. None
+# of it may hang the program, deafen it, or send output into a data set.
 # shellcheck disable=SC2086,SC2016 # with is words; await evaluates
 . "$(dirname "$0")/cli.sh"
 command -v timeout >/dev/null || skip "there is no timeout(1)"
 command -v python3 >/dev/null || skip "python3 is not installed"
 
-# Wait until the shell command $1 is true; two minutes are for ever.
+# Wait until the shell command $1 succeeds, at most two minutes.
 await() {
     tries=0
     until eval "$1"; do
@@ -16,12 +16,12 @@ await() {
         sleep 0.05
     done
 }
-# ended STATUS: what was started last ended with it.
+# ended STATUS: the last started process must exit with STATUS.
 ended() {
     wait "$pid" && status=0 || status=$?
     [ "$status" = "$1" ] || die "exit status $status, not $1"
 }
-# with CODE COMMAND...: run it after some Python has changed what it inherits.
+# with CODE COMMAND...: run COMMAND after Python CODE has changed what it inherits.
 mkdir bin
 cat >bin/with <<'END'
 import os, resource, signal, sys
@@ -66,14 +66,14 @@ pid=$!
 await '[ -e ready ]'
 kill -TERM $pid
 ended 143
-# One that stops and goes on is waited for.
+# A process that stops and continues is waited for.
 rm -f ready
 "$IOBENCH" monitor -i 50ms -- sh -c 'echo $$ >ready; kill -STOP $$; exit 6' >out 2>&1 &
 pid=$!
 await '[ -s ready ] && grep -q "^State:.T" /proc/$(cat ready)/status'
 kill -CONT "$(cat ready)"
 ended 6
-# Lines that nobody reads any more end it, however SIGPIPE was inherited.
+# A closed pipe ends it, however SIGPIPE was inherited.
 for how in SIG_IGN SIG_DFL; do
     timeout -k 9 120 $with "signal.signal(signal.SIGPIPE, signal.$how)" "$IOBENCH" monitor -i 50ms 2>/dev/null |
         head -n 3 >out

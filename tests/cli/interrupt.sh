@@ -6,7 +6,7 @@
 make_set recordio 40
 tried="iobench, interrupted"
 [ -r /proc/self/io ] || skip "this kernel does not count what a process reads"
-# Interrupts $pid when it has read the set five times over: some runs or epochs are finished then.
+# Interrupts $pid after it has read the set five times: some runs or epochs are complete then.
 interrupt() {
     goal=$((5 * $(cat "$tmp"/recordio/*.rec | wc -c)))
     while [ "$(sed -n 's/^rchar: //p' /proc/$pid/io)" -lt $goal ]; do sleep 0.05; done
@@ -23,7 +23,7 @@ status=$?
 out "INVALID"
 out "interrupted"
 err "interrupted"
-# Epochs of some milliseconds each hear it, too.
+# Interrupts also end epochs of a few milliseconds.
 "$IOBENCH" --data "$tmp/recordio" --reader pread --no-calibrate --runs 1 --epochs 1000000 -B 10 --decode none \
     >"$tmp/out" 2>"$tmp/err" &
 pid=$!

@@ -45,7 +45,7 @@ out "batches of 8"
 out "Digest"
 empty err
 [ "$(grep -c '"samples_per_s_low95"' "$tmp/all.json")" -eq 2 ] || fault "not both jobs in the JSON"
-# The command line has the last word.
+# The command line overrides the file.
 try 0 run --shuffle epoch "$tmp/good.ini" --dry-run
 out "shuffle epoch"
 no_out "shuffle none"
@@ -65,7 +65,7 @@ bad "bad.ini:1: section without a name" '[ ]\n'
 bad "bad.ini: no job" '[global]\nruns=1\n'
 bad "bad.ini: no job" ''
 bad "NUL" '[a]\n\0000\n'
-# Programs are started for a job file only when the command line says so, whatever the file says.
+# A job file runs commands only if the command line allows it, whatever the file says.
 cat >"$tmp/starts.ini" <<EOF
 [global]
 data=$tmp/recordio
@@ -94,6 +94,6 @@ sed -i '/server_drop_cmd/d' "$tmp/starts.ini"
 "$IOBENCH" run "$tmp/starts.ini" --server-drop-cmd "touch $tmp/started" >"$tmp/out" 2>"$tmp/err" || :
 [ -e "$tmp/started" ] || fault "the command line may not start a program"
 
-# All jobs are looked at before the first one runs.
+# All jobs are checked before the first one runs.
 bad "rank" "[a]\ndata=$tmp/recordio\n[b]\ndata=$tmp/recordio\nrank=5\n"
 finish

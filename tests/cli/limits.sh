@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What costs too much, or is nothing at all, is refused with a reason, or left out and counted.
+# Input that is too expensive, or empty, is refused with a reason, or skipped and counted.
 . "$(dirname "$0")/cli.sh"
 
 # ---- a record without bytes: found when the index is made, in any format ----

@@ -15,13 +15,13 @@ run() {
     expect "$@" --data set --format files --decode none --no-crc --epochs 2 --runs 1 \
         --no-calibrate --shuffle epoch --reader pread --iodepth 4 --json out.json
 }
-second_epoch() { # bytes that left the device, in MiB; empty when nobody can tell
+second_epoch() { # MiB read from the device; empty if unknown
     python3 -c 'import json
 bytes = json.load(open("out.json"))["jobs"][0]["runs"][0]["epochs"][1]["device_read_bytes"]
 print("" if bytes is None else bytes >> 20)'
 }
 
-# Somebody else on this machine may empty the page cache meanwhile; the kernel counts that.
+# Another process may drop the page cache meanwhile; the kernel counts that.
 drops() {
     sed -n 's/^drop_pagecache //p' /proc/vmstat
 }
@@ -38,7 +38,7 @@ done
 [ "$bytes" -lt 26 ] || skip "the page cache of this machine does not hold 256 MiB"
 
 own=$(sed -n 's/^[0-9]*:memory://p; s/^0:://p' /proc/self/cgroup | head -n 1)
-groups() { # of processes that have ended
+groups() { # of exited processes
     find "/sys/fs/cgroup/memory$own" "/sys/fs/cgroup$own" -maxdepth 1 -name 'iobench.*' 2>/dev/null |
         sort -u | while read -r group; do
         kill -0 "${group##*.}" 2>/dev/null || [ ! -d "$group" ] || echo "$group"
@@ -51,7 +51,7 @@ out=$("$IOBENCH" --data set --format files --memory-limit 64m --decode none --no
         ;;
     *) die "the reader of choice at its depth does not fit into the limit" ;;
     esac
-# A run that is killed leaves a group behind; the next run takes it away.
+# A killed run leaves its group; the next run removes it.
 group_of() { # PID: it has one
     [ -d "/sys/fs/cgroup/memory$own/iobench.$1" ] || [ -d "/sys/fs/cgroup$own/iobench.$1" ]
 }
@@ -75,11 +75,11 @@ bytes=$(second_epoch)
 grep -q '"memory_limit_bytes": 67108864' out.json || die "the limit is not in the result"
 [ -z "$(groups)" ] || die "a control group was left behind: $(groups)"
 
-# More than fits is refused, where the kernel would end the program.
+# Jobs that do not fit are refused, where the kernel would kill the program.
 expect 1 "$IOBENCH" --data set --format files --memory-limit 16m --memory 64m --runs 1
 says "--memory-limit 16.00 MiB" "records in flight"
 
-# Who may not make a group is told so.
+# Without permission to create a group: an error.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$T"
     expect 1 setpriv --reuid 65534 --clear-groups "$IOBENCH" --data "$T/set" --format files \

@@ -27,7 +27,7 @@ result shuffle.json "$IOBENCH" shuffle epoch --data set --measure --runs 1 --bat
 result against.json "$IOBENCH" run --data set --runs 3 --epochs 2 --against "--decode none" --no-calibrate
 set -- run=against.json run=run.json run=jpeg.json train=train.json infer=infer.json shuffle=shuffle.json
 
-# What several ranks alone have is not asked for where there is no launcher, or one that leaks.
+# Figures of several ranks are not required without a launcher, or with one that leaks.
 MPIRUN=${MPIRUN:-mpirun}
 if grep -q '^#define HAVE_MPI 1' "$CONFIG" && command -v "$MPIRUN" >/dev/null &&
     ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile"; then
@@ -41,7 +41,7 @@ else
     [ -z "$out" ] || die "docs/metrics.md is not what the program writes"
 fi
 
-# It sees a figure that is missing, one that is stale, and one defined twice.
+# The check finds a missing figure, a stale one, and one defined twice.
 grep -v 'samples. / .wall_s. | mono | .pipeline/result/result.c' "$PAGE" >page
 expect 1 "$CHECK" page "$SRCDIR" "$@"
 says "does not define samples_per_s of epochs"

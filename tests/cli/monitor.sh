@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench monitor: lines in time, JSON that says what is not known, a command's end and status.
+# iobench monitor: lines on time, null for unknown values in JSON, exit of a command.
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" monitor --interval=50ms --count=3 --probes=cpu,memory .
@@ -24,7 +24,7 @@ expect 1 "$IOBENCH" monitor . -- "$T/none"
 says 'cannot run:'
 expect 143 "$IOBENCH" monitor . -- sh -c 'kill -TERM $$'
 
-# What a command reads at once counts too; a line's rate times its interval is what was counted.
+# Reads at the start of a command count too; the rate of a line times its interval is the count.
 head -c 8388608 /dev/urandom >"$T/read"
 sync "$T/read"
 expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=1s --probes=disk,cpu "$T" -- \
@@ -33,7 +33,7 @@ awk -F'"(interval_s|storage_read_bytes_per_s)":' '{ total += $2 * $3; known += $
     END { if (known && total < 8388600) { print total; exit 1 } }' "$T/lines" ||
     die "not all of 8 MiB: $(cat "$T/lines")"
 
-# The mean time of a read is that of all reads, not of all lines.
+# The mean latency is over all reads, not over all lines.
 if dd if="$T/read" iflag=direct bs=1M of=/dev/null 2>/dev/null; then
     expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
         dd if='$T/read' iflag=direct bs=4k count=2000; sleep 0.2; dd if='$T/read' iflag=direct bs=8M"

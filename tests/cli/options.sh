@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Command lines: what is understood, what is refused, with which words and exit status.
+# Command lines: what is accepted and what is refused, with which message and exit status.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
@@ -41,7 +41,7 @@ no_out "replay"
 try 0 list --json
 out '"usable": true'
 
-# Wrong requests: nothing is done, the status is 2, and the nearest name is offered.
+# Usage errors: nothing is done, the status is 2, and the nearest name is suggested.
 try 2 --iodpth 3
 err "unknown option '--iodpth'; did you mean '--iodepth'?"
 empty out
@@ -94,12 +94,12 @@ err "nowhere.json"
 try 2 size --gpu k80
 err "k80"
 
-# Without a data set a dry run says which one would be made, and makes nothing.
+# Without a data set a dry run says which one would be generated, and generates nothing.
 try 0 --dry-run
 out "would be generated in $XDG_CACHE_HOME/iobench/synthetic-shards"
 [ ! -e "$XDG_CACHE_HOME/iobench/synthetic-shards" ] || fault "it was made"
 
-# All ways of writing an option mean the same.
+# All spellings of an option are equivalent.
 make_set recordio 40
 for way in "--seed=77" "--seed 77"; do
     # shellcheck disable=SC2086 # two words

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench pack: every way in and out, the same samples behind it.
+# iobench pack: every source and target format, with the same samples afterwards.
 . "$(dirname "$0")/cli.sh"
 
 # ---- through all formats, one after the other ----

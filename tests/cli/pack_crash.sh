@@ -8,7 +8,7 @@
 SOURCE=synthetic:count=60,classes=3,mean=4k
 OTHER=synthetic:count=40,classes=3,mean=4k,seed=9
 
-shards_of() { # FORMAT: the option for three shards, where it has so many
+shards_of() { # FORMAT: the option for three shards, if the format has shards
     case $1 in
     lmdb | files) ;;
     *) echo "--shards 3" ;;
@@ -23,7 +23,7 @@ refused() { # SET: by whoever reads it
     done
 }
 
-completes() { # SET FORMAT [TEXT]: pack says it, and the set is as a new one
+completes() { # SET FORMAT [TEXT]: pack prints TEXT, and the set equals a new one
     # shellcheck disable=SC2046 # words
     expect 0 "$IOBENCH" pack $SOURCE "$1" -f "$2" $(shards_of "$2")
     says "${3-of images}"
@@ -41,13 +41,13 @@ for format in $(formats); do
     # shellcheck disable=SC2046 # words
     expect 0 "$IOBENCH" pack $SOURCE "new-$format" -f "$format" $(shards_of "$format")
 
-    # All has its name but the manifest.
+    # Everything is renamed except the manifest.
     cp -rp "new-$format" "a-$format"
     mv "a-$format/.iobench-set" "a-$format/.iobench-unfinished"
     refused "a-$format"
     completes "a-$format" "$format" "finished before"
 
-    # Some names are still in the hidden folder; before them, all are; a file of a shard is lost.
+    # Some files are still in the hidden folder; all are; a file of a shard is lost.
     suffix=$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' "new-$format/.iobench-set")
     awk '/^shard/ {shard = $2} /^(file|folder)/ {sub("/.*", "", $NF); print shard, $NF}' \
         "new-$format/.iobench-set" | uniq >names
@@ -65,7 +65,7 @@ for format in $(formats); do
         completes "$set" "$format"
     done
 
-    # Half a shard in the hidden folder, half a line in the manifest, a lock of a process that is gone.
+    # Half a shard in the hidden folder, half a line in the manifest, a stale lock.
     set=c-$format
     mkdir -p "$set/.iobench-draft-$suffix/0"
     sed '/^shard/,$d' "new-$format/.iobench-set" >"$set/.iobench-unfinished"
@@ -75,13 +75,13 @@ for format in $(formats); do
     refused "$set"
     completes "$set" "$format"
 
-    # Nothing but the start of the manifest's first line.
+    # Only the start of the manifest's first line.
     mkdir "d-$format"
     printf 'iobench set 2, pl' >"d-$format/.iobench-unfinished"
     refused "d-$format"
     completes "d-$format" "$format"
 
-    # The set that is replaced is half gone.
+    # The replaced set is half removed.
     set=e-$format
     expect 0 "$IOBENCH" pack $OTHER "$set" -f "$format"
     cp -rp "new-$format" made
@@ -99,7 +99,8 @@ for format in $(formats); do
     completes "$set" "$format"
 done
 
-# A file of the user that came in between is not replaced: told, and when it is gone the set is made.
+# A file of the user that appeared meanwhile is not replaced: an error; once it is removed the pack
+# completes.
 expect 0 "$IOBENCH" pack $SOURCE f -f recordio
 mv f/.iobench-set f/.iobench-unfinished
 mkdir -p "f/.iobench-draft-$(sed -n '1s/.*draft \([0-9a-z]*\),.*/\1/p' f/.iobench-unfinished)/0"
@@ -112,7 +113,7 @@ rm f/train.rec
 expect 0 "$IOBENCH" pack $SOURCE f -f recordio
 expect 0 "$IOBENCH" verify f
 
-# A hidden folder that another user made, or a link: not written to.
+# A hidden folder of another user, or a link: not written to.
 if [ "$(id -u)" = 0 ]; then
     mkdir -p g victim
     sed '/^shard/,$d' f/.iobench-set >g/.iobench-unfinished

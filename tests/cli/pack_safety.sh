@@ -61,7 +61,7 @@ for format in $(formats); do
     kept "$set/notes.txt"
     expect 0 "$IOBENCH" verify "$set"
     rm "$set/notes.txt"
-    # One of its own files that was changed since, a second name, a link, an empty folder.
+    # A file of pack's that was changed, a second name, a link, an empty folder.
     victim=$(find "$set" -type f -not -name '.iobench*' | sort | head -n 1)
     cp -p "$victim" copy
     echo more >>"$victim"
@@ -82,7 +82,7 @@ for format in $(formats); do
     expect 1 "$IOBENCH" pack $SOURCE "$set" -f "$format" --force
     says "$set/mine"
     rmdir "$set/mine"
-    # The list of what would go, with nothing changed; then it goes.
+    # First the list of files to remove, without changes; then their removal.
     find "$set" -type f | sort >before
     expect 0 "$IOBENCH" pack synthetic:count=20,mean=4k,seed=2 "$set" -f recordio --force --dry-run
     says "20 samples" "would be removed" "$victim" "nothing was changed"
@@ -93,7 +93,7 @@ for format in $(formats); do
     says "20 records"
 done
 
-# A class folder that is a link: the originals behind it stay.
+# A class folder that is a link: its target stays.
 mine photos/00000000.jpg
 expect 0 "$IOBENCH" pack $SOURCE linked -f files
 rm -r linked/00001
@@ -103,12 +103,12 @@ says "linked/00001"
 kept photos/00000000.jpg
 [ -e linked/00000 ] || die "something was removed before the check"
 
-# A set without a manifest, by another tool or an earlier version.
+# A set without a manifest, from another tool or an earlier version.
 expect 0 "$IOBENCH" pack $SOURCE foreign -f tar
 rm foreign/.iobench-set
 expect 1 "$IOBENCH" pack $SOURCE foreign -f tar --force
 says "no manifest" "remove it yourself"
-# A manifest that is a link, that others may write, that leaves the folder.
+# A manifest that is a link, is writable by others, or points outside the folder.
 echo x >outside
 expect 0 "$IOBENCH" pack $SOURCE evil -f tar
 cp evil/.iobench-set good
@@ -168,7 +168,7 @@ for format in $(formats); do
         says "$set" "process $pid"
     done
     [ -f "$set/.iobench-unfinished" ] || die "the second one removed the mark"
-    # Nor is it a data set to anybody.
+    # No command accepts it as a data set.
     for command in verify inspect "run --data" "train --network alexnet --data" \
         "shuffle --data" "infer --network alexnet --data"; do
         # shellcheck disable=SC2086 # words
@@ -186,7 +186,7 @@ for format in $(formats); do
     [ $? -eq 1 ] || die "SIGTERM: not exit status 1"
     [ ! -e "$set" ] || [ -f "$set/.iobench-unfinished" ] || die "SIGTERM leaves: $(find "$set")"
 done
-# A race: of packs of one target that start together, one at least ends well, and the set is whole.
+# A race: of concurrent packs of one target at least one succeeds, and the set is complete.
 rounds=3
 [ -z "${IOBENCH_LONG-}" ] || rounds=200
 for round in $(seq $rounds); do

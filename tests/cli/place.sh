@@ -14,7 +14,7 @@ lower_half() {
     sed -n 's/.*"digest": "[0-9a-f]\{17\}\([0-9a-f]\{15\}\)".*/\1/p' "$1"
 }
 
-requested() { # bytes that storage was asked for
+requested() { # bytes requested from storage
     sed -n 's/.*"request_bytes": \([0-9]*\).*/\1/p' "$1" | head -n 1
 }
 
@@ -23,11 +23,11 @@ for shuffle in none epoch buffer:16 corgipile py1e; do
     run 0 --shuffle $shuffle --decode checksum --digest --json whole.json
     run 0 --shuffle $shuffle --decode checksum --digest --json first.json --limit-samples 40
     run 0 --shuffle $shuffle --decode checksum --digest --json rest.json --resume-at 0:40
-    # The digest's lower half is an exclusive or over all samples; 60 bits of it are enough.
+    # The lower half of the digest is an exclusive or over all samples; 60 bits suffice.
     [ $((0x$(lower_half first.json) ^ 0x$(lower_half rest.json))) = $((0x$(lower_half whole.json))) ] ||
         die "$shuffle: the two parts are not the whole"
     expect 0 grep -c '"samples": 20,' rest.json
-    # A third of the samples is left; what was before is not read.
+    # A third of the samples is left; earlier ones are not read.
     [ $((2 * $(requested rest.json))) -le "$(requested whole.json)" ] ||
         die "$shuffle: the rest asked for $(requested rest.json) of $(requested whole.json) bytes"
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The steps of a network: nothing is left out, and predicted times are the roofline's.
+# The steps of a network: complete, with predicted times from the roofline model.
 . "$(dirname "$0")/cli.sh"
 command -v python3 >/dev/null || skip "python3 is not installed"
 

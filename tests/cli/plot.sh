@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench plot: a series of known shape, and the curves, names and shades of its picture.
+# iobench plot: a series of known shape, and the curves, names and shades of its chart.
 . "$(dirname "$0")/cli.sh"
 
-# A square wave of 0 and 100 MB/s from storage, the fabric with 10 MB/s both ways beside it.
+# A square wave of 0 and 100 MB/s from storage, plus 10 MB/s both ways on the fabric.
 awk 'BEGIN {
     print "time_s,phases,read_bytes_per_s,from_local_bytes_per_s,from_fabric_bytes_per_s," \
         "fabric_receive_bytes_per_s,fabric_send_bytes_per_s"
@@ -14,8 +14,8 @@ awk 'BEGIN {
     }
 }' >series.csv
 
-# A job of two nodes draws each of them and their sum, from either of its files; clocks that differ do
-# not push its nodes apart.
+# A job of two nodes: each node and their sum, from either of its files; clock differences do not
+# separate its nodes.
 awk -F, 'NR == 1 { print $0 ",n1:read_bytes_per_s,n1:from_fabric_bytes_per_s,n2:read_bytes_per_s,n2:from_fabric_bytes_per_s" }
     NR > 1 { print $0 ",1e6,1e6,3e6,3e6" }' series.csv >job.csv
 python3 - <<'END'
@@ -39,7 +39,7 @@ for file in job.csv job.json; do
     done
 done
 
-# Missing gnuplot is said; its program can still be had.
+# Without gnuplot: an error; --script still works.
 mkdir none
 expect 1 env PATH="$T/none" "$IOBENCH" plot series.csv
 says "gnuplot" "not installed" "apt-get install"
@@ -88,7 +88,7 @@ for text in 'all nodes' 'Fabric of series.csv' 'series.csv'; do
     grep -q "$text" both.svg || die "no '$text' in the picture of two nodes"
 done
 
-# What a monitor writes is drawn.
+# The output of monitor can be charted.
 expect 0 "$IOBENCH" monitor --json=lines --interval=50ms --sample-interval=20ms --count=3 .
 if grep -qE '"(storage_read|net_receive)_bytes_per_s":[0-9]' lines; then
     expect 0 "$IOBENCH" plot lines

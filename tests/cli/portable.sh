@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What portable.sh packs runs where there is nothing but a shell: in a root folder of its own.
+# The package of portable.sh runs with nothing but a shell: in its own root folder.
 . "$(dirname "$0")/cli.sh"
 
 BUILD=${IOBENCH%/*}

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A pack that is killed in the middle is completed by the same command: finished shards stay.
+# A pack killed midway is completed by the same command: finished shards stay.
 . "$(dirname "$0")/cli.sh"
 
 SOURCE=synthetic:count=240,classes=5,mean=100k,seed=3
 SHARDS=12
 
-finished() { # whole lines of the manifest
+finished() { # complete lines of the manifest
     grep -c '^done [0-9]*$' cut/.iobench-unfinished 2>/dev/null || :
 }
 
-# Start it, and end it with a signal once two shards are there. Fast machines may win: again.
+# Start a pack, and stop it with a signal once two shards exist. Retry if a fast machine wins the
+# race.
 interrupt() { # sets $status
     for count in 240 960 3840; do
         rm -rf cut
@@ -42,7 +43,7 @@ for signal in KILL INT; do
     [ -z "$(ls cut)" ] || die "a part of the set can be seen: $(ls cut)"
     find cut -name 'train-*' -exec stat -c '%n %i' {} + | sed 's,.*/,,' | sort >before
 
-    # Another request does not go on with it; half a line in the manifest does no harm.
+    # Another command does not resume it; half a line in the manifest does no harm.
     expect 1 "$IOBENCH" pack $SOURCE cut --shards $SHARDS --shuffle=9
     says "unfinished data set of another source or other options"
     printf 'shard 1' >>cut/.iobench-unfinished
@@ -58,7 +59,7 @@ for signal in KILL INT; do
     done
 done
 
-# A finished shard that was changed since is written again.
+# A finished shard that was changed is rewritten.
 interrupt KILL
 kept=$(finished)
 shard=$(sed -n 's/^done \([0-9]*\)$/\1/p' cut/.iobench-unfinished | head -n 1)

@@ -6,7 +6,7 @@
 make_set recordio 60
 set -- --data "$tmp/recordio" --no-calibrate --runs 2 -B 16
 
-# In a pipe there is no progress; data goes to stdout only.
+# No progress line in a pipe; data goes to stdout only.
 try 0 "$@" --epochs 2
 out "valid"
 out "2 runs of 2 epochs"
@@ -22,7 +22,7 @@ out "all epochs agree"
 try 0 "$@" --digest --shuffle buffer:7 --reader pread
 grep Digest "$tmp/out" | cmp -s - "$tmp/digest" || fault "another digest"
 
-# Files hold the whole result; - takes the place of the table.
+# Files hold the whole result; - replaces the table.
 try 0 "$@" --json "$tmp/a.json" --csv "$tmp/a.csv" --label "two words"
 out "two words"
 grep -q '"schema": "iobench-result"' "$tmp/a.json" || fault "no JSON"
@@ -40,7 +40,7 @@ err "no/such"
 try 2 "$@" --csv "$tmp"
 err "folder"
 
-# What happened over time, with its phases; a table of it as CSV.
+# The time series with its phases, and as CSV.
 try 0 "$@" --epochs 2 --calibrate --json "$tmp/a.json" --series "$tmp/series.csv"
 out "  Series   read"
 out "  Sources  "
@@ -49,8 +49,8 @@ for phase in index calibrate drop epoch shuffle drain; do
 done
 grep -q '^time_s,phases,read_bytes_per_s,' "$tmp/series.csv" || fault "no series"
 [ "$(awk -F, 'NR == 1 { n = NF } NF != n' "$tmp/series.csv")" = "" ] || fault "uneven rows"
-# Each epoch's end stops storage, until the next one begins; but not when epochs overlap, if the
-# thread that makes the next order has its turn in time: on a busy machine, in longer epochs.
+# Storage idles between epochs, but not if epochs overlap and the planning thread runs in time: on a
+# loaded machine that takes longer epochs.
 drains() {
     try 0 "$@" --runs 1 --epochs 4 --json "$tmp/a.json"
     grep -c '"phase": "drain"' "$tmp/a.json"
@@ -71,7 +71,7 @@ err "sample-interval"
 try 2 "$@" --json - --series -
 err "standard output"
 
-# A result that does not reach its reader is a failure.
+# An unwritable result is a failure.
 if [ -w /dev/full ]; then
     tried="iobench >/dev/full"
     "$IOBENCH" "$@" >/dev/full 2>"$tmp/err"
@@ -89,7 +89,7 @@ fi
 own=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' "$tmp/a.json" | sort -u)
 [ "$(echo "$own" | wc -l)" = 1 ] || fault "epochs of the same samples have other digests: $own"
 [ "$(grep -c "\"digest\": \"$own\"" "$tmp/a.json")" = 4 ] || fault "not a digest an epoch"
-# The digest is that of labels and images, whatever decodes them; without bytes there is none.
+# The digest covers labels and images, with any decoder; without bytes there is none.
 for decode in none checksum jpeg; do
     try 0 "$@" --runs 1 --decode $decode --digest
     out "Digest   $own"
@@ -97,14 +97,14 @@ done
 try 1 "$@" --runs 1 --reader null --digest
 err "reader null brings no bytes"
 
-# A GPU that takes its time: AU means something, and both definitions are explained.
+# With a replayed GPU, AU is meaningful and both definitions are explained.
 "$IOBENCH" "$@" --trainer replay:rate=2000 >"$tmp/out" 2>"$tmp/err"
 [ $? -eq 0 ] || out "DEGRADED: run"
 out "AU"
 out "MLPerf Storage"
 
-# A damaged record: stop says where and fails, in its files too; skip counts it in the headline,
-# the JSON and the exit status.
+# A damaged record: stop reports the place and fails, in the files too; skip counts it in the
+# headline, the JSON and the exit status.
 "$IOBENCH" pack synthetic:count=60,mean=6000 "$tmp/hurt" -f shards --shards 2 >/dev/null 2>&1
 shard=$(find "$tmp/hurt" -name '*-00001-of-*')
 printf 'XXXX' | dd of="$shard" bs=1 seek=5000 conv=notrunc 2>/dev/null
@@ -119,7 +119,7 @@ out "DEGRADED: 1 record was skipped"
 grep -q '"degraded": true' "$tmp/hurt.json" || fault "the JSON does not say that it is degraded"
 try 0 "$@" --no-crc --decode none
 
-# One job that fails does not keep the next one from running.
+# A failed job does not stop the next one.
 printf '[a]\ndata=%s\n[b]\ndata=%s\n' "$tmp/hurt" "$tmp/recordio" >"$tmp/jobs.ini"
 try 1 "$tmp/jobs.ini" --no-calibrate --runs 1
 out ": b: valid"

@@ -9,7 +9,7 @@ mkdir -m 700 house out probe
 echo secret >house/secret
 HOME=$T/house
 export HOME
-# A build with sanitizers wants its own library first; the probe needs none.
+# A sanitizer build needs its own library first; the probe needs none.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 export ASAN_OPTIONS
 
@@ -28,7 +28,7 @@ command -v "${CC%% *}" >/dev/null || skip "no compiler for the probe"
 $CC -O1 -shared -fPIC "$SRCDIR/tests/cli/sandbox_probe.c" -o probe/probe.so 2>log ||
     die "the probe cannot be compiled: $(cat log)"
 
-# attacked AT COMMAND...: the program is taken over when it opens AT.
+# attacked AT COMMAND...: the program is compromised when it opens AT.
 attacked() {
     at=$1
     shift
@@ -62,8 +62,8 @@ if command -v gnuplot >/dev/null; then
     attacked r.json plot out/r.json -o out/p.svg
 fi
 
-# older ABI COMMAND...: on a kernel with that version, where less can be confined and, with the
-# first, nothing be moved between folders.
+# older ABI COMMAND...: on a kernel with that ABI, which confines less; ABI 1 cannot move files
+# between folders.
 older() {
     PROBE_ABI=$1
     shift
@@ -88,14 +88,14 @@ says '"sandbox": "none"'
 LD_PRELOAD=$T/probe/probe.so PROBE_ABI=0 expect 1 "$IOBENCH" inspect rec --sandbox yes
 says "no Landlock"
 
-# Without it the probe gets everything: it is no sham.
+# Without the sandbox the probe succeeds: the test is real.
 PROBE_AT=.rec PROBE_SECRET=$T/house/secret PROBE_HOME=$T/house LD_PRELOAD=$T/probe/probe.so \
     expect 0 "$IOBENCH" inspect rec --sandbox no
 says "probe: read a secret: done" "probe: make a file: done"
 rm -f house/planted
 echo secret >house/secret
 
-# A link in a data set that leads out of it.
+# A link in a data set that points outside.
 link=$(find set -name '*.jpg' | head -n 1)
 cp "$link" house/picture.jpg
 ln -sf "$T/house/picture.jpg" "$link"
@@ -113,7 +113,7 @@ sealed() { # COMMAND...
     expect 0 "$IOBENCH" "$@" --sandbox=yes
 }
 
-# By relative paths, by .., by links, into a new file here, over a target that is there.
+# Via relative paths, .., links, into a new file here, onto an existing target.
 mkdir -p out/deep
 ln -s "$T/rec" out/link
 (cd out/deep && sealed run --data ../../rec --runs 1 --no-calibrate --json r.json) || exit 1
@@ -137,7 +137,7 @@ json=out/job.json
 END
 sealed run job.ini
 [ -s out/job.json ] || die "no result of a job file"
-# What cannot be done inside: a command of the user's, and looking who maps a file.
+# Work for the helper outside: a user command, and finding who maps a file.
 if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
     sealed run --data rec --runs 2 --drop-caches --no-calibrate \
         --server-drop-cmd "cat '$T/house/secret' >'$T/house/copied'; echo asked"
@@ -161,7 +161,7 @@ while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
     kill $holder
 fi
 
-# As another user it does not come by itself, and can be had.
+# For other users the sandbox is off by default, and available.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$T"
     mkdir -m 777 cache/other
@@ -174,7 +174,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         says '"sandbox": "landlock'
     fi
 fi
-# Set-user-ID it does nothing, where that has an effect at all.
+# As set-user-ID the program refuses to run, where that bit has an effect.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$T" probe
     cp "$(command -v id)" "$IOBENCH" probe

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preloaded by tests/cli/sandbox.sh: a parser that was taken over. When the program opens a file
- * whose path contains $PROBE_AT, it tries once what such code would try, and says on the standard
- * error how each try ended. With $PROBE_ABI the kernel has that version of Landlock, 0: none.
+ * Preloaded by tests/cli/sandbox.sh: simulates a compromised parser. When the program opens a file
+ * whose path contains $PROBE_AT, it tries once what an attacker would try, and reports each outcome
+ * on stderr. $PROBE_ABI sets the Landlock ABI of the kernel; 0: none.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ static void tell(const char *what, int failed)
     fprintf(stderr, "probe: %s: %s\n", what, failed ? strerrordesc_np(errno) : "done");
 }
 
-/* One request through a ring of its own. */
+/* One request through its own ring. */
 static int ring_open(const char *path)
 {
     struct io_uring_params params = {0};
@@ -80,7 +80,7 @@ static void try_all(void)
          connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&nobody, sizeof nobody));
 }
 
-/* Handles without rights are what the rules are made of. */
+/* Rules are made from O_PATH handles. */
 static void look(const char *path, int flags)
 {
     const char *at = getenv("PROBE_AT");

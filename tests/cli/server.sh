@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is called cold: a server's cache only when the server proves it, direct reads past a page
-# cache that is full, and eviction file by file, which leaves dentries and inodes.
+# What counts as cold: a server's cache only if the server verifies it, direct reads that bypass a
+# warm page cache, and eviction file by file, which leaves dentries and inodes.
 . "$(dirname "$0")/cli.sh"
 
 if [ "$(id -u)" != 0 ] || [ ! -w /proc/sys/vm/drop_caches ]; then
@@ -65,7 +65,7 @@ says "32768 bytes and more"
 run 0 --drop-caches --server-check-cmd "sleep 600" --drop-timeout 1s
 says "$unverified" "not done after 1 s"
 
-# A server that knows what its disks read and nothing else: a counter, moved by the run.
+# A server that only knows what its disks read: a counter that the run advances.
 rm -f once
 run 0 --drop-caches=strict --server-check-cmd "[ -e once ] && n=$bytes || n=0; : >once; echo {\\\"disk_read_bytes\\\": \$((1000 + n))}"
 says ": valid, cold, 1 run of" "Server   cold: its disks read"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench shuffle: the table, JSON, pictures, refusals, and a measurement.
+# iobench shuffle: the table, JSON, charts, refusals, and a measurement.
 . "$(dirname "$0")/cli.sh"
 
 SMALL="--records 5000 --shards 7 --classes 10 --batch-size 32"
@@ -29,7 +29,7 @@ expect 2 "$IOBENCH" shuffle --ranks 0
 expect 2 "$IOBENCH" shuffle --measure
 expect 1 "$IOBENCH" shuffle --data ./missing
 says "does not exist"
-expect 1 "$IOBENCH" shuffle none --records 100000000000 # what no machine has memory for
+expect 1 "$IOBENCH" shuffle none --records 100000000000 # more memory than any machine has
 says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --records"
 
 # Without labels in paths, records are assumed sorted, unless --labels read.
@@ -39,7 +39,7 @@ says "8 records" "2 classes, assumed sorted"
 expect 1 "$IOBENCH" shuffle none --data plain --format files --labels read
 says "has no label"
 
-# Labels are those of the samples: from paths, and from records that were shuffled when packed.
+# Labels come from the samples: from paths, and from records shuffled when packed.
 mkdir set && for class in a b c d; do
     mkdir set/$class && for i in 1 2 3 4; do head -c 2000 /dev/urandom >set/$class/$i.jpg; done
 done
@@ -55,7 +55,7 @@ expect 0 "$IOBENCH" pack set shuffled -f recordio --shuffle
 expect 0 "$IOBENCH" shuffle none --data shuffled --batch-size 4 --labels sorted --classes 4 --json
 says '"labels_from": "sorted"' '"labels_per_batch": 1.0'
 
-# How fast it is read: rounds, each run cold or said not to be; a table, a chart, files.
+# Throughput: rounds, each run cold or marked unverified; a table, a chart, files.
 expect 0 "$IOBENCH" shuffle epoch none buffer:4 --data set --measure --runs 2 --batch-size 4 \
     --plot front.svg --csv front.csv --json=front.json
 says "labels read" "median of 2 rounds" "Pareto front"
@@ -80,6 +80,6 @@ if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
     says "unverified: "
 fi
 
-# An order that needs more memory than there may be is left out of the reading, and says so.
+# An order that needs too much memory is not read, with a note.
 expect 0 "$IOBENCH" shuffle none buffer:16 --data set --measure --runs 1 --batch-size 4 --memory 16k
 says "not read: shuffle buffer:16 holds"

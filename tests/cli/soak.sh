@@ -9,8 +9,8 @@ many=${IOBENCH_LONG:+500000}
 many=${many:-6400}
 expect 0 "$IOBENCH" pack synthetic:count=200,mean=4000 "$tmp/set" -f recordio
 
-# soak READER EPOCHS: 20 steps each. $peak becomes the most KiB that were resident. Descriptors are
-# looked at whenever there is time: a leak of one an epoch is seen.
+# soak READER EPOCHS: 20 steps each. Sets $peak to the peak resident KiB. Descriptors are checked
+# whenever possible: a leak of one per epoch shows.
 soak() {
     tried="iobench run -r $1 -e $2"
     python3 - "$tmp/peak" "$IOBENCH" run -d "$tmp/set" -r "$1" --decode none -B 10 -t 1 -n 1 -e "$2" \

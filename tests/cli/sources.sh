@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Storage is not called the limit where records come out of memory, or where --limit-rate holds them
-# back: table, JSON, advice and `size` say which. So they do where the images were generated, and
-# where --memory-limit holds the whole set.
+# Storage is not the bottleneck if records come from memory, or if --limit-rate throttles them:
+# table, JSON, advice and `size` say so. They also mark generated images, and a --memory-limit
+# larger than the set.
 . "$(dirname "$0")/cli.sh"
 
-# Not on $T's file system: in memory, where nothing can leave storage.
+# Not on $T's file system: in memory, without any storage.
 memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null) || skip "no /dev/shm"
 # shellcheck disable=SC2034 # for cli.sh
 CLEANUP="rm -rf $memory"
@@ -43,7 +43,7 @@ says_not "--iodepth auto (now"
 says_not "Limit    storage"
 grep -q '"limit": "rate"' out.json || die "the JSON names another limit"
 
-# Generated images are so wherever they are read: by folder, by file, packed once more.
+# Generated images are marked however they are read: by folder, by file, repacked.
 expect 0 "$IOBENCH" pack "$memory/set" copied -f files
 for set in "$memory/set" "$memory/set/train.rec" copied; do
     expect 0 "$IOBENCH" run -d "$set" --decode none --no-calibrate --runs 2 --json out.json
@@ -57,7 +57,7 @@ run -d copied --runs 1
 says_not ", synthetic"
 grep -q '"synthetic": false' out.json || die "photographs are called synthetic"
 
-# Whoever may not make a control group gets an error, and no figure.
+# Without permission for a control group: an error, and no figure.
 out=$("$IOBENCH" run -d copied --decode none --no-calibrate --runs 1 --memory-limit 4g 2>&1) || {
     says "--memory-limit"
     skip "no control group can be made here"

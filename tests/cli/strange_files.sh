@@ -5,8 +5,8 @@
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
 
-# hurried STATUS|fails TEXT ARGUMENTS...: as try, ended after a time that no run here needs; TEXT is
-# in what it says.
+# hurried STATUS|fails TEXT ARGUMENTS...: like try, with a generous time limit; TEXT must be in the
+# output.
 hurried() {
     wanted=$1 text=$2
     shift 2
@@ -55,7 +55,7 @@ for format in $written; do
     try 0 pack synthetic:count=40,mean=6000 "$tmp/kept/$format" -f "$format"
 done
 
-# A shard of each format; for run it was there when the index was made.
+# A shard of each format; for run it existed when the index was written.
 for kind in $kinds; do
     formats=$written
     [ "$kind" = fifo ] || [ -n "${IOBENCH_LONG:-}" ] || formats=recordio
@@ -73,7 +73,7 @@ for kind in $kinds; do
             rm -rf "$tmp/new"
         done
     done
-    # The whole of what is given.
+    # The whole data set.
     become "$kind" "$tmp/it.rec"
     for command in "--data=$tmp/it.rec" "inspect $tmp/it.rec" "verify $tmp/it.rec" \
         "pack $tmp/it.rec $tmp/new" "plot $tmp/it.rec" \
@@ -85,7 +85,7 @@ for kind in $kinds; do
     hurried 2 "$(said "$kind")" "$tmp/job.ini"
 done
 
-# The index beside the data is no more than a help: without it, or with a strange one, all goes on.
+# The index next to the data is optional: without it, or with a strange one, everything still works.
 for kind in $kinds; do
     set_of recordio
     become "$kind" "$tmp/recordio/.iobench-index"
@@ -96,7 +96,7 @@ for kind in $kinds; do
     hurried 0 "" --data "$tmp/recordio" -n 1 --no-calibrate
 done
 
-# Results: only a regular file is replaced, whoever put the other thing there.
+# Results: only a regular file is replaced, never anything else.
 set_of recordio
 set -- --data "$tmp/recordio" -n 1 --no-calibrate
 echo precious >"$tmp/precious"
@@ -113,7 +113,7 @@ echo mine >"$tmp/r.json.partial"
 hurried 0 "" "$@" --json "$tmp/r.json"
 [ "$(cat "$tmp/r.json.partial")" = mine ] || fault "the user's own r.json.partial is lost"
 
-# Streams are written to as they are; what was in the file before stays.
+# Streams are written in place; earlier contents of the file stay.
 echo before >"$tmp/appended"
 "$IOBENCH" "$@" --json /dev/stdout >>"$tmp/appended" 2>"$tmp/err" || fault "to /dev/stdout"
 head -n 1 "$tmp/appended" | grep -qx before || fault "/dev/stdout was cut"
@@ -126,7 +126,7 @@ wait $reader
 grep -q '"schema"' "$tmp/read" || fault "nothing in the pipe"
 hurried 1 "nobody reads it" "$@" --json "$tmp/pipe"
 
-# Several runs with one result: each replaces it as a whole.
+# Several runs with one result file: each replaces it atomically.
 for round in 1 2 3 4 5; do
     for run in 1 2 3; do
         "$IOBENCH" "$@" --json "$tmp/shared.json" >"$tmp/out.$run" 2>&1 &

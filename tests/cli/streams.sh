@@ -29,7 +29,7 @@ err() { grep -qF -e "$1" "$tmp/err" || fault "'$1' is not in its messages"; }
 no_out() { ! grep -qF -e "$1" "$tmp/out" || fault "'$1' is in its output"; }
 empty() { [ ! -s "$tmp/$1" ] || fault "something on std$1"; }
 
-# saved NAME: the output is that of tests/cli/saved/NAME. UPDATE=1 saves it anew.
+# saved NAME: the output must equal tests/cli/saved/NAME. UPDATE=1 rewrites it.
 saved() {
     [ "${UPDATE:-0}" = 0 ] || cp "$tmp/out" "$SRCDIR/tests/cli/saved/$1"
     diff -u "$SRCDIR/tests/cli/saved/$1" "$tmp/out" || fault "differs from tests/cli/saved/$1"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A network learns through the whole pipeline; a course that is cut goes on with the same bits.
+# Training through the whole pipeline; an interrupted run resumes bit for bit.
 . "$(dirname "$0")/cli.sh"
 
-# Made images of few classes; small, so that a step takes milliseconds.
+# Generated images of few classes; small, so a step takes milliseconds.
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set
 LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1
     --compute-threads 1 --seed 3 --lr 0.001"
@@ -24,15 +24,15 @@ for phase in index epoch shuffle evaluation checkpoint; do
     grep -q "\"phase\": \"$phase\"" whole.json || die "whole.json has no phase $phase"
 done
 
-# The same seed, the same bits: of all behind the head, which has the time, and before the CRC.
+# The same seed gives the same bits, except for the header, which has the time, and the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 expect 0 train --epochs 3 --checkpoint again
 [ "$(bits whole)" = "$(bits again)" ] || die "the same seed gave other bits"
 expect 0 train --epochs 3 --checkpoint other --seed 4
 [ "$(bits whole)" != "$(bits other)" ] || die "another seed gave the same bits"
 
-# Cut somewhere, it goes on as if it had never stopped. Reads are slow, so that the signal comes before
-# the end: an epoch takes half a second at least, or with the second number three.
+# Interrupted anywhere, it resumes as if it had never stopped. Reads are slow, so the signal comes
+# before the end: an epoch takes at least half a second, or three with the second rate.
 cut_short() {
     for rate in 700k 120k; do
         epochs=24
@@ -64,7 +64,7 @@ says "--eval-data"
 expect 2 "$IOBENCH" train --network nonesuch --data set
 says "unknown network 'nonesuch'" "resnet50"
 
-# The same loop is what run times.
+# run times the same loop.
 expect 0 "$IOBENCH" run --data set --trainer lenet:classes=3,threads=1 --decode jpeg:size=32 --runs 1 \
     --batch-size 20 --no-calibrate
 says "lenet:classes=3"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A training's data come as those of 'iobench run': the same options, the same proof of cold, the
-# same report; and what the proof does not find is said.
+# train reads data like 'iobench run': the same options, cache verification and report, including
+# what could not be verified.
 . "$(dirname "$0")/cli.sh"
 
 # ---- one set of options: what training has not, it has in another form or cannot have ----
@@ -38,7 +38,7 @@ TRAIN="train --network lenet --size 32 --classes 3 --compute-threads 1 --lr 0.00
     expect 2 "$IOBENCH" $TRAIN --as theano
     says "horovod-tensorflow"
     expect 1 "$IOBENCH" $TRAIN --json no/such/folder/out.json
-    says "no/such/folder" # before it has learnt anything
+    says "no/such/folder" # before the first step
 }
 value() { # FILE EXPRESSION of job
     python3 -c 'import json, sys
@@ -47,12 +47,13 @@ print(eval(sys.argv[2]))' "$@"
 }
 [ "$(value slow.json 'job["summary"]["record_bytes_per_s"] <= 1.5 * 2**21')" = True ] ||
     die "--limit-rate 2m: $(value slow.json 'job["summary"]["record_bytes_per_s"]') bytes a second"
-# In an epoch in which the rate was reached it is not storage that limits; a machine may be slower than that.
+# In an epoch that reached --limit-rate storage is not the bottleneck; a machine may be slower than
+# the limit.
 [ "$(value slow.json 'all(epoch["limit"] not in ("storage", "page_cache") or
     epoch["record_bytes_per_s"] < 0.9 * 2**21 for epoch in job["runs"][0]["epochs"])')" = True ] ||
     die "2 MiB/s is not the limit: $(value slow.json 'job["runs"][0]["epochs"]')"
 
-# Compressed shards are read by the one reader that can, as run has it.
+# Compressed shards use the only suitable reader, as in run.
 expect 0 "$IOBENCH" pack synthetic:count=20,classes=3,mean=10k compressed --format shards
 gzip compressed/train*
 expect 0 "$IOBENCH" train --network lenet --size 32 --classes 3 --data compressed --batch-size 10

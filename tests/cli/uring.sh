@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Where io_uring is refused, a run that names it fails and says why, one that names no reader reads
-# by threads and says so in table and JSON, and doctor says what failed after trying.
+# If io_uring is refused: --reader uring fails with the reason, the default reads with threads and
+# says so in table and JSON, and doctor reports the failed test.
 . "$(dirname "$0")/cli.sh"
 
 # shellcheck disable=SC2154 # PROGRAMS is of cli.sh

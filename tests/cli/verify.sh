@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench verify finds each fault of bad files and says where; inspect says what a set is.
+# iobench verify finds and locates each fault in bad files; inspect describes a set.
 . "$(dirname "$0")/cli.sh"
 
 poke() { # FILE OFFSET BYTES
@@ -8,7 +8,7 @@ poke() { # FILE OFFSET BYTES
     printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-# Offset of record N (0..7) of a data set, as inspect tells it.
+# Offset of record N (0..7) of a data set, as shown by inspect.
 offset_of() {
     "$IOBENCH" inspect --show 8 "$1" | sed -n "s/^record $2 .* at \([0-9]*\):.*/\1/p"
 }
@@ -79,7 +79,7 @@ truncate -s "$five" cut-dali/$shard
 expect 1 "$IOBENCH" verify cut-dali
 says "$shard: offset $five: the file ends here, its .idx lists 35 more records" "1 fault"
 five=$(offset_of good-tar 5) all=$(cat good-tar/*.tar | wc -c)
-for end in "$five" $((all - 1024)); do # between two samples, and behind the last one
+for end in "$five" $((all - 1024)); do # between two samples, and after the last one
     cp -r good-tar "cut-tar-$end"
     truncate -s "$end" "cut-tar-$end"/*.tar
     expect 1 "$IOBENCH" verify "cut-tar-$end"
@@ -87,7 +87,7 @@ for end in "$five" $((all - 1024)); do # between two samples, and behind the las
     expect 1 "$IOBENCH" run --data "cut-tar-$end"
     says ".tar: offset $end: "
 done
-cat good-tar/*.tar | head -c $((all - 512)) >one.tar # one block of zeros is an end, too
+cat good-tar/*.tar | head -c $((all - 512)) >one.tar # a single block of zeros is also an end
 expect 0 "$IOBENCH" verify one.tar
 
 # ---- images: RecordIO has no checksum, so the header and the pixels must tell ----

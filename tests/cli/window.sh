@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # --window: the model of `iobench shuffle`, the count of a run and the kernel's agree on the reads;
-# samples are the same whatever the window; presets and job files set it.
+# samples do not depend on the window; presets and job files set it.
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=700,classes=7,mean=4k set --format recordio --shards 2
@@ -42,7 +42,7 @@ for order in epoch mxnet tfdata:50,interleave=2 buffer:50; do
         witness $READ --shuffle $order --window $window
         [ $traced = no ] || [ "$seen" = "$loader" ] ||
             die "$order, window $window: the run says $loader reads, the kernel $seen"
-        # Sorted by place in each window, and nowhere else.
+        # Reads are sorted by offset within each window only.
         windows=$(((699 + $(number window_records run.json)) / $(number window_records run.json)))
         [ $traced = no ] || [ "$back" -lt $windows ] ||
             die "$order, window $window: $back reads go back in $windows windows"
@@ -51,7 +51,7 @@ for order in epoch mxnet tfdata:50,interleave=2 buffer:50; do
     done
 done
 
-# Further threads that read change nothing of it.
+# More I/O threads change nothing.
 expect 0 "$IOBENCH" shuffle epoch --data set --labels sorted --epochs 1 --window 100 --json=model.json
 expect 0 "$IOBENCH" run --data set --io-threads 2 --window 100 --runs 1 --decode none --no-calibrate --json run.json
 [ "$(number requests run.json)" = "$(number reads_per_epoch model.json)" ] || die "2 loaders: other reads"
@@ -88,7 +88,7 @@ expect 0 "$IOBENCH" run --data set --as horovod-tensorflow --format recordio --e
     --decode none --no-calibrate --json run.json
 grep -q '"overlap_epochs": true' run.json || die "--as horovod-tensorflow drains at epoch borders"
 
-# A window that memory does not hold is shorter, and that is told.
+# A window that does not fit into memory is shortened, with a note.
 expect 0 "$IOBENCH" run --data set --window 500 --memory 256k --dry-run
 says "--window 500: record memory of 256.00 KiB holds windows of 12 records"
 expect 2 "$IOBENCH" run --data set --window 99999999

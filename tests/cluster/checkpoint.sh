@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A disk that takes a checkpoint slower than ranks are patient (--rank-timeout) is waited for, and rank 0
-# says what for; a rank 0 that is gone meanwhile ends the job all the same. The disk is a file system
-# that takes no writes for a while (fsfreeze), which is all that a process sees of a slow one.
+# Writing a checkpoint may take longer than --rank-timeout on a slow disk: the ranks wait, and rank
+# 0 says what for; a rank 0 that is gone meanwhile ends the job all the same. The disk is a file
+# system that takes no writes for a while (fsfreeze), which is all that a process sees of a slow
+# one.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
@@ -34,7 +35,7 @@ train() {
     wait_for "[ -e disk/last.checkpoint ]"
     fsfreeze -f disk || die "the file system cannot be frozen"
 }
-wait_for() { # CONDITION: while the job goes on
+wait_for() { # CONDITION: wait for it while the job runs
     while ! eval "$1"; do
         kill -0 $job 2>/dev/null || die "the job ended before $1: $(cat log)"
         sleep 0.05
@@ -53,7 +54,7 @@ first_rank() {
               print found }'
 }
 
-# Slow: said, and waited for longer than others are patient; the job goes on.
+# Slow: reported, and waited for beyond --rank-timeout; the job continues.
 train
 wait_for "grep -q 'iobench: the checkpoint disk/last.checkpoint is being written, [0-9]* s so far' log"
 before=$(stat -c %Y.%i disk/last.checkpoint)
@@ -67,7 +68,7 @@ wait $job && die "an interrupted job succeeded"
 train
 victim=$(first_rank)
 [ -n "$victim" ] || die "no rank 0"
-# Its main thread and the one that writes.
+# Its main thread and the writing thread.
 wait_for "ls /proc/$victim/task/*/comm | xargs cat | grep -qx alone"
 kill -STOP "$victim"
 wait_for "grep -q 'rank 1 on $(uname -n) waited [0-9]* s: another rank is silent' log"

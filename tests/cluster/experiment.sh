@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Storage under training, as published for clusters of GPUs, on guests: a kernel NFS server, one, two
-# and four nodes of two ranks each as one job under mpirun, from cold; nodes whose page cache holds the
-# set, and nodes whose does not.
+# Storage during training, as published for GPU clusters, on guests: a kernel NFS server, one, two
+# and four nodes of two ranks each as one job under mpirun, from cold; nodes whose page cache holds
+# the set, and nodes where it does not fit.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
-#   cd build && sudo srcdir=.. ../tests/cluster/experiment.sh FOLDER [large-1 large-2 large-4 small-1 small-2]
+#   cd build && sudo srcdir=.. ../tests/cluster/experiment.sh FOLDER [large-1 large-2 large-4
+# small-1 small-2]
 #
-# Each table in FOLDER is what the job's own result says of each node over time.
+# Each table in FOLDER is each node's time series from the job's own result.
 OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 # shellcheck source=tests/cluster/bed/uml.sh
 . "$(dirname "$0")/bed/uml.sh"
@@ -20,12 +21,12 @@ SAMPLES=1600 # of 100 KB: 160 MB
 EPOCHS=3
 RATE=100 # samples a second that a rank's GPU would take
 RANKS=2  # of a node
-# What a framework does at its real sizes, at ours: fewer files in flight, a smaller shuffle buffer.
+# A framework's behaviour scaled to our sizes: fewer files in flight, a smaller shuffle buffer.
 MXNET="--as mxnet --data /mnt/nfs/recordio"
 TENSORFLOW="--as horovod-tensorflow --data /mnt/nfs/shards --shuffle tfdata:60,interleave=4"
 CAFFE2="--as caffe2 --data /mnt/nfs/lmdb"
 
-boot() { # MEMORY COUNT: nodes that know where the samples lie
+boot() { # MEMORY COUNT: nodes with an index
     nodes=$(seq -s ' ' -f 'node%g' "$2")
     for node in $nodes; do uml_guest "$node" "$1"; done
     # shellcheck disable=SC2086 # a list
@@ -39,7 +40,7 @@ boot() { # MEMORY COUNT: nodes that know where the samples lie
 }
 
 halt() {
-    for node in $nodes; do # its answer comes before it is off
+    for node in $nodes; do # it answers before it is off
         must "$node" "umount /mnt/nfs; (sleep 0.2; echo o >/proc/sysrq-trigger) >/dev/null 2>&1 &"
     done
     sleep 1

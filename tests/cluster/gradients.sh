@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two nodes learn together from cold, under mpirun: gradients and the data set go over one Ethernet.
+# Two nodes train together from cold caches, under mpirun: gradients and the data set share one
+# Ethernet.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/gradients.sh FOLDER
@@ -21,7 +22,7 @@ for node in node1 node2; do
 done
 forget server node1 node2
 
-# Each rank is watched by a monitor that knows nothing of it, but for rank 0's own marks of epochs.
+# An independent monitor watches each rank; only the epoch marks come from rank 0.
 mpirun_in "node1 node2" 1 "$IOBENCH monitor --probes=nfs,net --interval=200ms --sample-interval=100ms \
     --json=/run/lines /mnt/nfs -- \
     $IOBENCH train --network lenet --size 28 --classes 10 --data /mnt/nfs/recordio --batch-size 25 \

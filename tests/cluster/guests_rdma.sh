@@ -19,7 +19,8 @@ RETH=16
 
 port() { on node1 "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/$1"; }
 
-# Few bytes in flight and long patience, so that little is sent again; what is, counts as a packet.
+# Few bytes in flight and long time-outs, so that little is retransmitted; retransmissions count as
+# packets.
 size=65536 count=128
 for mtu in 1024 4096; do
     echo "== ib_write_bw, packets of $mtu bytes"

@@ -30,8 +30,8 @@ for host in 1 2; do
     ip -n "$name" link set lo up
 done
 
-# What stands for ssh: a process in the other host's network, with a host name and shared memory of
-# its own; and the second host's clock has run for another time.
+# Replacement for ssh: a process in the other host's network, with its own host name and shared
+# memory; the second host's clock has a different uptime.
 unshare -T --monotonic 5000 true 2>/dev/null && later="-T --monotonic 5000"
 cat >agent <<END
 #!/bin/sh
@@ -57,7 +57,7 @@ for count in 2 3 4; do
     says "$count ranks: tiny differs by" "$count ranks: lenet differs by"
 done
 
-# One picture of both hosts, on one clock.
+# One chart of both hosts, on one clock.
 expect 0 "$IOBENCH" pack synthetic:count=256,classes=3,mean=6k,seed=5 set
 expect 0 hosts 4 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 8 \
     --decode-threads 1 --compute-threads 1 --lr 0.001 --memory 16m --epochs 4 --json both.json \
@@ -85,7 +85,7 @@ for file in both.json both.csv; do
     says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
 done
 
-# Strict: the host whose caches cannot be emptied is named.
+# Strict: the host whose caches cannot be dropped is named.
 mkdir strict && cp set/* strict
 expect 1 hosts 2 "$IOBENCH" run --data strict --runs 1 --memory 16m --decode checksum \
     --calibrate=no --drop-caches=strict

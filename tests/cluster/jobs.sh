@@ -25,7 +25,7 @@ RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --
     [ "$(grep -c '"start_barrier_s"' all.json)" = $((2 * (3 + 1))) ] ||
         die "all.json has not three ranks and one epoch in each of two runs"
 
-    # Strict: data that lie in memory are never cold, and the job says where that was seen.
+    # Strict: data in memory are never cold, and the job names the node.
     if [ -d /dev/shm ] && cp -r set "/dev/shm/iobench-$$" 2>/dev/null; then
         CLEANUP="rm -rf /dev/shm/iobench-$$"
         expect 1 mpi 2 "$IOBENCH" $RUN --runs 1 --data "/dev/shm/iobench-$$" --drop-caches=strict

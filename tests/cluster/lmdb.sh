@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# LMDB through its map on a disk of known speed, in a QEMU guest, from cold: with a page cache that
-# holds the set, and below a limit that does not.
+# Mapped LMDB on a disk of known speed, in a QEMU guest, from cold caches: with a page cache that
+# holds the set, and with a limit that does not.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/lmdb.sh FOLDER

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks learn 20
- * steps or so together, each from its share of a global batch; then
- * rank 0 does the same alone, with a state for each share where there is BN, which looks at a share
- * alone ("ghost batches"), else with the whole batch; and the weights must agree within what FP32
- * sums in another order differ by.
+ * Run by mpirun, with the number of buckets, an exchange, a backend and steps: the ranks train
+ * about 20 steps together, each on its share of a global batch; then rank 0 does the same alone,
+ * with one state per share if there is BN, which uses only its share ("ghost batches"), else with
+ * the whole batch; the weights must agree within the rounding of FP32 sums in a different order.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -42,7 +41,7 @@ static void require(int code)
     exit(1);
 }
 
-/* together: NULL for a share that is computed alone. */
+/* together: NULL for a share computed alone. */
 static struct training_config config_of(const char *network, uint32_t batch, struct ranks *together,
                                         uint32_t buckets)
 {
@@ -124,7 +123,7 @@ static void update_all(struct training *shares, uint32_t ranks)
         require(backend_update(&shares[i].backend, &update));
 }
 
-/* The batch in so many shares, each with a state of its own. */
+/* The batch in shares, each with its own state. */
 static void learn_alone(const char *network, uint32_t count, float *weights)
 {
     const struct training_config config = config_of(network, GLOBAL_BATCH / count, NULL, 0);
@@ -171,8 +170,8 @@ static int compare(const char *network, uint32_t ranks, uint32_t shares, double 
 
 int main(int argc, char **argv)
 {
-    /* BN looks at a share, and in 20 steps amplifies what one rounds; without it, shares make no
-     * difference. The tolerance is of the largest weight. */
+    /* BN uses a share, and amplifies rounding over 20 steps; without it, shares make no difference.
+     * The tolerance is relative to the largest weight. */
     static const struct {
         const char *network;
         bool in_shares;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Storage and gradients over RDMA, in QEMU guests with soft-RoCE: NFS over RDMA read by one node,
-# then two nodes that learn together from cold, their MPI on the same port.
+# then two nodes that train together from cold caches, with MPI on the same port.
 #
 #   sudo ./bootstrap experiment [FOLDER]                                  all experiments
 #   cd build && sudo srcdir=.. ../tests/cluster/rdma.sh FOLDER
@@ -25,7 +25,7 @@ for node in node1 node2; do
         $IOBENCH run --data /mnt/nfs/recordio --memory 20m --dry-run"
 done
 
-# Lines of the table that tell where the bytes came from.
+# Lines of the table with the provenance of the bytes.
 tell_bytes() { grep -E "^  (Sources|Nodes|Series) |^   +(received - sent|node[0-9]|fabric) " "$1"; }
 
 echo "== one node reads"
@@ -41,7 +41,7 @@ first() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
 near "epoch 1, bytes over the fabric" "$(first from_fabric_MB)" "$set_bytes" 1
 near "epoch 1, received - sent" "$(first fabric_excess_MB)" "$set_bytes" 4
 
-# Short queues, and time-outs for processors that are emulated and may stand still for seconds.
+# Short queues, and time-outs for emulated CPUs that may stall for seconds.
 echo "== two nodes learn"
 forget server node1 node2
 UCX="--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A rank that lives but is silent (stopped) ends the job after --rank-timeout, and the rank that waited
+# A stopped rank is unresponsive and ends the job after --rank-timeout, and the waiting rank
 # says why; wherever the others wait for it. One that is slow is waited for by name.
 # shellcheck source=tests/cluster/cluster.sh
 . "$(dirname "$0")/cluster.sh"
@@ -15,8 +15,8 @@ stop_rank_1() {
         die "nobody says that rank 1 is silent: $(cat log)"
 }
 
-# Two epochs of which one lasts: the stop comes in the middle of steps (the whole set in batches of
-# 1) or near the end of an epoch (two steps each).
+# The stop comes in the middle of steps (the whole set in batches of 1) or near the end of an epoch
+# (two steps each).
 for batch in 1 16; do
     rm -rf kept log
     mpi 2 "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size $batch \
@@ -27,7 +27,8 @@ for batch in 1 16; do
     stop_rank_1
 done
 
-# A rank that reads for hours while the other is done: waited for beyond --rank-timeout, until it is silent.
+# A rank that still reads while the other is done: waited for beyond --rank-timeout, until it is
+# unresponsive.
 # shellcheck disable=SC2016 # the shell of each rank expands it
 slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10B; exec "$@"'
 mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \

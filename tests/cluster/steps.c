@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Run by mpirun: every order, dealt in every way to the ranks, with records that cannot be dealt
- * evenly. The ranks take each step together, as a trainer does; one with a step more or less than
- * the others would wait for ever. What is dealt out is dealt once.
+ * Run by mpirun: every shuffle with every partition, with records that do not divide evenly. The
+ * ranks take each step together, like a trainer; a rank with more or fewer steps would wait for
+ * ever. Each record is used once.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 
 enum { EPOCHS = 2, BATCH = 4, SHARDS = 7, OPS = 64, RECORDS_MAX = 128 };
 
-/* What one rank does in a step: so all can be compared. */
+/* One rank's part of a step, for comparison. */
 struct step {
     uint64_t number;
     bool ends;
@@ -48,7 +48,7 @@ static uint64_t draw_all(struct plan *plan, uint32_t *drawn)
     return draws;
 }
 
-/* All take a step, and see that all took the same. */
+/* All ranks take a step and check that all took the same. */
 static bool step_together(struct ranks *ranks, const struct step *mine)
 {
     struct step all[16];
@@ -73,7 +73,7 @@ static bool dealt_once(struct ranks *ranks, const uint32_t *drawn)
     return once;
 }
 
-/* What is refused is refused by all, before any waits for another. */
+/* Refusals happen on all ranks, before any waits for another. */
 static bool opened_alike(struct ranks *ranks, int code)
 {
     int all[16];
@@ -84,7 +84,7 @@ static bool opened_alike(struct ranks *ranks, int code)
     return alike;
 }
 
-/* Returns whether the order can be had. */
+/* Returns whether the shuffle supports the partition. */
 static bool try_order(struct ranks *ranks, const char *order, const struct plan_scope *scope)
 {
     struct plugin_choice choice;
@@ -95,7 +95,7 @@ static bool try_order(struct ranks *ranks, const char *order, const struct plan_
     int code = plan_open(&plan, &choice, scope);
     require(opened_alike(ranks, code), "refused by some", order, scope);
     if (scope->catalog->record_count >= 23 && scope->partition != PLAN_ELASTIC)
-        require(code == 0, "open", order, scope); /* elastic is not for buffers */
+        require(code == 0, "open", order, scope); /* elastic does not support buffers */
     for (uint64_t epoch = 0; code == 0 && epoch < EPOCHS; epoch++) {
         uint32_t drawn[RECORDS_MAX] = {0};
         require(plan_begin(&plan, epoch) == 0, "begin", order, scope);

@@ -9,7 +9,7 @@ for count in 2 3 5; do
     says "$count ranks took the same steps"
 done
 
-# And through the whole pipeline, with a network that learns.
+# And through the whole pipeline, training a network.
 expect 0 "$IOBENCH" pack synthetic:count=23,classes=3,mean=4k,seed=5 odd --shards 7
 cat >odd.ini <<END
 [global]

@@ -5,10 +5,10 @@
  *   FAULT_CLASS   alloc, open, read, write, sync, rename, unlink, mkdir, stat, thread, uring,
  *                 random, spawn
  *   FAULT_AT      which call of that class, from 1; 0: none
- *   FAULT_ERRNO   its errno; 0: the call does half of what was asked (read and write)
- *   FAULT_REPORT  a file for the number of calls of each class, a line each, when main() returns
+ *   FAULT_ERRNO   its errno; 0: the call does half its work (read and write)
+ *   FAULT_REPORT  a file for the number of calls per class, one line each, when main() returns
  *
- * Calls count from the start of main(). Programs that the program starts are left alone.
+ * Calls count from the start of main(). Child programs are left alone.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ static unsigned long wanted_at, counts[CLASSES];
 
 /* ---- which call fails ---- */
 
-/* Does this call fail? Then errno says how; 0: do half of it. */
+/* Should this call fail? Sets errno; 0: do half of it. */
 static bool fails(enum fault_class class)
 {
     if (!armed)
@@ -342,7 +342,7 @@ static int armed_main(int argc, char **argv, char **environment)
     wanted_at = at ? strtoul(at, NULL, 10) : 0;
     wanted_errno = code ? atoi(code) : 0;
     unsetenv("LD_PRELOAD");
-    /* Now: the program may deny itself the right to make files. */
+    /* Open it now: the program may later drop the right to create files. */
     int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     armed = true;
     int status = real_main(argc, argv, environment);

@@ -22,7 +22,7 @@ tests/fault/nfs_reads "$url" "$tmp/export/set" 3 1 5000 nfs 4 >"$tmp/out" 2>&1 |
 grep -q '; 4 loaders' "$tmp/out" || fault "not 4 loaders"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "4 loaders failed"
 
-# Away for a second: nobody sees an error.
+# Down for a second: no error.
 (sent 1000000; kill -9 $server; sleep 1) &
 breaker=$!
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 8 20000 >"$tmp/out" 2>&1 &
@@ -34,12 +34,12 @@ wait $reader || fault "bytes were wrong after the server came back"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "an outage of a second was not survived"
 cat "$tmp/out"
 
-# Silent for a second, as a server that is overloaded: nobody sees an error.
+# Unresponsive for a second, like an overloaded server: no error.
 (sent 1000000; kill -STOP $server; sleep 1; kill -CONT $server) &
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 3 20000 >"$tmp/out" 2>&1 || fault "silence"
 grep -q 'reads [1-9][0-9]* errors 0' "$tmp/out" || fault "a silence of a second was not survived"
 
-# Silent for longer than is waited: a sentence.
+# Unresponsive for longer than the time-out: an error message.
 (sent 1000000; kill -STOP $server; sleep 2; kill -CONT $server) &
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 4 500 >"$tmp/out" 2>&1
 grep -q 'errors [1-9].*no answer for 0.5 s\|answers none of the last' "$tmp/out" ||

@@ -17,7 +17,7 @@ must() {
     shift
     timeout 600 "$@" >"$tmp/out" 2>&1 || fault "$what"
 }
-# refuses TEXT COMMAND: it fails soon, with a line that has the text.
+# refuses TEXT COMMAND: it fails soon, with TEXT in a line.
 refuses() {
     what=$1
     shift
@@ -38,7 +38,7 @@ same() {
     [ "${1:-none}" = "$2" ] || fault "$3: digest $1, wanted $2"
 }
 
-# Written, checked, described: as here, byte for byte.
+# pack, verify, inspect: as locally, byte for byte.
 must "pack here" ./iobench pack synthetic:count=160 "$here/rec" --format recordio --shards 3
 must "pack" ./iobench pack synthetic:count=160 "$url/rec" --format recordio --shards 3
 diff -r -x '.iobench-*' "$here/rec" "$there/rec" >"$tmp/out" 2>&1 || fault "other bytes were written"
@@ -48,7 +48,7 @@ must "inspect" ./iobench inspect "$url/rec"
 grep -q '^records *160' "$tmp/out" || fault "inspect counts"
 must "shuffle" ./iobench shuffle --data "$url/rec" epoch
 
-# Read in two orders, by both versions of the protocol: the samples that are here.
+# Read in two orders, with both protocol versions: the same samples as locally.
 wanted=$(digest "$here/rec")
 same "$(digest "$url/rec")" "$wanted" "epoch"
 grep -q '^ *Reader *libnfs, NFS 3' "$tmp/out" || fault "not read by libnfs"
@@ -57,7 +57,8 @@ same "$(digest "$url/rec" --shuffle tfdata)" "$wanted" "tfdata"
 same "$(digest "nfs://$address/export/rec")" "$wanted" "NFS 4"
 grep -q '^ *Reader *libnfs, NFS 4' "$tmp/out" || fault "not NFS 4"
 [ -f "$there/rec/.iobench-index" ] || fault "the index was not kept"
-# Cold is what the server proves: not that a command was run there, nor what it says of other files.
+# Cold means verified by the server: running a command there proves nothing, nor does its output on
+# other files.
 check="./cachectl/cachectl status --json $there/rec"
 for proves_nothing in "drop-cmd true" "check-cmd true" "check-cmd ./cachectl/cachectl status --json $tmp/conf"; do
     refuses 'not proven cold: ' ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 \
@@ -73,7 +74,7 @@ if ./cachectl/cachectl drop; then
         --server-check-cmd "$check" --runs 1 --calibrate=no
 fi
 
-# From format to format, over the wire in both directions.
+# Conversion between formats, over the network in both directions.
 for format in shards tar files; do
     must "pack as $format" ./iobench pack "$url/rec" "$url/$format" --format $format
     must "verify $format" ./iobench verify "$url/$format"
@@ -96,10 +97,10 @@ refuses 'does not exist' ./iobench run --data "$url/none"
 refuses 'use --reader nfs, or mount it' ./iobench run --data "$url/rec" --reader pread
 refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
 
-# A shard that is cut, or replaced by another, while it is read.
+# A shard that is truncated, or replaced, while it is read.
 bytes=$(du -sb "$here/rec" | cut -f1)
 for fault_kind in cut replaced; do
-    hurt=hurt-$fault_kind # a server may remember for long what a name was
+    hurt=hurt-$fault_kind # a server may cache a name for long
     cp -rp "$there/rec" "$there/$hurt"
     (
         sent 1000000
@@ -115,7 +116,7 @@ for fault_kind in cut replaced; do
         --memory 8m --runs 1 --calibrate=no
 done
 
-# Away for a second: waited for.
+# Down for a second: reconnects.
 (
     sent 1000000
     ip link set ib0-$$ down
@@ -131,7 +132,7 @@ stop
 start
 wait $run || { cp "$tmp/run" "$tmp/out"; fault "a server that came back ends the run"; }
 same "$(sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/run")" "$wanted" "server stopped and started"
-# Stopped while a set is written: one sentence, and the same command goes on.
+# Stopped while a set is written: one error message, and the same command resumes.
 timeout 600 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
     --threads 1 --io-timeout 1s >"$tmp/pack" 2>&1 &
 pack=$!
@@ -146,7 +147,7 @@ grep -q 'finished before' "$tmp/out" || fault "nothing was kept"
 must "verify what went on" ./iobench verify "$url/long"
 grep -q '600 records' "$tmp/out" || fault "not all records"
 
-# Away for good, at the start and amid.
+# Down for good, at the start and midway.
 (sent 1000000; kill -9 $server) &
 refuses 'no answer for 1.0 s' ./iobench run --data "$url/rec" --runs 1 --calibrate=no \
     --io-timeout 1s --limit-rate $((bytes / 2))B --memory 8m

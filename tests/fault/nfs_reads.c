@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads files over NFS at random for some seconds and compares with the same files here.
+ * Reads files over NFS at random for some seconds and compares with local copies.
  *   nfs_reads URL FOLDER FILES SECONDS TIMEOUT_MS [READER [LOADERS]]
  * Prints "reads N errors N" and the last reason. Status 1: bytes were wrong. */
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 
 enum { DEPTH = 16, LARGEST = 1 << 20 };
 
-/* Sizes and times are those of the files here. */
+/* Sizes and times are those of the local files. */
 static struct catalog *make_catalog(const char *url, const char *folder, unsigned files)
 {
     struct catalog *catalog = catalog_create(url, "test");
@@ -49,7 +49,7 @@ static int compare(const struct read_request *request, const char *folder)
     return same ? 0 : -1;
 }
 
-/* Each request has a region of its own. A reader that has given storage up refuses more. */
+/* Each request has its own region. A reader that has abandoned storage refuses more. */
 static int submit(struct reader *reader, struct read_request *request, struct random *random,
                   uint32_t region)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What io_uring is made of is refused, one thing after the other, as old kernels and containers
-# do: every byte is still right, and the engine that really runs is named.
+# Features of io_uring are refused one by one, as by old kernels and containers: every byte is still
+# right, and the actual engine is named.
 skip() {
     echo "skipped: $1"
     exit 77

@@ -66,7 +66,7 @@ NFSV4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = $tmp/recovery; On
 EXPORT_DEFAULTS { Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 3,4; Transports = TCP; }
 EXPORT { Export_Id = 7; Attr_Expiration_Time = 0; Path = $tmp/export; Pseudo = /export; FSAL { Name = VFS; } }
 CONF
-# Its /run is private: rpcbind wants a socket there.
+# Its /run is private: rpcbind needs a socket there.
 ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind
     rpcbind -w -f & echo \$! >$tmp/rpcbind.pid; exec sleep 1000" &
 holder=$!

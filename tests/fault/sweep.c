@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sweep: small runs of the program, in each of which one call fails (faults.so). Each must end with
- * exit status 0 and the whole, right result, or with 1 and a reason; never by a signal, never
- * hanging, never with a torn output or a file of somebody else touched.
+ * sweep: small runs of the program, in each of which one call fails (faults.so). Each must exit
+ * with 0 and the complete, correct result, or with 1 and a reason; never by a signal, never
+ * hanging, never with a torn output or a foreign file changed.
  *
  * sweep [WORK [CLASS [NUMBER]]]: by default a sample of all; with IOBENCH_LONG=1 every call.
  */
@@ -57,7 +57,7 @@ static const struct work works[] = {
 
 static const struct fault {
     const char *class;
-    int codes[5]; /* in turns; a code of 0 that is not the last: half of what was asked */
+    int codes[5]; /* in rotation; a code of 0 that is not the last: half the work */
     int count;
 } faults[] = {
     {"alloc", {ENOMEM}, 1},
@@ -121,7 +121,8 @@ static struct listing list_output(void)
     return made;
 }
 
-/* The first file of now that the whole pack does not make so: drafts are no result, but they go. */
+/* The first file that differs from those of a complete pack: drafts are not a result, and are
+ * removed. */
 static const char *torn_file(const struct listing *now, const struct listing *whole)
 {
     static char fault[PATH_MAX + 64];
@@ -138,7 +139,7 @@ static const char *torn_file(const struct listing *now, const struct listing *wh
     return found;
 }
 
-/* All keys of a JSON value, without those that depend on what the machine shows. */
+/* All keys of a JSON value, except those that depend on the machine. */
 static void list_keys(json_t *value, const char *path, json_t *keys)
 {
     char below[1024];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One call after the other fails in small runs, packs and trainings: tests/fault/sweep.c.
+# Calls fail one by one in small runs, packs and training runs: tests/fault/sweep.c.
 skip() {
     echo "skipped: $1"
     exit 77

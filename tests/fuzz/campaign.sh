@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tests/fuzz/campaign.sh [--total N] [--least N] [--addresses N] [--turn SECONDS] [--nice N]
 #        [--folder FOLDER] [TARGET...]
-# Fuzz all targets in turns, one process at low priority, until each has --least executions (10^6)
-# and all have --total (10^8) in sum; then print a table. The first --addresses (10^5) of each target
-# run under the address and undefined-behaviour sanitizers (FOLDER/asan), the others under the second
-# alone (FOLDER/ubsan), which is faster. A campaign that was stopped goes on: what it has done is in
+# Fuzz all targets in rotation, one process at low priority, until each has --least executions
+# (10^6) and all together --total (10^8); then print a table. The first --addresses (10^5) of each
+# target run under the address and undefined-behaviour sanitizers (FOLDER/asan), the others under
+# the second alone (FOLDER/ubsan), which is faster. A stopped campaign resumes: its progress is in
 # FOLDER/tally, inputs that reached new code are in FOLDER/corpus.
 #        tests/fuzz/campaign.sh --table          print the table
 #        tests/fuzz/campaign.sh --merge [TARGET...]  add inputs of new coverage to tests/fuzz/corpus
@@ -43,7 +43,7 @@ build() {
 
 build_with() {
 	local made=$folder/$1
-	mkdir -p "$made/bin" # a build beside a campaign leaves it alone
+	mkdir -p "$made/bin" # a concurrent build leaves it alone
 	if [ ! -f "$made/Makefile" ]; then
 		(cd "$made" && "$source/configure" -q --without-cuda CC="${CC:-clang}" \
 			CFLAGS="-g -O1 -fsanitize=fuzzer-no-link,$2 -fno-sanitize-recover=all")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What fuzz targets share. A target is a libFuzzer function; tests/fuzz/replay.c runs its corpus
- * in `make check`, tests/fuzz/run.sh fuzzes it. Only for programs of one thread.
+ * Shared by the fuzz targets. A target is a libFuzzer function; tests/fuzz/replay.c runs its corpus
+ * in `make check`, tests/fuzz/run.sh fuzzes it. Single-threaded programs only.
  */
 #ifndef IOBENCH_TESTS_FUZZ_FUZZ_H
 #define IOBENCH_TESTS_FUZZ_FUZZ_H
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
-/* What must hold, in every build. */
+/* Checked in every build. */
 #define FUZZ_CHECK(condition)                                                       \
     do {                                                                            \
         if (!(condition)) {                                                         \
@@ -35,7 +35,7 @@ static inline void fuzz_remove_folder(void)
         fprintf(stderr, "%s is left behind\n", fuzz_folder);
 }
 
-/* The path of a name in a folder of this process; good until the fourth next call. */
+/* Path of a name in a folder of this process; valid for the next three calls. */
 static inline const char *fuzz_path(const char *name)
 {
     static char paths[4][128];
@@ -62,7 +62,7 @@ static inline const char *fuzz_write(const char *name, const void *bytes, size_t
     return path;
 }
 
-/* A copy with nothing behind it, so that a sanitizer sees a read past the end. free() it. */
+/* A copy with nothing after it, so that a sanitizer sees a read past the end. free() it. */
 static inline uint8_t *fuzz_exact(const uint8_t *bytes, size_t count)
 {
     uint8_t *copy = malloc(count ? count : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints of a training. With an odd first byte the CRC is made right, so that what lies before
- * it is believed. What is read can be written, and is then the same file. */
+ * Checkpoints. With an odd first byte the CRC is corrected, so that the content is accepted. A
+ * checkpoint that was read can be written, giving the same file. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/bytes.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     } else {
         FUZZ_CHECK(checkpoint_write(path, &found, parameters, momenta, statistics) == 0);
         FUZZ_CHECK(file_load(path, 1 << 20, &again, &again_bytes) == 0);
-        FUZZ_CHECK(again_bytes <= count - 1); /* bytes behind the CRC are left out */
+        FUZZ_CHECK(again_bytes <= count - 1); /* bytes after the CRC are left out */
         free(again);
         struct checkpoint same;
         FUZZ_CHECK(checkpoint_read(path, &wanted, &same, parameters, momenta, statistics) == 0);

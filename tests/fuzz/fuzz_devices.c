@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small trees of /sys and /proc: each line of the input makes an entry, "PATH=TEXT" a file,
- * "PATH>TARGET" a link; what lies beneath devices is then looked for. Names stay below the tree. */
+ * "PATH>TARGET" a link; then the devices below are looked up. Names stay within the tree. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"

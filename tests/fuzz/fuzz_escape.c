@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text from outside on its way to a terminal. The first byte chooses what is escaped, the second
- * the room, or where a stream's text is cut in two: the cut changes nothing. */
+ * Foreign text on its way to a terminal. The first byte chooses what is escaped, the second the
+ * buffer size, or where a stream's text is split: the split changes nothing. */
 #include "tests/fuzz/fuzz.h"
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ static void escape_once(unsigned kinds, const char *text, size_t bytes, size_t r
         const size_t length = strnlen(to, room);
         FUZZ_CHECK(length < room);
         check_clean(to, kinds);
-        /* What is clean stays as it is. */
+        /* Clean text stays unchanged. */
         FUZZ_CHECK(kinds != ESCAPE_ALL ||
                    strcmp(escape_text(kinds, to, length, again, room), to) == 0);
     }

@@ -37,7 +37,7 @@ static inline void fuzz_parse(const struct plugin_choice *format, const struct s
 
     FUZZ_CHECK(code == 0 || (code < 0 && *fail_reason()));
     if (code == 0) {
-        /* The image and the name lie in the record or in the scratch: touch both ends. */
+        /* Image and name are in the record or in the scratch buffer: touch both ends. */
         volatile uint8_t touched = 0;
         const uint8_t *image = sample.image;
         if (sample.image_bytes)
@@ -68,7 +68,7 @@ static inline void fuzz_index(const struct plugin_choice *format, const char *pa
     for (uint64_t i = 0; i < catalog->record_count && !catalog->compressed; i++) {
         const struct extent *extent = catalog_extent(catalog, i);
         FUZZ_CHECK(extent->offset <= count && extent->bytes <= count - extent->offset);
-        /* In a database records are in the order of their keys, not of their places. */
+        /* Records of a database are in key order, not in file order. */
         FUZZ_CHECK(i == 0 || strcmp(format->plugin->name, "lmdb") == 0 ||
                    extent->offset >= extent[-1].offset + extent[-1].bytes);
         fuzz_parse(format, &catalog->shards[0], bytes + extent->offset, extent->bytes, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel says of memory: form feeds cut the input into the texts of the files below; a
- * file without one is not there. */
+ * The kernel's memory files: form feeds split the input into the files below; a file without text
+ * does not exist. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/file.h"

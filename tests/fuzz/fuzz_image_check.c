@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes as an image that verify looks at: what its header says, or a reason. */
+ * Any bytes as an image for verify: its header, or a reason. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"

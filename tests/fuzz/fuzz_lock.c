@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A lock whose file says anything. The first byte chooses whether another holds it. A file that is
- * no lock stays as it is. */
+ * A lock file with any contents. The first byte chooses whether another process holds it. A file
+ * that is not a lock stays unchanged. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"

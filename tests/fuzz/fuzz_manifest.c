@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lists of files that pack keeps. What is listed lies below the folder and is found; written
- * again it is the same list. */
+ * The manifests of pack. Listed files are below the folder and are found; rewriting gives the same
+ * list. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     const char *digits = strstr(text, "shards ");
     struct manifest manifest;
 
-    /* A long table of shards takes the time of a hundred short ones and shows nothing else. */
+    /* A long table of shards takes as long as a hundred short ones and covers nothing new. */
     if (digits && strspn(digits + 7, "0123456789") > 4 && count > 128) {
         free(text);
         return 0;

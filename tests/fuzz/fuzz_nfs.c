@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an NFS server answers, as libnfs passes it on: attributes of any value, names of any bytes.
- * A name that is more than one step down is never passed on. */
+ * Replies of an NFS server, as returned by libnfs: attributes of any value, names of any bytes. A
+ * name with more than one component is never passed on. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/bytes.h"
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                                       .nfs_ino = numbers[4]};
     struct store_status status = status_of(&found);
     FUZZ_CHECK(status.bytes == numbers[1]);
-    /* A link would be asked for at a server. */
+    /* A link would be looked up on a server. */
     const uint32_t mode = (uint32_t)numbers[5];
     struct nfsdirent entry = {.name = name,
                               .inode = numbers[4],

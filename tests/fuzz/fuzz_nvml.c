@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a driver's NVML answers: any counts, codes, numbers and texts. This program is the library:
- * dlopen() of any name gives itself. */
+ * Replies of a driver's NVML: any counts, codes, numbers and texts. This program is the library:
+ * dlopen() of any name returns itself. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"

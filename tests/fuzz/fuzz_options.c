@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What users write: plug-ins with options, as "jpeg:size=64", by the first byte of any family;
- * sizes and times. What is taken can be written out, and is then taken again and says the same. */
+ * User input: plug-ins with options, such as "jpeg:size=64", the first byte choosing the family;
+ * sizes and times. Accepted values can be printed, and are then accepted again with the same value.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
@@ -22,7 +23,7 @@ static void same_again(const struct plugin_choice *choice)
 
     for (const struct option_spec *row = choice->plugin->options; row && row->name; row++) {
         option_text(row, choice->settings, text, sizeof text);
-        /* Texts may hold what separates options, and a number with digits is rounded. */
+        /* Texts may contain separators, and real numbers are rounded. */
         if (row->type == OPTION_TEXT || row->type == OPTION_REAL || !*text)
             continue;
         FUZZ_CHECK(option_set(choice->plugin->options, choice->settings, row->name, text, "x") ==

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The file of plans for convolutions. What is got of it is within bounds, and can be put and got
- * again. */
+ * The file of convolution plans. Entries read are within bounds, and can be written and read again.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"

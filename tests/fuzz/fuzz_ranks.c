@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What other ranks send: each message of theirs is a copy of this rank's with patches from the
- * input (how many; then of each its place, its length and its bytes). The rest is a timeline. */
+ * Messages of other ranks: each is a copy of this rank's with patches from the input (their number;
+ * then position, length and bytes of each). The rest is a timeline. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/bytes.h"

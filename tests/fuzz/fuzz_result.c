@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Result files, as compare and plot take them; what was loaded of a series can be written, and is
- * then loaded again. */
+ * Result files, as for compare and plot; a loaded series can be written, and is then loaded again.
+ */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"

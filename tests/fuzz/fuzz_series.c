@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time series that were kept: CSV tables and the lines of monitor, and the drawing of both. */
+ * Stored time series: CSV tables and the lines of monitor, and charts of both. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"

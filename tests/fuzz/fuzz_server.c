@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a storage server's check command prints. */
+ * Output of a storage server's check command. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"

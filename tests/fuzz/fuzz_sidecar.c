@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sidecar of a catalog. With an odd first byte its CRCs are made right, and its first shard
- * is given the size and time of a file that is there, so that what lies behind them is reached. */
+ * The sidecar of a catalog. With an odd first byte its CRCs are corrected, and its first shard gets
+ * the size and time of an existing file, so that the code after these checks is reached. */
 #include "tests/fuzz/fuzz.h"
 
 #include "base/bytes.h"

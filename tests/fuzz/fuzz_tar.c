@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tar shards. The first byte chooses: parse, index or verify; its fourth bit: after each header
- * has been given the checksum it should have. */
+ * Tar shards. The first byte chooses: parse, index or verify; its fourth bit: correct the checksum
+ * of each header first. */
 #include "tests/fuzz/fuzz_format.h"
 
 #include "formats/tar_walk.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TFRecords. The first byte chooses: parse as it is, parse as an Example in a right frame, index,
- * verify, index a file whose lengths are given their CRCs, or index with an .idx file, whose
- * length the second byte gives. */
+ * TFRecords. The first byte chooses: parse as it is, parse as an Example with correct framing,
+ * index, verify, index a file with corrected length CRCs, or index with an .idx file, whose length
+ * the second byte gives. */
 #include "tests/fuzz/fuzz_format.h"
 
 #include "base/bytes.h"
@@ -21,7 +21,7 @@ static void parse_framed(const struct plugin_choice *format, const uint8_t *byte
     free(record);
 }
 
-/* Give each length the CRC it should have, as far as they lead. */
+/* Correct the CRC of each length, as far as the chain leads. */
 static void mend(uint8_t *bytes, size_t count)
 {
     size_t offset = 0;

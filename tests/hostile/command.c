@@ -105,7 +105,7 @@ void command_run(char *const words[], unsigned flags, struct command_result *res
         become(words, flags, out, error);
     setpgid(child, child);
     *result = (struct command_result){.late = !wait_end(child)};
-    kill(-child, SIGKILL); /* what the command started and left */
+    kill(-child, SIGKILL); /* leftover processes of the command */
     waitpid(child, &result->status, 0);
     result->text = text_of(out);
     result->error = text_of(error);
@@ -132,8 +132,8 @@ void command_free(struct command_result *result)
     *result = (struct command_result){0};
 }
 
-/* Bytes of the UTF-8 character at text; 0 when a terminal could take it for a command, or when it
- * is none. */
+/* Length of the UTF-8 character at text; 0 if invalid, or if a terminal could interpret it as a
+ * command. */
 static int printable(const unsigned char *text)
 {
     if (text[0] < 0x80)

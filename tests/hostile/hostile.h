@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hostile: data sets and surroundings that an attacker or an accident could leave behind, and every
- * command of the program run over each. Knows nothing of the program's code but the CRC-32C and the
- * made images. One thread.
+ * hostile: data sets and environments that an attacker or an accident could create, and every
+ * command of the program run on each. Uses only CRC-32C and the generated images of the program's
+ * code. One thread.
  *
- * A set is made by a function in an empty working folder. Each command must end by itself, with
- * exit status 0, 1 or 2, a reason when it is not 0, no control characters in its output, and no
- * change to any file but its own outputs.
+ * A function creates the set in an empty working folder. Each command must end by itself, with exit
+ * status 0, 1 or 2, a reason unless 0, no control characters in its output, and no change to any
+ * file except its own outputs.
  */
 #ifndef IOBENCH_TESTS_HOSTILE_H
 #define IOBENCH_TESTS_HOSTILE_H
@@ -16,15 +16,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What a command must answer. */
+/* Expected outcome of a command. */
 enum hostile_verdict {
     EITHER,  /* any exit status of the three */
-    REFUSED, /* no command that reads it can succeed */
+    REFUSED, /* every command that reads it must fail */
     DAMAGED, /* verify and a run that checks every record must fail */
-    FINE,    /* all that read it must succeed */
+    FINE,    /* commands that read it must succeed */
 };
 
-/* Which commands apply, and when a set is run. */
+/* Which commands apply, and when to run a set. */
 enum hostile_kind {
     KIND_DATA,       /* every command that takes a data set */
     KIND_RESULT,     /* compare and plot */
@@ -51,7 +51,7 @@ struct hostile_set {
     const char *operand; /* below the set's folder; NULL: the folder itself */
     const char *command; /* KIND_OWN: words; @ is the operand, % the output folder */
     const char
-        *allowed;     /* below the set's folder: the own command may change it and what is in it */
+        *allowed; /* below the set's folder: the set's own command may change it and its contents */
     const char *kept; /* but not this */
 };
 
@@ -104,7 +104,7 @@ void add_member(struct blob *blob, const char *name, char type, uint64_t bytes);
 void add_tar_image(struct blob *blob, const char *name, uint64_t index);
 void add_tar_end(struct blob *blob);
 
-/* What changes the files of a set with MOVES; its make() says it. */
+/* Changes the files of a set with MOVES; set by its make(). */
 extern void (*hostile_step)(unsigned turn);
 /* Fork: the child calls hostile_step() for ever. Returns after its first return. */
 pid_t keep_moving(void);
@@ -120,7 +120,7 @@ struct command_result {
 
 /* Run words, NULL at the end. */
 void command_run(char *const words[], unsigned flags, struct command_result *result);
-/* Run the program with these words, which blanks part. Any failure ends the test. */
+/* Run the program with these words, separated by blanks. Any failure ends the test. */
 void run_program(const char *words);
 void command_free(struct command_result *result);
 /* NULL, or what is wrong with status and output. Static memory. */
@@ -129,11 +129,11 @@ const char *command_fault(const struct command_result *result);
 /* ---- what is there ---- */
 
 struct tree {
-    char **lines; /* sorted: one a file, with its kind, owner, mode, size, times and contents */
+    char **lines; /* sorted: one per file, with its kind, owner, mode, size, times and contents */
     size_t count, room;
 };
 
-/* All below folder but the program's outputs, and what is allowed and not kept (NULL: nothing). */
+/* All below folder except the program's outputs and the allowed path (NULL: none). */
 void tree_take(struct tree *tree, const char *folder, const char *allowed, const char *kept);
 void tree_free(struct tree *tree);
 /* NULL, or the first difference. Static memory. */

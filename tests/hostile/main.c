@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hostile [GROUP [NAME]]: run the commands over the sets of a group, or all over one set; without
- * GROUP list them. The program under test is ./iobench, or $IOBENCH. IOBENCH_LONG=1 runs what is
- * slow too. KEEP=1 in the environment leaves the folder, HOSTILE_LIMIT_S=N ends a command after N
- * seconds.
+ * hostile [GROUP [NAME]]: run the commands on the sets of a group, or on one set; without GROUP
+ * list them. The program under test is ./iobench, or $IOBENCH. IOBENCH_LONG=1 also runs slow cases.
+ * KEEP=1 keeps the folder, HOSTILE_LIMIT_S=N ends a command after N seconds.
  */
 #include "tests/hostile/hostile.h"
 
@@ -20,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* By default the first sets of a group meet every command; each of the others verify, every fifth
- * command, and every tenth of those that take long. */
+/* By default the first sets of a group run with every command; the others with verify, every fifth
+ * command, and every tenth slow one. */
 enum { WORDS_MAX = 40, WHOLE_SETS = 10, SAMPLE_EVERY = 5, SLOW_SAMPLE = 10, OPEN_FOLDERS = 32 };
 
-/* How a command stands to the verdict of a set. */
+/* How a command relates to the verdict of a set. */
 enum { READS = 1, CHECKS = 2, PLAIN = 4, SLOW = 8, ALWAYS = 16 };
 
 struct hostile_command {
@@ -90,8 +89,8 @@ static const struct {
     {"outputs", hostile_outputs}, {"targets", hostile_targets},
 };
 
-/* The test's own folder, and below it what nothing may touch: sentinel/, the sets, and what may
- * change: out/, cache/, tmp/. */
+/* The test's own folder. Below it, sentinel/ and the sets must not change; out/, cache/ and tmp/
+ * may. */
 static char folder[PATH_MAX], program[PATH_MAX];
 static unsigned run_count, fault_count, skipped_count, set_count;
 static bool is_long;
@@ -120,7 +119,7 @@ static const char *operand_of(const struct hostile_set *set)
     return path;
 }
 
-/* Words with @ and % put in. Free with free_words(). */
+/* Substitute @ and % in words. Free with free_words(). */
 static void make_words(const struct hostile_set *set, const char *template, char *words[WORDS_MAX])
 {
     char *copy = strdup(template), *rest = copy, *word;
@@ -173,11 +172,11 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-/* Make the folder anew, empty. */
+/* Recreate the folder, empty. */
 static void empty(const char *below)
 {
     enter(NULL);
-    umount2("set/small", MNT_DETACH); /* where the set before mounted one */
+    umount2("set/small", MNT_DETACH); /* where the previous set mounted one */
     must(access(below, F_OK) ? 0 : nftw(below, remove_one, OPEN_FOLDERS, FTW_PHYS | FTW_DEPTH),
          below);
     must(mkdir(below, 0777), below);
@@ -196,7 +195,7 @@ static void report(const struct hostile_set *set, const char *command, char *con
         putchar(*at == '\n' || (*at >= ' ' && *at < 0x7f) ? *at : '?');
 }
 
-/* Where below the test's folder the set's name is; NULL when it has none. Free it. */
+/* Path of the set's name below the test's folder; NULL without one. Free it. */
 static char *below_set(const char *name)
 {
     char *path = NULL;

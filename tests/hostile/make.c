@@ -199,7 +199,7 @@ static void add_varint(struct blob *blob, uint64_t value)
     blob_fill(blob, (int)value, 1);
 }
 
-/* A field of bytes, which takes what is in of and frees it. */
+/* A bytes field with the contents of `of`, which it frees. */
 static void add_field(struct blob *blob, int number, struct blob *of)
 {
     blob_fill(blob, number << 3 | 2, 1);
@@ -317,7 +317,7 @@ pid_t keep_moving(void)
             _exit(1);
         for (unsigned turn = 1; getppid() == parent; turn++) {
             hostile_step(turn);
-            poll(NULL, 0, 1); /* leave the processor to the program that is tested */
+            poll(NULL, 0, 1); /* leave the CPU to the program under test */
         }
         _exit(0);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Images: JPEG and PNG whose decoding would cost time or memory out of proportion, and broken ones.
+ * Images: JPEG and PNG that are disproportionately expensive to decode, and broken ones.
  */
 #include "tests/hostile/hostile.h"
 
@@ -28,7 +27,7 @@ static void fixture(const char *name)
 
 /* ---- JPEG ---- */
 
-/* Where a marker is in bytes; ends the test when there is none. */
+/* Position of a marker in bytes; ends the test without one. */
 static size_t find_marker(const struct blob *blob, uint8_t marker)
 {
     for (size_t i = 2; i + 1 < blob->count; i++)
@@ -163,7 +162,7 @@ static void jpeg_fill(void)
     blob_save(&blob, path);
 }
 
-/* The image data of a progressive JPEG, its last scan again and again. */
+/* The image data of a progressive JPEG, repeating its last scan. */
 static void jpeg_scans(void)
 {
     struct blob blob = {0}, all = {0};
@@ -209,7 +208,7 @@ static void add_chunk(struct blob *blob, const char *type, const void *bytes, si
 {
     uLong crc = crc32(0, (const Bytef *)type, 4);
 
-    if (count) /* crc32(NULL) would start anew */
+    if (count) /* crc32(NULL) would restart */
         crc = crc32(crc, bytes, (uInt)count);
     blob_be32(blob, (uint32_t)count);
     blob_add(blob, type, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LMDB: trees with loops, wrong page numbers and counts, broken meta pages, cut files. Made of the
- * small databases in tests/golden.
+ * LMDB: trees with loops, wrong page numbers and counts, broken meta pages, truncated files.
+ * Derived from the small databases in tests/golden.
  */
 #include "tests/hostile/hostile.h"
 

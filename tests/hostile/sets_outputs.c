@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Result files, job files and checkpoints that did not come from this program.
+ * Result files, job files and checkpoints from elsewhere.
  */
 #include "tests/hostile/hostile.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TFRecord and RecordIO: lengths, checksums, parts, labels and indexes that lie; compressed shards
- * that are cut or swell.
+ * TFRecord and RecordIO: false lengths, checksums, parts, labels and indexes; compressed shards
+ * that are truncated or inflate hugely.
  */
 #include "tests/hostile/hostile.h"
 
@@ -107,7 +107,7 @@ static void shards_nested(void)
 {
     struct blob blob = {0}, deep = {0};
 
-    /* Each level says that the rest of the message lies in it. */
+    /* Each level claims to contain the rest of the message. */
     for (int left = 6000; left > 3; left -= 3) {
         const uint8_t level[3] = {0x0a, (uint8_t)(0x80 | (left & 0x7f)), (uint8_t)(left >> 7)};
         blob_add(&deep, level, 3);

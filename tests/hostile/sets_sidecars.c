@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Index sidecars that somebody planted: right checksums, wrong contents. Made by hand after the
- * layout in dataset/sidecar.c.
+ * Planted index sidecars: correct checksums, wrong contents. Built by hand from the layout in
+ * dataset/sidecar.c.
  */
 #include "tests/hostile/hostile.h"
 
@@ -19,7 +18,7 @@
 
 enum { RECORDS = 4, HEADER = 64, ALIGNMENT = 4096, NOBODY = 65534 };
 
-/* What a planted index says. */
+/* Contents of a planted index. */
 struct claim {
     const char *path;
     uint64_t shard_records, records, offset;
@@ -56,7 +55,7 @@ static void add_table(struct blob *table, const struct claim *claim)
     blob_text(table, claim->path);
 }
 
-/* An index made by the program is the base: its key and its sum of names are right. */
+/* Based on an index written by the program: its key and its sum of names are correct. */
 static void plant(const struct claim *claim)
 {
     struct blob made = {0}, table = {0}, extents = {0}, whole = {0};
@@ -88,7 +87,7 @@ static void plant(const struct claim *claim)
     blob_save(&whole, INDEX);
 }
 
-/* A set whose index the program itself made. */
+/* A set whose index the program wrote. */
 static void indexed(void)
 {
     save_shard();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tar: headers that lie about sizes, names that leave the archive, members that are no files; and
+ * tar: headers that lie about sizes, names that leave the archive, members that are not files; and
  * archives that only pack reads.
  */
 #include "tests/hostile/hostile.h"
@@ -29,7 +29,7 @@ static void end_and_save(struct blob *blob)
     blob_save(blob, TAR);
 }
 
-/* Two good samples, then a header that was changed at offset. The checksum is right again. */
+/* Two good samples, then a header changed at offset, with a corrected checksum. */
 static void save_with(size_t offset, const void *bytes, size_t count, char type)
 {
     struct blob blob = {0};

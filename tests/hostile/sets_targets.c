@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * What lies where the program wants to write: files and links of the user or of an attacker.
+ * Files and links of the user or of an attacker in the way of output.
  */
 #include "tests/hostile/hostile.h"
 
@@ -72,7 +71,7 @@ static void foreign_shards(void)
 {
     struct blob blob = {0};
 
-    /* A data set that the program did not make. */
+    /* A data set that the program did not write. */
     put_folder("x");
     add_example(&blob, 0, 1);
     blob_save(&blob, "x/mine-00000-of-00001");
@@ -129,7 +128,7 @@ static void json_folder(void)
 static void half_tar(void)
 {
     pack_base("x", "tar");
-    unlink("x/.iobench-set"); /* which says that all shards are there */
+    unlink("x/.iobench-set"); /* which claims that all shards exist */
     put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\n");
 }
 
@@ -140,7 +139,7 @@ static void a_set(void)
 
 #define READ "-n 1 --no-calibrate -m 8m -d @/x "
 
-/* A set, a result, and a letter: an output that names one of them by mistake. */
+/* A set, a result, and a letter: an output path given by mistake. */
 static void a_letter(void)
 {
     pack_base("x", "shards");

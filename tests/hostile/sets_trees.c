@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Folders: things that are no files where files are expected, names, depths, rights, and files
- * that change while they are read.
+ * Folders: non-files where files are expected, names, depths, permissions, and files that change
+ * while being read.
  */
 #include "tests/hostile/hostile.h"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# All groups of the liars' suite, one after the other, in the build folder: ../tests/liars/all.sh
+# Runs all groups of the liars' suite, in the build folder: ../tests/liars/all.sh
 here=$(dirname "$0")
 export srcdir="${srcdir:-..}"
 for group in "$here"/*.sh; do

@@ -28,7 +28,7 @@ blind_probe() {
     caught "INVALID"
 }
 
-# Somebody reads the set all the time: before the run's check that it is cold, or after it.
+# Another process reads the set continuously: before the run's residency check, or after it.
 read_meanwhile() {
     lie "another process reads the set during the run"
     is_root || return 0
@@ -43,7 +43,7 @@ read_meanwhile() {
     caught "DEGRADED: run 1: only" "the cache was to be cold, but"
 }
 
-# hold FILE...: another process has all pages of the files mapped, which no drop takes away.
+# hold FILE...: another process maps all pages of the files, so a drop cannot evict them.
 hold() {
     command -v python3 >/dev/null || { cannot "python3 is not installed" && return 1; }
     rm -f mapped
@@ -73,7 +73,7 @@ direct_past_pages() {
     caught "valid, page cache bypassed"
 }
 
-# A server's command, and one that looks into its memory.
+# A server's drop command, and its residency check.
 server() { # STATUS FALSEHOOD OPTION WORDS
     lie "$2"
     is_root || return 0

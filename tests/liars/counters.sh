@@ -16,7 +16,7 @@ clock() {
     caught "INVALID: run 1: epoch 1: the clock"
 }
 
-# The witness of bytes is wrong; the disk knows better.
+# The byte witness is wrong; the disk's counters are right.
 counter() { # STATUS WORD FALSEHOOD WORDS...
     lie "$3"
     can_lie && is_root || return 0
@@ -25,7 +25,7 @@ counter() { # STATUS WORD FALSEHOOD WORDS...
     caught "$@"
 }
 
-# Where others read from the disk as well, the disk cannot say that it gave less.
+# If others read from the disk too, its counters cannot prove that it delivered less.
 twice() {
     lie "the process' counter counts twice"
     can_lie && is_root || return 0
@@ -34,8 +34,8 @@ twice() {
     caught "by the disks' own counters: " "or a wrong counter"
 }
 
-# Others read from the disk as well, so its counter may well be larger: it is not the one reported. The drop
-# takes the program itself out of memory, too.
+# Others read from the disk too, so its counter may be larger: it is not the one reported. The drop
+# also evicts the program itself.
 disk_twice() {
     lie "the disk's counter counts twice"
     can_lie && is_root || return 0

@@ -11,7 +11,7 @@ digest_of() { printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\) .*/\1/p'
 run 0 $READ --digest
 whole=$(digest_of)
 
-# bytes STATUS WORD FALSEHOOD WORDS: what a read brought is not what the file has.
+# bytes STATUS WORD FALSEHOOD WORDS: a read returns other bytes than the file has.
 bytes() {
     lie "$3"
     can_lie || return 0
@@ -30,7 +30,7 @@ damaged_file() {
     caught "DEGRADED: 1 record was skipped"
 }
 
-# during WHAT...: begins a run that is slow, does that to a file, and waits for the end.
+# during WHAT...: starts a slow run, runs WHAT on a file, and waits for the end.
 during() {
     cp -rp set moving
     "$IOBENCH" run --runs 1 --no-calibrate --memory 16m --decode none --data moving --epochs 1000 \
@@ -60,7 +60,7 @@ moving_files() {
     caught "was written to or replaced since it was indexed" "the CRC of the record is wrong"
 }
 
-# One bit behind the index' own checksums, and the index made as new as the data.
+# One bit flipped without changing the index's checksums, and the index made as new as the data.
 cut_sets() {
     lie "a shard is cut between two records"
     expect 0 "$IOBENCH" pack synthetic:count=60,mean=20k cut -f recordio

@@ -9,7 +9,7 @@ digest_of() { printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\) .*/\1/p'
 run 0 --data set --decode checksum --digest
 whole=$(digest_of)
 
-# Waits of the stages against the time that their threads had, epoch by epoch.
+# Stalls of the stages against the time that their threads had, per epoch.
 waits_fit() { # FILE THREADS
     awk -v threads="$2" '
         /"wall_s":/ { sub(/,/, "", $2); wall = $2 }
@@ -23,7 +23,7 @@ waits_fit() { # FILE THREADS
         END { exit !epochs || bad }' "$1"
 }
 
-# A slow trainer lets reading run epochs ahead. Where no processor is free it is late, and DEGRADED.
+# A slow trainer lets reading run epochs ahead. Without a free CPU it is late, and DEGRADED.
 next_epoch() {
     lie "an epoch's samples are counted in the next one"
     run any --data set --decode checksum --digest --epochs 4 --overlap-epochs --batch-size 30 --prefetch 10 \
@@ -76,8 +76,8 @@ limits() {
     caught "Limit --limit-rate: 19.07 MiB/s allowed"
 }
 
-# Where the machine itself reads no faster than the throttle lets it, there is no burst: it is tried
-# again. Where it does so in one run of five, that run differs from the others.
+# If the machine itself reads no faster than the throttle, there is no burst: retry. If only one run
+# of five does so, it differs from the others.
 burst() {
     lie "a throttle lets each run begin with a burst"
     can_lie && is_root || return 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * liar.so: lets the machine lie to a program. For LD_PRELOAD, with glibc. $LIAR has one word or
- * several with commas; lies that begin in the middle of an epoch begin after 20 reads of data.
+ * several with commas; lies that start midway in an epoch start after 20 reads of data.
  *
  *   clock-ahead   CLOCK_MONOTONIC goes 3 s forward      clock-back   3 s back
  *   clock-slow    ... passes at half its speed
@@ -10,7 +10,7 @@
  *   io-back       ... restarts at 0                  io-none      ... is not there
  *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
  *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
- *   read-zeros    one read brings zeros                 read-flip    one bit of one read is wrong
+ *   read-zeros    one read returns zeros                 read-flip    one bit of one read is wrong
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
  *   read-slow     each read of data takes 20 ms longer
@@ -58,7 +58,7 @@ static long long middle(void)
     return ns;
 }
 
-/* What it was the first time. */
+/* Its first value. */
 static unsigned long long first_of(unsigned long long *first, unsigned long long value)
 {
     pthread_mutex_lock(&lock);
@@ -125,7 +125,7 @@ static bool is_path_of(int fd, const char *end)
     return strcmp(path + length - strlen(end), end) == 0;
 }
 
-/* The number at the start of text becomes another; what is behind it stays. */
+/* Replace the number at the start of text; the rest stays. */
 static ssize_t replace(char *text, ssize_t bytes, char *at, unsigned long long value, size_t room)
 {
     char rest[4096], digits[32];
@@ -238,7 +238,7 @@ long syscall(long number, ...)
 
 /* ---- data ---- */
 
-/* Only whole parts are remembered, of reads that are done one after the other (threads=1). */
+/* Remembers only whole reads, done one after the other (threads=1). */
 static void lie_about_data(uint8_t *data, size_t bytes)
 {
     static uint8_t former[1 << 20];
@@ -271,7 +271,7 @@ static void lie_about_data(uint8_t *data, size_t bytes)
         memset(data + bytes / 2, 0xa5, bytes - bytes / 2);
 }
 
-/* A bucket of bytes that is filled at a rate and is never fuller than it is deep. */
+/* A token bucket of bytes with a rate and a depth. */
 static void throttle(size_t bytes)
 {
     const double depth = 1.5e6, rate = 6e6;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Plug-ins that lie, in the program tests/liars/liar: iobench with registries of its own. Each is
- * an honest one with a member or two in its place.
+ * Lying plug-ins, in the program tests/liars/liar: iobench with its own registries. Each is an
+ * honest plug-in with one or two members replaced.
  */
 #include "formats/plugins.h"
 #include "readers/plugins.h"
@@ -14,7 +13,7 @@ enum { VICTIM = 8, LEFT_OUT = 10, REQUESTS = 4096 };
 
 /* ---- readers ---- */
 
-/* Says at once that all is read, and reads nothing. */
+/* Reports all reads as done at once, and reads nothing. */
 static struct read_request *early[REQUESTS];
 static uint32_t early_count;
 
@@ -40,7 +39,7 @@ static int early_reap(void *state, struct read_request **done, uint32_t max, uin
     return (int)count;
 }
 
-/* Gives back one byte less than the record needs, and calls it done. */
+/* Returns one byte less than the record needs, as success. */
 static int brief_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     const int count = reader_pread.reap(state, done, max, wait_ns);
@@ -50,7 +49,7 @@ static int brief_reap(void *state, struct read_request **done, uint32_t max, uin
     return count;
 }
 
-/* Never gives back what it read. */
+/* Never returns its reads. */
 static int mute_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct read_request *kept[1];
@@ -68,7 +67,7 @@ const struct plugin *const reader_registry[] = {
 
 /* ---- shuffles ---- */
 
-/* Brings one record twice, and another one never. */
+/* Delivers one record twice, and another one never. */
 static int twice_next(void *state, struct plan_op *ops, uint32_t max)
 {
     const int count = shuffle_none.next(state, ops, max);
@@ -79,7 +78,7 @@ static int twice_next(void *state, struct plan_op *ops, uint32_t max)
     return count;
 }
 
-/* Leaves the end of the epoch out, and says that it is shorter. */
+/* Omits the end of the epoch, and reports it shorter. */
 static uint64_t drawn;
 
 static int brief_begin(void *state, uint64_t epoch)
@@ -110,7 +109,7 @@ const struct plugin *const shuffle_registry[] = {
 
 /* ---- trainers ---- */
 
-/* Has computed for twice as long as the step took. */
+/* Claims to compute for twice as long as the step took. */
 static int boast_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     const int code = trainer_replay.step(state, batch, times);
@@ -141,7 +140,7 @@ static int mislabel_parse(const void *settings, const struct shard *shard, const
     return code;
 }
 
-/* Cuts the last byte off each image. */
+/* Truncates each image by its last byte. */
 static int clip_parse(const void *settings, const struct shard *shard, const void *record,
                       size_t bytes, unsigned flags, struct format_scratch *scratch,
                       struct sample *sample)

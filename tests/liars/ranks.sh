@@ -14,7 +14,7 @@ digest_of() { printf '%s\n' "$out" | sed -n 's/^ *Digest *\([0-9a-f]*\) .*/\1/p'
 expect 0 "$IOBENCH" run $READ --data set
 whole=$(digest_of)
 
-# pair STATUS FIRST SECOND: `iobench run` on two ranks, each with words of its own before its name.
+# pair STATUS FIRST SECOND: `iobench run` on two ranks, each with its own words before its name.
 pair() {
     tried="iobench run $READ on two ranks, $2 and $3"
     out=$(mpi 1 env $2 "$IOBENCH" run $READ $4 : -n 1 env $3 "$IOBENCH" run $READ ${5-$4} 2>&1)

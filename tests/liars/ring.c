@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring.so: an io_uring that says of one read in the middle that it is done, all bytes there, and
- * never did it; so does one that takes an error for a success. For LD_PRELOAD.
+ * ring.so: an io_uring that completes one read in full without doing it, as if it took an error for
+ * success. For LD_PRELOAD.
  */
 #include <dlfcn.h>
 #include <liburing.h>

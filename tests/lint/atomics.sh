@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Atomics lie in base/ alone, where each has a name that says its order.
+# Atomics are used only in base/, where each has a name that states its memory order.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

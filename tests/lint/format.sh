@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# C is laid out by clang-format. Versions differ in details, so one of them decides.
+# clang-format formats C. Versions differ in details, so one of them decides.
 . "$(dirname "$0")/lint.sh"
 
 FORMAT=$(command -v clang-format-14 || command -v clang-format) || skip "clang-format is not installed"

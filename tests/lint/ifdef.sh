@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What configure found is asked in registries alone (registry.c, FAMILY_registry.c); a part that is not built is not compiled.
+# Only registries (registry.c, FAMILY_registry.c) test what configure found; parts not built are not
+# compiled.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

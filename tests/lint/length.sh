@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A function is read without scrolling much, a file in one sitting.
+# Functions fit on a screen or so, files can be read in one go.
 . "$(dirname "$0")/lint.sh"
 
 lint() {

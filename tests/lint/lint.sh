@@ -30,7 +30,7 @@ sources() {
     set +f
 }
 
-# Every text file that is written by hand.
+# Every hand-written text file.
 texts() {
     sources '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.mk' '*.sh' '*.py' '*.md'
     for path in configure.ac Makefile.am m4/optional.m4 m4/cuda.m4 bootstrap portable.sh .ci/run docs/*.md ./*.md NEWS man/*; do

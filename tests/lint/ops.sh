@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Calls through a family's ops are the family's wrapper's alone (formats/format.c, ...): it knows which
-# members may be NULL.
+# Only a family's wrapper (formats/format.c, ...) calls through its ops: it knows which members may
+# be NULL.
 . "$(dirname "$0")/lint.sh"
 
-# Wrappers, and plug-ins that hand their calls to a module or to a peer with a table of its own.
+# Wrappers, and plug-ins that forward calls to a module or a peer with its own table.
 WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|pack/source|trainer/(trainer|backend|backend_cuda|exchange|exchange_nccl|exchange_p2p))\.c$'
 FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks)'
 

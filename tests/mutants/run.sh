@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Puts one small bug after the other into a copy of the tree and runs the tests that are to notice.
-# Run in the build folder, by `make mutants`. MUTANTS="NAME..." takes those alone; MUTANTS_LIMIT is
-# the seconds that a test may take, MUTANTS_WORKERS how many copies work at once.
+# Puts small bugs one by one into a copy of the tree and runs the tests that should notice. Run in
+# the build folder, by `make mutants`. MUTANTS="NAME..." selects some; MUTANTS_LIMIT is the time
+# limit of a test in seconds, MUTANTS_WORKERS the number of parallel copies.
 #
 # tests/mutants/*.list: two lines a mutant, "NAME FILE TEST..." and a sed command that changes
 # exactly one line of FILE. A mutant is killed when one of its tests fails or does not end in time.
-# A test must pass without the mutant, here: one that is skipped kills nothing.
+# A test must pass here without the mutant; a skipped test kills nothing.
 set -u
 
 srcdir=$(cd "${srcdir:-.}" && pwd)
@@ -29,7 +29,7 @@ wanted() { # NAME
 
 # ---- a worker's copy ----
 
-# Only what differs is copied, so that the next build is short.
+# Copy only differences, so that the next build is short.
 refresh() { # TREE
     (cd "$work/fresh" && find . -type d) | while read -r folder; do mkdir -p "$1/$folder"; done
     (cd "$work/fresh" && find . -type f) | while read -r path; do
@@ -38,7 +38,7 @@ refresh() { # TREE
         # It may be older than what was made of another one; what makes makefiles keeps its time.
         case $path in *.[ch] | *.cu | *.cuh) touch "$1/$path" ;; esac
     done
-    # What a run that was stopped left changed is older than what was made of it.
+    # Files changed by a stopped run are older than their build products.
     [ ! -f "$1.changed" ] || (cd "$1" && touch "$(cat "$1.changed")")
     rm -f "$1.changed"
 }
@@ -78,7 +78,7 @@ run_test() { # TEST: its status; 124: it did not end
     srcdir=../tree timeout -k 5 "$limit" "$@" >test.log 2>&1
 }
 
-# Without a mutant; once in all.
+# Without a mutant; only once.
 check_sound() { # TEST
     record=$work/sound/$(echo "$1" | tr / _)
     [ ! -f "$record" ] || return "$(cat "$record")"

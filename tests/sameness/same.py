@@ -27,8 +27,7 @@ SHUFFLES = ["none", "epoch", "block:256KiB", "buffer:64", "mxnet-chunk:1MiB",
             "corgipile:0.25,block=256KiB", "py1s", "py1br:16", "py1e:16"]
 QUIET = ["--no-calibrate", "--sample-interval", "none", "--json", "out.json"]
 
-# What follows from times, from caches that others drop and from other processes: it may be equal
-# twice by chance.
+# Values that depend on time, dropped caches or other processes: they may be equal twice by chance.
 TIMES = re.compile(r"_[nm]?s(_reason)?$|_percent|_ratio|device|cold|\.series|resident_|\.advice"
                    r"|\.limit|notices|valid|degraded")
 
@@ -141,7 +140,7 @@ def main():
     options = parser.parse_intermixed_args()
     scratch = options.keep or tempfile.mkdtemp(prefix="iobench-same-")
     old, new = os.path.abspath(options.old), os.path.abspath(options.new)
-    # All in one folder, one after the other: paths are part of what is said.
+    # All in the same folder, one after the other: paths are part of the output.
     found, folder = [], os.path.join(scratch, "work")
     for build in (old, old, new):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# train, ended by SIGKILL at random moments: the last checkpoint can be read, the training goes on from
-# it to the same weights as undisturbed, and what was being written does not pile up.
+# train, ended by SIGKILL at random moments: the last checkpoint can be read, the training goes on
+# from it to the same weights as undisturbed, and what was being written does not pile up.
 # shellcheck disable=SC2154 # ended and moment are those of stress.sh
 . "$(dirname "$0")/stress.sh"
 
@@ -10,7 +10,7 @@ train() { # OPTION...
     "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1 \
         --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 "$@"
 }
-# Of all behind the head, which has the time, and before the CRC.
+# Everything after the header, which has the time, and before the CRC.
 bits() { tail -c +129 "$1/last.checkpoint" | head -c -4 | cksum; }
 seconds=$(took train --checkpoint straight)
 undisturbed=$(bits straight)
@@ -20,7 +20,7 @@ killed=0 finished=0 courses=0
 while [ $killed -lt "$count" ]; do
     rm -rf kept
     courses=$((courses + 1)) resume=
-    # Killed again and again, until it is done or was killed often enough.
+    # Killed repeatedly, until it completes or was killed often enough.
     while :; do
         # shellcheck disable=SC2086 # an option or none; exec: the shell is not what is to be killed
         kill_within "$seconds" "$IOBENCH" train --network lenet --size 32 --classes 3 --data set \
@@ -34,7 +34,7 @@ while [ $killed -lt "$count" ]; do
         if [ -n "$resume" ] && [ $killed -ge "$count" ]; then
             break
         fi
-        if [ -n "$resume" ]; then # good at each of these moments
+        if [ -n "$resume" ]; then # valid at each of these moments
             expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --threads 1 \
                 --compute-threads 1 --checkpoint kept --batch-size 20 --limit-samples 20
         fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Twenty packs of one target at once, in different formats: when one of them says that it succeeded, the
-# set is whole; the others say who was first, and nobody else's file is touched.
+# Twenty concurrent packs of one target, in different formats: if one reports success, the set is
+# complete; the others name the first, and no foreign file is changed.
 . "$(dirname "$0")/stress.sh"
 
 PACKS=20
@@ -34,7 +34,7 @@ count=$(rounds 3 200)
 won=0 lost=0 round=0
 while [ $round -lt "$count" ]; do
     round=$((round + 1))
-    # Every third round there is a set to be replaced, by one after the other.
+    # Every third round replaces an existing set, sequentially.
     force=--force
     if [ $((round % 3)) != 0 ]; then
         rm -rf race/set

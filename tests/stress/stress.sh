@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# For tests that kill or race the program at random moments; sourced. A few rounds by default, all with
-# IOBENCH_LONG=1. The moments come from a seed, IOBENCH_SEED or one of today, which is printed: whatever
-# moment it is, what the test asks for must hold.
+# For tests that kill or race the program at random moments; sourced. A few rounds by default, all
+# with IOBENCH_LONG=1. The moments come from a seed, IOBENCH_SEED or one of today, which is printed:
+# whatever moment it is, what the test asks for must hold.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 
@@ -13,15 +13,15 @@ rounds() { # IN MAKE CHECK, IN THE LONG RUN
     if [ "${IOBENCH_LONG:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi
 }
 
-# took COMMAND...: seconds that it takes; its output is in $T/took.log
+# took COMMAND...: prints its duration in seconds; output in $T/took.log
 took() {
     began=$(date +%s.%N)
     "$@" >"$T/took.log" 2>&1 || die "exit status $?: $*: $(cat "$T/took.log")"
     echo "$began $(date +%s.%N)" | awk '{ printf "%.4f\n", $2 - $1 }'
 }
 
-# kill_within SECONDS COMMAND...: start it and end it by SIGKILL at a moment of those seconds. $ended is
-# 137, or 0 if it was faster, or had nothing to do any more; its output is in $T/killed.log
+# kill_within SECONDS COMMAND...: start it and kill it at a random moment within SECONDS. $ended is
+# 137, or 0 if it finished first; output in $T/killed.log
 kill_within() {
     draw=$((draw + 1))
     moment=$(awk -v seed=$((seed % 100000 * 1000 + draw)) -v most="$1" \
@@ -41,7 +41,7 @@ kill_within() {
     esac
 }
 
-# refused WORDS COMMAND...: it fails with status 1, a line that has the words, and in no time out of mind.
+# refused WORDS COMMAND...: it must soon fail with status 1 and a line with the words.
 refused() {
     words=$1
     shift

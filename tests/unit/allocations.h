@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Counts what a test program asks of the allocator, and refuses it when told to, by standing in
- * front of glibc's (its shared libraries included). Include in one .c only. Not under the
- * sanitizers, which do so themselves: allocations_counted is false there.
+ * Counts the allocations of a test program, and fails them on request, by interposing glibc's
+ * allocator (for shared libraries too). Include in one .c only. Not with sanitizers, which
+ * interpose it themselves: allocations_counted is false there.
  */
 #ifndef IOBENCH_TESTS_ALLOCATIONS_H
 #define IOBENCH_TESTS_ALLOCATIONS_H
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 
 static struct counter allocations;
-/* The number of the one that fails, from 1; 0: none. */
+/* Number of the allocation to fail, from 1; 0: none. */
 static uint64_t allocation_refused __attribute__((unused));
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

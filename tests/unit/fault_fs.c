@@ -25,15 +25,15 @@
 enum { READ_MOST = 1 << 17, MESSAGE_BYTES = READ_MOST + 4096, PENDING_MOST = 2048 };
 enum { FIRST_FILE = FUSE_ROOT_ID + 1, TICK_MS = 5, MTIME_S = 1000000000 };
 
-/* A read whose answer waits. */
+/* A read with a delayed reply. */
 struct pending {
     uint64_t unique, node, offset, due_ns;
     uint32_t bytes;
     bool interrupted;
 };
 
-/* In memory shared with the process that serves. It is a process of its own and ends with the
- * test: a test that is killed while the kernel waits for an answer would else never end. */
+/* In memory shared with the serving process, which is separate and ends with the test: otherwise a
+ * test killed while the kernel waits for a reply would never end. */
 struct fault_fs {
     int fd;
     char folder[256];
@@ -63,7 +63,7 @@ static void reply(struct fault_fs *fs, uint64_t unique, int error, const void *b
         .len = (uint32_t)(sizeof header + bytes), .error = error, .unique = unique};
     struct iovec parts[2] = {{&header, sizeof header}, {(void *)(uintptr_t)body, bytes}};
 
-    /* Fails when the caller is gone; then nobody misses it. */
+    /* Fails if the caller is gone; harmless then. */
     if (writev(fs->fd, parts, bytes ? 2 : 1) < 0)
         return;
 }
@@ -247,7 +247,7 @@ static int start_server(struct fault_fs *fs)
         serve(fs);
     }
     fs->server = server;
-    close(fs->fd); /* the server's end is the file system's end then */
+    close(fs->fd); /* the file system then ends with the server */
     return 0;
 }
 

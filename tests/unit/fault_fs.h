@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * fault_fs: a file system whose reads fail, stop short, take long or never end, as a test wants.
- * It speaks the kernel's FUSE protocol itself (linux/fuse.h), so it needs root and /dev/fuse and
- * nothing else. Its files hold bytes computed from their number and the offset, or an image.
+ * fault_fs: a file system whose reads fail, stop short, take long or never end, under a test's
+ * control. It speaks the kernel's FUSE protocol (linux/fuse.h), so it needs only root and
+ * /dev/fuse. Its files hold bytes computed from their number and the offset, or an image.
  */
 #ifndef IOBENCH_TESTS_FAULT_FS_H
 #define IOBENCH_TESTS_FAULT_FS_H
@@ -12,12 +11,12 @@
 
 struct fault_knobs {
     uint64_t eio_begin, eio_end; /* reads that touch these offsets fail */
-    uint32_t eio_every;          /* each so-manieth read fails; 0: none */
-    uint32_t short_every;        /* each so-manieth read brings half of what was asked */
+    uint32_t eio_every;          /* every Nth read fails; 0: none */
+    uint32_t short_every;        /* every Nth read returns half of the bytes */
     uint64_t delay_ns;           /* of each answer to a read */
-    bool stuck;                  /* reads are not answered until this is taken back */
-    bool cached;                 /* files opened now go through the page cache: can be mapped */
-    bool obeys_interrupts;       /* a stuck read ends when the kernel asks for it */
+    bool stuck;                  /* reads get no reply until this is cleared */
+    bool cached;                 /* files opened now use the page cache: can be mapped */
+    bool obeys_interrupts;       /* a stuck read ends if the kernel interrupts it */
 };
 
 struct fault_fs;
@@ -31,8 +30,8 @@ void fault_fs_unmount(struct fault_fs *fs);
 void fault_fs_set(struct fault_fs *fs, const struct fault_knobs *knobs);
 uint8_t fault_fs_byte(uint32_t file, uint64_t offset);
 
-/* Wait until this process has a single thread: those that readers left behind in the kernel end
- * when their reads are answered. */
+/* Wait until this process has a single thread: threads abandoned in the kernel end when their reads
+ * complete. */
 void fault_fs_await_threads(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A folder for a test's files, removed with all in it. */
+ * A folder for a test's files, removed with its contents. */
 #ifndef IOBENCH_TESTS_UNIT_FOLDER_H
 #define IOBENCH_TESTS_UNIT_FOLDER_H
 
@@ -38,7 +38,7 @@ static int folder_teardown(void **unused)
     return nftw(test_folder, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The path of a name in the folder; good until the eighth next call. */
+/* Path of a name in the folder; valid for the next seven calls. */
 static inline const char *folder_path(const char *name)
 {
     static char paths[8][512];
@@ -66,7 +66,7 @@ static inline int folder_see_draft(void *context, const char *name, unsigned cha
     return length > 8 && strcmp(name + length - 8, ".partial") == 0;
 }
 
-/* Is something unfinished left in it? */
+/* Does it contain drafts? */
 static inline bool folder_has_draft(const char *name)
 {
     struct folder folder;

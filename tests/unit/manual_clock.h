@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * manual_clock: a clock that a test sets. A program that links manual_clock.c has it in place of
- * base/clock.c: time passes when somebody sleeps, and when the test says so. One thread.
+ * manual_clock: a clock that a test sets. Linking manual_clock.c replaces base/clock.c: time passes
+ * during sleeps, and when the test advances it. One thread.
  */
 #ifndef IOBENCH_TESTS_MANUAL_CLOCK_H
 #define IOBENCH_TESTS_MANUAL_CLOCK_H
@@ -9,6 +8,6 @@
 #include "base/clock.h"
 
 extern uint64_t manual_clock_ns;      /* now */
-extern uint64_t manual_clock_late_ns; /* each sleep ends so much later than asked */
+extern uint64_t manual_clock_late_ns; /* added to each sleep */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that answers as NVML does: two GPUs, of which the second knows neither power, PCIe nor
- * NVLink.
+ * A mock of NVML: two GPUs, the second without power, PCIe and NVLink counters.
  */
 #include <string.h>
 

@@ -30,7 +30,7 @@ struct run {
     uint32_t depth;
 };
 
-/* 0, or what reader_open() said. Always followed by run_close(). */
+/* Returns 0, or the code of reader_open(). Always call run_close(). */
 int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeout_ns);
 void run_close(struct run *run);
 
@@ -38,7 +38,7 @@ void run_close(struct run *run);
  * reader's alignment. */
 struct read_request *run_request(struct run *run, uint32_t index, uint32_t shard, uint64_t begin,
                                  uint64_t bytes);
-/* Submit it and wait for it; gives its result. */
+/* Submit it and wait for it. Returns its result. */
 int run_read(struct run *run, struct read_request *request);
 
 #endif

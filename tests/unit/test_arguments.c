@@ -114,7 +114,7 @@ static void every_way_of_writing(void **unused)
     release(&parsed);
 }
 
-/* Every unit by what a person would reckon. */
+/* Every unit, computed by hand. */
 static void units_are_what_they_say(void **unused)
 {
     static const struct {

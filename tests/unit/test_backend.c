@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * What trainer/backend.h promises, of every backend there is: repeatable to the bit, resumable,
- * gradients final when said to be, and the same sums as the reference kernels.
+ * The contract of trainer/backend.h, for every backend: repeatable to the bit, resumable, gradients
+ * final when reported, and the same sums as the reference kernels.
  */
 #include "tests/unit/training.h"
 
@@ -270,7 +269,7 @@ static void inferred(const char *backend, struct graph *graph)
     assert_int_equal(backend_infer(&training.backend, &training.batch, logits[0], NULL), 0);
     assert_same(graph, before, save(&training));
 
-    /* A backend opened for inference alone says the same, and needs less memory. */
+    /* A backend opened only for inference gives the same results with less memory. */
     const struct backend_config config = {.graph = graph, .batch_size = BATCH};
     struct backend alone;
     struct backend_memory with, without;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lies beneath a path, and the probes that count there, on folders that look like the /proc
- * and /sys of machines with layers: overlay, btrfs on several devices, loop, bcache, multipath,
- * NFS. */
+ * Devices below a path, and their probes, on folders that imitate the /proc and /sys of machines
+ * with layers: overlay, btrfs on several devices, loop, bcache, multipath, NFS. */
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
@@ -142,7 +141,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
-    /* The file is gone, or lies in another mount namespace: the loop device itself is counted. */
+    /* The file is gone, or in another mount namespace: the loop device itself is counted. */
     make_device("virtual/loop1", "7:1");
     put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
     list.count = 0;
@@ -208,7 +207,7 @@ static uint64_t value_of(const struct look *look, const char *part, const char *
     return 0;
 }
 
-/* One of two disks is unplugged: the other one still counts, and zero is not made up. */
+/* One of two disks is unplugged: the other one still counts, and no zero is invented. */
 static void disks_that_go(void **unused)
 {
     struct look look;
@@ -234,7 +233,7 @@ static void disks_that_go(void **unused)
     probe_close(&look.probe);
 }
 
-/* NFS over RDMA has words of its own behind the common ones. */
+/* NFS over RDMA has additional words after the common ones. */
 static const char mountstats[] =
     "device server:/export mounted on %s/nfs with fstype nfs4 statvers=1.1\n"
     "\topts:\trw,vers=4.1,rsize=1048576,proto=rdma,nconnect=3\n"
@@ -277,7 +276,7 @@ static void nfs_over_rdma(void **unused)
     probe_close(&look.probe);
 }
 
-/* What the process at the other end of a training reads, with threads and all. */
+/* Reads of the process at the other end of a training run, including its threads. */
 static void a_process(void **unused)
 {
     struct look look;

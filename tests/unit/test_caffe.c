@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is parsed lies in memory of just its length, so that a sanitizer sees a step outside. */
+/* Input is in memory of exactly its length, so that a sanitizer sees an overrun. */
 static int parse(enum caffe_flavour flavour, const void *bytes, size_t count, struct sample *sample,
                  uint8_t **copy)
 {
@@ -44,7 +44,7 @@ static void comes_back(enum caffe_flavour flavour, const struct sample *sample, 
     assert_true(back.encoding == sample->encoding && back.width == sample->width &&
                 back.height == sample->height && back.channels == sample->channels);
     assert_memory_equal(back.image, sample->image, sample->image_bytes);
-    /* What was cut off is damage, except at a field's end. */
+    /* Truncation is damage, except at the end of a field. */
     for (size_t cut = 0; cut < bytes; cut++) {
         uint8_t *copy;
         int code = parse(flavour, value, cut, &back, &copy);
@@ -151,7 +151,7 @@ static void other_writers_forms(void **unused)
                                  17, &sample),
                      0);
     assert_int_equal(sample.label, 4);
-    /* 3.75 is no class, and not 3 either. */
+    /* 3.75 is not a class, nor 3. */
     assert_false(sample.has_odd_label);
     assert_int_equal(caffe_parse(CAFFE_TENSORS,
                                  "\x0a\x05\x10\x04\x32\x01x\x0a\x07\x10\x01\x1d\0\0\x70\x40", 16,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Other programs: whatever was inherited and whatever they do, they end, or are ended. */
+ * Child programs: whatever was inherited and whatever they do, they exit or are killed. */
 #include "tests/unit/unit.h"
 
 #include "base/child.h"
@@ -92,7 +92,7 @@ static void endless_output_is_ended(void **unused)
     (void)unused;
     assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
     assert_non_null(strstr(fail_reason(), "not done"));
-    /* Of a program left behind, too; it ends when nobody reads. */
+    /* Of a leftover program too; it ends when nobody reads. */
     assert_int_equal(shell("yes & exit 3", 0, &result), 0);
     assert_int_equal(result.status, 3);
     assert_int_equal(shell("sleep 600 & echo $!; exit 4", 0, &result), 0);
@@ -149,7 +149,7 @@ static void deaf_ones_are_killed(void **unused)
     snprintf(script, sizeof script,
              "trap '' TERM; (while :; do sleep 1; done) & echo $! >%s; while :; do sleep 1; done",
              path);
-    /* The shell may be slow to start; so it is given more until it wrote its line. */
+    /* The shell may be slow to start, so it gets more time until it wrote its line. */
     for (uint64_t limit_ns = 3 * tenth_ns; pid == 0; limit_ns *= 2) {
         assert_int_equal(shell(script, limit_ns, &result), -ETIMEDOUT);
         FILE *file = fopen(path, "re");

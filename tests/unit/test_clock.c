@@ -9,7 +9,7 @@
 enum { LOOK = 1000 };
 static const int64_t SECOND = 1000000000;
 
-/* Ten seconds on CLOCK_MONOTONIC, and so much more on the others. */
+/* Ten seconds on CLOCK_MONOTONIC, and more on the others. */
 static bool agrees(int64_t raw_more, int64_t boot_more)
 {
     const struct clock_moment from = {5000, 5000 + LOOK, 77, 99};

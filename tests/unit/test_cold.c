@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Real files on a real file system: what is cold is called cold, and what is not is caught. */
+ * Real files on a real file system: cold files are called cold, others are caught. */
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
@@ -64,8 +64,7 @@ static void read_page(const char *path, unsigned page)
     close(fd);
 }
 
-/* How often the kernel was told to give the page cache up, or did so for want of memory. 0 where
- * it does not count. */
+/* How often the page cache was dropped, on request or for lack of memory. 0 without a counter. */
 static uint64_t cache_losses(void)
 {
     static const char *const names[] = {"drop_pagecache ", "pgsteal_kswapd ", "pgsteal_direct "};
@@ -82,12 +81,9 @@ static uint64_t cache_losses(void)
     return losses;
 }
 
-/* Another process may empty the machine's page cache between warming a file and looking at it.
- * Then, and only then, both are done again:
- *     struct attempt attempt = attempt_first();
- *     do
- *         warm, look;
- *     while (attempt_again(&attempt, it does not look as it must)); */
+/* Another process may drop the machine's page cache between warming a file and checking it. Then,
+ * and only then, both are repeated: struct attempt attempt = attempt_first(); do warm, look; while
+ * (attempt_again(&attempt, it does not look as it must)); */
 struct attempt {
     unsigned count;
     uint64_t losses;
@@ -107,7 +103,7 @@ static bool attempt_again(struct attempt *attempt, bool wrong)
     return wrong && lost && ++attempt->count < 100;
 }
 
-/* Run body in a child, as nobody when asked; true when it returned true. */
+/* Run body in a child, optionally as nobody. Returns true if it returned true. */
 static bool in_child(bool unprivileged, bool (*body)(const char *path), const char *path)
 {
     int status = 0;
@@ -156,7 +152,7 @@ static void warm_partly_warm_and_cold(void **unused)
     assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
 }
 
-/* The first look of a new probe reads a page to see whether it sees; no trace may stay. */
+/* The first check of a new probe reads a page to test itself; no trace may stay. */
 static void looking_leaves_no_trace(void **unused)
 {
     const char *path = make_file("trace", FILE_PAGES);
@@ -203,7 +199,8 @@ static void odd_files(void **unused)
 
 /* ---- where cachestat sees nothing ---- */
 
-/* A warm file must be told as warm, also by the first look at its mount, and not be evicted by it.
+/* A warm file must be reported as warm, even by the first check on its mount, and not be evicted by
+ * it.
  */
 static bool overlay_shows(const char *folder)
 {
@@ -309,7 +306,7 @@ static bool stranger_is_not_told(const char *path)
 {
     struct residency residency = look(path);
 
-    /* Older kernels tell everybody by cachestat, and then it is the truth. */
+    /* Older kernels report cachestat to everybody, and it is then correct. */
     return residency.state == RESIDENCY_UNVERIFIED
                ? strstr(residency.reason, "owner") != NULL
                : residency.method == RESIDENCY_CACHESTAT && residency.resident_bytes == 0;
@@ -355,7 +352,7 @@ static void without_privilege(void **unused)
     assert_true(look(path).state == RESIDENCY_COLD);
 }
 
-/* sudo is asked as `sudo -n CACHECTL drop`, and believed only after looking. */
+/* sudo is called as `sudo -n CACHECTL drop`, and trusted only after checking. */
 static bool by_sudo(const char *path)
 {
     const struct cold_request request = {
@@ -483,7 +480,7 @@ static void maps_lines(void **unused)
     assert_false(holder_line_matches("", &holder));
 }
 
-/* Memory is no place for these tests, and /tmp may be just that. */
+/* These tests must not run in memory, and /tmp may be a tmpfs. */
 static int setup(void **state)
 {
     struct statfs place;

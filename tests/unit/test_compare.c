@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison rests on: pairs, sittings, or nothing. */
+ * The basis of a comparison: pairs, sessions, or nothing. */
 #include "tests/unit/unit.h"
 
 #include "report/compare.h"
@@ -10,7 +10,7 @@
 #define assert_near(value, wanted) \
     assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs((double)(wanted)))
 
-/* A result of so many runs; sitting: NULL, or one that two jobs took turns in. */
+/* A result with these runs; sitting: NULL, or a session of two alternating jobs. */
 static json_t *job_with(const char *sitting, const double *rates, size_t count)
 {
     json_t *job = json_object(), *runs = json_array();
@@ -34,7 +34,7 @@ static struct comparison compared(const json_t **a, size_t a_count, const json_t
     return comparison;
 }
 
-/* Equal back-to-back runs of another moment: the machine changed, not the program. */
+/* Equal back-to-back runs at another time: the machine changed, not the program. */
 static void one_sitting_each_tells_nothing(void **unused)
 {
     const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
@@ -44,7 +44,7 @@ static void one_sitting_each_tells_nothing(void **unused)
     (void)unused;
     assert_int_equal(comparison.basis, COMPARE_NOTHING);
     assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
-    /* More samples are better, a longer wait for a read is not. */
+    /* More samples are better, a higher latency is not. */
     for (int i = 0; i < COMPARE_FIGURES; i++)
         assert_int_equal(comparison.figures[i].more_is_better,
                          !strstr(comparison.figures[i].key, "latency"));
@@ -56,7 +56,7 @@ static void one_sitting_each_tells_nothing(void **unused)
     json_decref((json_t *)b);
 }
 
-/* Each sitting is one value, the median of its runs. */
+/* Each session is one value, the median of its runs. */
 static void sittings_are_the_repetitions(void **unused)
 {
     const json_t *a[4], *b[4];
@@ -97,7 +97,7 @@ static void runs_that_took_turns_are_pairs(void **unused)
     compare_correct(comparisons, 2);
     assert_near(first->p_corrected, 2 * first->p);
     assert_int_equal(comparisons[0].together, 2);
-    /* Of another sitting it is no pair; two such sittings are put together. */
+    /* Runs of different sessions are not a pair; pairs of two sessions are pooled. */
     assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
     assert_int_equal(
         compared((const json_t *[]){a, others[0]}, 2, (const json_t *[]){b, others[1]}, 2).pairs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small images that ask for much work are refused, or cost no more than others. The work is
- * counted, in scans and in bytes inflated. */
+ * Small images that demand much work are refused, or cost no more than others. Work is counted in
+ * scans and in bytes inflated. */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -174,7 +174,7 @@ static struct decode_source many_texts(void)
     return (struct decode_source){.bytes = bytes, .length = at, .layout = DECODE_ENCODED};
 }
 
-/* By the decoder and by verify, nothing but the pixels is inflated. */
+/* The decoder and verify inflate only the pixels. */
 static void texts_of_a_png_cost_nothing(void **unused)
 {
     static const struct image_limits limits = {.pixels = 1000, .scans = 1};

@@ -274,7 +274,7 @@ static void networks_are_those_of_the_reference(void **unused)
     compare(network_find("tiny")->build(SIDE, CLASSES), 1, BACKEND_SGD, 1e-4);
 }
 
-/* The same seed gives the same bits, and what is saved and loaded goes on as if nothing was. */
+/* The same seed gives the same bits, and a saved and loaded state continues unchanged. */
 static void the_same_bits_come_twice(void **unused)
 {
     struct graph *graph = branches();
@@ -290,7 +290,7 @@ static void the_same_bits_come_twice(void **unused)
     graph_destroy(graph);
 }
 
-/* load() of what save() gave changes no bit, whatever the layout inside. */
+/* save() and load() change no bit, whatever the internal layout. */
 static void saving_and_loading_change_no_bit(void **unused)
 {
     struct graph *graph = residual();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knee of simulated storages. */
+ * The saturation depth of simulated storage. */
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
@@ -15,10 +15,10 @@ struct storage {
     uint64_t latency_ns;
     double noise; /* of the throughput of a burst, as a share */
     uint32_t thrash;
-    uint32_t consumer; /* so many can be in flight before memory is out; 0: any */
+    uint32_t consumer; /* reads in flight before memory runs out; 0: any */
     double drift;      /* of the throughput over seconds, as a share */
     double gusts;      /* of the throughput over tens of milliseconds, as a share */
-    uint32_t soft;     /* no sharp knee: half of what it can give is had at this depth */
+    uint32_t soft;     /* no sharp knee: half of its throughput is reached at this depth */
     uint64_t seed;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text from outside: nothing of it acts on a terminal, and none of it is lost in JSON. */
+ * Foreign text: none of it acts on a terminal, and none is lost in JSON. */
 #include "tests/unit/unit.h"
 
 #include "base/escape.h"
@@ -53,7 +53,7 @@ static void lines_are_clean(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *wanted = cases[i].escaped ? cases[i].escaped : cases[i].text;
         assert_string_equal(escape_shown(cases[i].text), wanted);
-        /* All that fits of whole characters, in any room. */
+        /* As many whole characters as fit, for any size. */
         for (size_t room = 1; room < sizeof text; room++) {
             escape_text(ESCAPE_ALL, cases[i].text, strlen(cases[i].text), text, room);
             assert_true(strlen(text) < room && strncmp(wanted, text, strlen(text)) == 0);
@@ -179,7 +179,7 @@ static char *write_stream(void)
     return text_stream_take(&stream, &text, &bytes) ? NULL : text;
 }
 
-/* Whichever allocation fails: the whole text, or an error; and the next one is whole again. */
+/* Whichever allocation fails: the complete text, or an error; and the next text is complete. */
 static void check_sweep(char *(*make)(void))
 {
     char *whole = make();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mapped files that are cut while their bytes are used, or between loan and use. */
+ * Mapped files that are truncated while their bytes are used, or between borrowing and use. */
 #include "tests/unit/reader_set.h"
 #include "tests/unit/unit.h"
 
@@ -105,7 +105,7 @@ static void own_handler(int number)
     _exit(number == SIGBUS ? 7 : 8);
 }
 
-/* Without a guard the fault is whose it was before. */
+/* Without a guard the previous handler gets the fault. */
 static void other_faults_go_on(void **unused)
 {
     int status;
@@ -126,7 +126,7 @@ static void other_faults_go_on(void **unused)
     }
 }
 
-/* The file is cut between loan and use, through the reader itself. */
+/* The file is truncated between borrowing and use, through the reader itself. */
 static void a_loan_is_lost(void **unused)
 {
     struct run run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each figure of docs/metrics.md that is a formula, by numbers worked out by hand; and each figure
- * of an epoch in the JSON under its own key and no other. */
+ * Each formula of docs/metrics.md, with values computed by hand; and each figure of an epoch in the
+ * JSON under its own key and no other. */
 #include "tests/unit/unit.h"
 
 #include "base/option.h"

@@ -218,11 +218,11 @@ static void what_is_written_is_read(void **unused)
     expect(catalog, 2, "00003/00000000.jpg", 3);
     expect(catalog, 3, "00003/00000003.jpg", 3);
     catalog_destroy(catalog);
-    /* A folder that holds something is not written over. */
+    /* A non-empty folder is not overwritten. */
     assert_int_equal(format_writer_open(&writer, &files, folder_path("made")), -ENOTEMPTY);
     assert_int_equal(format_writer_close(&writer, false), 0);
     assert_true(file_exists(folder_path("made/00003/00000003.jpg")));
-    /* Abandoned: nothing is left; nor are bare pixels and classes without end taken. */
+    /* Abandoned: nothing is left. Raw pixels and unlimited classes are refused. */
     assert_int_equal(format_writer_open(&writer, &files, folder_path("gone")), 0);
     sample.label = 100000;
     assert_int_equal(format_writer_append(&writer, &sample), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The safe way to touch files: nothing waits, nothing is followed, only what is ours goes. */
+ * Safe file access: nothing blocks, no link is followed, only our own files are removed. */
 #include "tests/unit/folder.h"
 
 #include "base/draft.h"
@@ -537,8 +537,8 @@ static void one_foreign_name_keeps_the_whole_tree(void **unused)
     folder_close(&folder);
 }
 
-/* Between the walk that looks and the one that removes, a folder becomes a link: nothing behind it
- * goes. */
+/* Between the checking walk and the removing walk a folder becomes a link: its target is not
+ * removed. */
 static bool swap_at_the_end(void *context, const char *below, const struct stat *status)
 {
     int *left = context;

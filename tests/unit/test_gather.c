@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What several ranks measured, brought together: every figure of all against sums made by hand.
- * The ranks are taken in turn: first each one's report is kept, then all get all of them. */
+ * Measurements of several ranks, gathered: every total against sums computed by hand. Ranks run one
+ * by one: first each report is kept, then every rank gets all of them. */
 #include "tests/unit/unit.h"
 
 #include "pipeline/result/gather.h"
@@ -238,7 +238,7 @@ static void gather_states(const enum residency_state *states, struct result_run 
     }
 }
 
-/* One node of several was not dropped: all of it is as warm as that one. */
+/* One of several nodes was not dropped: the result is as warm as that node. */
 static void the_worst_node_counts(void **unused)
 {
     const enum residency_state cold = RESIDENCY_COLD, warm = RESIDENCY_WARM,

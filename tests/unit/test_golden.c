@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that the reference tools of each format wrote, against what those tools put into them:
- * each tests/golden/NAME.manifest holds a line a record: format, path, number, label, CRC-32 and
- * length of the image, name or "-". */
+ * Files written by the reference tools of each format, against their contents: each
+ * tests/golden/NAME.manifest holds a line a record: format, path, number, label, CRC-32 and length
+ * of the image, name or "-". */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -51,7 +51,7 @@ static void open_set(struct opened *opened, const struct expected *expected)
     free(root);
 }
 
-/* The record's bytes, exactly so many that a sanitizer sees a read behind them. */
+/* Exactly the record's bytes, so that a sanitizer sees a read past them. */
 static uint8_t *load_record(const struct shard *shard, const struct extent *extent)
 {
     uint8_t *bytes = malloc(extent->bytes);

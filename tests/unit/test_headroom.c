@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory is left, by trees of files as kernels have them. */
+ * Available memory, from trees of files like those of kernels. */
 #include "tests/unit/folder.h"
 
 #include "base/headroom.h"
@@ -71,13 +71,13 @@ static void the_narrowest_group_above_decides(void **unused)
     put_mib("sys/fs/cgroup/slurm/job_7/memory.max", 300);
     put_mib("sys/fs/cgroup/slurm/job_7/memory.current", 200);
     check(100, 300, "its control group");
-    /* Pages of files are given back when they are asked for. */
+    /* File pages are reclaimable. */
     put("sys/fs/cgroup/slurm/job_7/memory.stat",
         "anon 1\nfile 999999999\ninactive_file 52428800\nactive_file 52428800\n");
     check(200, 300, "its control group");
     put_mib("sys/fs/cgroup/slurm/memory.max", 1024);
     put_mib("sys/fs/cgroup/slurm/memory.current", 1000);
-    check(24, 300, "its control group"); /* the smallest limit need not be the least room */
+    check(24, 300, "its control group"); /* the smallest limit need not leave the least memory */
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.high", 60);
     check(10, 60, "its control group");
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 70);
@@ -98,7 +98,7 @@ static void version_1_counts_too(void **unused)
     check(50, 300, "its control group");
 }
 
-/* The path is the host's; what is seen is the container's own tree. */
+/* The path is the host's; the tree is the container's. */
 static void a_container_sees_its_own_root(void **unused)
 {
     static const char *const paths[] = {"0::/system.slice/docker-77.scope\n", "0::/../../x\n"};

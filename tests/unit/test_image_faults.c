@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readers that look into their file, inflate and lmdb, on a storage that fails. Needs root and
+ * Readers that parse their file, inflate and lmdb, on failing storage. Needs root and
  * FUSE; skipped without. */
 #include "tests/unit/unit.h"
 
@@ -23,7 +23,7 @@ static char folder[64], path[80];
 static struct fault_fs *fs;
 static struct catalog *catalog;
 
-/* What a reader that had to leave a thread behind may still write to. */
+/* Memory that an abandoned thread of a reader may still write to. */
 static uint8_t buffers[DEPTH][EXTENT_BYTES], content[STREAM_BYTES];
 static struct read_request requests[DEPTH];
 
@@ -60,7 +60,7 @@ static void submit(struct run *run, uint32_t index, uint64_t record)
     assert_int_equal(reader_submit(&run->reader, &requests[index]), 0);
 }
 
-/* The next answer: bytes, or a negative errno with its reason. */
+/* The next completion: bytes, or a negative errno with its reason. */
 static int answer(struct run *run)
 {
     struct read_request *done;
@@ -101,8 +101,7 @@ static void an_error_is_told(const char *reader, uint64_t offset)
     stop(&run);
 }
 
-/* Nothing answers: all that was asked for fails in time, and closing does not wait, or it would
- * wait for ever. */
+/* Unresponsive storage: all requests fail in time, and closing does not wait. */
 static void no_answer_is_no_hang(const char *reader)
 {
     const uint64_t last = catalog->record_count - 1;

@@ -184,7 +184,7 @@ static void bench_close(struct bench *bench)
     free(bench->buffers);
 }
 
-/* Reap what is done and check it. Returns how many. */
+/* Reap completions and check them. Returns their count. */
 static int reap_some(struct bench *bench)
 {
     struct read_request *done[DEPTH];
@@ -292,7 +292,7 @@ static void a_changed_file_is_noticed(void **unused)
     bench_close(&bench);
 }
 
-/* What was read ahead is still there; then the stream ends too early. */
+/* Data read ahead is still available; then the stream ends too early. */
 static void a_file_cut_short_while_open(void **unused)
 {
     struct bench bench;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accounts that are broken by hand, one figure at a time: each is told, with both figures. */
+ * Accounts broken by hand, one figure at a time: each is reported, with both figures. */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -159,7 +159,7 @@ static void a_broken_run_is_told(void **unused)
 #undef BREAK
 }
 
-/* What the number of records does not say is not asked. */
+/* Checks that need a record count are skipped without one. */
 static void plans_that_leave_out_or_repeat(void **unused)
 {
     struct made made;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mapped pages are lent without a thread; a page that would have to be faulted in is not. */
+ * Resident mapped pages are borrowed without a thread; others need one. */
 #include "tests/unit/unit.h"
 
 #include "base/atomic.h"
@@ -54,7 +54,7 @@ static void close_pool(struct io_pool *pool, int pagemap)
         close(pagemap);
 }
 
-/* Reads and compares a piece of the first shard; true when a thread had to. */
+/* Reads and compares a piece of the first shard. Returns true if a thread was needed. */
 static bool used_a_thread(struct io_pool *pool, uint64_t offset, int *result)
 {
     struct read_request request = {.offset = offset, .bytes = PIECE, .needed = PIECE}, *done;
@@ -91,7 +91,7 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     close_pool(pool, pagemap);
 }
 
-/* Touching what was lent would end the program. */
+/* Touching borrowed pages would end the program. */
 static void what_is_gone_is_not_lent(void **unused)
 {
     int pagemap, result;

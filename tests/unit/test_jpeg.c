@@ -99,7 +99,7 @@ static void evaluation_gives_the_pixels_of_pillow(void **unused)
                     : worst;
     assert_true(worst <= 2); /* Pillow rounds between its passes */
     stop(&bench);
-    /* Shrinking in the DCT is another filter; the picture is the same. */
+    /* Shrinking in the DCT is a different filter; the image is the same. */
     start(&bench, "jpeg:size=64,view=evaluate");
     assert_int_equal(decode(&bench, &image, 1), 0);
     assert_true(mean_difference(bench.row, golden.bytes, golden.length) < 3);
@@ -225,8 +225,8 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     drop(&png);
 }
 
-/* Cut anywhere behind its headers, an image is refused, whatever rows the crop needs, or decoded as
- * far as it goes when that is asked for. */
+/* Truncated anywhere after its headers, an image is refused, whatever rows the crop needs, or
+ * decoded as far as possible on request. */
 static void cut_images_are_told(void **unused)
 {
     static const char *const names[] = {"yuv420.jpg", "progressive.jpg", "palette.png"};
@@ -401,7 +401,7 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
     drop(&png);
 }
 
-/* Whatever is broken ends in pixels or in a reason. Under the sanitizers this finds the rest. */
+/* Any damage ends in pixels or in a reason. The sanitizers find the rest. */
 static void damaged_images_end_well(void **unused)
 {
     struct random random = random_start(11);
@@ -486,8 +486,8 @@ static struct decode_source make_huge(uint32_t side)
     return source;
 }
 
-/* However many threads meet huge images at once, they take no more than is allowed, and say so;
- * what one took it gives back. */
+/* Any number of threads decoding huge images stay within the limit, and report it; memory is
+ * released afterwards. */
 static void huge_images_share_what_memory_there_is(void **unused)
 {
     struct decode_source huge = make_huge(4000), small = load(fixtures[0]);

@@ -425,7 +425,7 @@ static void relu_lets_no_number_vanish(void **unused)
     assert_true(gradient[0] == 0 && gradient[1] == 0 && gradient[2] == 1);
 }
 
-/* What is dropped depends on seed, step and node, and is the asked part. */
+/* Dropout depends on seed, step and node, and drops the requested share. */
 static void dropout_masks_are_fair_and_differ(void **unused)
 {
     enum { COUNT = 100000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an epoch's limit is, from the times of its parts. */
+ * The bottleneck of an epoch, from the times of its parts. */
 #include "tests/unit/unit.h"
 
 #include "pipeline/result/result.h"

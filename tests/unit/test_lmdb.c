@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The walk over a database's pages, whole and damaged, and writing. What py-lmdb wrote is read
- * in test_golden; here those files are damaged. */
+ * The page walk over intact and damaged databases, and writing. test_golden reads files of py-lmdb;
+ * here they are damaged. */
 #include "tests/unit/folder.h"
 
 #include "base/bytes.h"
@@ -65,7 +65,7 @@ static uint8_t *node_of(uint8_t *page, unsigned index)
     return page + bytes_le16(page + 16 + 2 * index);
 }
 
-/* The first node of a leaf at or behind index whose value lies on overflow pages. */
+/* The first node of a leaf, from index on, whose value is on overflow pages. */
 static uint8_t *big_node(uint8_t *leaf, unsigned index)
 {
     unsigned count = (bytes_le16(leaf + 12) - 16u) / 2;
@@ -240,7 +240,7 @@ static int count_fault(void *context, const struct catalog_fault *fault)
     return 0;
 }
 
-/* With a handler the walk goes on past what is damaged. */
+/* With a handler the walk continues past damage. */
 static void faults_are_counted(void **unused)
 {
     struct image image = load("deep/data.mdb");
@@ -327,8 +327,8 @@ static void flip(const char *name, unsigned rounds)
         if (code == 0) {
             bool good = parse_all(damaged, image.bytes);
             found += !good;
-            /* Outside of the values a flip is found, or has changed nothing; except in a meta page,
-             * where it can make the transaction before the last one hold. */
+            /* Outside values a flip is detected or harmless; except in a meta page, where it can
+             * bring back the previous transaction. */
             if (good && bit / 8 >= 2 * PAGE && !within_values(whole, bit / 8)) {
                 assert_int_equal(damaged->record_count, whole->record_count);
                 assert_memory_equal(damaged->records, whole->records,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the lmdb reader lends is what lies in the file where the catalog says. */
+ * Bytes borrowed from the lmdb reader match the file at the catalog's offset. */
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
@@ -134,7 +134,7 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
     free(text);
 }
 
-/* The map shows the old file for ever; within a second somebody says so. */
+/* The map keeps showing the old file; that is reported within a second. */
 static void a_file_replaced_meanwhile_is_told(void **unused)
 {
     size_t count;

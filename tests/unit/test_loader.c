@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The loader against a storage that answers late, out of order, with errors, and with memory that
- * is only just enough: each record must come once, in draw order, with its own bytes.
+ * The loader with storage that completes late, out of order and with errors, and with barely enough
+ * memory: each record must arrive once, in draw order, with its own bytes.
  */
 #include "tests/unit/unit.h"
 
@@ -577,7 +576,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     storage.bad_shard = UINT32_MAX;
 }
 
-/* Wherever the reader breaks, the loader ends with its code; nothing hangs, nothing leaks. */
+/* Wherever the reader fails, the loader ends with its code; nothing hangs or leaks. */
 static void a_broken_reader_ends_the_run(void **unused)
 {
     struct bench bench;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * Several loaders give what one gives: the same samples in the same order of draws, with every
- * reader, in each of the basic orders. The labels are the numbers of the samples, so that what the
- * trainer sees is the order; the rows are checksums of the images.
+ * Several I/O threads give the same result as one: the same samples in the same draw order, with
+ * every reader, in each of the basic orders. The labels are the numbers of the samples, so that
+ * what the trainer sees is the order; the rows are checksums of the images.
  */
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"

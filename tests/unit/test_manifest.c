@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The manifest of a data set: what is written is read; hostile text lists nothing. A set that is
- * not complete is told by each name that leads into it.
+ * The manifest of a data set: written lists are read back; hostile text lists nothing. An
+ * incomplete set is recognised by every path into it.
  */
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -236,7 +235,7 @@ static void each_name_of_an_unfinished_set_says_so(void **unused)
     assert_int_equal(chmod(folder_path("half/.iobench-unfinished"), 0666), 0);
     assert_int_equal(manifest_check_complete(folder_path("half/00001")), 0);
     assert_int_equal(manifest_check_complete(folder_path("half")), -EINPROGRESS);
-    /* While a set is replaced, the old one is whole. */
+    /* While a set is being replaced, the old one stays complete. */
     folder_write("half/.iobench-set", HEAD, strlen(HEAD));
     assert_int_equal(manifest_check_complete(folder_path("half")), 0);
     plugin_release(&choice);

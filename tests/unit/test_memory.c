@@ -12,8 +12,8 @@
 
 enum { EXTENTS = 400, ROUNDS = 200000 };
 
-/* Random takes and gives; each extent is filled with its own mark, which must still stand when
- * it is given back: extents never overlap. At the end the heap is whole again. */
+/* Random allocations and frees; each extent is filled with its own mark, which must be intact when
+ * freed: extents never overlap. At the end the heap is whole again. */
 static void extents_never_overlap_and_merge_again(void **unused)
 {
     struct heap *heap = heap_create(8 << 20, 512);
@@ -55,7 +55,7 @@ static void extents_never_overlap_and_merge_again(void **unused)
     heap_destroy(heap);
 }
 
-/* What is left of the address space is all that may be used (ulimit -v). */
+/* The rest of the address space is the limit (ulimit -v). */
 static void address_space_is_a_limit(void **unused)
 {
     const uint64_t left_bytes = UINT64_C(64) << 20, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The control group of --memory-limit on trees that are made; a real one:
+ * The control group of --memory-limit on generated trees; a real one:
  * tests/cli/memory_limit.sh.
  */
 #include "tests/unit/folder.h"

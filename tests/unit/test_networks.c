@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every network against what is published of it. */
+ * Every network against its published figures. */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"

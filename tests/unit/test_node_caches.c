@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the nodes of a job found in their caches, as one label: the worst, whoever found it. */
+ * Cache states of a job's nodes, as one label: the worst. */
 #include "tests/unit/unit.h"
 
 #include "pipeline/result/gather.h"

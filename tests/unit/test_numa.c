@@ -25,8 +25,8 @@ static void make_node(const char *node)
     assert_int_equal(folder_make_path(path), 0);
 }
 
-/* A machine whose nodes 0 and 8 both have the CPUs that this test runs on, so that they can be
- * used here; node 2 has memory alone, and node 3 CPUs that are not here. */
+/* A machine whose nodes 0 and 8 both have the CPUs of this test, so that both are usable; node 2
+ * has only memory, and node 3 has CPUs that do not exist here. */
 static void nodes_with_memory_and_cpus_count(void **unused)
 {
     struct numa numa;

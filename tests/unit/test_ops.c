@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plug-in may leave out: a format that can only be read is refused where one is written, and
- * nobody lacks what every wrapper calls. */
+ * Optional members of plug-ins: a read-only format is refused for writing, and no plug-in lacks a
+ * mandatory member. */
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process outside of a sandbox: it runs what was fixed, and nothing that it is sent. */
+ * The helper process outside the sandbox: it runs only the fixed commands, nothing that it is sent.
+ */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -66,7 +67,7 @@ static void test_commands(void **state)
     assert_int_equal(outside_run(commands[0], &waits, &result), 0);
     assert_int_equal(result.status, 3);
     assert_string_equal(result.output, "first");
-    /* The other process is made to end what it runs, and answers afterwards as before. */
+    /* The helper must end its command, and respond afterwards as before. */
     assert_int_equal(outside_run(commands[1], &stops, &result), -EINTR);
     assert_int_equal(outside_run(commands[0], &waits, &result), 0);
     assert_string_equal(result.output, "first");
@@ -111,7 +112,7 @@ static void test_holders(void **state)
     end(socket, child);
 }
 
-/* What is no request gets no answer; what comes after it does. */
+/* Garbage gets no reply; the next request does. */
 static void test_garbage(void **state)
 {
     const struct child_task waits = {.timeout_ns = UINT64_C(60000000000), .stop = never};

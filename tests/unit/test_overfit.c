@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * A network that learns can learn 256 images by heart: the mean loss of a pass over them falls
+ * A network that trains can memorise 256 images: the mean loss of a pass over them falls
  * under 0.05 within 60 steps. The images are noise and the labels chance, so that nothing but
  * working gradients helps. They have 16 pixels a side; with IOBENCH_LONG=1 they have 32, and the
  * reference learns them too.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The parts of pack and verify: pictures looked at and made, samples that keep
- * their labels, ids and names through every format that can hold them.
+ * The parts of pack and verify: images checked and encoded, samples that keep labels, ids and names
+ * through every format that supports them.
  */
 #include "tests/unit/folder.h"
 #include "tests/unit/allocations.h"
@@ -93,7 +92,7 @@ static void raw_pixels_that_cannot_be_are_refused(void **unused)
     free(jpeg);
 }
 
-/* Cut anywhere, it is refused with a reason; the copies have no byte too many. */
+/* Truncated anywhere, it is refused with a reason; the copies have exact size. */
 static void a_jpeg_that_is_cut_short_is_refused(void **unused)
 {
     void *jpeg;

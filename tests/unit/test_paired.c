@@ -76,7 +76,7 @@ static void few_or_equal_pairs(void **unused)
     assert_true(isnan(paired_test(a, b, 0, false).ratio));
     paired = paired_test(a, a, 5, false);
     assert_true(paired.ratio == 1 && paired.p == 1);
-    paired = paired_test(a, b, 5, false); /* no spread: what sign flips say */
+    paired = paired_test(a, b, 5, false); /* no spread: the sign-flip test */
     assert_near(paired.p, 0.0625, 1e-12);
     assert_int_equal(
         paired_test((const double[]){1, 0, 3}, (const double[]){1, 2, 3}, 3, false).pairs, 2);
@@ -101,7 +101,7 @@ static void holm_as_statsmodels(void **unused)
 
 /* ---- simulated sittings ---- */
 
-/* Runs one after the other on one storage; *state is what lasts from one to the next. */
+/* Sequential runs on one storage; *state persists between runs. */
 static double run_normal(struct random *random, double *state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static double run_bursty(struct random *random, double *state)
     return (random_below(random, 10) ? 100 : 75) + random_normal(random);
 }
 
-/* A storage that others use: slow and fast for a while. */
+/* Shared storage: alternates between slow and fast phases. */
 static double run_wandering(struct random *random, double *state)
 {
     *state += 0.05 * random_normal(random);
@@ -157,8 +157,8 @@ static bool is_rare(int count, int of)
     return count <= 0.05 * of + 3 * sqrt(0.05 * 0.95 * of);
 }
 
-/* One false alarm among all comparisons of a sitting, p corrected, is as rare as one comparison's:
- * at most 5%, and what chance leaves of the trials: three standard deviations. */
+/* With corrected p, any false alarm among all comparisons of a session is as rare as in a single
+ * one: at most 5%, and what chance leaves of the trials: three standard deviations. */
 static void equal_options_differ_rarely(void **unused)
 {
     struct random random = random_start(5);
@@ -205,8 +205,8 @@ static void five_percent_are_found(void **unused)
     assert_true(found >= 0.9 * trials);
 }
 
-/* Pairs go on until the interval is narrow enough. It covers the true ratio as often as stated, and
- * equal options are told apart as rarely. */
+/* Pairs continue until the interval is narrow enough. It keeps its coverage of the true ratio, and
+ * false alarms stay as rare as stated. */
 static void covers_after_stopping(void **unused)
 {
     static const double widths[] = {0.005, 0.01, 0.02, 0.05};

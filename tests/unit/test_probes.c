@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each probe against a folder that looks like some machine's /proc and /sys, and the sampler
- * against this one. */
+ * Each probe on a folder that imitates a machine's /proc and /sys, and the sampler on this machine.
+ */
 #include "tests/unit/allocations.h"
 #include "tests/unit/folder.h"
 
@@ -96,7 +96,7 @@ static void network_interfaces(void **unused)
     assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
     assert_int_equal(value_of(&look, "ib0.8002", "receive_bytes"), 10);
     probe_close(&look.probe);
-    /* A bridge would count again what its interface counts. */
+    /* A bridge would double-count its interface. */
     put("sys/class/net/ib0/device/vendor", "0x15b3\n");
     put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
                         "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
@@ -154,7 +154,7 @@ static void memory_and_pressure(void **unused)
     probe_close(&look.probe);
 }
 
-/* What the page cache gave is not what the process read from storage. */
+/* Reads from the page cache are not reads from storage. */
 static void a_process_by_its_io(void **unused)
 {
     struct look look;
@@ -168,7 +168,7 @@ static void a_process_by_its_io(void **unused)
     probe_close(&look.probe);
 }
 
-/* What the server sent, and what programs read, are two columns. */
+/* Bytes sent by the server and bytes read by programs are two columns. */
 static void a_server_by_its_mount(void **unused)
 {
     const char *paths[] = {"/"};
@@ -389,7 +389,7 @@ static void count_rows(void *context, const struct series *series)
     *(uint64_t *)context = series->row_count;
 }
 
-/* Returns when there are so many rows. */
+/* Wait for this number of rows. */
 static void await_rows(struct sampler *sampler, uint64_t wanted)
 {
     const uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
@@ -434,7 +434,7 @@ static void samples_come_in_time(void **unused)
     sampler_close(sampler);
 }
 
-/* A probe that is held up once, as by a busy machine, and says how often it was asked. */
+/* A probe that is delayed once, as by a loaded machine, and counts its calls. */
 struct held_probe {
     uint64_t asked;
 };
@@ -495,7 +495,7 @@ static bool hold_up_the_second_sample(void)
     return as_planned;
 }
 
-/* What was read before such a stop is not told for the time after it, nor the other way round. */
+/* Readings before such a stop do not count for the time after it, nor vice versa. */
 static void a_sample_that_was_held_up_is_taken_again(void **unused)
 {
     const uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
@@ -539,7 +539,8 @@ static void asked_for_probes_must_be_there(void **unused)
     struct sampler *sampler = sampler_open(&slow);
     assert_non_null(sampler);
     assert_int_equal(sampler_start(sampler), 0);
-    /* Asked twice a second, whatever the interval: rows come between, when the machine has time. */
+    /* Sampled twice a second, whatever the interval: other rows come in between, if the machine has
+     * time. */
     while ((rows.known == 0 || rows.known == rows.all) && clock_now_ns() < end_ns) {
         clock_sleep_ns(20000000);
         sampler_look(sampler, count_known, &rows);

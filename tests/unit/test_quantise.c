@@ -329,7 +329,7 @@ static void all_backends_find_the_same_ranges(void **unused)
     graph_destroy(graph);
 }
 
-/* A network that has learnt nothing but infinities. */
+/* A network whose weights are all infinite. */
 static void what_is_no_number_is_told_of(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda", NULL};

@@ -136,13 +136,13 @@ static void large_permutations_look_random(void **unused)
                 last = value;
             }
         }
-        const double runs = 65536 * 4.0 / (double)count; /* one a run is expected of each */
+        const double runs = 65536 * 4.0 / (double)count; /* each is expected once per run */
         assert_true(fabs(fixed - runs) < 5 * sqrt(runs));
         assert_true(fabs(follow - runs) < 5 * sqrt(runs));
     }
 }
 
-/* Fixed for ever: a seed names the same order in every version and on every machine. */
+/* Fixed for ever: a seed gives the same order in every version and on every machine. */
 static void orders_never_change(void **unused)
 {
     static const uint64_t small[] = {6, 7, 2, 9, 0, 3, 8, 1, 4, 5};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that change while they are read, few descriptors, and readers closed in the middle. Every
- * fault ends in a sentence with the file. */
+ * Files that change while being read, few descriptors, and readers closed midway. Every fault ends
+ * in a message that names the file. */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -21,7 +21,7 @@ static const char *const readers[] = {"uring", "uring:direct=yes", "pread", "pre
                                       "mmap"};
 enum { READERS = sizeof readers / sizeof *readers };
 
-/* False when the reader cannot work here, as uring where liburing is missing. */
+/* False if the reader is not usable here, such as uring without liburing. */
 static bool open_or_skip(struct run *run, size_t reader, uint32_t depth)
 {
     const char *text = readers[reader];
@@ -162,7 +162,7 @@ static void closing_waits_for_what_is_in_flight(void **unused)
     }
 }
 
-/* All shards are read in turn although hardly any can be open at one time. */
+/* All shards are read although hardly any can be open at a time. */
 static void few_descriptors_are_enough(void **unused)
 {
     struct rlimit few = {.rlim_cur = 70, .rlim_max = 70};

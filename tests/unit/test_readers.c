@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every reader gives the bytes of the file, whatever the extent, depth and options. */
+ * Every reader returns the bytes of the file, for any extent, depth and options. */
 #include "tests/unit/unit.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ static void read_many(struct run *run, uint32_t total)
     assert_int_equal(run->reader.figures.requests, total);
     assert_int_equal(run->reader.figures.bytes, bytes);
     assert_int_equal(run->reader.figures.latency_ns.count, total);
-    /* As many at a time as the depth, each within the time that all took. */
+    /* As many at a time as the depth, each latency within the total time. */
     assert_true(run->reader.figures.latency_ns.minimum > 0);
     assert_true(run->reader.figures.latency_ns.maximum <= clock_now_ns() - start_ns);
     assert_true(run->reader.figures.latency_ns.sum <= run->depth * (clock_now_ns() - start_ns));

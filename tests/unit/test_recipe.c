@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules against their formulas; checkpoints that are cut, changed or of something else. */
+ * Schedules against their formulas; checkpoints that are truncated, changed or of another network.
+ */
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -159,7 +160,7 @@ static void a_checkpoint_comes_back(void **unused)
     assert_memory_equal(&found, &sample, sizeof sample);
 }
 
-/* Every byte that changes and every byte that is missing is noticed. */
+/* Every changed or missing byte is detected. */
 static void damage_is_noticed(void **unused)
 {
     const char *path = folder_path("last");

@@ -153,7 +153,7 @@ static void parts_are_joined(void **unused)
     assert_int_equal(sample.image_bytes, sizeof image - 1);
     assert_memory_equal(sample.image, image, sizeof image - 1);
 
-    /* Scratch that is too small is refused, at every size. */
+    /* Scratch memory that is too small is refused, at every size. */
     for (size_t capacity = 0; capacity < 24 + sizeof image - 1; capacity++) {
         uint8_t *small = malloc(capacity + 1);
         struct format_scratch scratch = {.bytes = small, .capacity = capacity};
@@ -178,7 +178,7 @@ static void labels_behind_the_header(void **unused)
     struct sample sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     expect_image(&sample, "img");
-    bytes_put_le32(maker.bytes + 8, 1); /* one label is behind the header, too */
+    bytes_put_le32(maker.bytes + 8, 1); /* one label is after the header, too */
     sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     assert_int_equal(sample.image_bytes, 4 + 3);
@@ -188,7 +188,7 @@ static void labels_behind_the_header(void **unused)
     parse_bytes(maker.bytes, maker.used, -EBADMSG);
 }
 
-/* Neither rounded nor passed over. */
+/* Neither rounded nor skipped. */
 static void labels_are_classes_or_odd(void **unused)
 {
     static const struct {
@@ -283,7 +283,8 @@ static void parts_out_of_order_are_refused(void **unused)
     }
 }
 
-/* Every cut and every flipped bit gives a clear answer and nothing is read outside the record. */
+/* Every truncation and every flipped bit gives a definite result, without reading outside the
+ * record. */
 static void any_damage_is_survived(void **unused)
 {
     struct maker maker = {0};
@@ -343,7 +344,7 @@ static void idx_is_used_when_it_is_right(void **unused)
     }
 }
 
-/* A shard cut between two records is whole by itself. */
+/* A shard truncated between two records looks complete. */
 static void an_idx_tells_of_a_cut(void **unused)
 {
     static const char idx[] = "0\t0\n1\t44\n2\t88\n3\t132\n";
@@ -439,7 +440,7 @@ static void folders_and_their_sets(void **unused)
     assert_non_null(strstr(fail_reason(), "more than one set"));
 }
 
-/* What is written is read back, the magic in every place of it. */
+/* Written records are read back, with the magic number at every position. */
 static void written_and_read_back(void **unused)
 {
     enum { IMAGES = 40 };

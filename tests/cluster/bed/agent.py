@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs commands in a guest for the machine outside and for other guests, as ssh would.
+"""Runs commands in a guest for the host and for other guests, like ssh.
 
-agent.py serve                     in the guest: wait for commands on PORT, for ever
-agent.py wait ADDRESS SECONDS      until a guest answers
+agent.py serve                     in the guest: serve commands on PORT
+agent.py wait ADDRESS SECONDS      wait until a guest answers
 agent.py ADDRESS COMMAND...        run it there with `sh -c`; standard output, standard error and
-                                   the exit status come back. Options of ssh before ADDRESS are
-                                   taken and ignored, so that mpirun can start its daemons with it.
-
-There are no keys: a bed's network reaches nobody but its guests.
+                                   the exit status come back. Ignores options of ssh before ADDRESS, so mpirun can start its daemons with it. There are no keys: a bed's network reaches only its guests.
 Each message is a type byte, a length of 4 bytes and the data.
 """
 import os

@@ -8,7 +8,7 @@ serve_nfs() { # FOLDER: as the root of NFS 4.2, and by RDMA where the kernel can
     mkdir -p /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /run/rpcbind
     mount -t nfsd nfsd /proc/fs/nfsd || return
     touch /var/lib/nfs/etab /var/lib/nfs/rmtab
-    # Nobody was here before who could claim a file: without this the first open waits for 90 s.
+    # No earlier client could reclaim a file: without this the first open waits for 90 s.
     echo 10 >/proc/fs/nfsd/nfsv4leasetime
     echo 10 >/proc/fs/nfsd/nfsv4gracetime
     exportfs -o rw,async,no_root_squash,no_subtree_check,insecure,fsid=0 "*:$1" || return

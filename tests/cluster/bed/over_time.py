@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""over_time.py NAME RESULT.json: the result of a job as one table, NAME.csv: a row a node and bin of
-time. Second 0 is the start of the first epoch. Prints one row per node and epoch."""
+"""over_time.py NAME RESULT.json: the result of a job as one table, NAME.csv: one row per node and time bin. Second 0 is the start of the first epoch. Prints one row per node and epoch."""
 import csv
 import json
 import sys
@@ -33,8 +32,7 @@ class Node:
         return self.epochs[-1]["to_s"]
 
     def mean(self, column, begin, end):
-        """Sum of columns over the rows that overlap the time, by how much they do; None where nothing
-        is known."""
+        """Sum of columns over the rows that overlap the interval, weighted by overlap; None if unknown."""
         keys, factor = column
         at = [self.series["columns"].index(key) for key in keys if key in self.series["columns"]]
         area = known = 0
@@ -76,7 +74,7 @@ def over_time(nodes, out):
 
 
 def by_epoch(name, nodes, out):
-    """What belongs to an epoch goes on until the next begins."""
+    """An epoch lasts until the next one starts."""
     for node in nodes:
         for epoch in range(len(node.epochs)):
             begin = node.begin(epoch)

@@ -13,7 +13,7 @@ for bed_tool in qemu-system-x86_64 cpio busybox; do
 done
 KERNEL=$(basename "$LINUX"/lib/modules/*)
 
-# An initial file system with what it takes to reach the shared one.
+# An initial file system with just enough to mount the shared one.
 qemu_initrd() {
     mkdir -p "$T/initrd/bin" "$T/initrd/modules"
     cp "$(command -v busybox)" "$T/initrd/bin/busybox"

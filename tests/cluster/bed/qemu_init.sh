@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a QEMU guest, from its initial file system: this machine's root beneath a
-# layer of memory becomes the guest's. The kernel gives the BED_ variables.
+# The first process of a QEMU guest, from its initial file system: the host's root below a layer of
+# memory becomes the guest's. The kernel gives the BED_ variables.
 PATH=/bin
 /bin/busybox --install -s /bin
 mkdir -p /proc /lower /upper /new
@@ -28,7 +28,7 @@ mount -t devpts devpts /new/dev/pts
 for point in /dev/shm /run /mnt /var/lib/nfs; do mount -t tmpfs tmpfs /new$point; done
 mkdir -p /new/mnt/disk /new/mnt/nfs /new/run/rpcbind
 hostname "$BED_NAME"
-# What the kernel itself asks for, as a checksum of soft-RoCE.
+# Modules that the kernel requests itself, such as soft-RoCE's checksum.
 mkdir -p /sbin
 printf '#!/bin/sh\nexec /bin/chroot /new /sbin/modprobe -d %s "$@"\n' "$BED_MODULES" >/sbin/modprobe
 chmod +x /sbin/modprobe

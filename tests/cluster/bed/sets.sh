@@ -3,7 +3,7 @@
 # The data sets of experiments and the server that has them; sourced, never run, after uml.sh or
 # qemu.sh.
 
-# Samples of 100 KB on $T/disk.img, the same in all formats; made out here, where it is fast.
+# Samples of 100 KB on $T/disk.img, the same in all formats; written on the host, where it is fast.
 make_sets() { # SAMPLES FORMAT:SHARDS...
     set_source="synthetic:count=$1,classes=10,mean=100k,seed=5"
     shift
@@ -24,7 +24,7 @@ boot_server() { # of user-mode Linux
     export_folder server /mnt/disk
 }
 
-# One table of epochs for all cases: what an earlier run said of this one goes.
+# One table of epochs for all cases; rows of an earlier run of this case are removed.
 begin_case() { # NAME
     [ -e "$OUT/epochs.csv" ] || echo case,node,epoch,cache_before_run,seconds,samples_per_s,delivered_MB,from_storage_MB,io_wait_percent >"$OUT/epochs.csv"
     sed -i "/^$1-/d" "$OUT/epochs.csv"

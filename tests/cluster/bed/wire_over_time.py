@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""wire_over_time.py RESULT.json NAME NODE=LINES...: what iobench monitor saw on each node while
-`iobench train` ran, as one table, NAME.csv; second 0 is the begin of the first epoch. On the
+"""wire_over_time.py RESULT.json NAME NODE=LINES...: output of iobench monitor on each node during `iobench train`, as one table, NAME.csv; second 0 is the start of the first epoch. On the
 standard output the sums of each epoch, in MB; epoch 0 is what was before the first. Epochs begin
 on each node when its own ranks begin them; lines that lie in several bins or epochs are shared out."""
 import csv
