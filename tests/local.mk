@@ -31,9 +31,10 @@ include tests/liars/local.mk
 include tests/mutants/local.mk
 
 # The rules of the house, held by scripts: tests/lint/*.sh. Each first shows that it sees a fault.
-LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh tests/lint/quiet.sh \
-	tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/english.sh tests/lint/headers.sh \
-	tests/lint/files.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh
+LINTS = tests/lint/layers.sh tests/lint/ops.sh tests/lint/plugins.sh tests/lint/ifdef.sh tests/lint/atomics.sh \
+	tests/lint/quiet.sh tests/lint/length.sh tests/lint/licence.sh tests/lint/words.sh tests/lint/headers.sh \
+	tests/lint/files.sh tests/lint/architecture.sh tests/lint/circles.sh tests/lint/paths.sh \
+	tests/lint/types.sh tests/lint/format.sh tests/lint/shell.sh tests/lint/mutants.sh tests/lint/english.sh
 TESTS += $(LINTS)
 EXTRA_DIST += $(LINTS) tests/lint/lint.sh tests/load.sh .ci/run
 AM_TESTS_ENVIRONMENT = CC='$(CC)'; LINT_CFLAGS='$(AM_CFLAGS)'; \

@@ -6,7 +6,7 @@
  *
  * Work is as asynchronous as on a device: each stream has a thread, which carries out what was put
  * on it in order; streams know of each other by events alone, and so does the host: giving work to
- * a stream waits for nothing, not even in the eyes of ThreadSanitizer (tests/cuda/ordered.sh),
+ * a stream waits for nothing, not even in the eyes of ThreadSanitizer (tests/cuda/test_order.c),
  * which tells each pair of accesses that no event or wait has ordered. A graph keeps the streams
  * that it was captured from apart. So an order that nobody asked for is not kept, and pinned memory
  * that is written too early, or a result that is read too early, shows.

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# No circle of files: when one source uses a function or variable of another, the other uses nothing
+# of it, nor does what it stands on. Read from the objects just built, so nothing escapes it. A
+# registry.c is a table of plug-ins and may name what uses its family's header.
+. "$(dirname "$0")/lint.sh"
+
+command -v nm >/dev/null 2>&1 || skip "no nm"
+command -v tsort >/dev/null 2>&1 || skip "no tsort"
+
+# OBJECT NAME TYPE lines of objects: "user owner symbol" for each use of another's symbol.
+uses() {
+    awk '
+    { object = $1; sub(/^\.\//, "", object); sub(/\.o$/, "", object)
+      sub(/\/[a-z_0-9]*_so-/, "/", object); sub(/\/iobench_[a-z0-9]+-/, "/", object) }
+    $3 ~ /^[TDBRVWC]$/ { if (!($2 in owner)) owner[$2] = object }
+    $3 == "U" { user[++count] = object; used[count] = $2 }
+    END {
+        for (i = 1; i <= count; i++) {
+            by = user[i]; of = owner[used[i]]
+            if (of != "" && of != by && by !~ /registry$/ && !seen[by " " of]++)
+                print by, of, used[i]
+        }
+    }'
+}
+
+# Files in a circle, a line each with what it uses of the others.
+circles() {
+    uses >"$LINT_TMP/uses"
+    cut -d ' ' -f 1,2 "$LINT_TMP/uses" | LC_ALL=C tsort 2>&1 >/dev/null |
+        sed -n 's/^tsort: \([^ ]*\)$/\1/p' | sort -u >"$LINT_TMP/circle"
+    awk 'NR == FNR { in_circle[$1]; next }
+        ($1 in in_circle) && ($2 in in_circle) { print $1 ".c: uses " $3 " of " $2 ".c, which uses it: a circle" }
+        ' "$LINT_TMP/circle" "$LINT_TMP/uses"
+}
+
+objects() {
+    for folder in $FOLDERS; do
+        case $folder in
+        tests | bench) continue ;;
+        esac
+        [ ! -d "$folder" ] || find "./$folder" -name '*.o' ! -name 'tests_*' ! -name 'bench_*'
+    done
+}
+
+[ -n "$(printf '%s\n' 'a.o one T' 'a.o two U' 'b.o two T' 'b.o three U' 'c.o three T' 'c.o one U' | circles)" ] || {
+    echo "this lint did not see a circle of three files"
+    exit 1
+}
+[ -z "$(printf '%s\n' 'a.o one T' 'a.o two U' 'b.o two T' 'registry.o t T' 'registry.o one U' 'a.o t U' | circles)" ] || {
+    echo "this lint found a circle where there is none"
+    exit 1
+}
+[ -n "$(objects)" ] || skip "nothing is built here"
+# shellcheck disable=SC2046
+found=$(nm -A -P -g $(objects) 2>/dev/null | sed 's/^\([^:]*\): /\1 /' | circles)
+[ -n "$found" ] || exit 0
+printf '%s\n' "$found"
+exit 1

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A struct, union or enum of the sources has its name for itself: who reads `struct pool` need not
+# ask which. A bench program or a test is a program of its own.
+. "$(dirname "$0")/lint.sh"
+
+lint() {
+    for path in $(FOLDERS=$(echo " $FOLDERS " | sed 's/ bench / /; s/ tests / /') sources '*.c' '*.h'); do
+        code "$path" | sed -nE "s|^[ \t]*(static \|const )*(struct\|union\|enum) ([a-z][a-z0-9_]*) \{.*|\3 $path|p"
+    done | sort | awk '
+        $1 == name { print $2 ": " $1 " is the name of another type in " file }
+        { name = $1; file = $2 }'
+}
+
+bad base/x.c 'struct thing {
+};
+struct thing {
+};'
+good base/x.c 'struct thing {
+    struct other *other;
+};
+enum thing_kind { THING };'
+lint_tree
