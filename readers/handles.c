@@ -223,7 +223,7 @@ static struct handle *recycle(struct handles *handles)
     return handle;
 }
 
-struct handle *handles_take(struct handles *handles, uint32_t shard)
+struct handle *handles_acquire(struct handles *handles, uint32_t shard)
 {
     uint32_t index = handles->where[shard];
     struct handle *handle;
@@ -247,7 +247,7 @@ struct handle *handles_take(struct handles *handles, uint32_t shard)
     return handle;
 }
 
-void handles_give(struct handles *handles, struct handle *handle)
+void handles_release(struct handles *handles, struct handle *handle)
 {
     uint32_t index = (uint32_t)(handle - handles->all);
 

@@ -5,8 +5,8 @@
  * million files works under any RLIMIT_NOFILE. It also notices files that are no longer what was
  * indexed. It knows nothing of how bytes are read.
  *
- * handles_take() and handles_give() belong to the reader's thread. handle_open() may be called
- * from any thread that works for a taken handle: opening takes long on a network.
+ * handles_acquire() and handles_release() belong to the reader's thread. handle_open() may be
+ * called from any thread that works for a taken handle: opening takes long on a network.
  */
 #ifndef IOBENCH_READERS_HANDLES_H
 #define IOBENCH_READERS_HANDLES_H
@@ -66,8 +66,8 @@ void handles_destroy(struct handles *handles);
 
 /* The handle of a shard, not yet opened perhaps; NULL when all are in use. Give it back once for
  * each time it was taken. */
-struct handle *handles_take(struct handles *handles, uint32_t shard);
-void handles_give(struct handles *handles, struct handle *handle);
+struct handle *handles_acquire(struct handles *handles, uint32_t shard);
+void handles_release(struct handles *handles, struct handle *handle);
 
 /* Open it unless it is, or is remote, and check that the file still is the one that was indexed. 0,
  * -ESTALE when it is not, or the errno of open(). No reason is recorded: reader_explain() words it

@@ -230,7 +230,7 @@ int io_pool_submit(struct io_pool *pool, struct read_request *request)
     if (!task && pool->abandoned == pool->task_count)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
     pthread_mutex_lock(&pool->lock);
-    struct handle *handle = task ? handles_take(&pool->handles, request->shard) : NULL;
+    struct handle *handle = task ? handles_acquire(&pool->handles, request->shard) : NULL;
     pthread_mutex_unlock(&pool->lock);
     if (!handle)
         return -EAGAIN;
@@ -271,16 +271,16 @@ static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint
         struct read_request *request = task->request;
         if (task->abandoned) {
             pool->abandoned--;
-            handles_give(&pool->handles, task->handle);
+            handles_release(&pool->handles, task->handle);
             free_task(pool, task);
             continue;
         }
         request->result = task->result;
         request->short_reads = task->short_reads;
         request->data = task->data;
-        request->loan = task->handle;
-        if (!task->lent || task->result < 0)
-            handles_give(&pool->handles, task->handle);
+        request->mapping = task->handle;
+        if (!task->borrowed || task->result < 0)
+            handles_release(&pool->handles, task->handle);
         free_task(pool, task);
         done[count++] = request;
     }
@@ -297,7 +297,7 @@ static uint32_t take_back(struct io_pool *pool, struct task_list *waiting, uint6
         struct io_task *task = list_pop(waiting);
         task->request->result = -ETIMEDOUT;
         done[count++] = task->request;
-        handles_give(&pool->handles, task->handle);
+        handles_release(&pool->handles, task->handle);
         free_task(pool, task);
     }
     return count;
@@ -380,7 +380,7 @@ int io_pool_reap(struct io_pool *pool, struct read_request **done, uint32_t max,
 void io_pool_release(struct io_pool *pool, struct read_request *request)
 {
     pthread_mutex_lock(&pool->lock);
-    handles_give(&pool->handles, request->loan);
+    handles_release(&pool->handles, request->mapping);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -23,7 +23,7 @@ struct io_task {
     const void *data; /* set by the work function */
     int result;       /* likewise; bytes or a negative errno */
     uint32_t short_reads;
-    bool lent; /* likewise: the handle stays taken until io_pool_release() */
+    bool borrowed; /* likewise: the handle stays taken until io_pool_release() */
     /* private to io_pool.c */
     struct read_request *request;
     uint64_t submit_ns;

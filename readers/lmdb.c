@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/lmdb_keys.h"
-#include "readers/lend.h"
+#include "readers/zero_copy.h"
 #include "readers/plugins.h"
 
 #include <errno.h>
@@ -158,12 +158,12 @@ static void lmdb_task(struct io_task *task)
     }
     uint64_t size = (uint64_t)now.st_size;
     uint64_t left = task->offset < size ? size - task->offset : 0;
-    lend_pages(task, task->buffer, left < task->bytes ? (uint32_t)left : task->bytes);
+    borrow_pages(task, task->buffer, left < task->bytes ? (uint32_t)left : task->bytes);
 }
 
 static bool lmdb_task_at_once(void *state, struct io_task *task)
 {
-    return lend_at_once(((struct lmdb_state *)state)->pagemap, task, task->buffer);
+    return borrow_resident(((struct lmdb_state *)state)->pagemap, task, task->buffer);
 }
 
 static int lmdb_open(void *state, const void *chosen, const struct reader_config *config,
@@ -179,7 +179,7 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_config
                                              .state = state};
     int code = 0;
 
-    lmdb->pagemap = lend_open();
+    lmdb->pagemap = zero_copy_open();
     const char *name = reader_lmdb.plugin.name; /* of the format, too */
     if (strcmp(catalog->format, name) != 0)
         return fail(EINVAL, "%s: the %s reader reads format %s, not %s; choose another reader",
@@ -195,7 +195,7 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_config
         code = io_pool_create(&lmdb->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
-    traits->lends = true;
+    traits->zero_copy = true;
     snprintf(traits->engine, sizeof traits->engine, "liblmdb %d.%d.%d, pages faulted in by %u %s",
              MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, io_pool_threads(lmdb->pool),
              io_pool_threads(lmdb->pool) == 1 ? "thread" : "threads");

@@ -5,7 +5,7 @@ libiobench_a_SOURCES += \
 	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
 	readers/parallel_reader.c readers/parallel_reader.h \
-	readers/lend.c readers/lend.h \
+	readers/zero_copy.c readers/zero_copy.h \
 	readers/io_pool.c readers/io_pool.h \
 	readers/rate.c readers/rate.h \
 	readers/waker.c readers/waker.h \

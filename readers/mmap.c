@@ -2,7 +2,7 @@
  * The mmap reader: lends the pages of mapped files. The page faults are taken here, on the
  * pool's threads: so nobody who parses or decodes waits for a disk unseen. */
 #include "base/option.h"
-#include "readers/lend.h"
+#include "readers/zero_copy.h"
 #include "readers/plugins.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct mmap_state {
     int pagemap;
 };
 
-static void lend_task(struct io_task *task)
+static void mmap_task(struct io_task *task)
 {
     const struct handle *handle = task->handle;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -50,14 +50,14 @@ static void lend_task(struct io_task *task)
 
     /* All of it at once, where faults alone would read page by page. */
     madvise((void *)(first - first % page), bytes + first % page, MADV_WILLNEED);
-    lend_pages(task, handle->map + task->offset, bytes);
+    borrow_pages(task, handle->map + task->offset, bytes);
 }
 
-static bool lend_task_at_once(void *state, struct io_task *task)
+static bool mmap_task_at_once(void *state, struct io_task *task)
 {
     const struct mmap_state *mmap_state = state;
 
-    return lend_at_once(mmap_state->pagemap, task, task->handle->map + task->offset);
+    return borrow_resident(mmap_state->pagemap, task, task->handle->map + task->offset);
 }
 
 static int mmap_open(void *state, const void *chosen, const struct reader_config *config,
@@ -70,16 +70,16 @@ static int mmap_open(void *state, const void *chosen, const struct reader_config
         .threads = (uint32_t)settings->threads,
         .files = (uint32_t)settings->files,
         .flags = HANDLES_MAP | (settings->readahead ? 0U : HANDLES_RANDOM),
-        .work = lend_task,
-        .at_once = lend_task_at_once,
+        .work = mmap_task,
+        .at_once = mmap_task_at_once,
         .state = state,
     };
 
-    mmap_state->pagemap = lend_open();
+    mmap_state->pagemap = zero_copy_open();
     int code = io_pool_create(&mmap_state->pool, &pool_settings, &traits->alignment);
     if (code)
         return code;
-    traits->lends = true;
+    traits->zero_copy = true;
     snprintf(traits->engine, sizeof traits->engine, "mmap, pages faulted in by %u threads",
              io_pool_threads(mmap_state->pool));
     return 0;

@@ -111,7 +111,7 @@ static void finish(struct nfs_read *read, int result)
         return;
     }
     if (read->handle)
-        handles_give(&read->connection->handles, read->handle);
+        handles_release(&read->connection->handles, read->handle);
     read->state = READ_FREE;
 }
 
@@ -152,7 +152,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
             continue;
         if (nfs_link_is_lost(code)) {
             connection->is_broken = true;
-            handles_give(&connection->handles, handle);
+            handles_release(&connection->handles, handle);
             read->handle = NULL;
             read->state = READ_WAITING;
         } else if (code) {
@@ -161,7 +161,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
             start_read(read);
         }
     }
-    handles_give(&connection->handles, handle);
+    handles_release(&connection->handles, handle);
 }
 
 static void on_stat(int status, struct nfs_context *context, void *body, void *private)
@@ -199,7 +199,7 @@ static void open_file(struct connection *connection, struct handle *handle)
         nfs_place_below(nfs->place, nfs->config->catalog->shards[handle->shard].path);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
-    handles_take(&connection->handles, handle->shard); /* until it is opened */
+    handles_acquire(&connection->handles, handle->shard); /* until it is opened */
     handle->opening = true;
     connection->opens++;
     if (nfs_open_async(connection->context, path, O_RDONLY, on_open, opening))
@@ -215,7 +215,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
 
     (void)context;
     if (read->state == READ_ABANDONED) {
-        handles_give(&connection->handles, read->handle);
+        handles_release(&connection->handles, read->handle);
         connection->nfs->abandoned--;
         read->state = READ_FREE;
         return;
@@ -224,7 +224,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     read->state = READ_OPENING; /* libnfs does not hold it any longer */
     if (nfs_link_is_lost(status)) {
         connection->is_broken = true;
-        handles_give(&connection->handles, read->handle);
+        handles_release(&connection->handles, read->handle);
         read->handle = NULL;
         read->state = READ_WAITING;
     } else if (status < 0) {
@@ -250,7 +250,7 @@ static void start_read(struct nfs_read *read)
     struct read_request *request = read->request;
 
     if (!read->handle) {
-        read->handle = handles_take(&connection->handles, request->shard);
+        read->handle = handles_acquire(&connection->handles, request->shard);
         if (!read->handle) { /* all are in use: when one comes back */
             read->state = READ_WAITING;
             return;
@@ -259,7 +259,7 @@ static void start_read(struct nfs_read *read)
     read->state = READ_OPENING;
     if (!read->handle->opened) {
         if (!read->handle->opening && connection->opens >= connection->nfs->opens_most) {
-            handles_give(&connection->handles, read->handle);
+            handles_release(&connection->handles, read->handle);
             read->handle = NULL;
             read->state = READ_WAITING;
         } else if (!read->handle->opening) {

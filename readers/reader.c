@@ -118,7 +118,7 @@ int reader_pass_submit(struct reader *reader, struct read_request *request)
     assert(request->bytes > 0 && request->needed <= request->bytes);
     assert(request->shard < reader->config.catalog->shard_count);
     assert(request->offset % reader->traits.alignment == 0);
-    assert(reader->traits.lends || reader->traits.no_bytes || request->buffer);
+    assert(reader->traits.zero_copy || reader->traits.no_bytes || request->buffer);
 
     if (reader->in_flight == reader->config.depth)
         return -EAGAIN;
@@ -157,8 +157,8 @@ static void account(struct reader *reader, struct read_request *request, uint64_
     assert((uint32_t)request->result >= request->needed);
     assert(request->data || reader->traits.no_bytes);
     figures->bytes += (uint32_t)request->result;
-    if (reader->traits.lends)
-        reader->loans++;
+    if (reader->traits.zero_copy)
+        reader->borrowed++;
     histogram_add(&figures->latency_ns, now_ns - request->issue_ns);
 }
 
@@ -190,10 +190,10 @@ void reader_pass_release(const struct reader *reader, struct read_request *reque
 
 void reader_release(struct reader *reader, struct read_request *request)
 {
-    if (!reader->traits.lends || request->result < 0)
+    if (!reader->traits.zero_copy || request->result < 0)
         return;
-    assert(reader->loans > 0);
-    reader->loans--;
+    assert(reader->borrowed > 0);
+    reader->borrowed--;
     reader_pass_release(reader, request);
     request->data = NULL;
 }

@@ -35,7 +35,7 @@ struct read_request {
     uint32_t short_reads; /* how often the read had to be resumed */
     /* After -ETIMEDOUT: the kernel may still write to buffer. Never use nor free it again. */
     bool held;
-    void *loan; /* the plug-in's, from reap until release */
+    void *mapping; /* the plug-in's, from reap until release */
     /* Set by reader.c: when its user issued it, when the reader that reads it got it, and when its
      * user got it back. */
     uint64_t issue_ns, submit_ns, complete_ns;
@@ -56,7 +56,7 @@ struct reader_config {
 /* What open() answers. */
 struct reader_traits {
     uint32_t alignment; /* of offset, length and memory; 1 when there is none */
-    bool lends;         /* data points into the reader's own memory; the caller gives no buffer */
+    bool zero_copy;     /* data points into the reader's own memory; the caller gives no buffer */
     bool no_bytes;      /* completes at once without data: parse and decode are skipped */
     bool in_order;      /* offsets within a shard must not go back */
     char engine[160];   /* what really runs, e.g. "io_uring, O_DIRECT, registered buffers" */
@@ -113,7 +113,7 @@ struct reader {
     struct reader_config config;
     struct reader_traits traits;
     uint32_t in_flight;
-    uint32_t loans;
+    uint32_t borrowed;
     uint32_t held; /* buffers lost to reads that timed out; then the regions must not be freed */
     struct reader_figures figures;
 };

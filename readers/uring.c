@@ -78,7 +78,7 @@ static void start_read(struct uring *uring, struct uring_op *op)
 
 static void free_op(struct uring *uring, struct uring_op *op)
 {
-    handles_give(&uring->handles, op->handle);
+    handles_release(&uring->handles, op->handle);
     op->state = OP_FREE;
     op->next = uring->free_ops;
     uring->free_ops = op;
@@ -122,7 +122,7 @@ static void wait_for_open(struct uring *uring, struct uring_op *op)
     op->next = *waiting;
     *waiting = op;
     if (first) {
-        handles_take(&uring->handles, op->handle->shard); /* until it is opened */
+        handles_acquire(&uring->handles, op->handle->shard); /* until it is opened */
         start_open(uring, op->handle);
     }
 }
@@ -155,7 +155,7 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
         else
             start_read(uring, op);
     }
-    handles_give(&uring->handles, handle);
+    handles_release(&uring->handles, handle);
 }
 
 /* 0 when its reads may start, 1 when it is being opened, or a negative errno. */
@@ -180,7 +180,7 @@ static int uring_submit(void *state, struct read_request *request)
         return io_pool_submit(uring->pool, request);
     if (!op && uring->busy == 0)
         return fail(ETIMEDOUT, "the storage answers none of the last %u reads", uring->abandoned);
-    struct handle *handle = op ? handles_take(&uring->handles, request->shard) : NULL;
+    struct handle *handle = op ? handles_acquire(&uring->handles, request->shard) : NULL;
     if (!handle)
         return -EAGAIN;
     uring->free_ops = op->next;

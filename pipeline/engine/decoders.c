@@ -212,7 +212,7 @@ static int work_on_group(struct worker *worker, struct fetch *const *fetches, ui
             return code;
         written->rows++;
     }
-    loader_return(config->loader, fetches, count);
+    loader_release(config->loader, fetches, count);
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int worker_body(void *argument)
     uint64_t end_ns = clock_now_ns();
     int taken;
 
-    while ((taken = loader_take(decoders->config.loader, fetches, worker->group)) > 0) {
+    while ((taken = loader_acquire(decoders->config.loader, fetches, worker->group)) > 0) {
         struct group_times times = {0};
         struct written written;
         uint64_t start_ns = clock_now_ns();

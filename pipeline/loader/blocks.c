@@ -141,7 +141,7 @@ int blocks_submit(struct blocks *blocks, const struct coalesce_run *run,
 
     if (blocks->free_count == 0)
         return 0;
-    if (!traits->lends && !traits->no_bytes) {
+    if (!traits->zero_copy && !traits->no_bytes) {
         memory = arenas_acquire(blocks->arenas, run->end - run->start, &region);
         if (!memory)
             return 0;
@@ -237,7 +237,7 @@ int blocks_fail_starved(const struct blocks *blocks, uint64_t memory_bytes)
                     "%u reads that the storage never answered hold all files that the %s reader "
                     "may have open; see to the storage, or raise the limit (ulimit -n)",
                     reader->held, name);
-    if (reader->traits.lends)
+    if (reader->traits.zero_copy)
         return fail(EMFILE,
                     "records of the shuffle hold all files that the %s reader may have mapped, and "
                     "the record memory of %s has no room to copy them; give more --memory, a "

@@ -170,7 +170,7 @@ static int wait_for_workers(struct flow *flow)
 static bool can_use_returned(const struct flow *flow)
 {
     return flow->delivery.outstanding > 0 &&
-           (flow->inflight.reader.traits.lends ||
+           (flow->inflight.reader.traits.zero_copy ||
             (!flow->inflight.is_full && !window_is_done(&flow->window)));
 }
 
@@ -196,7 +196,7 @@ static int make_room(struct flow *flow)
     struct blocks *blocks = &flow->blocks;
     const uint64_t before = blocks->releases;
 
-    if (flow->inflight.reader.traits.lends) {
+    if (flow->inflight.reader.traits.zero_copy) {
         for (uint64_t i = 0; i < flow->window.slot_count; i++)
             if (flow->window.slots[i])
                 blocks_unmap(blocks, flow->window.slots[i]);

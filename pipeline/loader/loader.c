@@ -291,12 +291,12 @@ int loader_join(struct loader *loader)
     return thread_join(&loader->thread);
 }
 
-int loader_take(struct loader *loader, struct fetch **fetches, uint32_t max)
+int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max)
 {
     return delivery_acquire(&loader->flow.delivery, fetches, max);
 }
 
-void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t count)
+void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count)
 {
     flow_release(&loader->flow, fetches, count);
 }

@@ -30,7 +30,7 @@ int loader_start(struct loader *loader);
 const struct reader_traits *loader_traits(const struct loader *loader);
 /* Queue an epoch of this run. Several may be queued. */
 void loader_begin(struct loader *loader, uint64_t epoch);
-/* No more epochs follow: loader_take() returns 0 once everything is delivered. */
+/* No more epochs follow: loader_acquire() returns 0 once everything is delivered. */
 void loader_finish(struct loader *loader);
 void loader_cancel(struct loader *loader);
 /* Close the reader and wait for the thread. Only when no worker holds a fetch: records may lie in
@@ -39,9 +39,9 @@ int loader_join(struct loader *loader);
 
 /* Workers: take up to max fetches in draw order. Returns their count, 0 at the end, or -ECANCELED.
  */
-int loader_take(struct loader *loader, struct fetch **fetches, uint32_t max);
+int loader_acquire(struct loader *loader, struct fetch **fetches, uint32_t max);
 /* Workers: return up to FETCH_GROUP fetches. */
-void loader_return(struct loader *loader, struct fetch *const *fetches, uint32_t count);
+void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_t count);
 
 /* Wait for the end of the oldest epoch not asked for yet. Returns false if the run was cancelled.
  */

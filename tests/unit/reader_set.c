@@ -127,7 +127,7 @@ struct read_request *run_request(struct run *run, uint32_t index, uint32_t shard
         .offset = first,
         .bytes = (uint32_t)(last - first),
         .needed = (uint32_t)(begin + bytes - first),
-        .buffer = run->reader.traits.lends
+        .buffer = run->reader.traits.zero_copy
                       ? NULL
                       : (char *)run->region.iov_base + (size_t)index * SET_LARGEST,
     };

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/atomic.h"
-#include "readers/lend.h"
+#include "readers/zero_copy.h"
 #include "readers/io_pool.h"
 #include "tests/unit/reader_set.h"
 
@@ -21,13 +21,13 @@ static void lend_slowly(struct io_task *task)
     uint64_t left = task->offset < map_bytes ? map_bytes - task->offset : 0;
 
     counter_add(&with_a_thread, 1);
-    lend_pages(task, task->handle->map + task->offset,
-               left < task->bytes ? (uint32_t)left : task->bytes);
+    borrow_pages(task, task->handle->map + task->offset,
+                 left < task->bytes ? (uint32_t)left : task->bytes);
 }
 
 static bool lend_quickly(void *pagemap, struct io_task *task)
 {
-    return lend_at_once(*(int *)pagemap, task, task->handle->map + task->offset);
+    return borrow_resident(*(int *)pagemap, task, task->handle->map + task->offset);
 }
 
 static struct io_pool *open_pool(int *pagemap)
@@ -41,7 +41,7 @@ static struct io_pool *open_pool(int *pagemap)
     struct io_pool *pool;
     uint32_t alignment;
 
-    *pagemap = lend_open();
+    *pagemap = zero_copy_open();
     with_a_thread = (struct counter){0};
     assert_int_equal(io_pool_create(&pool, &settings, &alignment), 0);
     return pool;

@@ -61,7 +61,7 @@ static void read_all(const char *name)
 
     if (reader_open(&reader, &lmdb_reader, &site))
         fail_msg("%s", fail_reason());
-    assert_true(reader.traits.lends && reader.traits.alignment == 1);
+    assert_true(reader.traits.zero_copy && reader.traits.alignment == 1);
     for (uint64_t i = 0; i < catalog->record_count; i++) {
         const struct extent *extent = catalog_extent(catalog, i);
         struct read_request request = {.offset = extent->offset,

@@ -51,7 +51,7 @@ static int test_open(void *state, const void *settings, const struct reader_conf
     reader->depth = site->depth < 64 ? site->depth : 64;
     reader->catalog = site->catalog;
     traits->alignment = storage.alignment;
-    traits->lends = storage.lends;
+    traits->zero_copy = storage.zero_copy;
     return 0;
 }
 
@@ -60,7 +60,7 @@ static void test_close(void *state)
     struct test_reader *reader = state;
 
     for (uint32_t i = 0; i < reader->count; i++)
-        if (storage.lends)
+        if (storage.zero_copy)
             free((void *)(uintptr_t)reader->held[i]->data);
 }
 
@@ -70,7 +70,7 @@ static int test_submit(void *state, struct read_request *request)
 
     if (reader->count == reader->depth)
         return -EAGAIN;
-    if (storage.lends)
+    if (storage.zero_copy)
         request->buffer = NULL;
     reader->held[reader->count++] = request;
     reader->submitted++;
@@ -90,7 +90,7 @@ static bool is_patient(struct test_reader *reader)
 static void answer(struct test_reader *reader, struct read_request *request)
 {
     const struct shard *shard = &reader->catalog->shards[request->shard];
-    uint8_t *bytes = storage.lends ? malloc(request->bytes) : request->buffer;
+    uint8_t *bytes = storage.zero_copy ? malloc(request->bytes) : request->buffer;
     uint64_t end = request->offset + request->bytes;
 
     request->data = bytes;
@@ -100,7 +100,7 @@ static void answer(struct test_reader *reader, struct read_request *request)
     if (request->shard == storage.bad_shard && request->offset <= storage.bad_offset &&
         storage.bad_offset < end) {
         request->result = -EIO;
-        if (storage.lends)
+        if (storage.zero_copy)
             free(bytes);
     }
 }
@@ -338,7 +338,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
         loader_begin(bench->loader, epoch);
     while (count < draws) {
         int taken =
-            loader_take(bench->loader, fetches, draws - count < 7 ? draws - (uint32_t)count : 7);
+            loader_acquire(bench->loader, fetches, draws - count < 7 ? draws - (uint32_t)count : 7);
         assert_true(taken > 0);
         for (int i = 0; i < taken; i++, count++) {
             struct fetch *fetch = fetches[i];
@@ -355,7 +355,7 @@ static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
             assert_int_equal(batches_wait_open(bench->batches, fetch->address, &waited_ns), 0);
             *batches_label(bench->batches, fetch->address) = (int32_t)fetch->record;
             uint64_t address = fetch->address;
-            loader_return(bench->loader, &fetch, 1);
+            loader_release(bench->loader, &fetch, 1);
             batches_done(bench->batches, address / BATCH, 1, &(struct batch_account){.samples = 1});
             if (address % BATCH == BATCH - 1 || count + 1 == draws) {
                 struct batch batch;
@@ -387,7 +387,7 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
     }
     loader_finish(bench->loader);
     struct fetch *none;
-    assert_int_equal(loader_take(bench->loader, &none, 1), 0);
+    assert_int_equal(loader_acquire(bench->loader, &none, 1), 0);
     assert_int_equal(loader_join(bench->loader), 0);
     return errors;
 }
@@ -405,7 +405,7 @@ static void every_record_comes_once_in_draw_order(void **unused)
             struct bench bench;
             storage.late = variant % 2;
             storage.alignment = alignments[j];
-            storage.lends = variant % 5 == 4;
+            storage.zero_copy = variant % 5 == 4;
             storage.bad_shard = UINT32_MAX;
             strategy.slots = slots[i];
             strategy.in_order = variant % 3 == 0;
@@ -427,7 +427,7 @@ static void overlapping_epochs_keep_the_order(void **unused)
     storage.bad_shard = UINT32_MAX;
     for (uint32_t variant = 0; variant < 6; variant++) {
         storage.late = variant % 2;
-        storage.lends = variant == 4;
+        storage.zero_copy = variant == 4;
         storage.alignment = 512;
         strategy.slots = slots[variant / 2];
         strategy.in_order = false;
@@ -459,7 +459,7 @@ static void reads_go_on_over_the_border(void **unused)
     struct bench bench;
 
     (void)unused;
-    storage.late = storage.lends = false;
+    storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 37;
     strategy.in_order = false;
@@ -492,8 +492,8 @@ static void an_order_that_cannot_be_made_ends_the_run(void **unused)
         assert_int_equal(loader_start(bench.loader), 0);
         for (uint64_t epoch = 0; epoch < 4; epoch++)
             loader_begin(bench.loader, epoch);
-        while ((count = loader_take(bench.loader, fetches, 16)) > 0)
-            loader_return(bench.loader, fetches, (uint32_t)count);
+        while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
+            loader_release(bench.loader, fetches, (uint32_t)count);
         assert_int_equal(count, -ECANCELED);
         assert_int_equal(loader_join(bench.loader), -ENOMEM);
         assert_string_equal(fail_reason(), "no order for this epoch");
@@ -508,7 +508,7 @@ static void neighbours_are_read_together(void **unused)
     struct bench bench;
 
     (void)unused;
-    storage.late = storage.lends = false;
+    storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 1;
     strategy.in_order = true;
@@ -532,7 +532,7 @@ static void only_the_bad_record_is_skipped(void **unused)
 
     (void)unused;
     storage.late = true;
-    storage.lends = false;
+    storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 37;
     strategy.in_order = true;
@@ -556,7 +556,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
 
     (void)unused;
     storage.late = true;
-    storage.lends = false;
+    storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 1;
     strategy.in_order = false;
@@ -566,8 +566,8 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
     loader_begin(bench.loader, 0);
-    while ((count = loader_take(bench.loader, fetches, 16)) > 0)
-        loader_return(bench.loader, fetches, (uint32_t)count);
+    while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
+        loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(count, -ECANCELED);
     assert_int_equal(loader_join(bench.loader), -EIO);
     assert_non_null(strstr(fail_reason(), "offset"));
@@ -592,8 +592,8 @@ static void a_broken_reader_ends_the_run(void **unused)
         batches_reset(bench.batches);
         assert_int_equal(loader_start(bench.loader), 0);
         loader_begin(bench.loader, 0);
-        while ((count = loader_take(bench.loader, fetches, 16)) > 0)
-            loader_return(bench.loader, fetches, (uint32_t)count);
+        while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
+            loader_release(bench.loader, fetches, (uint32_t)count);
         assert_int_equal(loader_join(bench.loader), -EIO);
     }
     storage.reads_until_broken = 0;
@@ -607,7 +607,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     int count;
 
     (void)unused;
-    storage.late = storage.lends = false;
+    storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 512;
     strategy.in_order = true;
@@ -615,8 +615,8 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     batches_reset(bench.batches);
     assert_int_equal(loader_start(bench.loader), 0);
     loader_begin(bench.loader, 0);
-    while ((count = loader_take(bench.loader, fetches, 16)) > 0)
-        loader_return(bench.loader, fetches, (uint32_t)count);
+    while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
+        loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(loader_join(bench.loader), -ENOMEM);
     assert_non_null(strstr(fail_reason(), "--memory"));
     bench_close(&bench);

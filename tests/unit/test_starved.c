@@ -44,7 +44,7 @@ static int test_open(void *state, const void *settings, const struct reader_conf
     (void)state;
     (void)settings;
     (void)site;
-    traits->lends = storage.lends;
+    traits->zero_copy = storage.zero_copy;
     return 0;
 }
 
@@ -58,7 +58,7 @@ static int test_submit(void *state, struct read_request *request)
     struct test_reader *reader = state;
 
     if (storage.refuses || reader->count == DEPTH ||
-        (storage.files && reader->count + counter_get(&reader->loans) >= storage.files))
+        (storage.files && reader->count + counter_get(&reader->borrowed) >= storage.files))
         return -EAGAIN;
     reader->held[reader->count++] = request;
     counter_add(&submitted, 1);
@@ -92,12 +92,12 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
     while (count < max && reader->count > (count > 0 && storage.keeps_last)) {
         struct read_request *request = reader->held[0]; /* in order: the newest is kept */
         memmove(reader->held, reader->held + 1, --reader->count * sizeof *reader->held);
-        uint8_t *bytes = storage.lends ? malloc(request->bytes) : request->buffer;
+        uint8_t *bytes = storage.zero_copy ? malloc(request->bytes) : request->buffer;
         memset(bytes, (int)(request->shard % 251), request->bytes);
         request->data = bytes;
         request->result = (int)request->bytes;
-        if (storage.lends)
-            counter_add(&reader->loans, 1);
+        if (storage.zero_copy)
+            counter_add(&reader->borrowed, 1);
         done[count++] = request;
     }
     return (int)count;
@@ -105,7 +105,7 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
 
 static void test_release(void *state, struct read_request *request)
 {
-    counter_sub(&((struct test_reader *)state)->loans, 1);
+    counter_sub(&((struct test_reader *)state)->borrowed, 1);
     free((void *)(uintptr_t)request->data);
 }
 
@@ -160,7 +160,7 @@ static uint32_t count_records(struct loader *loader, struct batches *batches,
     uint32_t records = 0;
     int count;
 
-    while ((count = loader_take(loader, fetches, BATCH)) > 0) {
+    while ((count = loader_acquire(loader, fetches, BATCH)) > 0) {
         for (int i = 0; i < count; i++) {
             const uint8_t *bytes = fetches[i]->bytes;
             const uint32_t shard = catalog_extent(catalog, fetches[i]->record)->shard;
@@ -173,7 +173,7 @@ static uint32_t count_records(struct loader *loader, struct batches *batches,
             }
         }
         await_waiting();
-        loader_return(loader, fetches, (uint32_t)count);
+        loader_release(loader, fetches, (uint32_t)count);
         if (records == SHARDS)
             loader_finish(loader);
     }
@@ -233,7 +233,7 @@ static void loans_are_given_back_when_files_run_out(void **unused)
     (void)unused;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
         for (int i = 0; i < 3; i++) {
-            storage.lends = true;
+            storage.zero_copy = true;
             storage.files = files[i];
             assert_int_equal(run(loaders, 0, &records), 0);
             assert_int_equal(records, SHARDS);
@@ -248,7 +248,7 @@ static void a_reader_that_takes_no_read_ends_the_run(void **unused)
     storage.refuses = true;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
         for (int lends = 0; lends < 2; lends++) {
-            storage.lends = lends;
+            storage.zero_copy = lends;
             assert_int_equal(run(loaders, 0, &records), -EMFILE);
             assert_int_equal(records, 0);
             assert_non_null(strstr(fail_reason(), lends ? "mapped" : "ulimit -n"));
@@ -277,7 +277,7 @@ static void what_comes_back_is_used_at_once(void **unused)
     (void)unused;
     storage.keeps_last = true;
     for (int lends = 0; lends < 2; lends++) {
-        storage.lends = lends;
+        storage.zero_copy = lends;
         storage.files = lends ? 4 : 0;
         counter_sub(&submitted, counter_get(&submitted));
         assert_int_equal(run(1, 0, &records), 0);

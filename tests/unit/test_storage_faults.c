@@ -38,7 +38,7 @@ static bool open_reader(struct run *run, const char *reader, uint64_t timeout_ns
 /* Files are opened with the first read: through the page cache for a reader that maps them. */
 static void set_faults(const struct run *run, struct fault_knobs knobs)
 {
-    knobs.cached = run->reader.traits.lends;
+    knobs.cached = run->reader.traits.zero_copy;
     fault_fs_set(fs, &knobs);
 }
 

@@ -92,17 +92,17 @@ static void take_all(struct loader *loader, uint32_t most_kept)
     uint32_t taken = 0, returned = 0;
 
     while (taken < RECORDS) {
-        int count = loader_take(loader, kept + taken, RECORDS - taken < 7 ? RECORDS - taken : 7);
+        int count = loader_acquire(loader, kept + taken, RECORDS - taken < 7 ? RECORDS - taken : 7);
         assert_true(count > 0);
         for (int i = 0; i < count; i++, taken++)
             drawn[taken] = kept[taken]->record;
         for (; returned + most_kept < taken; returned++)
-            loader_return(loader, &kept[returned], 1);
+            loader_release(loader, &kept[returned], 1);
     }
     for (; returned < RECORDS; returned++)
-        loader_return(loader, &kept[returned], 1);
+        loader_release(loader, &kept[returned], 1);
     loader_finish(loader);
-    assert_int_equal(loader_take(loader, kept, 1), 0);
+    assert_int_equal(loader_acquire(loader, kept, 1), 0);
 }
 
 static void run_epoch(const struct catalog *catalog, const struct plan_scope *scope,

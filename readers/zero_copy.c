@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "readers/lend.h"
+#include "readers/zero_copy.h"
 
 #include "base/bytes.h"
 #include "base/fault_guard.h"
@@ -71,7 +71,7 @@ static int cause_of_fault(const struct handle *handle)
     return (uint64_t)now.st_size < handle->bytes ? -ESTALE : -EIO;
 }
 
-void lend_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
+void borrow_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
 {
     int code = bytes < task->needed ? -ESTALE : fault_in(first, bytes);
 
@@ -80,7 +80,7 @@ void lend_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
         return;
     }
     task->data = first;
-    task->lent = true;
+    task->borrowed = true;
     task->result = (int)bytes;
 }
 
@@ -102,7 +102,7 @@ static bool is_mapped(int pagemap, const uint8_t *first, size_t bytes)
            range.end == scan.end;
 }
 
-int lend_open(void)
+int zero_copy_open(void)
 {
     int pagemap = file_open_quietly("/proc/self/pagemap", O_RDONLY);
     uint8_t here = 0;
@@ -115,13 +115,13 @@ int lend_open(void)
     return pagemap;
 }
 
-bool lend_at_once(int pagemap, struct io_task *task, const uint8_t *first)
+bool borrow_resident(int pagemap, struct io_task *task, const uint8_t *first)
 {
     if (pagemap < 0 || task->offset + task->bytes > task->handle->bytes ||
         !is_mapped(pagemap, first, task->bytes))
         return false;
     task->data = first;
-    task->lent = true;
+    task->borrowed = true;
     task->result = (int)task->bytes;
     return true;
 }
