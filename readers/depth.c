@@ -3,18 +3,18 @@
 
 #include <math.h>
 
-/* Short, so that a sweep is over before the storage has drifted far. */
+/* Short enough for a sweep to end before the storage drifts. */
 static const uint64_t WINDOW_NS = 10000000;
-/* Where reads wait so long for each other, and more of them bring nothing, no more are tried. */
+/* No larger depth is tried after an interval this long that gained nothing. */
 static const uint64_t WINDOW_LONG_NS = 50000000;
 static const double GROWTH = 1.1;
-/* What gives less than this share of the best in one window is out of the question. */
+/* A depth below this share of the best interval is no candidate. */
 static const double FAR_SHARE = 0.7;
-/* Half way between all and as much as may not be missed, so that either error is as rare. */
+/* Half way between 1 and the required share: both errors are equally rare. */
 static const double ENOUGH_SHARE = 1 - (1 - DEPTH_KNEE_SHARE) / 2;
 static const double LUCK = 0.5; /* of a standard error */
 enum {
-    WINDOW_ROUNDS = 2, /* completions per interval, as a multiple of the depth */
+    WINDOW_ROUNDS = 2, /* an interval holds at least this many times `depth` completions */
     SWEEPS_LEAST = 8,
 };
 
@@ -34,11 +34,11 @@ void depth_fix(struct depth *depth)
     depth->is_found = true;
 }
 
-/* ---- what the sweeps tell ---- */
+/* ---- statistics of the sweeps ---- */
 
-/* Of a depth, the logarithm of its rate over all depths' geometric mean, sweep by sweep. */
+/* A depth's log rate relative to the geometric mean of all candidates, over the sweeps. */
 struct depth_level {
-    double mean, error; /* error: of the mean, standard */
+    double mean, error; /* error: standard error of the mean */
 };
 
 static double sweep_level(const struct depth *depth, uint32_t sweep)
@@ -64,7 +64,8 @@ static struct depth_level level_of(const struct depth *depth, uint32_t index)
     return (struct depth_level){.mean = mean, .error = sqrt((variance > 0 ? variance : 0) / count)};
 }
 
-/* Of two neighbours, less what chance may have added, because the best of many is the luckiest. */
+/* The best pair of adjacent depths, less an allowance for chance: the best of many is the luckiest.
+ */
 static double best_level(const struct depth *depth)
 {
     struct depth_level here = level_of(depth, depth->first);
@@ -86,16 +87,17 @@ static double mean_rate(const struct depth *depth, double level)
 
     for (uint32_t sweep = 0; sweep < depth->sweeps; sweep++)
         sum += sweep_level(depth, sweep);
-    return exp(level + sum / depth->sweeps) / 2; /* of two windows */
+    return exp(level + sum / depth->sweeps) / 2; /* a sweep has two intervals */
 }
 
-/* As so many standard errors; few sweeps know theirs badly. */
+/* Significance in standard errors; more while few sweeps estimate them. */
 static double chance(const struct depth *depth)
 {
     return 2 + 8.0 / depth->sweeps;
 }
 
-/* The lowest depth that is good enough; whether by more than chance. Drops those that are not. */
+/* Find the lowest depth that is good enough and drop depths that are significantly worse. Returns
+ * true if the choice is significant. */
 static bool judge(struct depth *depth)
 {
     const double enough = best_level(depth) + log(ENOUGH_SHARE);
@@ -121,7 +123,7 @@ static bool judge(struct depth *depth)
     return sure && low == knee;
 }
 
-/* ---- the windows ---- */
+/* ---- intervals ---- */
 
 static void begin_sweep(struct depth *depth)
 {
@@ -131,7 +133,7 @@ static void begin_sweep(struct depth *depth)
         depth->rates[depth->sweeps][i] = 0;
 }
 
-/* All depths, once each, into the first row; what is far from the best is not looked at again. */
+/* Measure each depth once, into the first row; drop those far below the best. */
 static void climb(struct depth *depth, double bytes_per_s, uint64_t window_ns)
 {
     double *rates = depth->rates[0], best = 0;

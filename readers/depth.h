@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * depth: finds how many reads a storage wants in flight, its knee: the smallest of the depths
- * 1, 2, 4 ... that gives all but 1 - DEPTH_KNEE_SHARE of what the best one gives.
+ * depth: finds the smallest queue depth that saturates storage: the saturation depth is the
+ * smallest of 1, 2, 4 ... that reaches DEPTH_KNEE_SHARE of the best depth's throughput.
  *
- * A storage that others use, or that is a virtual machine's, drifts by more than that share within
- * a second, and one doubling may bring less than it where two or three bring more. So all depths in
- * question take turns, in sweeps down and up again, which cancels a drift; after each sweep those
- * that are too low by more than chance leave, and it ends when the lowest left is good enough by
- * more than chance, or after SWEEPS_MOST. It knows neither readers nor clocks: it is fed with what
- * was read and when.
+ * Shared storage and virtual disks drift by more than the missing share within a second, and one
+ * doubling may gain less than it where two or three gain more. So all candidates take turns in
+ * sweeps down and up again, which cancels drift. After each sweep, depths that are significantly
+ * too low are dropped; the search ends when the lowest candidate left is significantly good enough,
+ * or after DEPTH_SWEEPS_MOST.
  *
- * Only time in which the storage was the limit counts: while fewer reads are in flight than it
- * asked for, because memory or the consumer stops the loader, it measures nothing and stays where
- * it is. One thread.
+ * Only time in which storage is the bottleneck counts: while fewer reads are in flight than
+ * requested, because memory or the consumer stops the loader, nothing is measured. Knows neither
+ * readers nor clocks. One thread.
  */
 #ifndef IOBENCH_READERS_DEPTH_H
 #define IOBENCH_READERS_DEPTH_H
@@ -25,30 +24,30 @@
 enum { DEPTHS_MOST = 33, DEPTH_SWEEPS_MOST = 48 };
 
 struct depth {
-    uint32_t now;  /* what to keep in flight */
-    bool is_found; /* now is the knee */
+    uint32_t now;  /* reads to keep in flight */
+    bool is_found; /* now is the saturation depth */
     uint32_t knee;
-    double knee_bytes_per_s, best_bytes_per_s; /* as measured in all sweeps */
+    double knee_bytes_per_s, best_bytes_per_s; /* over all sweeps */
     /* private */
-    uint32_t depths[DEPTHS_MOST];                 /* 1, 2, 4 ... most */
-    uint32_t first, last;                         /* those in question */
-    uint32_t at;                                  /* the one that is measured */
-    bool climbing;                                /* all once, to see which are in question */
-    bool upward;                                  /* the second half of a sweep */
-    uint32_t sweeps;                              /* ended ones */
-    double rates[DEPTH_SWEEPS_MOST][DEPTHS_MOST]; /* bytes/s, the sum of a sweep's two windows */
+    uint32_t depths[DEPTHS_MOST]; /* 1, 2, 4 ... most */
+    uint32_t first, last;         /* the candidates */
+    uint32_t at;                  /* the one being measured */
+    bool climbing;                /* the first pass: each once, to find the candidates */
+    bool upward;                  /* the second half of a sweep */
+    uint32_t sweeps;              /* completed */
+    double rates[DEPTH_SWEEPS_MOST][DEPTHS_MOST]; /* bytes/s, sum of a sweep's two intervals */
     bool running;
-    uint32_t settling; /* completions until the depth before is no longer felt */
+    uint32_t settling; /* completions until the previous depth has no effect */
     uint64_t window_start_ns, window_bytes, window_requests;
 };
 
-/* most: the depth the reader was opened with, at least 1. */
+/* most: the depth the reader was opened with; >= 1. */
 void depth_start(struct depth *depth, uint32_t most);
-/* Do not look: most it is. */
+/* Skip the search; use `most`. */
 void depth_fix(struct depth *depth);
 
-/* Some reads are done. full: since the last call, depth->now reads were in flight whenever one
- * could be submitted. */
+/* Add finished reads. full: since the last call, depth->now reads were in flight whenever one could
+ * be submitted. */
 void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool full, uint64_t now_ns);
 
 #endif

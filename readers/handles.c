@@ -24,19 +24,19 @@
 #endif
 
 enum {
-    OPEN_MOST = 4096,      /* more open files bring nothing */
-    MAP_MOST = 32768,      /* a map needs no descriptor */
-    DESCRIPTORS_LEFT = 64, /* for everything else in the program */
+    OPEN_MOST = 4096,      /* more open files gain nothing */
+    MAP_MOST = 32768,      /* mappings need no descriptor */
+    DESCRIPTORS_LEFT = 64, /* for the rest of the program */
     MAPS_LEFT = 4096,
-    MAPS_USUAL = 65530,      /* vm.max_map_count, where it cannot be read */
-    DIRECT_ALIGNMENT = 4096, /* where the kernel does not say: right for every disk */
+    MAPS_USUAL = 65530,      /* vm.max_map_count if it cannot be read */
+    DIRECT_ALIGNMENT = 4096, /* if the kernel does not say: valid for every disk */
     DIRECT_ALIGNMENT_MOST = 65536,
-    SHORT_READS_MOST = 1000, /* of one request */
+    SHORT_READS_MOST = 1000, /* per request */
     NONE = -1,
 };
 static const uint64_t RECHECK_NS = 1000000000;
 
-/* Descriptors and maps promised to all readers of this program, so that several loaders share the
+/* Descriptors and mappings promised to all readers of this process, so that I/O threads share the
  * limit. */
 struct promises {
     uint64_t count;
@@ -91,8 +91,8 @@ static void take_back(struct promises *promises, uint32_t count)
     pthread_mutex_unlock(&promises_lock);
 }
 
-/* statx(2): stx_dio_mem_align and stx_dio_offset_align, behind stx_mnt_id; 0 and 0 when the file
- * has no O_DIRECT. Older headers do not name them. */
+/* statx(2): stx_dio_mem_align and stx_dio_offset_align, after stx_mnt_id; both 0 if the file has no
+ * O_DIRECT. Older headers lack the names. */
 static int direct_alignment(const char *path, uint32_t *alignment)
 {
     union {
@@ -109,17 +109,17 @@ static int direct_alignment(const char *path, uint32_t *alignment)
     uint32_t memory = status.words[DIO_MEM_WORD], offset = status.words[DIO_OFFSET_WORD];
     uint32_t larger = memory > offset ? memory : offset;
     if (offset == 0)
-        return fail(EOPNOTSUPP, "%s: O_DIRECT is not possible for this file; run without direct",
+        return fail(EOPNOTSUPP, "%s: this file does not support O_DIRECT; run without direct",
                     path);
     if (larger > DIRECT_ALIGNMENT_MOST || (larger & (larger - 1)))
         return fail(EOPNOTSUPP,
-                    "%s: O_DIRECT asks for an alignment of %u bytes; run without direct", path,
+                    "%s: O_DIRECT requires an alignment of %u bytes; run without direct", path,
                     larger);
     *alignment = larger;
     return 0;
 }
 
-/* The first shard tells for all: a data set lies on one file system. */
+/* The first shard stands for all: a data set is on one file system. */
 static int learn_alignment(struct handles *handles)
 {
     handles->alignment = 1;
@@ -204,7 +204,7 @@ static void unlink_unused(struct handles *handles, struct handle *handle)
         handles->newest = handle->older;
 }
 
-/* A handle for a shard that has none: a fresh one, else the one unused for longest. */
+/* Return a handle for a shard that has none: a fresh one, or the least recently used. */
 static struct handle *recycle(struct handles *handles)
 {
     struct handle *handle;
@@ -263,8 +263,8 @@ void handles_release(struct handles *handles, struct handle *handle)
     handles->newest = index;
 }
 
-/* Compare with what was indexed, and with what was opened. AT_STATX_DONT_SYNC: never a round trip
- * to a server. A file that was renamed over has no name left. */
+/* Compare with what was indexed and what was opened. AT_STATX_DONT_SYNC avoids a round trip to a
+ * server. A file that was replaced by rename has no link left. */
 static int check_file(struct handle *handle)
 {
     struct statx now;
@@ -282,7 +282,7 @@ static int check_file(struct handle *handle)
     return 0;
 }
 
-/* The descriptor is not needed any longer once the file is mapped. */
+/* A mapped file needs no descriptor. */
 static int map_file(const struct handles *handles, struct handle *handle)
 {
     uint64_t bytes = handle->bytes;
@@ -312,7 +312,7 @@ static int prepare_file(const struct handles *handles, struct handle *handle)
 
     if (code)
         return code;
-    /* It is a regular file, so reads may wait for the disk again. */
+    /* A regular file: reads may block again. */
     if (fcntl(handle->fd, F_SETFL, handles_open_flags(handles) & ~O_NONBLOCK))
         return -errno;
     if (handles->flags & HANDLES_RANDOM)

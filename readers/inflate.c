@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inflate reader: shards compressed as a whole, read from the front to the back. A shard that
- * is being read has a stream, which belongs to one thread of the pool; so shards advance side by
- * side. Offsets of a shard must not go back, except for a new pass: to the front, to where the last
- * pass began, or after the end was reached.
+ * The inflate reader: shards compressed as a whole, read front to back. Each shard being read has a
+ * stream that belongs to one thread of the pool, so shards advance in parallel. Offsets within a
+ * shard must not decrease, except for a new pass: to 0, to where the last pass began, or after the
+ * end.
  */
 #include "base/fail.h"
 #include "base/memory.h"
@@ -29,25 +29,25 @@ static const struct option_spec inflate_options[] = {
      .offset = offsetof(struct inflate_settings, threads),
      .fallback = "0",
      .maximum = 1024,
-     .summary = "threads that inflate (0: as many as there are CPUs)"},
+     .summary = "inflating threads (0: one per CPU)"},
     {.name = "cursors",
      .type = OPTION_COUNT,
      .offset = offsetof(struct inflate_settings, cursors),
      .fallback = "64",
      .minimum = 1,
      .maximum = 65536,
-     .summary = "most shards that are open at a time; each takes 0.6 MiB"},
+     .summary = "maximum number of open shards; each takes 0.6 MiB"},
     {0},
 };
 
-/* How far a shard has been asked for, in this pass. */
+/* The part of a shard requested in this pass. */
 struct track {
     uint64_t begin, next;
 };
 
 struct inflate_reader {
     const struct catalog *catalog;
-    struct track *tracks; /* one a shard */
+    struct track *tracks; /* one per shard */
     struct io_pool *pool;
 };
 
@@ -60,7 +60,7 @@ static void forget_stream(void *unused, struct handle *handle)
     handle->remote = NULL;
 }
 
-/* A stream at or before the wanted offset of the shard. Its file must still be what was indexed. */
+/* Provide a stream at or before the requested offset; the file must be the indexed one. */
 static int prepare_stream(struct handle *handle, uint64_t offset)
 {
     struct store_status now;
@@ -95,7 +95,7 @@ static void inflate_task(struct io_task *task)
     if (got == 0)
         got = read_stream(task->handle->remote, task);
     if (got < 0)
-        forget_stream(NULL, task->handle); /* where the stream is, is not known */
+        forget_stream(NULL, task->handle); /* its position is unknown */
     task->data = task->buffer;
     task->result = got >= 0 && got < task->needed ? -ESTALE : (int)got;
 }
@@ -125,8 +125,8 @@ static int inflate_reader_open(void *state, const void *chosen, const struct rea
     for (uint32_t i = 0; i < catalog->shard_count; i++)
         if (catalog->shards[i].flags == 0)
             return fail(EINVAL,
-                        "%s: not compressed; the inflate reader is for compressed shards, "
-                        "take another one",
+                        "%s: not compressed; the inflate reader reads compressed shards only, "
+                        "choose another",
                         catalog->shards[i].path);
     reader->tracks = memory_array(catalog->shard_count, sizeof *reader->tracks);
     if (!reader->tracks)

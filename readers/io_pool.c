@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task is in one of four places: free, waiting in an inbox, with a thread, or done. The lock
- * guards the lists, and who holds which open shard. All threads share one inbox; in_order, each has
- * its own, and an open shard belongs to one of them. Threads are woken once for all that was
- * submitted, by reap, and reap for all that is done within SOON_NS: where few cores are, a wake-up
- * is what costs. A task whose time is over while a thread has it is given back to the caller as
- * held; the thread, and with it all the pool's memory, is then left behind: a read that never ends
- * cannot be taken from the kernel. */
+ *
+ *     free --submit--> waiting (in an inbox) --thread--> running --> done --reap--> free
+ *                         | timed out: reaped              | timed out: reaped as held, abandoned
+ *
+ * The lock guards the lists and the handles. All threads share one inbox; with in_order each has
+ * its own, and an open shard belongs to one of them. Wake-ups dominate the cost on few cores, so
+ * reap() wakes the threads once for everything submitted, and they wake reap() once per SOON_NS.
+ * The kernel cannot be made to give up a read that never ends: its thread, and with it the pool's
+ * memory, is left behind. */
 #include "readers/io_pool.h"
 
 #include "base/clock.h"
@@ -26,7 +28,7 @@ struct task_list {
 
 struct inbox {
     struct task_list waiting;
-    uint32_t fresh; /* of those: submitted since the last reap, and no thread was woken for them */
+    uint32_t fresh; /* submitted since the last reap: no thread was woken for them yet */
     pthread_cond_t more;
 };
 
@@ -54,9 +56,9 @@ struct io_pool {
     pthread_cond_t finished; /* for reap */
     struct task_list done;
     bool reaper_waits, woken, ended;
-    uint64_t woken_ns;           /* when reap was, last */
+    uint64_t woken_ns;           /* when reap was last woken */
     struct io_pool *left_behind; /* the next one */
-    uint64_t look_ns;            /* when to look for late tasks next */
+    uint64_t look_ns;            /* when to check for late tasks next */
 };
 
 static void list_push(struct task_list *list, struct io_task *task)
@@ -81,8 +83,8 @@ static struct io_task *list_pop(struct task_list *list)
     return task;
 }
 
-/* Under the lock. A thread with more to do lets reap wait, though not long. */
-static void tell_reaper(struct io_pool *pool, const struct inbox *inbox)
+/* Under the lock. A thread with more to do delays the wake-up, but not for long. */
+static void wake_reaper(struct io_pool *pool, const struct inbox *inbox)
 {
     if (!pool->reaper_waits)
         return;
@@ -115,7 +117,7 @@ static int io_pool_thread(void *argument)
         pthread_mutex_lock(&pool->lock);
         task->running = false;
         list_push(&pool->done, task);
-        tell_reaper(pool, worker->inbox);
+        wake_reaper(pool, worker->inbox);
     }
     pthread_mutex_unlock(&pool->lock);
     return 0;
@@ -228,7 +230,8 @@ int io_pool_submit(struct io_pool *pool, struct read_request *request)
     struct io_task *task = pool->free_tasks;
 
     if (!task && pool->abandoned == pool->task_count)
-        return fail(ETIMEDOUT, "the storage answers none of the last %u reads", pool->abandoned);
+        return fail(ETIMEDOUT, "storage not responding: the last %u reads timed out",
+                    pool->abandoned);
     pthread_mutex_lock(&pool->lock);
     struct handle *handle = task ? handles_acquire(&pool->handles, request->shard) : NULL;
     pthread_mutex_unlock(&pool->lock);
@@ -261,7 +264,7 @@ static void free_task(struct io_pool *pool, struct io_task *task)
     pool->free_tasks = task;
 }
 
-/* Under the lock. Late results of abandoned tasks are dropped here. */
+/* Under the lock. Drops late results of abandoned tasks. */
 static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint32_t max)
 {
     uint32_t count = 0;
@@ -287,7 +290,7 @@ static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint
     return count;
 }
 
-/* Under the lock. What waits for a thread is simply taken back. */
+/* Under the lock. A late task that waits for a thread is simply removed. */
 static uint32_t take_back(struct io_pool *pool, struct task_list *waiting, uint64_t now_ns,
                           struct read_request **done, uint32_t max)
 {
@@ -303,7 +306,7 @@ static uint32_t take_back(struct io_pool *pool, struct task_list *waiting, uint6
     return count;
 }
 
-/* Under the lock. What a thread has is held. */
+/* Under the lock. A late task that a thread is running is abandoned, its buffer held. */
 static uint32_t take_late(struct io_pool *pool, struct read_request **done, uint32_t max)
 {
     uint64_t now_ns = clock_now_ns();
@@ -339,8 +342,8 @@ static void wake_threads(struct io_pool *pool)
     }
 }
 
-/* Until a task is done, until_ns, or the next look for late tasks; not long, for a thread that
- * hangs may have told nothing of the task before. */
+/* Wait until a task is done, until_ns, or the next check for late tasks, but not long: a thread
+ * that now hangs may have delayed the wake-up for its previous task. */
 static void wait_for_done(struct io_pool *pool, uint64_t until_ns)
 {
     uint64_t most_ns = clock_now_ns() + WAIT_MOST_NS;

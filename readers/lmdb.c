@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lmdb reader: the values of a database out of liblmdb's own map, with the flags and on the
- * one thread that Caffe uses, so that what page faults cost can be compared with reading the
- * same extents by another reader.
+ * The lmdb reader: zero-copy values from liblmdb's own mapping, with the flags and the single
+ * thread of Caffe, to compare page faults with reading the same extents by another reader.
  *
- * liblmdb trusts its file. So only a file that is just as it was when the walk over its pages
- * checked it is opened, and its size is looked at again before each request.
+ * liblmdb trusts its file. So a file is opened only if it is unchanged since the page walk checked
+ * it, and its size is checked again before each request.
  */
 #include "base/fail.h"
 #include "base/fault_guard.h"
@@ -35,24 +34,24 @@ static const struct option_spec lmdb_options[] = {
      .fallback = "1",
      .minimum = 1,
      .maximum = 4096,
-     .summary = "threads that take the page faults; Caffe's reader is one"},
+     .summary = "threads that take page faults; Caffe uses 1"},
     {.name = "readahead",
      .type = OPTION_FLAG,
      .offset = offsetof(struct lmdb_settings, readahead),
      .fallback = "yes",
-     .summary = "let the kernel read ahead, as Caffe does; no: MDB_NORDAHEAD, as LSUN does"},
+     .summary = "enable the kernel's readahead, as Caffe does; no: MDB_NORDAHEAD, as LSUN does"},
     {0},
 };
 
 struct database {
     MDB_env *environment;
-    MDB_txn *transaction; /* while it lives, no page of it is used again */
-    const uint8_t *base;  /* of the map */
+    MDB_txn *transaction; /* while open, no page is reused */
+    const uint8_t *base;  /* of the mapping */
 };
 
 struct lmdb_state {
     const struct catalog *catalog;
-    struct database *databases; /* one a shard */
+    struct database *databases; /* one per shard */
     struct io_pool *pool;
     int pagemap;
 };
@@ -62,8 +61,8 @@ static int fail_lmdb(const struct shard *shard, const char *what, int code)
     return fail(code > 0 ? code : EBADMSG, "%s: %s: %s", shard->path, what, mdb_strerror(code));
 }
 
-/* liblmdb must not see a file that the walk over its pages has not, so it is given the one that was
- * looked at, and not its name. */
+/* liblmdb must not see a file that the page walk has not checked: it gets the checked descriptor,
+ * not the name. */
 static int open_unchanged(const struct shard *shard)
 {
     struct stat now;
@@ -78,8 +77,8 @@ static int open_unchanged(const struct shard *shard)
     return fd;
 }
 
-/* mdb_env_info() does not tell where the map is. The first value is the first record of the
- * shard, whose place in the file the catalog knows. */
+/* mdb_env_info() does not return the mapping's address. Derive it from the first value, which is
+ * the shard's first record, whose offset the catalog knows. */
 static int find_base(struct database *database, const struct shard *shard,
                      const struct extent *first)
 {
@@ -97,10 +96,10 @@ static int find_base(struct database *database, const struct shard *shard,
     while (code == 0 && !lmdb_key_is_sample(key.mv_data, key.mv_size));
     mdb_cursor_close(cursor);
     if (code)
-        return fail_lmdb(shard, "cannot find its first value", code);
+        return fail_lmdb(shard, "cannot find the first value", code);
     uintptr_t place = (uintptr_t)value.mv_data - first->offset;
     if (value.mv_size != first->bytes || place % (uintptr_t)sysconf(_SC_PAGESIZE))
-        return fail(ESTALE, "%s: its first value is not where the index has it", shard->path);
+        return fail(ESTALE, "%s: the first value is not where the index says", shard->path);
     database->base = (const uint8_t *)value.mv_data - first->offset;
     return 0;
 }
@@ -131,13 +130,13 @@ static int open_mapped(struct database *database, const struct catalog *catalog,
         return fail(EBADMSG, "%s: the file is shorter than its meta page says", shard->path);
     code = mdb_txn_begin(database->environment, NULL, MDB_RDONLY, &database->transaction);
     if (code)
-        return fail_lmdb(shard, "cannot begin to read", code);
+        return fail_lmdb(shard, "cannot begin a read transaction", code);
     return shard->record_count
                ? find_base(database, shard, catalog_extent(catalog, shard->first_record))
                : 0;
 }
 
-/* A file that is cut meanwhile is an error of the file, not the end of the program. */
+/* A file truncated meanwhile is an error, not a SIGBUS. */
 static int open_database(struct database *database, const struct catalog *catalog,
                          const struct shard *shard, unsigned flags)
 {
@@ -147,7 +146,7 @@ static int open_database(struct database *database, const struct catalog *catalo
                                     : fail(ESTALE, "%s: %s", shard->path, fault_guard_reason);
 }
 
-/* The file is open a second time for this: liblmdb keeps its own to itself. */
+/* Uses a second descriptor: liblmdb does not expose its own. */
 static void lmdb_task(struct io_task *task)
 {
     struct stat now;
@@ -243,7 +242,7 @@ static void lmdb_wake(void *state)
 
 const struct reader_ops reader_lmdb = {
     .plugin = {.name = "lmdb",
-               .summary = "lends LMDB's values out of liblmdb's map, as Caffe reads them",
+               .summary = "zero-copy reads from liblmdb's own mapping, as Caffe does",
                .options = lmdb_options,
                .settings_size = sizeof(struct lmdb_settings),
                .state_size = sizeof(struct lmdb_state)},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mmap reader: lends the pages of mapped files. The page faults are taken here, on the
- * pool's threads: so nobody who parses or decodes waits for a disk unseen. */
+ * The mmap reader: zero-copy reads of mapped files. The pool's threads take the page faults, so
+ * parsing and decoding never wait for a disk unnoticed. A mapping stays until its last borrowed
+ * record is released. */
 #include "base/option.h"
 #include "readers/zero_copy.h"
 #include "readers/plugins.h"
@@ -20,18 +21,18 @@ static const struct option_spec mmap_options[] = {
      .offset = offsetof(struct mmap_settings, threads),
      .fallback = "0",
      .maximum = 4096,
-     .summary = "threads that take the page faults (0: as many as the depth)"},
+     .summary = "threads that take page faults (0: one per read in flight)"},
     {.name = "files",
      .type = OPTION_COUNT,
      .offset = offsetof(struct mmap_settings, files),
      .fallback = "auto",
      .zero = "auto",
      .maximum = UINT32_MAX,
-     .summary = "files kept mapped at most (auto: half of what vm.max_map_count allows)"},
+     .summary = "maximum number of mapped files (auto: half of vm.max_map_count)"},
     {.name = "readahead",
      .type = OPTION_FLAG,
      .offset = offsetof(struct mmap_settings, readahead),
-     .summary = "let the kernel read ahead (for reading in order)"},
+     .summary = "enable the kernel's readahead (for sequential reads)"},
     {0},
 };
 
@@ -48,7 +49,7 @@ static void mmap_task(struct io_task *task)
     uint32_t bytes = left < task->bytes ? (uint32_t)left : task->bytes;
     uintptr_t first = (uintptr_t)handle->map + task->offset;
 
-    /* All of it at once, where faults alone would read page by page. */
+    /* Read it all at once; faults alone would read page by page. */
     madvise((void *)(first - first % page), bytes + first % page, MADV_WILLNEED);
     borrow_pages(task, handle->map + task->offset, bytes);
 }
@@ -116,7 +117,7 @@ static void mmap_wake(void *state)
 
 const struct reader_ops reader_mmap = {
     .plugin = {.name = "mmap",
-               .summary = "lends the pages of mapped files, through the page cache",
+               .summary = "zero-copy reads of mapped files, through the page cache",
                .options = mmap_options,
                .settings_size = sizeof(struct mmap_settings),
                .state_size = sizeof(struct mmap_state)},

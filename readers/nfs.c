@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The nfs reader: NFS 3 or 4 by libnfs, without a mount and without rights, over connections of
- * its own. The data set's root and its shards are URLs: nfs://server/export/folder/...
+ * The nfs reader: NFS 3 or 4 by libnfs, without a mount or privileges, over its own connections.
+ * The data set's root and its shards are URLs: nfs://server/export/folder/...
  *
- * A read is free, waits for its connection or for its file to be opened, is being read (libnfs
- * holds it), or was given up while libnfs holds it. A broken connection is re-established; its
- * reads wait for that until their time is over. All runs on the reader's thread: callbacks come
- * from nfs_service() and nfs_destroy_context() alone. */
+ *     FREE --submit--> WAITING (for its connection) --> OPENING --> SENT (to libnfs) --> FREE
+ *                                                          | timed out: ABANDONED --> FREE
+ *
+ * A broken connection is re-established; its reads are WAITING meanwhile, until they time out.
+ * Everything runs on the reader's thread: libnfs calls back only from nfs_service() and
+ * nfs_destroy_context(). */
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -45,7 +47,7 @@ static const struct option_spec nfs_options[] = {
      .fallback = "0",
      .zero = "auto",
      .maximum = 4,
-     .summary = "of the protocol: 3 or 4; auto is 3 where the server has it"},
+     .summary = "protocol version: 3 or 4; auto prefers 3"},
     {0},
 };
 
@@ -77,8 +79,8 @@ struct connection {
 
 struct nfs_state {
     const struct reader_config *config;
-    const struct nfs_place *place; /* what is mounted; shards lie below */
-    uint32_t opens_most;           /* NFS 4 numbers the opens of a client: one after the other */
+    const struct nfs_place *place; /* the mounted folder, which contains all shards */
+    uint32_t opens_most;           /* 1 for NFS 4, which numbers a client's opens */
     uint32_t connection_count;
     struct connection *connections;
     struct nfs_read *reads;
@@ -105,7 +107,7 @@ static void finish(struct nfs_read *read, int result)
     read->connection->busy--;
     read->request = NULL;
     if (read->state == READ_SENT) {
-        request->held = libnfs_writes_late; /* else it copies from its own memory when asked */
+        request->held = libnfs_writes_late; /* otherwise libnfs copies from its own memory */
         read->state = READ_ABANDONED;
         nfs->abandoned++;
         return;
@@ -138,7 +140,7 @@ static void forget_file(void *owner, struct handle *handle)
         nfs_close_async(connection->context, handle->remote, ignore, NULL);
 }
 
-/* All reads that wait for a file go on, or fail with code. */
+/* Continue all reads that wait for a file, or fail them with code. */
 static void file_opened(struct connection *connection, struct handle *handle, int code)
 {
     struct nfs_state *nfs = connection->nfs;
@@ -199,7 +201,7 @@ static void open_file(struct connection *connection, struct handle *handle)
         nfs_place_below(nfs->place, nfs->config->catalog->shards[handle->shard].path);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
-    handles_acquire(&connection->handles, handle->shard); /* until it is opened */
+    handles_acquire(&connection->handles, handle->shard); /* until it is open */
     handle->opening = true;
     connection->opens++;
     if (nfs_open_async(connection->context, path, O_RDONLY, on_open, opening))
@@ -221,7 +223,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
         return;
     }
     struct read_request *request = read->request;
-    read->state = READ_OPENING; /* libnfs does not hold it any longer */
+    read->state = READ_OPENING; /* libnfs no longer holds it */
     if (nfs_link_is_lost(status)) {
         connection->is_broken = true;
         handles_release(&connection->handles, read->handle);
@@ -243,7 +245,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     }
 }
 
-/* Its connection is up: open the file first, or read. */
+/* Open the read's file or send the read; its connection is up. */
 static void start_read(struct nfs_read *read)
 {
     struct connection *connection = read->connection;
@@ -251,7 +253,7 @@ static void start_read(struct nfs_read *read)
 
     if (!read->handle) {
         read->handle = handles_acquire(&connection->handles, request->shard);
-        if (!read->handle) { /* all are in use: when one comes back */
+        if (!read->handle) { /* all in use: wait for a release */
             read->state = READ_WAITING;
             return;
         }
@@ -308,9 +310,10 @@ static void connect_again(struct connection *connection)
         connection->is_broken = true;
         return;
     }
-    nfs_set_autoreconnect(connection->context, 0); /* done here, so that time-outs hold */
+    nfs_set_autoreconnect(connection->context, 0); /* reconnect here, so that time-outs apply */
     nfs_set_version(connection->context, nfs->place->version);
-    /* For NFS 4 each connection is a client: one of the same name would end the other's opens. */
+    /* For NFS 4 each connection is a client: one with the same name would close the other's files.
+     */
     nfs_client_name(client, sizeof client, connection);
     nfs4_set_client_name(connection->context, client);
     connection->state = CONNECTION_MOUNTING;
@@ -321,7 +324,7 @@ static void connect_again(struct connection *connection)
     }
 }
 
-/* Its reads wait again; its files must be opened again. */
+/* Its reads are WAITING again and its files must be reopened. */
 static void disconnect(struct connection *connection)
 {
     struct handles *handles = &connection->handles;
@@ -382,7 +385,8 @@ static int nfs_reader_submit(void *state, struct read_request *request)
         if (nfs->reads[i].state == READ_FREE)
             read = &nfs->reads[i];
     if (!read && nfs->busy == 0)
-        return fail(ETIMEDOUT, "the server answers none of the last %u reads", nfs->abandoned);
+        return fail(ETIMEDOUT, "server not responding: the last %u reads timed out",
+                    nfs->abandoned);
     if (!read)
         return -EAGAIN;
     for (uint32_t i = 1; i < nfs->connection_count; i++)
@@ -441,7 +445,7 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
 
 /* ---- life ---- */
 
-/* What is mounted holds all shards. */
+/* Find a folder to mount that contains all shards. */
 static int find_place(struct nfs_state *nfs, int version)
 {
     const struct catalog *catalog = nfs->config->catalog;
@@ -449,7 +453,7 @@ static int find_place(struct nfs_state *nfs, int version)
 
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
         if (!nfs_place_holds(nfs->place, catalog->shards[i].path))
-            code = fail(EINVAL, "%s does not lie in %s", catalog->shards[i].path, catalog->root);
+            code = fail(EINVAL, "%s is not in %s", catalog->shards[i].path, catalog->root);
     return code;
 }
 
@@ -488,7 +492,7 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     if (code)
         return code;
     if (settings->version == 1 || settings->version == 2)
-        return fail(EINVAL, "version %d of NFS is not spoken: 3, 4 or auto",
+        return fail(EINVAL, "NFS version %d is not supported: use 3, 4 or auto",
                     (int)settings->version);
     code = find_place(nfs, (int)settings->version);
     if (code)
@@ -518,7 +522,7 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     return connect_all(nfs);
 }
 
-/* libnfs holds calls of ours: they come back, as lost, when their connection is destroyed. */
+/* libnfs holds calls, which end as lost when their connection is destroyed. */
 static bool has_calls(const struct connection *connection)
 {
     const struct nfs_state *nfs = connection->nfs;
@@ -540,7 +544,7 @@ static void nfs_reader_close(void *state)
         struct connection *connection = &nfs->connections[i];
         if (has_calls(connection))
             disconnect(connection);
-        handles_destroy(&connection->handles); /* closes the files of one that is up */
+        handles_destroy(&connection->handles); /* closes files if connected */
         disconnect(connection);
         free(connection->openings);
     }
@@ -557,7 +561,7 @@ static void nfs_reader_wake(void *state)
 
 const struct reader_ops reader_nfs = {
     .plugin = {.name = "nfs",
-               .summary = "NFS by libnfs: no mount, no rights, connections of its own",
+               .summary = "NFS by libnfs: no mount, no privileges, its own connections",
                .options = nfs_options,
                .settings_size = sizeof(struct nfs_settings),
                .state_size = sizeof(struct nfs_state)},

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The null reader: every request is done at once, without bytes. It measures the harness. */
+ * The null reader: completes every request at once and reads nothing. Measures the harness itself:
+ *
+ *     iobench run --reader null */
 #include "readers/reader.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the reader family, for readers/registry.c alone. */
+ * The readers. Only for readers/registry.c. */
 #ifndef IOBENCH_READERS_PLUGINS_H
 #define IOBENCH_READERS_PLUGINS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pread reader: blocking reads on a pool of threads. It works everywhere, also where
- * io_uring is refused. */
+ * The pread reader: blocking preadv2() on a pool of threads, one per read in flight. Works
+ * everywhere, even where io_uring is refused. One request ends when at least `needed` bytes are
+ * there; a shorter read is resumed (handle_resume). */
 #include "base/option.h"
 #include "readers/plugins.h"
 #include "readers/pread.h"
@@ -21,15 +22,15 @@ static const struct option_spec pread_options[] = {
      .offset = offsetof(struct pread_settings, threads),
      .fallback = "0",
      .maximum = 4096,
-     .summary = "threads that read (0: as many as the depth)"},
+     .summary = "reading threads (0: one per read in flight)"},
     {.name = "direct",
      .type = OPTION_FLAG,
      .offset = offsetof(struct pread_settings, direct),
-     .summary = "O_DIRECT: past the page cache"},
+     .summary = "bypass the page cache (O_DIRECT)"},
     {.name = "readahead",
      .type = OPTION_FLAG,
      .offset = offsetof(struct pread_settings, readahead),
-     .summary = "let the kernel read ahead (for reading in order)"},
+     .summary = "enable the kernel's readahead (for sequential reads)"},
     {0},
 };
 

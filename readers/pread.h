@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pread: one blocking read, for io_pool.h; also what io_uring falls back to. On a pool's thread.
+ * pread: one blocking read on an io_pool thread; also the fall-back of io_uring.
  */
 #ifndef IOBENCH_READERS_PREAD_H
 #define IOBENCH_READERS_PREAD_H

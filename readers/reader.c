@@ -15,7 +15,7 @@
 enum { DRAIN_WAIT_NS = 100000000 };
 static const uint64_t GRACE_NS = 1000000000;
 
-/* The state of a reader that does not end its reads: it may still use it. */
+/* State of a reader with unfinished reads, which may still use it. */
 struct abandoned_reader {
     struct abandoned_reader *next;
     void *state;
@@ -59,8 +59,8 @@ int reader_open(struct reader *reader, const struct plugin_choice *choice,
     return code;
 }
 
-/* Let every request in flight end: its memory is the caller's again afterwards. The reason why
- * the caller closes stays as it was. 0, or the errno of a reader that is broken. */
+/* Wait for every request in flight, so that its memory is the caller's again. Keeps the reason why
+ * the caller closes. Returns 0 or the errno of a broken reader. */
 static int drain(struct reader *reader)
 {
     const uint64_t start_ns = clock_now_ns(), patience_ns = reader_patience_ns(reader);
@@ -81,7 +81,7 @@ static int drain(struct reader *reader)
     return count < 0 ? count : 0;
 }
 
-/* Where a leak checker finds it. */
+/* Keep the state reachable for leak checkers. */
 static void leave_behind(struct reader *reader)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -144,7 +144,7 @@ static void account(struct reader *reader, struct read_request *request, uint64_
     struct reader_figures *figures = &reader->figures;
 
     request->complete_ns = now_ns;
-    if (request->result == -EAGAIN) /* it was not begun */
+    if (request->result == -EAGAIN) /* it was not started */
         return;
     figures->requests++;
     figures->short_reads += request->short_reads;
@@ -203,17 +203,17 @@ static int explain_change(const struct shard *shard, uint64_t offset)
     struct store_status now;
 
     if (store_stat(shard->path, &now))
-        return fail(ESTALE, "%s: offset %llu: the file was removed while it was read", shard->path,
+        return fail(ESTALE, "%s: offset %llu: the file was removed during the run", shard->path,
                     (unsigned long long)offset);
     if (now.bytes != shard->bytes)
         return fail(ESTALE,
                     "%s: offset %llu: the file changed: it had %llu bytes when it was indexed and "
-                    "has %llu now; leave the data alone and index it again",
+                    "has %llu now; stop changing the data and index it again",
                     shard->path, (unsigned long long)offset, (unsigned long long)shard->bytes,
                     (unsigned long long)now.bytes);
     return fail(ESTALE,
-                "%s: offset %llu: the file was written to or replaced since it was indexed; leave "
-                "the data alone and index it again",
+                "%s: offset %llu: the file was written to or replaced since it was indexed; stop "
+                "changing the data and index it again",
                 shard->path, (unsigned long long)offset);
 }
 
@@ -227,29 +227,30 @@ int reader_explain(const struct reader *reader, const struct read_request *reque
     case -ESTALE:
         return explain_change(shard, request->offset);
     case -ETIMEDOUT:
-        return fail(ETIMEDOUT,
-                    "%s: offset %llu: no answer for %.1f s; see to the storage, or allow more time",
-                    shard->path, offset, (double)reader->config.timeout_ns / 1e9);
+        return fail(
+            ETIMEDOUT,
+            "%s: offset %llu: no answer for %.1f s; check the storage or raise --io-timeout",
+            shard->path, offset, (double)reader->config.timeout_ns / 1e9);
     case -EMFILE:
     case -ENFILE:
         return fail(-request->result, "%s: too many open files; raise the limit (ulimit -n)",
                     shard->path);
     case -ENOMEM:
         return fail(ENOMEM,
-                    "%s: offset %llu: out of memory, or for a mapped file out of maps (sysctl "
-                    "vm.max_map_count) or of address space (ulimit -v)",
+                    "%s: offset %llu: out of memory or, for a mapped file, of mappings (sysctl "
+                    "vm.max_map_count) or address space (ulimit -v)",
                     shard->path, offset);
     case -EBADMSG:
         return fail(EBADMSG,
                     "%s: offset %llu of the inflated stream: the compressed data is damaged; "
-                    "`iobench verify` tells where",
+                    "run `iobench verify` to locate it",
                     shard->path, offset);
     case -ENOENT:
     case -EACCES:
-        return fail(-request->result, "%s: cannot be opened: %s", shard->path,
+        return fail(-request->result, "%s: cannot open: %s", shard->path,
                     fail_errno_text(request->result));
     default:
-        return fail(-request->result, "%s: offset %llu: reading %u bytes failed: %s", shard->path,
+        return fail(-request->result, "%s: offset %llu: cannot read %u bytes: %s", shard->path,
                     offset, request->bytes, fail_errno_text(request->result));
     }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reader: brings bytes of shards into memory. It knows nothing of formats, shuffles or batches.
+ * reader: reads byte ranges of shards into memory. Knows neither formats nor shuffles nor batches.
  *
- * One state belongs to one thread (the loader's), which opens, submits, reaps and closes it.
- * Requests complete in any order. A request and its buffer belong to the reader from submit until
- * reap gives it back. Only readers/reader.c calls through the ops: it checks the contract, takes
- * the times and counts.
+ * One thread (the loader's) opens, submits, reaps and closes. Requests complete in any order. A
+ * request and its buffer belong to the reader from submit until it is reaped. Only readers/reader.c
+ * calls through the ops: it checks the contract, takes times and counts.
  */
 #ifndef IOBENCH_READERS_READER_H
 #define IOBENCH_READERS_READER_H
@@ -18,49 +17,49 @@
 #include <sys/uio.h>
 
 struct read_request {
-    /* Set by the caller. With a reader of alignment A > 1, offset and buffer are multiples of A
-     * and capacity is rounded up to A; the end may lie past the end of the file. */
+    /* Set by the caller. If the reader's alignment A > 1, offset, bytes and buffer are multiples of
+     * A; the range may extend past the end of the file. */
     uint64_t offset;
     uint32_t shard;
-    uint32_t bytes;  /* wanted; a whole number of records, plus alignment */
-    uint32_t needed; /* at least so many must come, else the file is shorter than it was */
-    uint32_t region; /* which of reader_config.regions buffer lies in */
-    void *buffer;    /* NULL for readers that lend */
+    uint32_t bytes;  /* to read: whole records, plus alignment */
+    uint32_t needed; /* fewer bytes mean that the file was truncated */
+    uint32_t region; /* index in reader_config.regions of the one that holds buffer */
+    void *buffer;    /* NULL for zero-copy readers */
     void *owner;     /* the caller's */
     /* Set by the reader. */
-    const void *data;     /* where the bytes are: buffer, or a loan until reader_release() */
-    int result;           /* bytes there, >= needed; or a negative errno, see reader_explain();
-                             -EAGAIN: refused, as by submit(), with nothing in flight that would
-                             make room; submit it again when a loan was released */
-    uint32_t short_reads; /* how often the read had to be resumed */
-    /* After -ETIMEDOUT: the kernel may still write to buffer. Never use nor free it again. */
+    const void *data;     /* the bytes: buffer, or mapped pages until reader_release() */
+    int result;           /* bytes read, >= needed; or a negative errno, see reader_explain().
+                             -EAGAIN: refused like by submit(), and nothing in flight will make
+                             room; submit it again after a release */
+    uint32_t short_reads; /* times the read was resumed */
+    /* After -ETIMEDOUT: the kernel may still write to buffer. Never reuse or free it. */
     bool held;
-    void *mapping; /* the plug-in's, from reap until release */
-    /* Set by reader.c: when its user issued it, when the reader that reads it got it, and when its
-     * user got it back. */
+    void *mapping; /* the plug-in's, until release */
+    /* Set by reader.c: issued by the user, submitted to the reader that reads it, reaped by the
+     * user. */
     uint64_t issue_ns, submit_ns, complete_ns;
 };
 
-/* What open() is told. */
+/* Input of open(). */
 struct reader_config {
     const struct catalog *catalog;
-    const struct iovec *regions; /* memory that buffers come from; may be registered */
+    const struct iovec *regions; /* memory that holds the buffers; may be registered */
     uint32_t region_count;
-    uint32_t depth;      /* most requests in flight; >= 1 */
+    uint32_t depth;      /* at most this many requests in flight; >= 1 */
     uint32_t bytes_max;  /* largest request */
     uint64_t timeout_ns; /* a request older than this fails with -ETIMEDOUT; 0: never */
-    bool falls_back;     /* where it cannot work it may read in another way, with a notice; else
-                            open() fails: the user chose it */
+    bool falls_back;     /* if it cannot work here it may read another way, with a notice; else
+                            open() fails: the user chose this reader */
 };
 
-/* What open() answers. */
+/* Output of open(). */
 struct reader_traits {
-    uint32_t alignment; /* of offset, length and memory; 1 when there is none */
-    bool zero_copy;     /* data points into the reader's own memory; the caller gives no buffer */
-    bool no_bytes;      /* completes at once without data: parse and decode are skipped */
-    bool in_order;      /* offsets within a shard must not go back */
-    char engine[160];   /* what really runs, e.g. "io_uring, O_DIRECT, registered buffers" */
-    char notice[256];   /* one line for the user when it is not what was asked for; else "" */
+    uint32_t alignment; /* of offset, length and memory; 1: none */
+    bool zero_copy;     /* data points into the reader's mapped pages; requests have no buffer */
+    bool no_bytes;      /* reads nothing: parse and decode are skipped */
+    bool in_order;      /* offsets within a shard must not decrease */
+    char engine[160];   /* what is used, e.g. "io_uring, O_DIRECT, registered buffers" */
+    char notice[256];   /* one line for the user if that is not what was asked for; else "" */
 };
 
 struct reader_ops {
@@ -73,19 +72,20 @@ struct reader_ops {
     const char *remedy;  /* what to do on a machine that refuses it; NULL: nothing */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
-    /* After every open, also a failed one. Nothing is in flight but what was given up (held). */
+    /* Called after every open, even a failed one. Nothing is in flight except abandoned (held)
+     * reads. */
     void (*close)(void *state);
-    /* 0, -EAGAIN when full, or failed. -EAGAIN with nothing in flight: released loans alone can
-     * make room. */
+    /* Returns 0, -EAGAIN if full, or another negative errno. -EAGAIN with nothing in flight: only a
+     * release can make room. */
     int (*submit)(void *state, struct read_request *request);
-    /* Gives back up to max done requests. Waits for one at most wait_ns when none is done.
-     * Returns the count, 0 when the time is over, or a negative errno when the reader itself is
-     * broken (a failed request is not that: see result). */
+    /* Return up to max finished requests; if none, wait for one at most wait_ns. Returns their
+     * count, 0 on time-out, or a negative errno if the reader itself is broken (for a failed
+     * request see result). */
     int (*reap)(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
-    /* Ends a loan; NULL if !lends. It and wake() may be called by any thread until close. */
+    /* Release the mapped pages of a request; NULL if !zero_copy. release() and wake(): any thread
+     * until close. */
     void (*release)(void *state, struct read_request *request);
-    /* Makes the reap that waits now return, else the next one: with what is done, perhaps nothing.
-     * NULL when reap never waits. */
+    /* Make the waiting reap return, or the next one not wait. NULL if reap never waits. */
     void (*wake)(void *state);
 };
 
@@ -104,7 +104,7 @@ const struct plugin *reader_auto(const char *scheme, bool compressed);
 
 struct reader_figures {
     uint64_t requests, bytes, errors, short_reads;
-    struct histogram latency_ns; /* from issue to reap */
+    struct histogram latency_ns; /* issue to reap */
 };
 
 struct reader {
@@ -114,31 +114,31 @@ struct reader {
     struct reader_traits traits;
     uint32_t in_flight;
     uint32_t borrowed;
-    uint32_t held; /* buffers lost to reads that timed out; then the regions must not be freed */
+    uint32_t held; /* buffers of timed-out reads: if any, never free the regions */
     struct reader_figures figures;
 };
 
-/* Open on the thread that will use it. 0 or a negative errno with a reason; call reader_close in
- * either case. */
+/* Open on the thread that will use it. Returns 0 or a negative errno with a reason; call
+ * reader_close() either way. */
 int reader_open(struct reader *reader, const struct plugin_choice *choice,
                 const struct reader_config *config);
-/* A reader answers each request within this time, else it is given up as a whole. */
+/* Return the time within which a working reader finishes any request. */
 uint64_t reader_patience_ns(const struct reader *reader);
-/* Waits for what is in flight, at most the reader's patience; reader->held stays readable. */
+/* Wait for the requests in flight, at most reader_patience_ns(). reader->held stays readable. */
 void reader_close(struct reader *reader);
 int reader_submit(struct reader *reader, struct read_request *request);
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void reader_release(struct reader *reader, struct read_request *request);
-/* Let the thread that reaps look at something else than reads. Any thread. */
+/* Interrupt the wait of the thread that reaps. Any thread. */
 void reader_wake(const struct reader *reader);
 
-/* For a reader made of readers: hand a request that was issued to it, or a release, down to one of
- * them, whose figures another thread keeps. */
+/* For a reader made of readers: pass a request or a release on to one of them, whose figures belong
+ * to another thread. */
 int reader_pass_submit(struct reader *reader, struct read_request *request);
 void reader_pass_release(const struct reader *reader, struct read_request *request);
 
-/* Record the reason of a failed request (file, offset, what was wrong, what to do) and return its
- * result. reader_reap() has done so for the last failed one that it gave back. */
+/* Record why a request failed (file, offset, cause, remedy). Returns its result. reader_reap() has
+ * already done so for the last failed request it returned. */
 int reader_explain(const struct reader *reader, const struct read_request *request);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The readers, in the order users see them; --reader auto is the first that works. */
+ * The readers, in the order users see them; --reader auto picks the first that works. */
 #include "readers/plugins.h"
 
 const struct plugin *const reader_registry[] = {

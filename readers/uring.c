@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The io_uring reader. submit() only prepares; reap() enters the kernel once for all that was
- * prepared and for what is done. Files are opened by the ring as well, so that a data set of many
- * small files never waits for one of them. */
+ * The io_uring reader. submit() only prepares SQEs; reap() enters the kernel once, for everything
+ * prepared and everything completed. The ring also opens files, so a set of many small files never
+ * blocks on one.
+ *
+ *     FREE --submit--> OPENING --> READING --> FREE
+ *                                    | timed out: CANCELLING --> FREE
+ *                                                     | no answer either: ABANDONED, buffer held
+ *
+ * A read is resumed after a short read until `needed` bytes are there. ABANDONED ends with the
+ * read's CQE, if ever. */
 #include "readers/uring.h"
 
 #include "base/bytes.h"
@@ -21,9 +28,9 @@
 #include <stdlib.h>
 
 enum { LOOKS_PER_TIMEOUT = 8, DEPTH_MOST = 8192 };
-enum { SQ_CQ_OVERFLOW = 1 << 1, SQ_TASKRUN = 1 << 2 }; /* io_uring.h; older ones lack them */
+enum { SQ_CQ_OVERFLOW = 1 << 1, SQ_TASKRUN = 1 << 2 }; /* io_uring.h; missing in older ones */
 
-/* What a completion is for; the rest of user_data is an index. */
+/* The kind of a completion; the rest of user_data is an index. */
 enum { FOR_OP = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32 };
 
 #define FLAG(field, text)                                                                  \
@@ -31,18 +38,19 @@ enum { FOR_OP = 0, FOR_HANDLE = 1, FOR_NOBODY = 2, FOR_WAKER = 3, FOR_SHIFT = 32
     .summary = text
 
 static const struct option_spec uring_options[] = {
-    {FLAG(direct, "O_DIRECT: past the page cache")},
-    {FLAG(readahead, "let the kernel read ahead (for reading in order)")},
-    {FLAG(registered, "register files, and with direct also buffers"), .fallback = "yes"},
-    {FLAG(sqpoll, "a thread of the kernel submits: fewer system calls, one more busy core")},
+    {FLAG(direct, "bypass the page cache (O_DIRECT)")},
+    {FLAG(readahead, "enable the kernel's readahead (for sequential reads)")},
+    {FLAG(registered, "register files and, with direct, buffers"), .fallback = "yes"},
+    {FLAG(sqpoll, "submit by a kernel thread: fewer system calls, one more busy core")},
     {FLAG(iopoll, "poll for completions (NVMe with poll queues, and direct)")},
-    {FLAG(dontcache, "buffered reads that leave nothing in the page cache (Linux 6.14)")},
-    {FLAG(fuse, "use it on FUSE too (else threads, as fast there and safe from short reads)")},
+    {FLAG(dontcache, "buffered reads that drop their pages afterwards (Linux 6.14)")},
+    {FLAG(fuse,
+          "use io_uring on FUSE, too (default: threads, as fast there and safe from short reads)")},
     {0},
 };
 
-/* There always is one: a op has at most a read, an opening and a cancelling prepared at once, and
- * the waker one. */
+/* Never fails: the ring has 4 SQEs per op, which needs at most 3 (read, open, cancel), and the
+ * waker one. */
 static struct io_uring_sqe *get_sqe(struct uring *uring)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
@@ -51,7 +59,7 @@ static struct io_uring_sqe *get_sqe(struct uring *uring)
     return sqe;
 }
 
-/* After the prep call: some versions of liburing clear user_data in it. */
+/* Call after the prep function: some versions of liburing clear user_data there. */
 static void tag(struct io_uring_sqe *sqe, uint64_t kind, uint64_t index)
 {
     sqe->user_data = kind << FOR_SHIFT | index;
@@ -84,7 +92,7 @@ static void free_op(struct uring *uring, struct uring_op *op)
     uring->free_ops = op;
 }
 
-/* The request is the caller's again at the next reap. */
+/* The next reap returns the request to the caller. */
 static void finish(struct uring *uring, struct uring_op *op, int result)
 {
     struct read_request *request = op->request;
@@ -122,7 +130,7 @@ static void wait_for_open(struct uring *uring, struct uring_op *op)
     op->next = *waiting;
     *waiting = op;
     if (first) {
-        handles_acquire(&uring->handles, op->handle->shard); /* until it is opened */
+        handles_acquire(&uring->handles, op->handle->shard); /* until it is open */
         start_open(uring, op->handle);
     }
 }
@@ -158,7 +166,7 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     handles_release(&uring->handles, handle);
 }
 
-/* 0 when its reads may start, 1 when it is being opened, or a negative errno. */
+/* Returns 0 if reads may start, 1 if the ring must open it first, or a negative errno. */
 static int ready_handle(struct uring *uring, struct handle *handle)
 {
     bool fresh = !handle->opened;
@@ -179,7 +187,8 @@ static int uring_submit(void *state, struct read_request *request)
     if (uring->pool)
         return io_pool_submit(uring->pool, request);
     if (!op && uring->busy == 0)
-        return fail(ETIMEDOUT, "the storage answers none of the last %u reads", uring->abandoned);
+        return fail(ETIMEDOUT, "storage not responding: the last %u reads timed out",
+                    uring->abandoned);
     struct handle *handle = op ? handles_acquire(&uring->handles, request->shard) : NULL;
     if (!handle)
         return -EAGAIN;
@@ -196,7 +205,7 @@ static int uring_submit(void *state, struct read_request *request)
     return 0;
 }
 
-/* A read has brought some bytes, or an error. */
+/* A read has completed, perhaps short or with an error. */
 static void continue_read(struct uring *uring, struct uring_op *op, int result)
 {
     struct read_request *request = op->request;
@@ -241,7 +250,7 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
         waker_silence(&uring->waker);
         uring->waker_is_polled = false;
         break;
-    default: /* the answer to a cancelling: the read itself answers too */
+    default: /* the result of a cancel: the read completes by itself */
         break;
     }
 }
@@ -268,7 +277,7 @@ static void leave_queue(struct uring *uring, struct uring_op *op)
     *link = op->next;
 }
 
-/* First ask the kernel to cancel; what does not answer until the next look is given up. */
+/* First cancel the read; if it has not completed by the next check, abandon it. */
 static void treat_late(struct uring *uring, struct uring_op *op)
 {
     switch (op->state) {
@@ -307,8 +316,7 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
     }
 }
 
-/* One entry for what is prepared, for completions the kernel keeps back until asked, and to wait
- * when nothing is done. */
+/* Enter the kernel once: to submit, to run deferred completions, and to wait if nothing is done. */
 static int enter(struct uring *uring, uint64_t wait_ns)
 {
     unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
@@ -322,8 +330,8 @@ static int enter(struct uring *uring, uint64_t wait_ns)
     return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
 }
 
-/* Ask the ring to end a wait when the waker is readable. A ring that polls takes only reads; it
- * never waits in the kernel, see uring_reap(). */
+/* Let a wait end when the waker becomes readable. An iopoll ring takes only reads and never waits
+ * in the kernel, see uring_reap(). */
 static void poll_waker(struct uring *uring)
 {
     if (uring->waker_is_polled || uring->setup_flags & IORING_SETUP_IOPOLL)
@@ -334,7 +342,7 @@ static void poll_waker(struct uring *uring)
     uring->waker_is_polled = true;
 }
 
-static uint32_t give_finished(struct uring *uring, struct read_request **done, uint32_t max)
+static uint32_t take_finished(struct uring *uring, struct read_request **done, uint32_t max)
 {
     uint32_t count = uring->finished_count < max ? uring->finished_count : max;
 
@@ -370,7 +378,7 @@ static int uring_reap(void *state, struct read_request **done, uint32_t max, uin
             look_for_late(uring, now_ns);
         if (uring->finished_count > 0 || now_ns >= until_ns || asked ||
             waker_was_asked(&uring->waker))
-            return (int)give_finished(uring, done, max);
+            return (int)take_finished(uring, done, max);
     }
 }
 
@@ -422,7 +430,7 @@ static int fall_back(struct uring *uring, const struct uring_settings *settings,
     return 0;
 }
 
-static int take_memory(struct uring *uring)
+static int create_tables(struct uring *uring)
 {
     uint32_t depth = uring->config->depth;
 
@@ -451,7 +459,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     if (code)
         return code;
     if (config->depth > DEPTH_MOST)
-        return fail(EINVAL, "a depth of %u is more than io_uring takes (%d)", config->depth,
+        return fail(EINVAL, "queue depth %u is too large for io_uring: at most %d", config->depth,
                     DEPTH_MOST);
     code = handles_create(&uring->handles, config->catalog, flags, config->depth, 0);
     if (code)
@@ -463,7 +471,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
                     refusal_text(refusal), fail_errno_text(refusal));
     if (refusal)
         return fall_back(uring, settings, refusal, traits);
-    return take_memory(uring);
+    return create_tables(uring);
 }
 
 static void uring_close(void *state)

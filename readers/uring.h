@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * uring: what the io_uring reader is made of; shared by uring.c (reads) and uring_setup.c (the
- * ring with all this kernel offers). One thread: the reader's.
+ * uring: internals of the io_uring reader, shared by uring.c (reads) and uring_setup.c (ring
+ * setup). The reader's thread only.
  */
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
@@ -22,15 +22,15 @@ struct uring_settings {
     bool fuse;
 };
 
-/* A read in the kernel, or waiting for its file to be opened. It is not the caller's request: a
- * read that was given up still ends some time, when the request is gone. */
+/* A read in the kernel, or waiting for its file to be opened. Separate from the caller's request:
+ * an abandoned read completes after the request is gone. */
 enum uring_op_state { OP_FREE, OP_OPENING, OP_READING, OP_CANCELLING, OP_ABANDONED };
 
 struct uring_op {
     enum uring_op_state state;
     struct read_request *request;
     struct handle *handle;
-    uint32_t from; /* bytes of it that were there before this read */
+    uint32_t from; /* bytes already read */
     uint64_t submit_ns;
     struct uring_op *next; /* free, or waiting for the same file */
 };
@@ -40,30 +40,30 @@ struct uring {
     bool ring_is_up;
     unsigned setup_flags;
     bool fixed_buffers, fixed_files;
-    bool open_in_ring;    /* files are opened by the ring too */
+    bool open_in_ring;    /* open files by the ring */
     int rw_flags;         /* RWF_* */
     uint8_t read_flags;   /* IOSQE_* */
-    struct io_pool *pool; /* instead of all this, when io_uring is refused */
+    struct io_pool *pool; /* used instead of the ring if io_uring is refused */
 
     const struct reader_config *config;
     struct handles handles;
     struct uring_op *ops, *free_ops;
-    struct uring_op **opening;      /* by handle: who waits for it to be opened */
+    struct uring_op **opening;      /* by handle: ops waiting for it to be opened */
     struct read_request **finished; /* a ring of depth entries */
     uint32_t finished_at, finished_count;
     uint32_t busy, abandoned; /* ops */
     struct waker waker;
-    bool waker_is_polled; /* by the ring; not when the ring itself polls (iopoll) */
-    uint64_t look_ns;     /* when to look for late reads next */
+    bool waker_is_polled; /* by the ring; never with iopoll */
+    uint64_t look_ns;     /* when to check for late reads next */
 };
 
-/* Make the ring, dropping what this kernel or container refuses. Fills traits' engine and notice.
- * 0; a negative errno when io_uring as such is refused (no reason recorded) */
+/* Set up the ring without the features that this kernel or container refuses. Fills traits' engine
+ * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits);
 
 /* liburing before 2.3 lacks some calls: uring_enter.c or uring_enter_old.c.
- * Submit what is prepared and wait up to wait_ns for one completion. 0 or a negative errno. */
+ * Submit prepared SQEs and wait up to wait_ns for one completion. Returns 0 or a negative errno. */
 int uring_enter(struct io_uring *ring, uint64_t wait_ns);
 extern const bool uring_can_defer;
 

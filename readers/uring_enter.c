@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entering the kernel with liburing 2.3 and later: one system call submits and waits. */
+ * Enter the kernel with liburing 2.3 and later: one system call submits and waits. */
 #include "readers/uring.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ int uring_enter(struct io_uring *ring, uint64_t wait_ns)
     int code = wait_ns ? io_uring_submit_and_wait_timeout(ring, &first, 1, &wait, NULL)
                        : io_uring_submit_and_get_events(ring);
 
-    /* EBUSY, EAGAIN: completions must be taken first. */
+    /* EBUSY, EAGAIN: reap completions first. */
     return code >= 0 || code == -ETIME || code == -EINTR || code == -EBUSY || code == -EAGAIN
                ? 0
                : code;

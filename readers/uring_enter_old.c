@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entering the kernel with liburing 2.0 to 2.2, which cannot ask for deferred completions. */
+ * Enter the kernel with liburing 2.0 to 2.2, which has no call for deferred completions. */
 #include "readers/uring.h"
 
 #include <errno.h>

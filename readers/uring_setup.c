@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* The kernel's numbers (include/uapi/linux/io_uring.h, fs.h), for older headers. */
+/* Kernel ABI (include/uapi/linux/io_uring.h, fs.h) that older headers lack. */
 enum {
     SETUP_COOP_TASKRUN = 1 << 8,   /* 5.19 */
     SETUP_TASKRUN_FLAG = 1 << 9,   /* 5.19 */
@@ -30,7 +30,7 @@ static int make_ring(struct uring *uring, unsigned flags)
 {
     struct io_uring_params params = {.flags = flags | IORING_SETUP_CLAMP,
                                      .sq_thread_idle = SQPOLL_IDLE_MS};
-    /* For each a read, the opening of its file and a cancelling; so it is never full. */
+    /* A read, an open and a cancel per op, so the queue is never full. */
     int code = io_uring_queue_init_params(4 * uring->config->depth, &uring->ring, &params);
 
     uring->ring_is_up = code == 0;
@@ -38,7 +38,7 @@ static int make_ring(struct uring *uring, unsigned flags)
     return code;
 }
 
-/* The best first; each older kernel refuses one flag more with EINVAL. */
+/* Best first; each older kernel refuses one more flag with EINVAL. */
 static int make_best_ring(struct uring *uring, unsigned wanted)
 {
     static const unsigned ways[] = {
@@ -53,7 +53,7 @@ static int make_best_ring(struct uring *uring, unsigned wanted)
         unsigned way = ways[i];
         if ((way & SETUP_DEFER_TASKRUN) && !uring_can_defer)
             continue;
-        /* The kernel's thread does that work then. */
+        /* The kernel thread runs completions then. */
         if (wanted & IORING_SETUP_SQPOLL)
             way &= SETUP_SINGLE_ISSUER;
         code = make_ring(uring, way | wanted);
@@ -68,7 +68,7 @@ static void note(struct reader_traits *traits, const char *text)
     snprintf(traits->notice + used, sizeof traits->notice - used, "%s%s", used ? "; " : "", text);
 }
 
-/* Open the first shard with something in it; -1 when there is none. */
+/* Open the first shard that is not empty. Returns -1 if there is none. */
 static int open_probe(const struct uring *uring)
 {
     const struct catalog *catalog = uring->config->catalog;
@@ -79,7 +79,7 @@ static int open_probe(const struct uring *uring)
     return -1;
 }
 
-/* One read in the way that was asked for. 0 or its negative errno. */
+/* Try one polled read. Returns 0 or its negative errno. */
 static int probe_polled_read(struct uring *uring)
 {
     uint32_t bytes = uring->handles.alignment > 512 ? uring->handles.alignment : 512;
@@ -129,8 +129,8 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
     return code;
 }
 
-/* On FUSE a worker of the kernel waits for each answer: io_uring saves nothing there, and up to
- * Linux 6.18 it resumes a short direct read from a wrong place. Unless asked for, leave it. */
+/* On FUSE a kernel worker waits for each reply, so io_uring gains nothing, and up to Linux 6.18 it
+ * resumes short direct reads at a wrong offset. Avoid it unless asked for. */
 static bool is_on_fuse(const struct uring *uring)
 {
     struct statfs status;
@@ -156,7 +156,7 @@ static void probe_dontcache(struct uring *uring, struct reader_traits *traits)
         close(fd);
 }
 
-/* Registering pins the memory, which only spares O_DIRECT something. */
+/* Registering pins the memory; only O_DIRECT gains by it. */
 static void register_buffers(struct uring *uring, struct reader_traits *traits)
 {
     char text[128], limit[32];
@@ -175,7 +175,7 @@ static void register_buffers(struct uring *uring, struct reader_traits *traits)
     }
 }
 
-/* Only when every shard keeps its place: else each change would cost a system call more. */
+/* Only if every shard keeps its index: otherwise each change costs a system call. */
 static int register_files(struct uring *uring)
 {
     uint32_t count = uring->handles.capacity;
@@ -208,7 +208,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
     if (settings->registered)
         code = register_files(uring);
     if (fuse)
-        uring->read_flags |= IOSQE_ASYNC; /* else who submits may wait for the answer */
+        uring->read_flags |= IOSQE_ASYNC; /* otherwise submitting may block for the reply */
     if (uring->fixed_files)
         uring->read_flags |= IOSQE_FIXED_FILE;
     uring->open_in_ring = !(uring->setup_flags & IORING_SETUP_IOPOLL);

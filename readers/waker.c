@@ -20,7 +20,7 @@ void waker_close(struct waker *waker)
     waker->fd = -1;
 }
 
-/* Only the first of several calls enters the kernel. An eventfd that is full is readable too. */
+/* Only the first of several calls enters the kernel. A full eventfd is readable, too. */
 void waker_wake(struct waker *waker)
 {
     if (!flag_test_and_set(&waker->is_asked))

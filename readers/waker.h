@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * waker: wakes a reader that waits in the kernel for descriptors or completions. It has a
- * descriptor that becomes readable; the reader waits for that too. wake() may be called by any
- * thread, the rest belongs to the reader's.
+ * waker: wakes a reader that waits in the kernel for descriptors or completions. The reader also
+ * waits for the waker's descriptor, which becomes readable. waker_wake(): any thread. All else: the
+ * reader's thread.
  */
 #ifndef IOBENCH_READERS_WAKER_H
 #define IOBENCH_READERS_WAKER_H
@@ -16,14 +16,14 @@ struct waker {
     struct flag is_asked;
 };
 
-/* 0 or a negative errno with a reason. Close it after a failed open too. */
+/* Returns 0 or a negative errno with a reason; call waker_close() either way. */
 int waker_open(struct waker *waker);
 void waker_close(struct waker *waker);
 
 void waker_wake(struct waker *waker);
-/* True when it was woken since the last call. */
+/* Return true if it was woken since the last call. */
 bool waker_was_asked(struct waker *waker);
-/* The descriptor is readable: make it silent, before it is waited for again. */
+/* Drain the readable descriptor before waiting for it again. */
 void waker_silence(const struct waker *waker);
 
 #endif

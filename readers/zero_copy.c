@@ -17,8 +17,8 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* The kernel's ABI, since Linux 6.7: PAGEMAP_SCAN of include/uapi/linux/fs.h, here for ranges of
- * pages that have an entry in the page table (PAGE_IS_PRESENT). */
+/* PAGEMAP_SCAN (include/uapi/linux/fs.h, Linux 6.7): find ranges of pages with a page table entry
+ * (PAGE_IS_PRESENT). */
 struct scan {
     uint64_t size, flags, start, end, walk_end, ranges, ranges_most, pages_most, inverted, all_of,
         any_of, told;
@@ -31,8 +31,8 @@ struct scan_range {
 #define SCAN_PAGES _IOWR('f', 16, struct scan)
 #define SCAN_PRESENT 8
 
-/* For kernels before 5.14: copy one byte of each page to ourselves, which fails where touching
- * would kill. */
+/* Before Linux 5.14: copy one byte of each page to ourselves, which fails instead of raising
+ * SIGBUS. */
 static int touch_pages(const uint8_t *first, size_t bytes, size_t page)
 {
     for (size_t at = 0; at < bytes; at += page) {
@@ -61,7 +61,7 @@ static int fault_in(const uint8_t *first, size_t bytes)
     return 0;
 }
 
-/* A fault that fails is either past the end of a file cut short, or an error of the storage. */
+/* A failed fault is past the end of a truncated file, or a storage error. */
 static int cause_of_fault(const struct handle *handle)
 {
     struct stat now;
@@ -84,8 +84,8 @@ void borrow_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
     task->result = (int)bytes;
 }
 
-/* A file that was cut short has no pages behind its end, unlike what mincore() says of a dirty one;
- * and a file of somebody else tells no less. */
+/* Unlike mincore(), this reports no page past the end of a truncated file and also works for files
+ * of other users. */
 static bool is_mapped(int pagemap, const uint8_t *first, size_t bytes)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)first;

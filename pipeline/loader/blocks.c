@@ -233,18 +233,20 @@ int blocks_fail_starved(const struct blocks *blocks, uint64_t memory_bytes)
     char memory[32];
 
     if (reader->held)
-        return fail(ETIMEDOUT,
-                    "%u reads that the storage never answered hold all files that the %s reader "
-                    "may have open; see to the storage, or raise the limit (ulimit -n)",
-                    reader->held, name);
+        return fail(
+            ETIMEDOUT,
+            "%u reads that timed out hold every file that the %s reader may open; check the "
+            "storage or raise the limit (ulimit -n)",
+            reader->held, name);
     if (reader->traits.zero_copy)
-        return fail(EMFILE,
-                    "records of the shuffle hold all files that the %s reader may have mapped, and "
-                    "the record memory of %s has no room to copy them; give more --memory, a "
-                    "smaller shuffle, or another reader",
-                    name, bytes_text(memory_bytes, memory, sizeof memory));
+        return fail(
+            EMFILE,
+            "records of the shuffle hold every file that the %s reader may have mapped, and the "
+            "record memory of %s has no room to copy them; use more --memory, a smaller "
+            "shuffle or another reader",
+            name, bytes_text(memory_bytes, memory, sizeof memory));
     return fail(EMFILE,
-                "the %s reader can begin no read though none is in flight: no file may be opened; "
+                "the %s reader cannot start a read with none in flight: no file can be opened; "
                 "raise the limit (ulimit -n)",
                 name);
 }

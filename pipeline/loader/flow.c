@@ -214,7 +214,7 @@ static int fail_stuck(const struct flow *flow)
                              config->block_bytes, config->io_threads, config->window);
     char wanted[32], memory[32];
 
-    return fail(ENOMEM, "the shuffle holds more than the record memory of %s; give --memory %s",
+    return fail(ENOMEM, "the shuffle needs more than the record memory of %s; use --memory %s",
                 bytes_text(config->memory_bytes, memory, sizeof memory),
                 bytes_text(needed.wanted_bytes, wanted, sizeof wanted));
 }
@@ -234,7 +234,7 @@ int flow_wait(struct flow *flow, bool blocked)
             clock_sleep_ns(wait_ns);
         return inflight->rate.bytes_per_s
                    ? 0
-                   : fail(EDEADLK, "the %s reader takes no read and has none in flight",
+                   : fail(EDEADLK, "the %s reader refuses reads with none in flight",
                           flow->config->reader->plugin->name);
     }
     if (flow->delivery.outstanding > 0)

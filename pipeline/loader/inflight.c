@@ -82,8 +82,8 @@ static int check_hung(const struct inflight *inflight)
     if (silent_ns <= reader_patience_ns(&inflight->reader))
         return 0;
     return fail(ETIMEDOUT,
-                "the %s reader has not answered any of %u reads for %.1f s; see to the storage, or "
-                "allow more time (--io-timeout)",
+                "the %s reader has not answered any of %u reads for %.1f s; check the storage "
+                "or raise --io-timeout",
                 inflight->name, inflight->reader.in_flight, (double)silent_ns / 1e9);
 }
 

@@ -156,7 +156,7 @@ static int open_reader(struct loader *loader)
     if (code)
         return code;
     if (reader->traits.alignment > 1 && config->alignment < HEAP_ALIGNMENT)
-        return fail(EINVAL, "the %s reader is direct and wants whole pages: give --direct",
+        return fail(EINVAL, "the %s reader reads whole pages only: add --direct",
                     config->reader->plugin->name);
     flow->window.rules.alignment = reader->traits.alignment;
     return 0;
@@ -248,7 +248,7 @@ int loader_start(struct loader *loader)
     void *answer;
 
     if (loader->flow.arenas.held)
-        return fail(ETIMEDOUT, "reads of an earlier run have not ended: see to the storage");
+        return fail(ETIMEDOUT, "reads of an earlier run are still in flight: check the storage");
     flow_reset(&loader->flow);
     queue_reset(loader->epochs);
     queue_reset(loader->opened);

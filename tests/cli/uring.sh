@@ -21,7 +21,7 @@ refused() {
     skip "no filters of system calls here"
 
 expect 0 "$IOBENCH" doctor
-says "io_uring" "a ring was made and a file read: io_uring"
+says "io_uring" "opened a ring and read a file: io_uring"
 for code in 1 38; do
     # shellcheck disable=SC2086 # words
     refused io_uring_setup "$code" 1 $run --reader uring

@@ -91,8 +91,8 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     close_pool(pool, pagemap);
 }
 
-/* Touching borrowed pages would end the program. */
-static void what_is_gone_is_not_lent(void **unused)
+/* Touching it would raise SIGBUS. */
+static void truncated_pages_are_not_borrowed(void **unused)
 {
     int pagemap, result;
     struct io_pool *pool = open_pool(&pagemap);
@@ -114,7 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_mapped_is_lent_at_once),
-        cmocka_unit_test(what_is_gone_is_not_lent),
+        cmocka_unit_test(truncated_pages_are_not_borrowed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -81,7 +81,7 @@ static void read_all(const char *name)
     free(text);
 }
 
-static void every_value_is_lent(void **unused)
+static void every_value_is_borrowed(void **unused)
 {
     (void)unused;
     read_all("datum/data.mdb");
@@ -181,7 +181,7 @@ static void other_formats_are_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_value_is_lent),
+        cmocka_unit_test(every_value_is_borrowed),
         cmocka_unit_test(a_changed_file_is_not_opened),
         cmocka_unit_test(a_file_cut_short_meanwhile_is_told),
         cmocka_unit_test(a_file_replaced_meanwhile_is_told),

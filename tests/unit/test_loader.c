@@ -24,7 +24,7 @@ static uint8_t byte_at(uint32_t shard, uint64_t offset)
 }
 
 static struct {
-    bool lends, late;
+    bool zero_copy, late;
     uint32_t alignment;
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */

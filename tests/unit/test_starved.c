@@ -24,8 +24,8 @@ enum { SHARDS = 400, RECORD_BYTES = 3000, SLOTS = 300, BATCH = 16, DEPTH = 8 };
 /* ---- a storage whose records hold the number of their shard ---- */
 
 static struct {
-    bool lends, refuses, silent;
-    uint32_t files;  /* reads and loans at one time, more are refused; 0: any */
+    bool zero_copy, refuses, silent;
+    uint32_t files;  /* reads and borrowed mappings at once; more are refused; 0: no limit */
     bool keeps_last; /* of the reads it has; until another comes, or all have come */
 } storage;
 
@@ -34,7 +34,7 @@ static struct counter submitted, waiting; /* reads; 1 while the reader keeps its
 struct test_reader {
     struct read_request *held[DEPTH];
     uint32_t count;
-    struct counter loans; /* taken by its thread, given back by the loader's */
+    struct counter borrowed; /* mapped pages: acquired by its thread, released by the loader's */
     struct flag woken;
 };
 
@@ -225,7 +225,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
 /* ---- the tests; most with one loader and with three ---- */
 
 /* The shuffle holds more records than there are files: they are copied, the files given back. */
-static void loans_are_given_back_when_files_run_out(void **unused)
+static void mappings_are_released_when_files_run_out(void **unused)
 {
     static const uint32_t files[] = {1, 7, SLOTS / 2};
     uint32_t records;
@@ -247,11 +247,11 @@ static void a_reader_that_takes_no_read_ends_the_run(void **unused)
     (void)unused;
     storage.refuses = true;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
-        for (int lends = 0; lends < 2; lends++) {
-            storage.zero_copy = lends;
+        for (int zero_copy = 0; zero_copy < 2; zero_copy++) {
+            storage.zero_copy = zero_copy;
             assert_int_equal(run(loaders, 0, &records), -EMFILE);
             assert_int_equal(records, 0);
-            assert_non_null(strstr(fail_reason(), lends ? "mapped" : "ulimit -n"));
+            assert_non_null(strstr(fail_reason(), zero_copy ? "mapped" : "ulimit -n"));
         }
 }
 
@@ -276,9 +276,9 @@ static void what_comes_back_is_used_at_once(void **unused)
 
     (void)unused;
     storage.keeps_last = true;
-    for (int lends = 0; lends < 2; lends++) {
-        storage.zero_copy = lends;
-        storage.files = lends ? 4 : 0;
+    for (int zero_copy = 0; zero_copy < 2; zero_copy++) {
+        storage.zero_copy = zero_copy;
+        storage.files = zero_copy ? 4 : 0;
         counter_sub(&submitted, counter_get(&submitted));
         assert_int_equal(run(1, 0, &records), 0);
         assert_int_equal(records, SHARDS);
@@ -296,7 +296,7 @@ static int start(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(loans_are_given_back_when_files_run_out, start),
+        cmocka_unit_test_setup(mappings_are_released_when_files_run_out, start),
         cmocka_unit_test_setup(what_comes_back_is_used_at_once, start),
         cmocka_unit_test_setup(a_reader_that_takes_no_read_ends_the_run, start),
         cmocka_unit_test_setup(a_reader_that_answers_no_read_ends_the_run, start),
