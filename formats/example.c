@@ -157,7 +157,7 @@ static int take_label(const struct example_keys *keys, const struct feature_matc
                     match->key);
     int base = label_base(keys, match->key);
     if (number < base - 1 || number > INT32_MAX)
-        return fail(EBADMSG, "label %lld in feature %s is no class number", (long long)number,
+        return fail(EBADMSG, "label %lld in feature %s is not a class number", (long long)number,
                     match->key);
     sample->label = (int32_t)(number - base);
     return 0;

@@ -198,7 +198,7 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
     int code = format_of(format->plugin)
                    ->parse(format->settings, shard, record, bytes, flags, scratch, sample);
     if (code == 0 && sample->has_odd_label && !(flags & FORMAT_ODD_LABELS))
-        return fail(EBADMSG, "label %g is no class number", sample->odd_label);
+        return fail(EBADMSG, "label %g is not a class number", sample->odd_label);
     return code;
 }
 

@@ -61,7 +61,7 @@ int account_check_clock(const struct account *account)
     if (clock_agrees(&account->start, &end, &passed_ns, &other_ns))
         return 0;
     return fail(EPROTO,
-                "epoch %llu: the clock is not to be trusted: %.3f s passed on CLOCK_MONOTONIC and "
+                "epoch %llu: the clock is unreliable: %.3f s passed on CLOCK_MONOTONIC and "
                 "%.3f s on another clock of the kernel; it was set, slewed, or the machine slept",
                 (unsigned long long)account->epoch->epoch + 1, (double)passed_ns * 1e-9,
                 (double)other_ns * 1e-9);

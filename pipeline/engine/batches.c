@@ -38,7 +38,7 @@ struct batches {
     uint64_t epochs, take_epoch;
     struct stall opening;
     bool cancelled;
-    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is few epochs ahead */
+    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is only a few epochs ahead */
     struct batch_buffer *buffers;
     int32_t *labels; /* buffers x batch_size */
 };
@@ -90,7 +90,7 @@ void batches_reset(struct batches *batches)
         batches->buffers[i].complete = false;
 }
 
-/* Rows of a batch: all of them but in the last batch of its epoch. epoch: a lower bound. */
+/* Rows of a batch: all but in the last batch of an epoch. epoch: a lower bound of its epoch. */
 static uint32_t rows_of(const struct batches *batches, uint64_t batch, uint64_t epoch)
 {
     const uint32_t size = batches->config.batch_size;

@@ -25,9 +25,9 @@ uint64_t budget_available_bytes(const struct cold_settings *cold, const struct r
     return headroom->available_bytes;
 }
 
-/* What records may take of it. Under --memory-limit a read through the page cache is charged twice
- * while it is in flight, in the record's memory and in the pages that are read, which the kernel
- * cannot give up before they are filled: it ends the process instead. */
+/* The share of records. Under --memory-limit a buffered read in flight is charged twice, for its
+ * record memory and for its pages, which the kernel cannot reclaim until they are filled: it kills
+ * the process instead. */
 static uint64_t records_share_bytes(const struct budget_config *config, const struct budget *budget)
 {
     const bool twice = config->cold->memory_limit_bytes && !config->direct;
@@ -72,12 +72,12 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
     }
     uint64_t bytes = need.wanted_bytes < share ? need.wanted_bytes : share;
     if (bytes < need.wanted_bytes)
-        result_notice(result, "record memory is limited to a %s of the free memory",
+        result_notice(result, "record memory is capped at a %s of the free memory",
                       share < budget->available_bytes / 2 ? "quarter" : "half");
     return bytes;
 }
 
-/* A window that was asked for is not made shorter without a word. */
+/* Tell the user if memory is too short for the requested window. */
 static void note_window(const struct budget_config *config, const struct budget *budget,
                         struct result *result)
 {
@@ -98,7 +98,7 @@ static void note_window(const struct budget_config *config, const struct budget 
                    sizeof needed));
 }
 
-/* A limit that holds the whole set makes no page leave memory. */
+/* A limit above the size of the data set evicts nothing. */
 static void note_limit(const struct budget_config *config, const struct budget *budget,
                        struct result *result)
 {
@@ -122,7 +122,7 @@ static void note_limit(const struct budget_config *config, const struct budget *
                       limit, bytes_text(set_bytes, set, sizeof set));
 }
 
-/* Beyond its limit the kernel would end the process without a word. */
+/* Above the limit the kernel would kill the process without a message. */
 static int check_limit(const struct budget_config *config, uint64_t records_bytes)
 {
     const bool direct = config->direct;
@@ -181,7 +181,7 @@ int budget_make(const struct budget_config *config, struct budget *budget, struc
     };
     budget->available_bytes =
         budget_available_bytes(config->cold, config->ranks, config->held_bytes, &headroom);
-    int code = check_total(budget, headroom.cause); /* without records already? */
+    int code = check_total(budget, headroom.cause); /* exceeded even without records? */
     if (code)
         return code;
     budget->records_bytes = choose_records(config, budget, result);

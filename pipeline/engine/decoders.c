@@ -16,8 +16,8 @@
 
 enum { GROUP_MAX = 64 };
 
-/* A group is about this much work: small enough that no worker holds what another could do, large
- * enough that a lock a group costs nothing. */
+/* Work of a group: small enough to balance the workers, large enough that a lock per group costs
+ * nothing. */
 static const uint64_t group_ns = 50000;
 
 struct worker {
@@ -27,16 +27,16 @@ struct worker {
     bool decoder_open;
     struct format_scratch scratch;
     uint32_t group;
-    struct decoders_figures figures; /* of this worker in this run */
+    struct decoders_figures figures; /* of this run */
 };
 
 struct decoders {
     struct decoders_config config;
-    bool parses; /* records are looked at: they have bytes, and the decoder wants them */
+    bool parses; /* records have bytes, and somebody needs them parsed */
     struct worker *workers;
 };
 
-/* Of label and image as they came from storage, whatever decodes them. Order does not matter. */
+/* Digest of label and image as stored, independent of order and decoder. */
 static void add_digest(struct batch_account *account, const struct sample *sample)
 {
     const uint64_t image = (uint64_t)(uint32_t)sample->image_bytes << 32 |
@@ -47,7 +47,7 @@ static void add_digest(struct batch_account *account, const struct sample *sampl
     account->digest_xor ^= hash;
 }
 
-/* The image's own name, in front of what is wrong with it, where the record has one of its own. */
+/* Prefix the reason with the image's own name, if it differs from the shard's. */
 static int fail_image(const struct sample *sample, const struct shard *shard, int code)
 {
     const size_t length = strlen(shard->path), bytes = sample->name_bytes;
@@ -61,7 +61,7 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
     return code;
 }
 
-/* 0, DECODE_DAMAGED or an error, the last two with a reason. */
+/* Returns 0, DECODE_DAMAGED or -errno, the last two with a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
@@ -94,7 +94,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     return code ? fail_image(&sample, shard, code) : 0;
 }
 
-/* The record may lie in a map, whose file others can cut. */
+/* The record may be in a mapped file that others can truncate. */
 static int decode_row(struct worker *worker, const struct fetch *fetch, void *row,
                       struct sample *sample, struct batch_account *account)
 {
@@ -108,7 +108,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     return code;
 }
 
-/* The place of a bad record, in front of what is wrong with it. */
+/* Prefix the reason with file, offset and number of the record. */
 static int fail_record(const struct decoders_config *config, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(config->catalog, fetch->record);
@@ -123,14 +123,14 @@ static int fail_record(const struct decoders_config *config, const struct fetch 
                 (unsigned long long)fetch->record, reason);
 }
 
-/* The reason is recorded. */
+/* Note the last reason of this thread. */
 static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
     fail_record(&worker->decoders->config, fetch, -EBADMSG);
     findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
 }
 
-/* What is odd in a record that is delivered all the same. code: of its decoding. */
+/* Note defects of a record that is delivered anyway. code: the result of decoding. */
 static void note_oddities(struct worker *worker, const struct fetch *fetch,
                           const struct sample *sample, int code)
 {
@@ -138,11 +138,11 @@ static void note_oddities(struct worker *worker, const struct fetch *fetch,
         note(worker, fetch, FINDING_IMAGE);
     if (!sample->has_odd_label)
         return;
-    fail(EBADMSG, "label %g is no class number", sample->odd_label);
+    fail(EBADMSG, "label %g is not a class number", sample->odd_label);
     note(worker, fetch, FINDING_LABEL);
 }
 
-/* One record into its row. 0, or why the run must stop. */
+/* Decode one record into its row. Returns 0, or -errno to stop the run. */
 static int work_on(struct worker *worker, const struct fetch *fetch, struct batch_account *account)
 {
     const struct decoders_config *config = &worker->decoders->config;
@@ -171,17 +171,17 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     return 0;
 }
 
-/* Rows of one batch that are written but not yet announced. */
+/* Rows of one batch that are written but not announced yet. */
 struct written {
     uint64_t batch;
     uint32_t rows;
     struct batch_account account;
 };
 
-/* What a group took, for the live counters. */
+/* Times of a group, for the live counters. */
 struct group_times {
-    uint64_t buffer_wait_ns; /* waited for a batch to open: the trainer is behind */
-    uint64_t busy_ns;        /* parsed and decoded */
+    uint64_t buffer_wait_ns; /* waiting for a batch to open: the trainer is behind */
+    uint64_t busy_ns;        /* parsing and decoding */
 };
 
 static void announce(struct worker *worker, struct written *written)

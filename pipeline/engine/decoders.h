@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * decoders: the decode workers. Each takes fetches from the loader, parses the record, decodes the
- * image into its row of a batch, and returns the memory. Workers share nothing but the queues.
+ * decoders: the decode threads (workers). Each takes fetches from the loader, parses the record,
+ * decodes the image into its row of a batch and returns the memory. Workers share only queues.
  */
 #ifndef IOBENCH_PIPELINE_ENGINE_DECODERS_H
 #define IOBENCH_PIPELINE_ENGINE_DECODERS_H
@@ -32,8 +32,8 @@ struct decoders_config {
     struct meter *meter; /* counts what the workers do; NULL: nothing does */
 };
 
-/* Of all workers together, since the last decoders_start(). Samples and bytes are counted batch by
- * batch (struct batch_account). */
+/* Sums over all workers since decoders_start(). Samples and bytes are counted per batch (struct
+ * batch_account). */
 struct decoders_figures {
     struct decode_figures decode;
     struct findings findings;
@@ -41,12 +41,12 @@ struct decoders_figures {
 
 struct decoders *decoders_create(const struct decoders_config *config); /* NULL with a reason */
 void decoders_destroy(struct decoders *decoders);
-/* Bytes of a row of this decoder. 0 or a negative errno. */
+/* Find the row size of this decoder. Returns 0 or -errno. */
 int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
 
 int decoders_start(struct decoders *decoders,
-                   bool no_bytes); /* no_bytes: records come without bytes */
-/* The first failure of a worker, or 0. */
+                   bool no_bytes); /* no_bytes: the reader delivers no bytes */
+/* Returns 0 or the first failure of a worker. */
 int decoders_join(struct decoders *decoders);
 
 /* After decoders_join(). */

@@ -24,7 +24,7 @@
 
 struct engine {
     struct engine_config config;
-    struct plan plan, next_plan; /* the second of overlapping epochs, which take turns */
+    struct plan plan, next_plan; /* overlapping epochs alternate between the two */
     struct trainer trainer;
     struct batches *batches;
     struct loader *loader;
@@ -34,8 +34,8 @@ struct engine {
     uint32_t workers;
     struct resume_point resume;
     struct account account;
-    uint64_t waited_ns;  /* for the batch that is waited for */
-    uint64_t held_bytes; /* of --memory-limit, by a network that was there before */
+    uint64_t waited_ns;  /* spent so far waiting for the next batch */
+    uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
 static uint64_t available_bytes(const struct engine *engine)
@@ -105,11 +105,11 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
     engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
     if (!engine->rows)
         return -ENOMEM;
-    memset(engine->rows, 0, engine->rows_bytes); /* page faults stay off the clock */
+    memset(engine->rows, 0, engine->rows_bytes); /* take page faults off the clock */
     return 0;
 }
 
-/* Everything is weighed before anything is taken. */
+/* Check all memory before allocating any. */
 static int make_budget(const struct engine *engine, uint64_t batches_bytes, struct result *result)
 {
     const struct job *job = engine->config.job;
@@ -205,7 +205,7 @@ static int build(struct engine *engine, struct result *result)
     code = open_trainer(engine, row_bytes, buffers);
     if (code)
         return code;
-    /* What decoding may take for huge images, all workers together: of what records leave free. */
+    /* Cap the memory of all decode threads for huge images at a share of what is left. */
     bump_limit_together(available_bytes(engine) / (job->cold.memory_limit_bytes ? 8 : 4));
     engine->batches = batches_create(&(struct batches_config){
         .batch_size = (uint32_t)job->batch_size,
@@ -269,7 +269,7 @@ static void cancel(struct engine *engine)
     batches_cancel(engine->batches);
 }
 
-/* One step, or a moment of waiting for its batch. */
+/* Run one step, or wait a while for its batch. */
 static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 {
     struct batch batch;
@@ -296,7 +296,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     return code;
 }
 
-/* All steps of the epoch are given; some may still be under way. */
+/* Wait for the steps that are still in flight. */
 static int finish_steps(struct engine *engine)
 {
     struct trainer_times times;
@@ -312,8 +312,8 @@ static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, i
     return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
 }
 
-/* Reads may begin. Epochs that overlap are all asked for at once, after the first one's barrier,
- * when its witnesses have looked and its clock runs. */
+/* Start the reads. Overlapping epochs are all requested at once, after the first one's barrier and
+ * with its clock running. */
 static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
 {
     const bool is_first = epoch->epoch == engine->resume.epoch;
@@ -344,13 +344,13 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
     return code ? code : finish_steps(engine);
 }
 
-/* last: the last epoch of this run. */
+/* last: number of the last epoch of this run. */
 static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
     uint64_t draws = 0;
 
-    /* One sample while no rank of the node reads, before all begin and after all have ended. */
+    /* Sample while no rank of the node reads: before all start and after all have ended. */
     recorder_sample(engine->config.recorder);
     int code = begin(hooks, epoch, 0);
     if (code)
@@ -387,7 +387,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
         code = run_epoch(engine, hooks, &epoch, last);
         result_epoch_name_source(&epoch, i == 0, &run->cold,
                                  engine->config.job->read.rate_limit_bytes);
-        if (i == 0) /* what a run without a whole epoch did is looked at, not counted */
+        if (i == 0) /* kept for inspection, though not counted, if the run completes no epoch */
             run->epochs[run->epoch_count] = epoch;
         if (code == 0) {
             result_run_add(run, &epoch);
@@ -398,7 +398,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     return code < 0 ? code : 0;
 }
 
-/* The first thing that went wrong, not what others noticed of it. */
+/* Join all threads and return the failure that came first, not those it caused. */
 static int join(struct engine *engine, int code)
 {
     char reason[FAIL_REASON_BYTES];
@@ -420,7 +420,7 @@ static int join(struct engine *engine, int code)
     return code ? fail(code, "%s", reason) : 0;
 }
 
-/* --iodepth auto says what it found, once. */
+/* Report the saturation depth found by --iodepth auto, once. */
 static void note_depth(const struct engine *engine, uint64_t run, struct result *result)
 {
     const struct depth *depth = loader_depth(engine->loader);
@@ -432,13 +432,13 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
         return;
     if (depth->is_found)
         result_notice(result,
-                      "iodepth auto: the knee is at %u reads in flight (%s/s there, %s/s "
+                      "iodepth auto: storage saturates at %u reads in flight (%s/s there, %s/s "
                       "at best)",
                       depth->knee, bytes_text((uint64_t)depth->knee_bytes_per_s, knee, sizeof knee),
                       bytes_text((uint64_t)depth->best_bytes_per_s, best, sizeof best));
     else if (run == 0)
         result_notice(result,
-                      "iodepth auto: no knee was found, storage was the limit for too "
+                      "iodepth auto: no saturation depth found, storage was the bottleneck for too "
                       "short a time; %u reads were in flight at the end",
                       depth->now);
 }
@@ -449,7 +449,7 @@ static void note_windows(const struct engine *engine, uint64_t run, struct resul
 
     if (cut && run == 0)
         result_notice(result,
-                      "%llu windows had less than %u records, as large ones came together: more "
+                      "%llu windows were cut below %u records by large records: more "
                       "--memory keeps them whole",
                       (unsigned long long)cut, result->reads.window);
 }
@@ -457,7 +457,7 @@ static void note_windows(const struct engine *engine, uint64_t run, struct resul
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
-    if (engine->config.ranks) /* what comes before may take its time */
+    if (engine->config.ranks) /* earlier phases may take any time */
         engine->config.ranks->silence_ns = engine->config.job->silence_ns;
     batches_reset(engine->batches);
     int code = loader_start(engine->loader);
@@ -468,7 +468,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     if (traits->notice[0] && run->number == 0)
         result_notice(result, "%s", traits->notice);
     if (engine->config.job->decode.digest && traits->no_bytes)
-        code = fail(EINVAL, "--digest: reader %s brings no bytes to make one of",
+        code = fail(EINVAL, "--digest: reader %s delivers no bytes to digest",
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
         code = decoders_start(engine->decoders, traits->no_bytes);

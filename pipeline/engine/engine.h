@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine: loader, decode workers, batch buffers and trainer joined for one job. It is built once,
- * and carries out one run after the other; run.c decides what happens between runs.
+ * engine: connects loader, decode threads, batch buffers and trainer for one job. Created once, it
+ * carries out run after run; the caller decides what happens in between. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_ENGINE_ENGINE_H
 #define IOBENCH_PIPELINE_ENGINE_ENGINE_H
@@ -18,34 +18,33 @@ struct engine_config {
     const struct job_plugins *plugins;
     const struct catalog *catalog;
     uint64_t epochs_max;
-    struct ranks *ranks;           /* that share the work; NULL: one alone. From a run's start on
-                                      they are impatient (job->silence_ns) */
-    const struct trainer *trainer; /* the caller's, and open; NULL: the plug-in that is chosen */
-    struct meter *meter;           /* what the stages do is counted there; NULL: nowhere */
-    struct recorder *recorder;     /* epochs and their parts are marked there; NULL: nowhere */
+    struct ranks *ranks; /* NULL: a single process. Time-outs apply from the start of a run
+                            (job->silence_ns) */
+    const struct trainer
+        *trainer;              /* open, owned by the caller; NULL: the plug-in that the job names */
+    struct meter *meter;       /* counts what the stages do; NULL: nothing does */
+    struct recorder *recorder; /* marks epochs and their phases; NULL: nothing does */
 };
 
 /* Return the scope of this job's plans. */
 struct plan_scope engine_scope(const struct job *job, const struct catalog *catalog);
 
-/* Told about ten times a second from the trainer's loop; a return other than 0 ends the run. */
+/* Called about ten times a second in the trainer's loop; a result other than 0 ends the run. */
 typedef int (*engine_tick)(void *context, const struct result_epoch *so_far, uint64_t draws);
 
 struct engine *engine_create(const struct engine_config *config, struct result *result);
 void engine_destroy(struct engine *engine);
 
-/* One run: readers open, epochs [0, epochs) one after the other, readers close. before and after
- * are called around each epoch, outside its clock. They get the code so far and return the one that
- * counts: before, 0 lets the epoch begin; it is called with a failure as well when the run could
- * not be started, after with that of the epoch. Any hook may be NULL. run->epochs has room for the
- * result_rows() of
- * epochs. */
+/* Carry out one run: open the reader, run the epochs, close the reader. before and after are called
+ * around each epoch, off its clock; each gets the status so far and returns the one to use. before
+ * is also called, with the failure, if the run could not start; 0 lets the epoch begin. All hooks
+ * but tick may be NULL. run->epochs has room for result_rows(epochs) rows. */
 struct engine_hooks {
     int (*before)(void *context, struct result_epoch *epoch, int code);
     int (*after)(void *context, struct result_epoch *epoch, int code);
     engine_tick tick;
-    /* After a good epoch, while the next one is not begun: 0 goes on, above 0 ends the run in good
-     * order, below 0 is an error. Not with overlapping epochs. */
+    /* Called after an epoch that succeeded, before the next one. Returns 0 to continue, 1 to end
+     * the run in good order, or -errno. Not with overlapping epochs. */
     int (*between)(void *context, struct result_epoch *epoch);
     void *context;
 };

@@ -8,10 +8,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A device has a clock of its own, which is not the host's to the last digit. */
+/* A device measures with its own clock, which differs slightly from the host's. */
 static const double CLOCKS_DIFFER = 1.01, CLOCKS_DIFFER_S = 1e-3;
 
-/* of: the epoch or run, before what is wrong. */
+/* of: the epoch or run, named before what is wrong. */
 static int broken(const char *of, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int broken(const char *of, const char *format, ...)
@@ -45,7 +45,7 @@ static int at_most(const char *of, const char *what, double a, const char *other
     return broken(of, "%s %.9g, but %s %.9g", what, a, other, b);
 }
 
-/* Parts of the trainer's time, which do not overlap. */
+/* Phases of the trainer, which do not overlap. */
 static double trainer_s(const struct result_epoch *epoch)
 {
     uint64_t sum_ns = 0;
@@ -55,7 +55,7 @@ static double trainer_s(const struct result_epoch *epoch)
     return seconds(sum_ns);
 }
 
-/* Of a row: an epoch, or a sum of some; of a rank or of all. */
+/* Check a row: an epoch or merged epochs, of a rank or of all. */
 static int check_times(const char *of, const struct result_epoch *row)
 {
     const struct result_waits *waits = &row->waits;
@@ -97,7 +97,7 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
 
 /* ---- a run ---- */
 
-/* Draws of an epoch that follow from the data set alone; 0: they do not. */
+/* Draws of an epoch if they follow from the data set alone, else 0. */
 static uint64_t draws_of_epoch(const struct result *result)
 {
     const struct job *job = result->job;
@@ -120,7 +120,7 @@ static int check_row(const struct result *result, const struct result_epoch *row
         return code;
     code = equal(of, "samples delivered or skipped by all ranks", row->samples + row->skipped,
                  "records of the data set", draws);
-    /* Each record is asked for once at least: padding alone repeats them. */
+    /* Each record is drawn at least once; only padding repeats records. */
     if (code == 0)
         code = at_most(of, "bytes delivered:", (double)row->record_bytes, "bytes requested",
                        (double)row->request_bytes);
@@ -152,7 +152,7 @@ static int check_latency(const struct result_run *run, uint64_t requests)
     return code;
 }
 
-/* What the decoder could use was delivered, unless it was lost after all: a page of a map. */
+/* Records that the decoder used were delivered, unless a mapped page was lost meanwhile. */
 static int check_images(const struct result_run *run, const struct result_epoch *total)
 {
     if (run->decode.images == 0 || total->skipped)
@@ -191,7 +191,7 @@ static int check_ranks(const struct result *result, const struct result_run *run
     if (code == 0)
         code =
             equal("run", "requests of all ranks", sum.requests, "of all epochs", total->requests);
-    /* Each epoch lasts as long as its slowest rank. */
+    /* An epoch lasts as long as its slowest rank. */
     return code ? code
                 : at_most("run", "the slowest rank took, s:", seconds(slowest_ns),
                           "all epochs together", seconds(total->wall_ns));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Version 2 lets a group that holds processes have no children with a memory limit, the root
- * excepted (cgroup-v2.rst, "No Internal Process Constraint"). So the group is made below our own
- * where that goes, else beside it.
+ * In version 2 a group with processes, except for the root, has no children with a memory limit
+ * (cgroup-v2.rst, "No Internal Process Constraint"). So the group is created below our own if
+ * possible, else beside it.
  */
 #include "pipeline/evidence/memory_limit.h"
 
@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GROUP_NAME "iobench.%d" /* of the process's id */
+#define GROUP_NAME "iobench.%d" /* of the PID */
 
-/* 0 or a negative errno without a reason. */
+/* Returns 0 or -errno without a reason. */
 static int put(const char *group, const char *name, const char *text)
 {
     struct folder folder;
@@ -33,7 +33,7 @@ static int put(const char *group, const char *name, const char *text)
         return code;
     int fd = folder_open_file(&folder, name, O_WRONLY, NULL);
     if (fd == -ENOENT)
-        fd = folder_create_file(&folder, name); /* only in a made tree: the kernel refuses */
+        fd = folder_create_file(&folder, name); /* only in a test's tree; the kernel refuses */
     folder_close(&folder);
     if (fd < 0)
         return fd;
@@ -84,7 +84,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* A run that was killed could not take its group away: an empty one whose process is gone. */
+/* Remove empty groups of processes that were killed. */
 static void remove_orphans(const char *parent)
 {
     struct folder folder;
@@ -100,8 +100,8 @@ static void remove_orphans(const char *parent)
     folder_close(&folder);
 }
 
-/* A child of parent with the limit, and this process in it. 0 or a negative errno without a
- * reason; then nothing is left behind. */
+/* Make a child of parent with the limit, and move this process into it. Returns 0, or -errno
+ * without a reason and without leaving anything behind. */
 static int make_below(struct memory_limit *limit, const char *parent, bool version1, uint64_t bytes)
 {
     char number[32], words[512];
@@ -120,7 +120,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     snprintf(number, sizeof number, "%" PRIu64, bytes);
     code = put(limit->group, version1 ? "memory.limit_in_bytes" : "memory.max", number);
     if (code == 0 && !version1)
-        put(limit->group, "memory.swap.max", "0"); /* is not there without swap accounting */
+        put(limit->group, "memory.swap.max", "0"); /* absent without swap accounting */
     if (code == 0)
         code = move_to(limit->group);
     if (code)
@@ -136,7 +136,7 @@ int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots 
 
     *limit = (struct memory_limit){0};
     if (!headroom_find_group(&own, roots->proc, roots->sys))
-        return fail(ENOENT, "--memory-limit: no control group counts memory here");
+        return fail(ENOENT, "--memory-limit: no control group counts memory");
     const bool version1 = own.version1;
     snprintf(limit->from, sizeof limit->from, "%s", own.folder);
     int code = make_below(limit, limit->from, version1, bytes);
@@ -145,7 +145,7 @@ int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots 
     if (code == 0 || (!version1 && make_below(limit, parent, version1, bytes) == 0))
         return 0;
     fail(-code,
-         "--memory-limit %s: a control group cannot be made in %s: %s; run as root, or in a group "
+         "--memory-limit %s: cannot create a control group in %s: %s; run as root, or in a group "
          "of your own: systemd-run --user --scope iobench ...",
          bytes_text(bytes, size, sizeof size), limit->from, fail_errno_text(code));
     *limit = (struct memory_limit){0};
@@ -157,7 +157,7 @@ void memory_limit_leave(struct memory_limit *limit)
     if (!limit->from[0])
         return;
     move_to(limit->from);
-    /* A thread that was joined may still be on its way out of the group. */
+    /* A joined thread may still be leaving the group. */
     for (int tries = 0; remove_group(limit->group) == -EBUSY && tries < 1000; tries++)
         clock_sleep_ns(1000000);
     *limit = (struct memory_limit){0};

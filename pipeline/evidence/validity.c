@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With strict no run begins that cannot be proven, unless what its devices give can still do so. */
+/* With strict, refuse a run that is not verified cold, unless the bytes its devices read may still
+ * verify it. */
 static int refuse(const struct cold_settings *settings, const struct job_plugins *plugins,
                   const struct result_cold *cold)
 {
@@ -22,8 +23,9 @@ static int refuse(const struct cold_settings *settings, const struct job_plugins
         cold->server.start.disk_known && !cold->server.start.resident_known)
         at_best.server.state = SERVER_COLD;
     const char *why = result_cold_unproven(&at_best);
-    return settings->drop_caches == JOB_DROP_STRICT && why ? fail(EPERM, "not proven cold: %s", why)
-                                                           : 0;
+    return settings->drop_caches == JOB_DROP_STRICT && why
+               ? fail(EPERM, "not verified cold: %s", why)
+               : 0;
 }
 
 int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
@@ -35,12 +37,12 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
     struct result_cold mine = {0};
     int code = 0;
 
-    ranks->silence_ns = 0; /* dropping takes the time it takes */
+    ranks->silence_ns = 0; /* dropping may take any time */
     if (settings->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
         code = witness_make_cold(witness, progress, context, &mine);
-    /* What a machine drops or looks at reaches the server. */
+    /* Dropping and inspecting caches reaches the server, so all finish first. */
     code = ranks_meet(ranks, code, NULL);
     if (code == 0 && place->rank == 0)
         witness_make_server_cold(witness, progress, context, &mine);
@@ -59,10 +61,10 @@ void validity_ask_server(struct witness *witness, const struct ranks *ranks, str
 }
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
-/* Of a server's disks: beyond it they served others as well, whose share is not known. */
+/* Of a server's disks: above this they served other clients too, whose share is unknown. */
 static const double SHARE_MOST = 150;
 
-/* A run whose bytes came from a cache that was thought cold is not what it seems. */
+/* The bytes of this run came from a cache that was thought cold. */
 static void condemn(const struct job *job, struct result_run *run, struct result *result,
                     const char *what)
 {
@@ -76,8 +78,8 @@ static void condemn(const struct job *job, struct result_run *run, struct result
     }
 }
 
-/* Disks cannot have given less than the process was charged for, but for what is under way: one of
- * the two counters is wrong. */
+/* Disks cannot have read less than the process was charged for, apart from requests in flight: one
+ * of the two counters is wrong. */
 static void compare_witnesses(const struct result_run *run, struct result *result)
 {
     const uint64_t under_way_bytes = 1 << 20;
@@ -95,18 +97,17 @@ static void compare_witnesses(const struct result_run *run, struct result *resul
                     bytes_text(device->beneath_bytes, given, sizeof given));
 }
 
-/* Percent of the bytes delivered that must have left storage. Ranks that read the same files find
- * what the others brought: then no more is sure than what one of them reads, which is no record
- * twice. */
+/* Percent of the bytes delivered that must have left storage. Ranks that read the same files share
+ * a cache: then only the bytes of one of them are certain, who reads no record twice. */
 static double least_percent(const struct job *job, uint32_t ranks, uint32_t caches)
 {
     return job->order.partition == PLAN_REPLICATED && ranks > caches ? SHARE_LEAST * caches / ranks
                                                                      : SHARE_LEAST;
 }
 
-/* Bytes that left storage must match the bytes delivered when the cache was cold: a check of the
- * whole chain, from eviction to counting. Somebody who reads the same files during the run makes
- * its later reads warm, which no look at the cache before it can see. */
+/* If the cache was cold, bytes that left storage must match bytes delivered: a check of the whole
+ * chain, from eviction to counting. Another process that reads the files during the run warms them,
+ * which inspecting the cache beforehand cannot show. */
 static void cross_check(const struct job *job, const struct plugin *reader, struct result_run *run,
                         struct result *result)
 {
@@ -133,8 +134,8 @@ static void cross_check(const struct job *job, const struct plugin *reader, stru
     }
 }
 
-/* What only the run itself shows: that direct reads did pass the page cache by, and that a server
- * that cannot look into its memory read its disks. */
+/* Verify what only the run can show: that direct reads bypassed the page cache, and that a server
+ * that cannot inspect its memory read its disks. */
 static void prove_server(const struct result_run *run, struct server_result *server)
 {
     const double percent = result_run_server_percent(run);
@@ -146,11 +147,10 @@ static void prove_server(const struct result_run *run, struct server_result *ser
         server->state = SERVER_COLD;
         server->reason[0] = '\0';
     } else {
-        snprintf(
-            server->reason, sizeof server->reason,
-            "the server does not know what is in its memory, and its disks read %.1f%% of what "
-            "was delivered",
-            percent);
+        snprintf(server->reason, sizeof server->reason,
+                 "the server cannot inspect its memory, and its disks read %.1f%% of what "
+                 "was delivered",
+                 percent);
     }
 }
 
@@ -163,8 +163,8 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
     result_cold_settle(cold);
 }
 
-/* Sleeps in place of training that end late are no compute of a GPU: AU and rate are then this
- * machine's. One that ends late is made up for by the next, unless there is no processor for it. */
+/* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a late
+ * one unless no CPU is free. */
 static void check_overrun(const struct result_run *run, struct result *result)
 {
     uint64_t compute_ns = 0, nominal_ns = 0;
@@ -190,13 +190,13 @@ static void check_cold(const struct job *job, struct result_run *run)
         return;
     if (cold->state == RESULT_CACHE_WARM && cold->server.state == SERVER_WARM)
         snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the caches were to be cold, but %.200s", cold->server.reason);
+                 "the caches should be cold, but %.200s", cold->server.reason);
     else if (cold->state == RESULT_CACHE_WARM)
         snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the cache was to be cold, but %.2f%% of it was resident: %.180s",
+                 "the cache should be cold, but %.2f%% of it was resident: %.180s",
                  cold->residue_percent, cold->reason);
     else if (job->cold.drop_caches == JOB_DROP_STRICT && why)
-        snprintf(run->invalid_reason, sizeof run->invalid_reason, "not proven cold: %.230s", why);
+        snprintf(run->invalid_reason, sizeof run->invalid_reason, "not verified cold: %.230s", why);
     else
         return;
     run->valid = false;

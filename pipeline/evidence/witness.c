@@ -25,10 +25,10 @@
 struct witness {
     const struct cold_settings *settings;
     const struct catalog *catalog;
-    const char **paths; /* of the shards */
+    const char **paths; /* of the shard files */
     struct storage *storage;
     struct storage_bytes before;
-    bool has_begun; /* `before` was taken at the run's start */
+    bool has_begun; /* `before` was read at the start of the run */
 };
 
 struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog)
@@ -75,7 +75,7 @@ static void pass_on(void *context, const struct cache_progress *progress)
     told->progress(told->context, progress->elapsed_ns);
 }
 
-/* The processor says so on x86 (CPUID leaf 1, ECX bit 31), which Linux lists among the flags. */
+/* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. */
 static bool in_virtual_machine(void)
 {
     char *text;
@@ -88,9 +88,9 @@ static bool in_virtual_machine(void)
     return found;
 }
 
-/* A loop device reads its file through the page cache of the file system beneath: a second cache,
- * which is looked at when the first one is cold. Up to a hundredth of the data may be there: what
- * looking at the files brought in again. */
+/* A loop device reads its file through the page cache of the file system below: a second cache,
+ * inspected if the first one is cold. Up to 1% of the data may be there, read by the inspection
+ * itself. */
 static void look_beneath(const struct witness *witness, struct result_cold *cold)
 {
     const struct device_list *devices = storage_devices(witness->storage);
@@ -215,7 +215,7 @@ int witness_evict(struct witness *witness)
     struct evict_figures figures;
 
     if (!store_is_local(witness->catalog->root))
-        return 0; /* not in this machine's cache */
+        return 0; /* not cached on this machine */
     return evict_files(witness->paths, witness->catalog->shard_count, true,
                        witness->settings->drop_timeout_ns, NULL, &figures);
 }
@@ -249,7 +249,7 @@ void witness_after(struct witness *witness, struct result_bytes *device)
     snprintf(device->reason, sizeof device->reason, "%s",
              store_is_local(witness->catalog->root)
                  ? share.reason
-                 : "it comes past the kernel's file systems, which count nothing of it");
+                 : "it bypasses the kernel's file systems, which do not count it");
 }
 
 static void read_cpu_name(char *name, size_t bytes)

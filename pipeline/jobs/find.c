@@ -20,19 +20,18 @@ struct search {
     struct result *result;
 };
 
-/* With --on-error skip damage is left out, counted, and the first place of it told. */
+/* With --on-error skip: count damage, and report the first place. */
 static int note_fault(void *context, const struct catalog_fault *fault)
 {
     struct result *result = context;
 
     if (result->index_faults++ == 0)
-        result_notice(result,
-                      "the index leaves out what is damaged, the first: %s: offset %llu: %s",
+        result_notice(result, "the index omits damaged samples, the first: %s: offset %llu: %s",
                       fault->path, (unsigned long long)fault->offset, fault->what);
     return 0;
 }
 
-/* A sound set is indexed by many threads; only where there is damage is it walked again, by one. */
+/* Index with many threads; only if there is damage, again with one that can skip it. */
 static int search(void *context)
 {
     const struct search *search = context;
@@ -43,7 +42,7 @@ static int search(void *context)
     if (code)
         return code;
     code = format_catalog(format, job->read.data, true, search->scan, search->catalog);
-    /* Whatever is wrong with one file, but not what would be as wrong the second time. */
+    /* Retry for damage in a file, not for failures that would recur. */
     if (code == 0 || code == -ENOMEM || code == -EINTR || code == -ECANCELED ||
         code == -ETIMEDOUT || code == -EINPROGRESS)
         return code;
@@ -55,8 +54,7 @@ static int search(void *context)
     return format_catalog(format, job->read.data, false, &skipping, search->catalog);
 }
 
-/* Ranks may keep the set elsewhere, and may have to make do with less than others. All else is told
- * once, for all of them. */
+/* Options that may differ between ranks: paths and resources. */
 static bool may_differ(const char *option)
 {
     static const char *const names[] = {"data",       "json",       "csv",    "series",
@@ -72,7 +70,7 @@ static bool may_differ(const char *option)
 
 enum { OPTIONS_MAX = 128 };
 
-/* Another seed on one rank, and samples come twice while others never do. */
+/* A different seed on one rank would repeat some samples and omit others. */
 static int check_options(const struct job *job, struct ranks *ranks)
 {
     uint32_t mine[OPTIONS_MAX] = {0}, count = 0;
@@ -89,14 +87,14 @@ static int check_options(const struct job *job, struct ranks *ranks)
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks * OPTIONS_MAX; i++)
         if (all[i] != all[i % OPTIONS_MAX])
             code = fail(EINVAL,
-                        "--%s of rank %u is not that of rank 0: all ranks of a job take the same "
+                        "--%s of rank %u differs from rank 0's: all ranks of a job need the same "
                         "options",
                         job_options[i % OPTIONS_MAX].name, i / OPTIONS_MAX);
     free(all);
     return code;
 }
 
-/* What every rank takes for the data set must be the same. */
+/* Check that all ranks found the same data set. */
 static int check_same(const struct job *job, struct ranks *ranks, const struct catalog *catalog)
 {
     const double records = (double)catalog->record_count,
@@ -106,13 +104,13 @@ static int check_same(const struct job *job, struct ranks *ranks, const struct c
 
     if (code == 0 && (sums[0] != records * count || sums[1] != bytes * count))
         code = fail(EINVAL,
-                    "%s: it is not the same data set on all nodes: %.0f samples of %.0f bytes "
+                    "%s: the data set differs between nodes: %.0f samples of %.0f bytes "
                     "here, %.1f of %.1f bytes in the mean",
                     job->read.data, records, bytes, sums[0] / count, sums[1] / count);
     return code;
 }
 
-/* The index of compressed shards is of the inflated stream, which one reader alone can serve. */
+/* Compressed shards are indexed by offsets of the inflated stream, which only one reader serves. */
 static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
                             struct result *result)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The job's decoder for images of the network's size. */
+/* Write the job's decoder with images of the network's size. */
 static int describe_decoder(struct network_input *input, const char *text, enum input_use use,
                             uint32_t side)
 {
@@ -38,7 +38,7 @@ int input_find(struct network_input *input, const struct job *job, const char *d
         input->job.order.remainder = PLAN_UNEVEN;
         input->job.order.limit_samples = 0;
     } else if (input->job.order.ranks > 1 && input->job.order.remainder == PLAN_UNEVEN) {
-        input->job.order.remainder = PLAN_DROP; /* all ranks take the same steps */
+        input->job.order.remainder = PLAN_DROP; /* all ranks take the same number of steps */
     }
     int code = describe_decoder(input, job->decode.decoder, use, side);
     if (code == 0)

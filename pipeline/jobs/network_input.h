@@ -11,8 +11,8 @@
 #include "trainer/training.h"
 
 enum input_use {
-    INPUT_LEARN,    /* in the job's order, with random views */
-    INPUT_EVALUATE, /* every sample once, in the order of storage, centre crops */
+    INPUT_LEARN,    /* the job's order, random crops */
+    INPUT_EVALUATE, /* every sample once, in storage order, centre crops */
 };
 
 struct network_input {

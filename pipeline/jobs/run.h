@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run: carries out jobs: catalog, plan, cold, epochs, result. It prints nothing; it tells an
- * observer what happens, for a progress line.
+ * run: carries out jobs and fills their results. It prints nothing; an observer gets the progress.
  *
- * One alone makes its runs one after the other. Several take turns in one sitting: in each round
- * each has one run, in an order that is drawn anew, so that what the storage does meanwhile meets
- * all of them alike and cancels in the ratios of a round. Memory, threads and a control group are
- * made for each run then, off the clock, so that all jobs find as much free.
+ * A single job makes its runs one after the other. Several jobs take turns in one sitting: each
+ * runs once per round, in an order drawn anew, so that changes of the storage affect all alike and
+ * cancel in the ratios of a round. Memory, threads and control groups are then created for each
+ * run, off the clock, so that all jobs find the same resources.
  */
 #ifndef IOBENCH_PIPELINE_JOBS_RUN_H
 #define IOBENCH_PIPELINE_JOBS_RUN_H
@@ -20,32 +19,32 @@ struct run_progress {
     const struct job *job;
     enum run_phase phase;
     uint64_t run, epoch;
-    uint64_t done, total; /* samples in an epoch; bytes while indexing */
+    uint64_t done, total; /* samples of an epoch, or bytes while indexing */
     uint64_t bytes;       /* record bytes delivered so far in this epoch */
     uint64_t elapsed_ns;  /* of this phase */
 };
 
-/* Called from the main thread, at most ten times a second and at each change of phase. */
+/* Called on the main thread, at most ten times a second and at each change of phase. */
 struct run_observer {
     void (*progress)(void *context, const struct run_progress *progress);
     void *context;
 };
 
-/* Carry out a job whose data and format exist, with the other ranks (NULL: alone): each gets the
- * result of all. *result is filled even on failure (then invalid, with the runs that were
- * finished); destroy it. 0, or a negative errno with a reason. */
+/* Carry out a job with the other ranks (NULL: alone); each rank gets the result of all. Fills
+ * *result even on failure (invalid, with the completed runs); destroy it. Returns 0 or -errno with
+ * a reason. */
 int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
             struct result *result);
 
 enum { RUN_JOBS_MAX = 26 };
 
-/* The same of several at once, which agree on runs and on when to end them: results has one for
- * each job, all filled even on failure; destroy them. One that fails ends all. */
+/* The same for several jobs that take turns and agree on --runs and --until. results has one per
+ * job, all filled even on failure; destroy them. A failing job ends all. */
 int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
                 const struct run_observer *observer, struct result *results);
 
-/* What run_job would do, without reading: settings resolved, catalog figures, memory needed.
- * Same result struct, no runs. */
+/* Report what run_job() would do, without reading: resolved settings, catalog, memory needed. The
+ * result has no runs. */
 int run_dry(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
             struct result *result);
 

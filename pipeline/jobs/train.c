@@ -181,7 +181,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     return code ? code : result->reached;
 }
 
-/* ---- the whole ---- */
+/* ---- start to end ---- */
 
 static struct recipe choose_recipe(const struct train_job *job, uint64_t steps_per_epoch)
 {
@@ -263,7 +263,7 @@ static int resume(struct training_run *training)
     if (!job->resume) /* days of training are not replaced because a word was left out */
         return file_exists(training->checkpoint_path)
                    ? fail(EEXIST,
-                          "%s: a training is there already: resume it with --resume, or "
+                          "%s: a checkpoint is there already: add --resume, or "
                           "remove it, or name another folder",
                           training->checkpoint_path)
                    : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * train: a network learns from a data set, epoch by epoch, through the same engine that `iobench
- * run` times; it is evaluated on another set, and the time to an accuracy is taken: from the first
- * step to the evaluation that passes. It prints nothing. Main thread only.
+ * train: trains a network epoch by epoch through the engine that `iobench run` measures, evaluates
+ * it on another data set, and measures the time to an accuracy: from the first step to the
+ * evaluation that reaches it. It prints nothing. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_JOBS_TRAIN_H
 #define IOBENCH_PIPELINE_JOBS_TRAIN_H
@@ -12,33 +12,33 @@
 #include "trainer/training.h"
 
 struct train_job {
-    struct job job; /* how the data set is read, and epochs; its decoder without size, its trainer
-                       unused */
-    const char *evaluation_data; /* NULL: never evaluated */
+    struct job job; /* how the data set is read, and for how many epochs; decoder without size,
+                       trainer unused */
+    const char *evaluation_data; /* NULL: no evaluation */
     uint64_t evaluate_every;     /* epochs */
     const struct network *network;
     const char *backend;
     uint32_t side, classes, threads;
     enum backend_recipe recipe;
-    /* Below 0: as the recipe has it. */
+    /* Below 0: from the recipe. */
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
-    double target;          /* top-1 share at which it is done; 0: never */
+    double target;          /* stop at this top-1 accuracy; 0: never */
     const char *checkpoint; /* folder; NULL: none */
-    bool resume;            /* from the checkpoint that lies there */
+    bool resume;            /* from the checkpoint in that folder */
     uint32_t buckets;       /* of the gradients */
-    const char *exchange;   /* how ranks add them up */
+    const char *exchange;   /* how ranks sum them */
     struct ranks *ranks;    /* joined */
 };
 
-/* One epoch, and the evaluation behind it. */
+/* One epoch and the evaluation after it. */
 struct train_epoch {
     struct result_epoch io;
-    double loss, accuracy; /* over the training batches, while learning */
+    double loss, accuracy; /* over the training batches, during training */
     double rate;           /* of the last step */
     bool evaluated;
     double evaluation_loss, top1, top5;
     uint64_t evaluation_ns, evaluation_samples;
-    uint64_t elapsed_ns;  /* since the first step, evaluations included, stops not */
+    uint64_t elapsed_ns;  /* since the first step, with evaluations, without interruptions */
     double samples_per_s; /* of all ranks */
     struct result_comparison ranks;
 };
@@ -50,12 +50,12 @@ struct train_result {
     uint64_t steps_per_epoch;
     uint32_t epoch_count;
     struct train_epoch *epochs;
-    uint64_t first_epoch; /* above 0: it went on */
+    uint64_t first_epoch; /* above 0: resumed */
     bool reached;         /* the target */
     uint64_t reached_ns;
     char backend[32];
-    /* The input pipeline, as `iobench run` reports it: one run whose epochs are those that were
-     * carried out, by all ranks; job: their settings. */
+    /* The input side as `iobench run` reports it: one run with the epochs of all ranks. job: its
+     * settings. */
     struct result result;
     struct job job;
 };
@@ -63,14 +63,14 @@ struct train_result {
 struct train_observer {
     void (*progress)(void *context, uint64_t epoch, bool evaluating, uint64_t done, uint64_t total,
                      uint64_t elapsed_ns, double loss);
-    void (*cold)(void *context, uint64_t elapsed_ns); /* caches are dropped, looked at */
+    void (*cold)(void *context, uint64_t elapsed_ns); /* while caches are dropped and inspected */
     void (*epoch)(void *context, const struct train_result *result,
                   const struct train_epoch *epoch);
     void *context;
 };
 
-/* *result is filled as far as it came, and stays where it is; destroy it. 0 or a negative errno;
- * with 0 it may still not be valid: the caches were to be cold and were not. */
+/* Fills *result as far as it got; do not move it, and destroy it. Returns 0 or -errno; with 0 the
+ * result may still be invalid because caches were not cold. */
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result);
 void train_destroy(struct train_result *result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the ranks of a run compare, and who holds the others up. */
+ * Comparison of the ranks of a run, and its straggler. */
 #include "pipeline/result/result.h"
 
 #include "base/memory.h"
@@ -28,7 +28,7 @@ static double barrier_s(const struct result_rank *rank, int phase)
     return (double)(rank->total.start_barrier_ns + rank->total.stop_barrier_ns) * 1e-9;
 }
 
-/* In an exchange every rank waits for the slowest: that says nothing about itself. */
+/* Without the exchange, in which each rank waits for the slowest. */
 static double work_s(const struct result_rank *rank, int phase)
 {
     (void)phase;
@@ -53,7 +53,7 @@ struct comparing {
     double *values;
 };
 
-/* The median of an even count is the lower one of the two: a rank that there is. */
+/* The median of an even count is the lower one, so that it is a real rank's. */
 static struct result_spread spread_of(const struct comparing *all, figure take, int phase)
 {
     for (uint32_t i = 0; i < all->count; i++)

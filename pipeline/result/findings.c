@@ -10,7 +10,7 @@ const char *const finding_keys[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped_re
                                                  [FINDING_IMAGE] = "damaged_images",
                                                  [FINDING_LABEL] = "odd_labels"};
 
-/* Keep the text of one record, in the order of the records, if it is one of the first. */
+/* Keep the text if the record is one of the first, sorted by record. */
 static void name(struct findings_kind *kind, uint64_t record, const char *text)
 {
     uint32_t at = 0;
@@ -62,13 +62,13 @@ void findings_tell(const struct findings *findings, const char *where, struct re
 {
     static const struct {
         const char *one, *many;
-        bool degrades; /* skipped records do so by their own count */
+        bool degrades; /* skipped records degrade the result by their own count */
     } words[FINDING_KINDS] = {
         [FINDING_SKIPPED] = {"record was skipped", "records were skipped", false},
         [FINDING_IMAGE] = {"damaged image was decoded as far as it goes",
                            "damaged images were decoded as far as they go", true},
-        [FINDING_LABEL] = {"label is no class number: its sample has none",
-                           "labels are no class numbers: their samples have none", false},
+        [FINDING_LABEL] = {"label is not a class number: its sample has none",
+                           "labels are not class numbers: their samples have none", false},
     };
 
     for (int i = 0; i < FINDING_KINDS; i++) {

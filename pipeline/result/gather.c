@@ -19,8 +19,8 @@ static struct result_rank describe(const struct ranks *ranks)
     return rank;
 }
 
-/* What another rank sent is believed when it can be: not by a node that is none, or texts without
- * an end. Nobody lies here, but a rank of another build may speak another language. */
+/* Check what another rank sent: node in range, texts terminated. Ranks are trusted, but one may run
+ * another build. */
 static bool is_bool(const bool *value)
 {
     return *(const unsigned char *)value <= 1;
@@ -38,7 +38,7 @@ static int check_rank(const struct ranks *ranks, const struct result_rank *rank,
     if (good && is_bool(&rank->leads) && rank->node < ranks->place.nodes &&
         rank->rank < ranks->place.ranks && memchr(rank->host, 0, sizeof rank->host))
         return 0;
-    return fail(EPROTO, "what a rank reports cannot be: are all of the same build?");
+    return fail(EPROTO, "a rank sent an impossible report: use the same build on all nodes");
 }
 
 static bool sound_epoch(const struct result_epoch *epoch)
@@ -64,7 +64,7 @@ static void add_cold(struct result_cold *sum, const struct result_node *node)
         snprintf(sum->reason, sizeof sum->reason, "%.64s: %.300s", node->host, cold->reason);
     }
     sum->resident_bytes = before.resident_bytes + cold->resident_bytes;
-    sum->total_bytes = cold->total_bytes; /* the same files everywhere */
+    sum->total_bytes = cold->total_bytes; /* the files are the same on all nodes */
     sum->dropped = before.dropped && cold->dropped;
     sum->drop_ns = cold->drop_ns > before.drop_ns ? cold->drop_ns : before.drop_ns;
     if (before.residue_percent > cold->residue_percent)
@@ -106,7 +106,7 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
                           memchr(cold->reason, 0, sizeof cold->reason));
 }
 
-/* Node 0's is rank 0's, which asked the server: that is the same for all. */
+/* Rank 0 asked the server; its answer holds for all nodes. */
 static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
 {
     for (uint32_t i = 0; i < ranks; i++) {
@@ -150,7 +150,7 @@ int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct resu
 
 /* ---- figures ---- */
 
-/* As the others get it: the epochs lie behind it, pointers mean nothing. */
+/* As sent to other ranks: the epochs follow, and pointers are meaningless. */
 struct run_report {
     struct result_rank rank;
     struct result_run run;
@@ -233,7 +233,7 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
             merged->first_batch_ns = each[i]->first_batch_ns;
 }
 
-/* Of a rank over its epochs; the limit is that of its longest one. */
+/* Total of a rank over its epochs; its bottleneck is that of the longest epoch. */
 static struct result_epoch total_of(const struct run_report *report)
 {
     struct result_epoch total = {0};
@@ -273,7 +273,7 @@ static void merge_rank(const struct run_report *report, struct result_run *run)
     if (report->run.epochs_run < run->epochs_run)
         run->epochs_run = report->run.epochs_run;
     if (report->run.epoch_count < run->epoch_count)
-        run->epoch_count = report->run.epoch_count; /* those that all have finished */
+        run->epoch_count = report->run.epoch_count; /* epochs finished by all ranks */
 }
 
 static void merge_run(const void *reports, size_t bytes, uint32_t ranks,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * meter: the pipeline's own counters, which grow while a job runs, and the probe that samples them
- * beside those of the machine. Each stage adds to its own; any thread. A NULL meter counts nothing.
+ * meter: the pipeline's own counters, and the probe that samples them together with the machine's.
+ * Each stage adds to its own counters. Any thread. A NULL meter counts nothing.
  */
 #ifndef IOBENCH_PIPELINE_RESULT_METER_H
 #define IOBENCH_PIPELINE_RESULT_METER_H
@@ -10,19 +10,19 @@
 #include "telemetry/probe.h"
 
 enum meter_count {
-    METER_READ_BYTES, /* the reader brought; reads that ended */
+    METER_READ_BYTES, /* bytes delivered by the reader; completed reads */
     METER_READ_COUNT,
     METER_RECORD_BYTES, /* parsed and decoded into rows, framing included */
     METER_RECORD_COUNT,
     METER_TRAINED_COUNT,     /* samples of finished steps */
     METER_LOADER_STORAGE_NS, /* the loader waited for storage */
     METER_LOADER_MEMORY_NS,  /* ... for memory: decode or trainer is behind */
-    METER_DECODE_RECORD_NS,  /* workers, added up, waited for records */
+    METER_DECODE_RECORD_NS,  /* sum over decode threads: waiting for records */
     METER_DECODE_BATCH_NS,   /* ... for an open batch: the trainer is behind */
     METER_DECODE_BUSY_NS,
     METER_TRAINER_BATCH_NS, /* the trainer waited for a batch */
     METER_TRAINER_BUSY_NS,
-    METER_GRADIENT_BYTES, /* this rank should have sent in a ring all-reduce */
+    METER_GRADIENT_BYTES, /* that this rank sends in a ring all-reduce */
     METER_COUNTS
 };
 
@@ -36,7 +36,7 @@ static inline void meter_add(struct meter *meter, enum meter_count count, uint64
         counter_add(&meter->counts[count], amount);
 }
 
-/* The probe's settings: the meters of several ranks, which it adds up. */
+/* Settings of the probe, which sums the meters of several ranks. */
 struct meter_list {
     struct meter *const *meters;
     uint32_t count;

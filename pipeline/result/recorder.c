@@ -13,28 +13,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Twice what a timeline has, so that its bins are whole numbers of samples; and little memory,
- * which a job may have a limit for. */
+/* Twice the rows of a timeline, so that its bins are whole numbers of samples; and little memory,
+ * since the job may be limited. */
 enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
 
-/* Each rank's place in the memory that its node shares. */
+/* A rank's part of the memory shared on its node. */
 struct seat {
     struct meter meter;
     int pid;
-    uint64_t pid_space; /* process numbers mean something where this is the same */
+    uint64_t pid_space; /* PID namespace: PIDs are comparable if it is the same */
 };
 
 struct recorder {
     struct ranks *ranks;
     struct ranks_memory memory;
-    struct meter **meters; /* of the node's ranks */
+    struct meter **meters; /* of the ranks on this node */
     struct meter_list list;
     int *pids;
-    struct sampler *sampler; /* NULL: another rank's samples for this one */
+    struct sampler *sampler; /* NULL: another rank samples for this one */
     struct series_anchor anchor;
     struct ranks_clock clock;
     uint64_t interval_ns, run;
-    bool sends_all; /* every counter, else the figures alone */
+    bool sends_all; /* send every counter, else the figures only */
 };
 
 static struct seat *seat_of(const struct recorder *recorder, uint32_t local_rank)
@@ -57,8 +57,8 @@ static int sit_down(struct recorder *recorder)
     return ranks_meet(recorder->ranks, 0, NULL);
 }
 
-/* The meters of all ranks of this node, and their processes: none where another one's numbers would
- * be taken for theirs. */
+/* List the meters and PIDs of all ranks on this node; -1 for a rank in another PID namespace, whose
+ * PID would name another process. */
 static int find_all(struct recorder *recorder, size_t *pids)
 {
     const uint32_t count = recorder->ranks->place.local_ranks;
@@ -141,7 +141,7 @@ struct recorder *recorder_start(const char *data, const struct output_settings *
     return NULL;
 }
 
-/* How the sampling went. */
+/* Record how sampling went. */
 static void note_sampling(const struct sampler *sampler, struct timeline *timeline)
 {
     const struct sampler_figures figures = sampler_figures(sampler);
@@ -167,7 +167,7 @@ static struct timeline *take(struct recorder *recorder)
     return timeline;
 }
 
-/* What a node sends before its timeline. */
+/* The header that a node sends before its timeline. */
 static const uint64_t parcel_bytes_most = UINT64_C(1) << 30;
 
 struct parcel {
@@ -193,7 +193,7 @@ static int send_node(struct recorder *recorder, const struct ranks_clock *end,
     return code;
 }
 
-/* A clock that drifts evenly from one comparison to the other. Seconds ahead of rank 0's. */
+/* Seconds that a clock is ahead of rank 0's, with constant drift between the two comparisons. */
 static double ahead_s(const struct parcel *parcel, double at_ns)
 {
     const double length_ns = (double)parcel->end.at_ns - (double)parcel->start.at_ns;
@@ -203,7 +203,7 @@ static double ahead_s(const struct parcel *parcel, double at_ns)
     return ((double)parcel->start.ahead_ns + share * drift_ns) / 1e9;
 }
 
-/* Its timeline on the clock of node 0. */
+/* Move a node's timeline to the clock of node 0. */
 static void set_clock(const struct parcel *parcel, const struct timeline *first,
                       struct timeline_node *node)
 {
@@ -234,7 +234,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     if (code || parcel.bytes == 0)
         return code;
     if (parcel.bytes > parcel_bytes_most)
-        return fail(EPROTO, "rank %u wants to send a series of %llu bytes", rank,
+        return fail(EPROTO, "rank %u announced an impossible series of %llu bytes", rank,
                     (unsigned long long)parcel.bytes);
     void *packed = memory_zeroed(parcel.bytes);
     if (!packed)
@@ -249,7 +249,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     return 0;
 }
 
-/* Rank 0 takes those of all nodes; one that has none is left out. */
+/* Rank 0 joins the timelines of all nodes; a node without one is left out. */
 static struct timeline *join_nodes(struct ranks *ranks, struct timeline *own)
 {
     struct timeline_node *nodes = memory_array(ranks->place.nodes, sizeof *nodes);
@@ -278,7 +278,7 @@ static struct timeline *gather(struct recorder *recorder, struct timeline *own)
     struct ranks *ranks = recorder->ranks;
     struct ranks_clock end;
 
-    /* Rank 0 must have one, since the others' rows are laid beside its own. */
+    /* Rank 0 must have one, since the other rows are aligned with its own. */
     int code = ranks_meet(ranks, ranks->place.rank == 0 && !own ? -ENOMEM : 0, NULL);
     if (code == 0)
         code = ranks_compare_clocks(ranks, &end);

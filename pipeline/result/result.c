@@ -83,7 +83,7 @@ double result_run_mlperf_au_percent(const struct result_run *run)
     return count ? sum / count : NAN;
 }
 
-/* Of the stage that the trainer waited for. */
+/* Which stage the trainer waited for. */
 static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
                                         bool reads)
 {
@@ -107,7 +107,7 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
     return input_is_late ? limit_of_input(epoch, workers, reads) : RESULT_LIMIT_UPLOAD;
 }
 
-/* A layer between, as a loop device's file, may have it in memory. */
+/* A layer below, such as a loop device's file, may be cached. */
 static uint64_t left_storage(const struct result_bytes *device)
 {
     return device->beneath_known && device->beneath_bytes < device->bytes ? device->beneath_bytes
@@ -117,7 +117,8 @@ static uint64_t left_storage(const struct result_bytes *device)
 bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first,
                                  const struct result_cold *cold)
 {
-    if (is_first && cold->state == RESULT_CACHE_COLD) /* less may leave a storage that compresses */
+    if (is_first &&
+        cold->state == RESULT_CACHE_COLD) /* storage that compresses reads fewer bytes */
         return false;
     if (epoch->device.known)
         return left_storage(&epoch->device) < epoch->record_bytes / 2;
@@ -191,7 +192,8 @@ static uint64_t epochs_of(const struct result_epoch *row)
     return row->merged ? row->merged : 1;
 }
 
-/* Sums, but for what is of each epoch: the digest, and what cannot be known for one. */
+/* Sums, except for what belongs to each epoch: its digest, and whatever is unknown in one of them.
+ */
 static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
 {
     const struct result_epoch before = *row;
@@ -215,7 +217,7 @@ static void merge_rows(struct result_epoch *row, const struct result_epoch *late
     }
 }
 
-/* All rows are full: each two after the first become one. */
+/* All rows are in use: merge pairs of rows after the first. */
 static void halve_rows(struct result_run *run)
 {
     for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
@@ -261,7 +263,7 @@ uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_pha
     return 0;
 }
 
-/* A run as if it were one long epoch. */
+/* A run as one long epoch. */
 static struct result_epoch total_of(const struct result_run *run)
 {
     struct result_epoch total = {0};
@@ -373,7 +375,7 @@ void result_note_unread(struct result *result, const struct catalog *catalog)
     result->unread_named = catalog->unread_named;
     for (uint32_t i = 0; i < catalog->unread_named; i++)
         snprintf(result->unread[i], FINDING_BYTES, "%s", catalog->unread[i]);
-    result_degraded(result, "%llu sample%s left out, of kinds that are not read, the first: %.160s",
+    result_degraded(result, "%llu sample%s left out, of unsupported kinds, the first: %.160s",
                     (unsigned long long)catalog->unread_count,
                     catalog->unread_count == 1 ? " is" : "s are", catalog->unread[0]);
 }
@@ -389,7 +391,7 @@ void result_notice(struct result *result, const char *format, ...)
     vsnprintf(text, RESULT_NOTICE_BYTES, format, arguments);
     va_end(arguments);
     for (uint32_t i = 0; i < result->notice_count; i++)
-        if (strcmp(result->notices[i], text) == 0) /* once is enough */
+        if (strcmp(result->notices[i], text) == 0) /* already noted */
             return;
     result->notice_count++;
 }
@@ -399,7 +401,7 @@ void result_invalid(struct result *result, const char *format, ...)
     va_list arguments;
 
     if (!result->valid && result->invalid_reason[0])
-        return; /* the first reason is the cause */
+        return; /* the first reason is the cause; later ones follow from it */
     result->valid = false;
     va_start(arguments, format);
     vsnprintf(result->invalid_reason, sizeof result->invalid_reason, format, arguments);
@@ -411,7 +413,7 @@ void result_degraded(struct result *result, const char *format, ...)
     va_list arguments;
 
     if (result->degraded_reason[0])
-        return; /* the first stands for all */
+        return; /* the first one stands for all */
     va_start(arguments, format);
     vsnprintf(result->degraded_reason, sizeof result->degraded_reason, format, arguments);
     va_end(arguments);

@@ -15,7 +15,7 @@
         .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1 \
     }
 
-/* Percent of one thread; the workers' are added up, so that 200 is two of them. */
+/* Percent of one thread, summed over workers: 200 is two busy threads. */
 #define OWN_SHARE(name, what)                                                                   \
     {                                                                                           \
         .key = name, .probe = "pipeline", .quantity = what, .how = MONITOR_RATE, .factor = 1e-7 \
@@ -56,7 +56,7 @@ static const char *metric_unit(const struct metric *metric)
     return metric->kind == METRIC_COUNTER ? "_per_s" : "";
 }
 
-/* Figures of probes that are there; returns their number. With keys NULL it only counts. */
+/* List the figures of available probes and return their number; only count if keys is NULL. */
 static uint32_t name_figures(const struct series *series, char (*keys)[TIMELINE_KEY_BYTES])
 {
     uint32_t count = 0;
@@ -116,8 +116,8 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
                         : series_rate(series, row, i);
 }
 
-/* The first row of the series is where counting starts; it is in no bin. A sample may come shortly
- * after another one (sampler_sample); what happened in a millisecond is no rate worth a row. */
+/* Counting starts at the first row of the series, which is in no bin. Samples may follow each other
+ * closely (sampler_sample()); a rate over a millisecond is not worth a row. */
 static int fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
     const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);
@@ -243,7 +243,7 @@ uint32_t timeline_find(const struct timeline *timeline, const char *key)
     return column;
 }
 
-/* The first row that ends later than from_s. */
+/* Find the first row that ends after from_s. */
 static uint64_t row_at(const struct timeline *timeline, double from_s)
 {
     uint64_t low = 0, high = timeline->row_count;
@@ -285,7 +285,7 @@ double timeline_end_s(const struct timeline *timeline)
     return begin_of(timeline, timeline->row_count);
 }
 
-/* A level, as bytes in memory, stands in the row's time whole; all else is counted over time. */
+/* A level, such as bytes in memory, holds for the whole row; all else is a rate over time. */
 static bool is_level(const char *key)
 {
     static const char end[] = "_bytes";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * timeline: a recorded series as numbers over time: a row a bin of time, in it first the figures
- * people look at, then the rate (a level's value) of every single counter. Plain numbers and texts,
- * with one moment on both clocks, so that the timelines of several machines can be laid beside each
- * other. Made off the clock; any thread may read it.
+ * timeline: a recorded series over time, one row per time bin: headline figures first, then the
+ * rate of every counter (the value of a level). Plain numbers and texts, with one moment on both
+ * clocks, so that timelines of several machines can be aligned. Made off the clock; any thread may
+ * read it.
  */
 #ifndef IOBENCH_PIPELINE_RESULT_TIMELINE_H
 #define IOBENCH_PIPELINE_RESULT_TIMELINE_H
@@ -16,14 +16,14 @@ struct timeline_phase {
     char name[16];
     uint64_t run, number;         /* number: of the epoch */
     double from_s, to_s;          /* since the start */
-    struct provenance provenance; /* of the bytes that came meanwhile */
+    struct provenance provenance; /* of the bytes read during the phase */
 };
 
-/* One of several nodes; the seconds of its timeline are those of node 0's. */
+/* One of several nodes; its timeline counts seconds from node 0's start. */
 struct timeline_node {
     char host[64];
-    double clock_offset_s;      /* its time of day less that of node 0, at the start */
-    double clock_uncertainty_s; /* give or take this; so exactly do the timelines lie together */
+    double clock_offset_s;      /* its wall-clock time minus node 0's, at the start */
+    double clock_uncertainty_s; /* error bound of the offset and of the alignment */
     double clock_drift_s;       /* how much the offset grew to the end */
     struct timeline *timeline;
 };

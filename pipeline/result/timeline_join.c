@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Timelines of several nodes: sent, laid beside each other, added up. */
+ * Timelines of several nodes: serialised, aligned and summed. */
 #include "base/memory.h"
 #include "pipeline/result/timeline.h"
 
@@ -70,7 +70,7 @@ static bool sound_provenance(const struct provenance *provenance)
     return provenance->witness >= PROVENANCE_NOTHING && provenance->witness <= PROVENANCE_RECEIVED;
 }
 
-/* The texts have ends and the enumerations members: a rank of another build may have other ones. */
+/* Check that texts are terminated and enumerations in range: a rank may run another build. */
 static bool is_sound(const struct timeline *timeline)
 {
     bool sound =
@@ -134,7 +134,7 @@ void timeline_move(struct timeline *timeline, double start_s, double end_s)
 
 /* ---- sums ---- */
 
-/* Rates of bytes and counts, bytes, and what the program itself did. */
+/* Rates of bytes and counts, bytes, and the program's own counters. */
 static bool adds_up(const char *key)
 {
     static const char *const ends[] = {"_per_s",
@@ -153,7 +153,7 @@ static bool adds_up(const char *key)
     return false;
 }
 
-/* Figures of any node that can be added up. 0, or -1 when memory is short. */
+/* Collect the figures of all nodes that can be summed. Returns 0, or -1 without memory. */
 static int name_sums(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
     uint32_t most = 0;
@@ -172,8 +172,8 @@ static int name_sums(const struct timeline_node *nodes, uint32_t count, struct t
     return sum->keys ? 0 : -1;
 }
 
-/* What a node does not know, all together do not know; one that has no such column, or that was not
- * there at the time, adds nothing. */
+/* A value unknown on one node is unknown in the sum. A node without the column, or not running at
+ * the time, adds nothing. */
 static void add_column(const struct timeline *timeline, uint32_t column, struct timeline *sum)
 {
     const uint32_t from = timeline_find(timeline, sum->keys[column]);
@@ -189,8 +189,8 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
     }
 }
 
-/* The rows of the first node, then rows as long as its own until the last node ends; a rest too
- * short for a row is the last one's. */
+/* Take the first node's rows, then rows of the same length until the last node ends; a remainder
+ * too short for a row belongs to the last one. */
 static int name_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
     const struct timeline *first = nodes[0].timeline;
@@ -229,7 +229,7 @@ static int add_rows(const struct timeline_node *nodes, uint32_t count, struct ti
     return 0;
 }
 
-/* The same epoch of another node. */
+/* Find the same phase on another node. */
 static void add_phase(const struct timeline *timeline, struct timeline_phase *sum)
 {
     for (uint32_t i = 0; i < timeline->phase_count; i++) {
@@ -265,7 +265,7 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
     struct timeline *sum = memory_zeroed(sizeof *sum);
 
     if (sum) {
-        *sum = *nodes[0].timeline; /* start, sampling and provenance */
+        *sum = *nodes[0].timeline; /* start time, sampling and provenance */
         sum->keys = NULL;
         sum->values = NULL;
         sum->phases = NULL;

@@ -120,7 +120,7 @@ static int choose_reader(const struct job *job, struct job_plugins *plugins)
                 job->read.reader, job->read.data, best ? best->name : "auto");
 }
 
-/* --direct is for readers that have such an option of their own. */
+/* --direct sets the reader's own option of that name. */
 static int apply_direct(const struct job *job, struct plugin_choice *reader, bool *direct)
 {
     const struct option_spec *options = reader->plugin->options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * job: everything a user can ask of `iobench run`, and the one option table that parsing, --help,
- * the man page, completion, job files and the report's settings section come from.
+ * job: the settings of `iobench run`, and the one option table behind parsing, --help, man page,
+ * completion, job files and the report's settings.
  */
 #ifndef IOBENCH_PIPELINE_SETTINGS_JOB_H
 #define IOBENCH_PIPELINE_SETTINGS_JOB_H
@@ -38,38 +38,38 @@ struct job {
 };
 
 extern const struct option_spec job_options[];
-extern const char *const job_drop_names[], *const job_on_error_names[]; /* of the enums */
+extern const char *const job_drop_names[], *const job_on_error_names[]; /* names of the enums */
 
-/* Where the first epoch of a run starts. sample is a whole number of batches, so that every batch
- * is what it would have been. 0, or -EINVAL with a reason. */
+/* Where the first epoch of a run starts. sample is a multiple of the batch size, so that all
+ * batches are the same as without the interruption. Returns 0 or -EINVAL with a reason. */
 struct resume_point {
     uint64_t epoch, sample;
 };
 int job_resume(const struct job *job, struct resume_point *place);
 
-/* With --runs auto: half of the interval's width at which it ends. */
+/* With --runs auto: half-width of the interval at which to stop. */
 double job_until_percent(const struct job *job);
-/* As many runs as it may make. */
+/* Maximum number of runs. */
 uint64_t job_runs_most(const struct job *job);
 
-/* Threads that read. auto is one: nothing measured so far was faster with more. */
+/* I/O threads. auto is 1: more were never faster in measurements so far. */
 uint32_t job_loaders(const struct read_settings *read);
 
-/* Number of its outputs that are standard output. */
+/* Count the outputs that go to standard output. */
 int job_stdout_count(const struct job *job);
 
-/* Several ranks were started: they share the job; where they take each step together, the rest that
- * would be uneven is dropped. 0, or -EINVAL with a reason. */
+/* Share the job among the ranks that were started. Where they synchronise each step, an uneven
+ * remainder is dropped. Returns 0 or -EINVAL with a reason. */
 int job_share(struct job *job, const struct ranks_place *place);
 
-/* The plug-ins a job names, chosen and checked against each other. */
+/* The plug-ins of a job, checked against each other. */
 struct job_plugins {
     struct plugin_choice format, reader, shuffle, decoder, trainer;
-    bool reader_is_auto; /* nobody named one: it may fall back */
-    bool direct; /* the reader goes past the page cache: by --direct, or by its own option */
+    bool reader_is_auto; /* --reader auto: the reader may fall back */
+    bool direct;         /* the reader bypasses the page cache, by --direct or by its own option */
 };
 
-/* Choose all but the format, which needs the data (see run.h). 0 or -EINVAL with a reason. */
+/* Choose all but the format, which find_data() chooses. Returns 0 or -EINVAL with a reason. */
 int job_choose(const struct job *job, struct job_plugins *plugins);
 void job_release(struct job_plugins *plugins);
 

@@ -63,24 +63,24 @@ if formats | grep -q recordio; then
     four=$(offset_of label 4)
     poke label/train.rec $((four + 12)) '\315\314\154\100' # 3.7
     expect 0 run label "" --json label.json
-    says "1 label is no class number" "without a class: "
-    tells label.json "offset $four: record 4: label 3.7 is no class number" '"degraded": false'
+    says "1 label is not a class number" "without a class: "
+    tells label.json "offset $four: record 4: label 3.7 is not a class number" '"degraded": false'
     expect 1 "$IOBENCH" verify label
-    says "offset $four: label 3.7 is no class number" "1 fault"
+    says "offset $four: label 3.7 is not a class number" "1 fault"
     expect 1 "$IOBENCH" inspect label
     says "DAMAGED    1 of 40"
     expect 1 "$IOBENCH" pack label away --format files
-    says "label 3.7 is no class number"
+    says "label 3.7 is not a class number"
 fi
 
-# ---- samples of kinds that are not read ----
+# ---- samples of unsupported kinds ----
 cp -r good mixed
 for i in 1 2 3 4 5; do
     echo text >"mixed/00002/more$i.webp"
 done
 echo text >mixed/00002/notes.txt
 expect 1 run mixed "" --json mixed.json
-says "DEGRADED: 5 samples are left out, of kinds that are not read" \
+says "DEGRADED: 5 samples are left out, of unsupported kinds" \
     "skipped: "
 tells mixed.json '"unread_samples": 5' 'more1.webp: offset 0: of a kind' 'more3.webp' \
     '"other_files": 1' '"samples": 40' '"degraded": true'
@@ -104,7 +104,7 @@ if command -v tar >/dev/null; then
     cp members/1.jpg members/3.jpg
     (cd members && tar -cf ../members.tar 1.cls 1.jpg 2.cls 2.webp 3.cls 3.jpg)
     expect 1 run members.tar "" --json members.json
-    says "DEGRADED: 1 sample is left out, of kinds that are not read"
+    says "DEGRADED: 1 sample is left out, of unsupported kinds"
     tells members.json "members.tar: offset [0-9]*: 2: it has no image of a kind that is read"
 fi
 
@@ -115,7 +115,7 @@ poke "$shard" 0 '\012\043\327\076' # RecordIO of 2015
 expect 1 run variant ""
 says "RecordIO of 2015"
 expect 1 run variant "" --on-error skip
-says "DEGRADED: " "the index leaves out what is damaged" "RecordIO of 2015"
+says "DEGRADED: " "the index omits damaged samples" "RecordIO of 2015"
 
 # ---- infer tells, too ----
 expect 1 "$IOBENCH" infer --network lenet --backend reference --data bad-files --batch-size 8 \

@@ -10,7 +10,7 @@ first=$(find set/00001 -name '*.jpg' | sort | head -n 1)
 expect 1 "$IOBENCH" --data set --epochs 1 --runs 1
 says "$first: offset 0: a record of 0 bytes: it is empty"
 expect 1 "$IOBENCH" --data set --epochs 1 --runs 1 --on-error skip
-says "DEGRADED: 1 record was skipped" "the index leaves out what is damaged"
+says "DEGRADED: 1 record was skipped" "the index omits damaged samples"
 expect 1 "$IOBENCH" verify set
 says "$first: offset 0: a record of 0 bytes" "1 fault"
 expect 0 "$IOBENCH" pack set without -f shards --on-error skip

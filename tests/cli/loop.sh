@@ -20,6 +20,6 @@ mount -o loop memory/image mnt 2>/dev/null || skip "there is no loop device here
 expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k mnt/set -f shards
 sync
 expect 1 "$IOBENCH" run --data mnt/set --drop-caches=strict --decode none --runs 1 --no-calibrate
-says "not proven cold: loop device on" "memory/image" "can never be cold"
+says "not verified cold: loop device on" "memory/image" "can never be cold"
 expect 1 "$IOBENCH" run --data mnt/set --drop-caches --decode none --runs 1 --no-calibrate
 says "INVALID" "loop device on"

@@ -39,7 +39,7 @@ says ": valid, $unverified, 1 run of" "Cache    $unverified: at most" \
     "('$unverified', 'unverified', None, 0.0)" ] || die "$(cat true.json)"
 grep -q "\"$unverified\"" true.csv || die "not a cell of a CSV file: $(cat true.csv)"
 run 1 --drop-caches=strict --server-drop-cmd true
-says "not proven cold: what the server holds in memory is not known"
+says "not verified cold: what the server holds in memory is not known"
 
 # ---- one that looks does; it is asked before and after the drop, and after the run ----
 run 0 --drop-caches=strict --server-drop-cmd "echo drop >>calls" \
@@ -56,7 +56,7 @@ answer() { # RESIDENT DISK: for --server-check-cmd
 run 1 --drop-caches --server-check-cmd "$(answer $((bytes / 2)) null)"
 says "INVALID: " "of $(python3 -c "print('%.2f' % ($bytes / 2**20))") MiB is in the server's memory" "Server   WARM"
 run 1 --drop-caches=strict --server-check-cmd "$(answer $((bytes / 2)) null)"
-run 0 --server-check-cmd "$(answer $((bytes / 2)) null)" --json warm.json # nothing was to be cold
+run 0 --server-check-cmd "$(answer $((bytes / 2)) null)" --json warm.json # no cold cache was requested
 [ "$(value warm.json 'cold["cache_before"]')" = warm ] || die "$(cat warm.json)"
 run 1 --drop-caches=strict --server-check-cmd "'$CACHECTL' status --json '$CACHECTL'"
 says "it must be of the set's files"
@@ -71,7 +71,7 @@ run 0 --drop-caches=strict --server-check-cmd "[ -e once ] && n=$bytes || n=0; :
 says ": valid, cold, 1 run of" "Server   cold: its disks read"
 rm -f once
 run 1 --drop-caches=strict --server-check-cmd "[ -e once ] && n=$((bytes / 2)) || n=0; : >once; echo {\\\"disk_read_bytes\\\": \$((1000 + n))}"
-says "INVALID: run 1: not proven cold: " "Server   UNVERIFIED" "and its disks read 50.0% of"
+says "INVALID: run 1: not verified cold: " "Server   UNVERIFIED" "and its disks read 50.0% of"
 rm -f once
 run 1 --drop-caches --server-check-cmd "[ -e once ] && n=$((bytes / 2)) || n=0; : >once
     echo {\\\"disk_read_bytes\\\": \$((1000 + n)), \\\"resident_bytes\\\": 0, \\\"total_bytes\\\": $bytes}"
@@ -89,14 +89,14 @@ while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
 holder=$!
 while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
 run 1 --drop-caches
-says "INVALID: run 1: the cache was to be cold, but"
+says "INVALID: run 1: the cache should be cold, but"
 run 0 --drop-caches --direct --json direct.json
 says ": valid, page cache bypassed, 1 run of" "Cache    page cache bypassed: at most" "  bypassed"
 [ "$(value direct.json 'cold["cache_before"], cold["cold_residue_percent"] > 50')" = "('page cache bypassed', True)" ] ||
     die "$(cat direct.json)"
 run 0 --drop-caches=strict --direct
 run 1 --drop-caches=strict
-says "not proven cold: " "mapped by process $holder"
+says "not verified cold: " "mapped by process $holder"
 kill $holder
 
 # ---- without privilege: data are evicted, dentries and inodes stay ----
@@ -117,6 +117,6 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups "$IOBENCH" --version >/dev
     [ "$(value nobody/result.json 'cold["cache_before"], cold["metadata_dropped"]')" = \
         "('data cold, metadata warm', False)" ] || die "$(cat nobody/result.json)"
     as_nobody 1 --drop-caches=strict
-    says "not proven cold: dentries and inodes stay in memory" "cachectl(1)"
+    says "not verified cold: dentries and inodes stay in memory" "cachectl(1)"
 fi
 echo "cold is what is proven"

@@ -109,9 +109,9 @@ while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
 # shellcheck disable=SC2086 # words without blanks
 {
     expect 1 "$IOBENCH" $TRAIN --drop-caches --json held.json
-    says "INVALID: the cache was to be cold, but" "of it was resident" "Cache    warm"
+    says "INVALID: the cache should be cold, but" "of it was resident" "Cache    warm"
     expect 1 "$IOBENCH" $TRAIN --drop-caches=strict
-    says "not proven cold"
+    says "not verified cold"
 }
 kill $holder
 [ "$(value held.json 'job["valid"], job["summary"]["cache_before"]')" = "(False, 'warm')" ] ||

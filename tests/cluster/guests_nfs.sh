@@ -61,7 +61,7 @@ near "the server's disk" "$disk" "$file_bytes" 2
 
 echo "== the client alone drops"
 must node1 "! $IOBENCH run --data /mnt/nfs/set --runs 1 --no-calibrate --drop-caches=strict >/run/out 2>&1 &&
-    grep -q 'not proven cold: nfs4\\{0,1\\} at /mnt/nfs' /run/out"
+    grep -q 'not verified cold: nfs4\\{0,1\\} at /mnt/nfs' /run/out"
 run node1 client.json --drop-caches
 [ "$(value client.json jobs.0.summary.cache_before)" = "client cold, server unverified" ] || die "called cold"
 near "epoch 1, bytes from the server" "$(epoch client.json 0)" "$file_bytes" 1

@@ -61,7 +61,7 @@ grep -q '^ *Reader *libnfs, NFS 4' "$tmp/out" || fault "not NFS 4"
 # other files.
 check="./cachectl/cachectl status --json $there/rec"
 for proves_nothing in "drop-cmd true" "check-cmd true" "check-cmd ./cachectl/cachectl status --json $tmp/conf"; do
-    refuses 'not proven cold: ' ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 \
+    refuses 'not verified cold: ' ./iobench run --data "$url/rec" --drop-caches=strict --runs 1 \
         --calibrate=no "--server-${proves_nothing%% *}" "${proves_nothing#* }"
 done
 if ./cachectl/cachectl drop; then

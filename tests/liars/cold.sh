@@ -18,7 +18,7 @@ drop_that_does_nothing() {
     lie "dropping caches does nothing"
     can_lie && is_root || return 0
     LIE=drop-nothing warm INVALID run 1 $READ --drop-caches
-    caught "the cache was to be cold, but"
+    caught "the cache should be cold, but"
 }
 
 blind_probe() {
@@ -36,11 +36,11 @@ read_meanwhile() {
     reader=$!
     run 1 $READ --drop-caches=strict --limit-rate 3MiB
     caught "of the bytes left storage although the cache was cold: another process" \
-        "not cold" "not proven cold" "the cache was to be cold"
+        "not cold" "not verified cold" "the cache should be cold"
     lie "another process reads the set during the run, which is not strict"
     run 1 $READ --drop-caches --limit-rate 3MiB
     stop $reader
-    caught "DEGRADED: run 1: only" "the cache was to be cold, but"
+    caught "DEGRADED: run 1: only" "the cache should be cold, but"
 }
 
 # hold FILE...: another process maps all pages of the files, so a drop cannot evict them.
@@ -93,7 +93,7 @@ servers() {
         "the server's disks read only"
     STRICT='=strict'
     server 1 "a server looks at other files" "--server-check-cmd '${IOBENCH%/*}/cachectl/cachectl' status --json '$IOBENCH.none'" \
-        "not proven cold"
+        "not verified cold"
 }
 
 without_root() {

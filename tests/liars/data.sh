@@ -93,7 +93,7 @@ images() {
     mv "$image" "${image%.jpg}.webp"
     rm -f unread/.iobench-index
     run 1 --data unread
-    caught "DEGRADED: 1 sample is left out, of kinds that are not read"
+    caught "DEGRADED: 1 sample is left out, of unsupported kinds"
 }
 
 index_that_lies() {

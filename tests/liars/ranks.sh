@@ -52,19 +52,19 @@ strangers() {
 other_set() {
     lie "a rank reads another data set"
     pair 1 A=1 A=1 "--data set" "--data other"
-    caught "it is not the same data set on all nodes"
+    caught "the data set differs between nodes"
 }
 
 other_seed() {
     lie "a rank shuffles with another seed: samples come twice, others never"
     pair 1 A=1 A=1 "--data set" "--data set --seed 2"
-    caught "--seed of rank 1 is not that of rank 0"
+    caught "--seed of rank 1 differs from rank 0's"
     lie "a rank stays for fewer epochs"
     pair 1 A=1 A=1 "--data set --epochs 3" "--data set --epochs 2"
-    caught "--epochs of rank 1 is not that of rank 0"
+    caught "--epochs of rank 1 differs from rank 0's"
     lie "a rank does not drop its caches"
     pair 1 A=1 A=1 "--data set --drop-caches" "--data set"
-    caught "--drop-caches of rank 1 is not that of rank 0"
+    caught "--drop-caches of rank 1 differs from rank 0's"
 }
 
 rank_clock() {

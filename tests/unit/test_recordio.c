@@ -212,7 +212,7 @@ static void labels_are_classes_or_odd(void **unused)
             format_parse(&recordio, &no_shard, maker.bytes, maker.used, 0, &scratch, &sample);
         assert_int_equal(code, labels[i].is_odd ? -EBADMSG : 0);
         if (code)
-            assert_non_null(strstr(fail_reason(), "is no class number"));
+            assert_non_null(strstr(fail_reason(), "is not a class number"));
         code = format_parse(&recordio, &no_shard, maker.bytes, maker.used, FORMAT_ODD_LABELS,
                             &scratch, &sample);
         assert_int_equal(code, 0);
