@@ -119,7 +119,7 @@ rm evil/.iobench-set
 cp good evil/.iobench-set
 chmod 666 evil/.iobench-set
 expect 1 "$IOBENCH" pack $SOURCE evil -f tar --force
-says "may write to it"
+says "world-writable"
 chmod 644 evil/.iobench-set
 {
     echo "shard 0"

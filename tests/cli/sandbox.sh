@@ -146,19 +146,10 @@ if [ "$(id -u)" = 0 ] && [ -w /proc/sys/vm/drop_caches ]; then
     expect 0 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes \
         --server-drop-cmd "echo no server; exit 3"
     says "status 3" "no server"
-    python3 -c 'import glob, mmap, os, sys, time
-maps = []
-for name in glob.glob("rec/*.rec"):
-    with open(name, "rb") as file:
-        maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        sum(maps[-1][::4096])
-open("held", "w").close()
-while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
-    holder=$!
-    while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
+    hold_mapped 'rec/*.rec'
     expect 1 "$IOBENCH" run --data rec --runs 1 --drop-caches --no-calibrate --sandbox yes
-    says "INVALID: " "mapped by process $holder (python3)"
-    kill $holder
+    says "INVALID: " "mapped by process $HOLDER (python3)"
+    kill "$HOLDER"
 fi
 
 # For other users the sandbox is off by default, and available.

@@ -96,16 +96,7 @@ expect 0 "$IOBENCH" compare train.json train.json
 says "AU"
 
 # ---- pages that stay, because somebody has mapped them, are told of ----
-python3 -c 'import glob, mmap, os, sys, time
-maps = []
-for name in glob.glob("set/*-of-*"):
-    with open(name, "rb") as file:
-        maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        sum(maps[-1][::4096])
-open("held", "w").close()
-while os.getppid() == int(sys.argv[1]): time.sleep(0.1)' $$ &
-holder=$!
-while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
+hold_mapped 'set/*-of-*'
 # shellcheck disable=SC2086 # words without blanks
 {
     expect 1 "$IOBENCH" $TRAIN --drop-caches --json held.json
@@ -113,7 +104,7 @@ while [ ! -e held ] && kill -0 $holder 2>/dev/null; do sleep 0.05; done
     expect 1 "$IOBENCH" $TRAIN --drop-caches=strict
     says "not verified cold"
 }
-kill $holder
+kill "$HOLDER"
 [ "$(value held.json 'job["valid"], job["summary"]["cache_before"]')" = "(False, 'warm')" ] ||
     die "held.json calls pages that stayed cold"
 echo "a training from a cold set says so, one from a warm set too"

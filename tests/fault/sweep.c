@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 40, SAMPLE_EVERY = 3, TEXT_BYTES = 1 << 20 };
+enum { SAMPLE_EVERY = 3, TEXT_BYTES = 1 << 20 };
 
 struct work {
     const char *name, *words; /* @ is the base set of the format, % the output folder */
@@ -260,33 +260,10 @@ static void enter(void)
         give_up("%s", folder);
 }
 
-static void make_words(const struct work *work, char *words[WORDS_MAX])
-{
-    char *copy = strdup(work->words), *rest = copy, *word;
-    int count = 1;
-
-    words[0] = strdup(program);
-    while (count + 1 < WORDS_MAX && (word = strsep(&rest, " "))) {
-        char *mark = strpbrk(word, "@%");
-        int code = !mark ? asprintf(&words[count], "%s", word)
-                         : asprintf(&words[count], "%.*s%s%s%s", (int)(mark - word), word,
-                                    *mark == '@' ? "base-" : "out",
-                                    *mark == '@' ? work->format : "", mark + 1);
-        if (code < 0)
-            give_up("out of memory");
-        if (*words[count])
-            count++;
-        else
-            free(words[count]);
-    }
-    words[count] = NULL;
-    free(copy);
-}
-
 static void run_point(const struct work *work, const char *class, unsigned long at, int code,
                       struct command_result *result)
 {
-    char *words[WORDS_MAX], number[32], error[32];
+    char *words[COMMAND_WORDS] = {strdup(program)}, base[32], number[32], error[32];
 
     enter();
     if (system("rm -rf out cache && mkdir out && find . -name .iobench-index -delete"))
@@ -297,11 +274,11 @@ static void run_point(const struct work *work, const char *class, unsigned long 
     setenv("FAULT_AT", number, 1);
     setenv("FAULT_ERRNO", error, 1);
     setenv("LD_PRELOAD", library, 1);
-    make_words(work, words);
+    snprintf(base, sizeof base, "base-%s", work->format);
+    command_words(words, 1, work->words, base, "out");
     command_run(words, 0, result);
     unsetenv("LD_PRELOAD");
-    for (int i = 0; words[i]; i++)
-        free(words[i]);
+    command_words_free(words);
 }
 
 static void one_point(const struct work *work, const struct outcome *whole, const char *class,

@@ -111,18 +111,44 @@ void command_run(char *const words[], unsigned flags, struct command_result *res
     result->error = text_of(error);
 }
 
+void command_words(char *words[COMMAND_WORDS], int count, const char *template, const char *at,
+                   const char *percent)
+{
+    char *copy = strdup(template), *rest = copy, *word;
+
+    while (count + 1 < COMMAND_WORDS && (word = strsep(&rest, " "))) {
+        char *mark = strpbrk(word, "@%");
+        int code = !mark ? asprintf(&words[count], "%s", word)
+                         : asprintf(&words[count], "%.*s%s%s", (int)(mark - word), word,
+                                    *mark == '@' ? at : percent, mark + 1);
+        if (code < 0)
+            give_up("out of memory");
+        if (*words[count])
+            count++;
+        else
+            free(words[count]);
+    }
+    words[count] = NULL;
+    free(copy);
+}
+
+void command_words_free(char *words[COMMAND_WORDS])
+{
+    for (int i = 0; words[i]; i++)
+        free(words[i]);
+}
+
 void run_program(const char *text)
 {
-    char *words[32] = {getenv("HOSTILE_PROGRAM")}, *copy = strdup(text), *rest = copy;
+    char *words[COMMAND_WORDS] = {strdup(getenv("HOSTILE_PROGRAM"))};
     struct command_result result;
 
-    for (int i = 1; rest && i < 31; i++)
-        words[i] = strsep(&rest, " ");
+    command_words(words, 1, text, "@", "%");
     command_run(words, 0, &result);
     if (result.late || result.status)
         give_up("%s: %s", text, result.error);
     command_free(&result);
-    free(copy);
+    command_words_free(words);
 }
 
 void command_free(struct command_result *result)

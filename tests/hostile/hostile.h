@@ -118,6 +118,12 @@ struct command_result {
     char *error; /* standard error */
 };
 
+enum { COMMAND_WORDS = 40 };
+/* Split template at blanks into words[count] and on, NULL at the end, with the first @ or % of each
+ * word replaced; empty words are dropped. */
+void command_words(char *words[COMMAND_WORDS], int count, const char *template, const char *at,
+                   const char *percent);
+void command_words_free(char *words[COMMAND_WORDS]);
 /* Run words, NULL at the end. */
 void command_run(char *const words[], unsigned flags, struct command_result *result);
 /* Run the program with these words, separated by blanks. Any failure ends the test. */

@@ -21,7 +21,7 @@
 
 /* By default the first sets of a group run with every command; the others with verify, every fifth
  * command, and every tenth slow one. */
-enum { WORDS_MAX = 40, WHOLE_SETS = 10, SAMPLE_EVERY = 5, SLOW_SAMPLE = 10, OPEN_FOLDERS = 32 };
+enum { WHOLE_SETS = 10, SAMPLE_EVERY = 5, SLOW_SAMPLE = 10, OPEN_FOLDERS = 32 };
 
 /* How a command relates to the verdict of a set. */
 enum { READS = 1, CHECKS = 2, PLAIN = 4, SLOW = 8, ALWAYS = 16 };
@@ -119,37 +119,15 @@ static const char *operand_of(const struct hostile_set *set)
     return path;
 }
 
-/* Substitute @ and % in words. Free with free_words(). */
-static void make_words(const struct hostile_set *set, const char *template, char *words[WORDS_MAX])
+/* Free with command_words_free(). */
+static void make_words(const struct hostile_set *set, const char *template,
+                       char *words[COMMAND_WORDS])
 {
-    char *copy = strdup(template), *rest = copy, *word;
-    const bool other = strncmp(template, "cachectl ", 9) == 0;
-    int count = 0;
+    const size_t other = strncmp(template, "cachectl ", 9) == 0 ? 9 : 0;
 
-    if (asprintf(&words[count++], "%s%s", program, other ? "/cachectl/cachectl" : "/iobench") < 0)
+    if (asprintf(&words[0], "%s%s", program, other ? "/cachectl/cachectl" : "/iobench") < 0)
         give_up("out of memory");
-    if (other)
-        strsep(&rest, " ");
-    while (count + 1 < WORDS_MAX && (word = strsep(&rest, " "))) {
-        char *mark = strpbrk(word, "@%");
-        int code = !mark ? asprintf(&words[count], "%s", word)
-                         : asprintf(&words[count], "%.*s%s%s", (int)(mark - word), word,
-                                    *mark == '@' ? operand_of(set) : "../out", mark + 1);
-        if (code < 0)
-            give_up("out of memory");
-        if (*words[count])
-            count++;
-        else
-            free(words[count]);
-    }
-    words[count] = NULL;
-    free(copy);
-}
-
-static void free_words(char *words[WORDS_MAX])
-{
-    for (int i = 0; words[i]; i++)
-        free(words[i]);
+    command_words(words, 1, template + other, operand_of(set), "../out");
 }
 
 static const char *verdict_fault(const struct hostile_set *set, unsigned flags, int status)
@@ -231,7 +209,7 @@ static const char *run_and_judge(const struct hostile_set *set, char *const word
 static void one_command(const struct hostile_set *set, const char *name, const char *template,
                         unsigned flags)
 {
-    char *words[WORDS_MAX];
+    char *words[COMMAND_WORDS];
     struct command_result result;
     pid_t mover = 0;
 
@@ -249,7 +227,7 @@ static void one_command(const struct hostile_set *set, const char *name, const c
     if (fault)
         report(set, name, words, fault, &result);
     command_free(&result);
-    free_words(words);
+    command_words_free(words);
 }
 
 /* ---- a set ---- */

@@ -12,10 +12,10 @@ tests_unit_test_resize_SOURCES = tests/unit/test_resize.c tests/unit/unit.h
 tests_unit_test_resize_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_jpeg
-tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/unit.h
+tests_unit_test_jpeg_SOURCES = tests/unit/test_jpeg.c tests/unit/allocations.h tests/unit/decoding.h tests/unit/unit.h
 tests_unit_test_jpeg_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/fixtures/images
 
 UNIT_TESTS += tests/unit/test_costs
-tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/unit.h
+tests_unit_test_costs_SOURCES = tests/unit/test_costs.c tests/unit/decoding.h tests/unit/unit.h
 tests_unit_test_costs_LDADD = $(UNIT_LIBS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small images that demand much work are refused, or cost no more than others. Work is counted in
  * scans and in bytes inflated. */
+#include "tests/unit/decoding.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -17,33 +18,6 @@
 static void drop(struct decode_source *source)
 {
     free((void *)(uintptr_t)source->bytes);
-}
-
-struct bench {
-    struct plugin_choice choice;
-    struct decoder decoder;
-    uint8_t *row;
-};
-
-static void start(struct bench *bench, const char *text)
-{
-    assert_int_equal(plugin_choose("decoder", decoder_registry, text, &bench->choice), 0);
-    assert_int_equal(decoder_open(&bench->decoder, &bench->choice), 0);
-    bench->row = malloc(bench->decoder.traits.row_bytes);
-}
-
-static void stop(struct bench *bench)
-{
-    decoder_close(&bench->decoder);
-    plugin_release(&bench->choice);
-    free(bench->row);
-}
-
-static int decode(struct bench *bench, const struct decode_source *source, uint64_t seed)
-{
-    struct view view = {.kind = VIEW_TRAIN, .seed = seed};
-
-    return decoder_decode(&bench->decoder, source, &view, bench->row);
 }
 
 static size_t put_segment(uint8_t *to, uint8_t marker, const void *bytes, size_t count)

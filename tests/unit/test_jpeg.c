@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/decoding.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -44,34 +45,6 @@ static struct decode_source load(const char *name)
 static void drop(struct decode_source *source)
 {
     free((void *)(uintptr_t)source->bytes);
-}
-
-struct bench {
-    struct plugin_choice choice;
-    struct decoder decoder;
-    uint8_t *row;
-};
-
-static void start(struct bench *bench, const char *text)
-{
-    if (plugin_choose("decoder", decoder_registry, text, &bench->choice))
-        print_message("%s\n", fail_reason());
-    assert_int_equal(decoder_open(&bench->decoder, &bench->choice), 0);
-    bench->row = malloc(bench->decoder.traits.row_bytes);
-}
-
-static void stop(struct bench *bench)
-{
-    decoder_close(&bench->decoder);
-    plugin_release(&bench->choice);
-    free(bench->row);
-}
-
-static int decode(struct bench *bench, const struct decode_source *source, uint64_t seed)
-{
-    struct view view = {.kind = VIEW_TRAIN, .seed = seed};
-
-    return decoder_decode(&bench->decoder, source, &view, bench->row);
 }
 
 static double mean_difference(const uint8_t *a, const uint8_t *b, size_t count)
