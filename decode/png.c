@@ -43,12 +43,12 @@ static void on_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-static png_voidp take(png_structp png, png_alloc_size_t bytes)
+static png_voidp alloc_memory(png_structp png, png_alloc_size_t bytes)
 {
     return bump_alloc(png_get_mem_ptr(png), bytes);
 }
 
-static void give(png_structp png, png_voidp piece)
+static void free_memory(png_structp png, png_voidp piece)
 {
     (void)png;
     (void)piece;
@@ -155,7 +155,7 @@ int image_decode_png(const struct image_request *request)
                    ? -ENOMEM
                    : fail(EBADMSG, "the PNG cannot be decoded: %s", reader->reason);
     reader->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning,
-                                           request->bump, take, give);
+                                           request->bump, alloc_memory, free_memory);
     if (reader->png)
         reader->header = png_create_info_struct(reader->png);
     if (!reader->header)

@@ -106,7 +106,7 @@ static int read_plain(struct cursor *cursor, const struct extent *extent, void *
     }
     ssize_t got = store_read_at(cursor->file, buffer, extent->bytes, extent->offset);
     if (got >= 0 && (uint64_t)got < extent->bytes)
-        return fail(EBADMSG, "%s: offset %llu: the file ends inside a record; it was cut short",
+        return fail(EBADMSG, "%s: offset %llu: the file ends inside a record: it was truncated",
                     shard->path, (unsigned long long)extent->offset);
     return got < 0 ? (int)got : 0;
 }

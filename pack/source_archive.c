@@ -303,7 +303,7 @@ static int read_label(struct archive_walk *walk, struct archive_listing *listing
     text[got] = '\0';
     long label = strtol(text, &end, 10);
     if (end == text || label < 0 || label > INT32_MAX || (*end != '\0' && *end != '\n'))
-        return fail(EBADMSG, "%s: %s is no label: '%.20s'", walk->path, walk->name, text);
+        return fail(EBADMSG, "%s: %s: '%.20s' is not a label", walk->path, walk->name, text);
     listing->label = (int32_t)label;
     listing->labelled = true;
     listing->given_count++;
@@ -465,7 +465,7 @@ static int64_t read_image(struct archive_walk *walk, struct source_buffer *slot)
             const size_t larger = used ? used * 2 : READ_BYTES;
             void *moved = used < IMAGE_LIMIT ? realloc(slot->record, larger) : NULL;
             if (!moved && used >= IMAGE_LIMIT)
-                return fail(EBADMSG, "%s: %s has more than %d bytes, too many for an image",
+                return fail(EBADMSG, "%s: %s is larger than %d bytes, too large for an image",
                             walk->path, walk->name, IMAGE_LIMIT);
             if (!moved)
                 return fail(ENOMEM, "out of memory for a sample of %zu bytes", larger);

@@ -125,14 +125,14 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
     if (gzread(file, head, (unsigned)head_bytes) != head_bytes)
         code = gz_failed(file, path);
     else if (bytes_be32(head) != magic)
-        code = fail(EBADMSG, "%s: offset 0: begins with 0x%08x, an IDX file of %s with 0x%08x",
+        code = fail(EBADMSG, "%s: offset 0: magic number 0x%08x, but IDX files of %s have 0x%08x",
                     path, bytes_be32(head), magic == IDX_IMAGES ? "images" : "labels", magic);
     for (uint32_t i = 0; code == 0 && i < dimensions; i++) {
         sizes[i] = bytes_be32(head + 4 + 4 * i);
         product *= sizes[i];
         if (sizes[i] == 0 || (i > 0 && sizes[i] > IDX_SIDE_LIMIT) || product > IDX_BYTES_LIMIT)
-            code = fail(EBADMSG, "%s: offset %u: a dimension of %u is not possible", path,
-                        4 + 4 * i, sizes[i]);
+            code =
+                fail(EBADMSG, "%s: offset %u: impossible dimension %u", path, 4 + 4 * i, sizes[i]);
     }
     if (code == 0)
         code = read_bytes(file, path, product, bytes);

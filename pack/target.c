@@ -107,11 +107,11 @@ static int take_name(void *context, const char *name)
 static int fail_taken(const struct target *target, const char *name)
 {
     if (target->has_old)
-        return fail(EEXIST, "%s: is not empty (%s); --force replaces the data set that is there",
+        return fail(EEXIST, "%s: is not empty (%s); --force replaces the existing data set",
                     target->path, name);
     return fail(EEXIST,
-                "%s: is not empty (%s), and no manifest proves that pack made what is in it, so "
-                "--force does not replace it either: remove it yourself, or name another folder",
+                "%s: is not empty (%s), and no manifest proves that pack made its contents, so "
+                "--force does not replace it either: remove it yourself or choose another folder",
                 target->path, name);
 }
 
@@ -239,10 +239,10 @@ int target_check_room(const struct target *target, uint64_t bytes)
     int code = store_free_bytes(target->path, &free_bytes);
 
     if (code == 0 && free_bytes < bytes)
-        code = fail(ENOSPC, "%s: needs about %s, and %s are free there%s", target->path,
+        code = fail(ENOSPC, "%s: needs about %s, only %s free%s", target->path,
                     bytes_text(bytes, wanted, sizeof wanted),
                     bytes_text(free_bytes, there, sizeof there),
-                    target->has_old ? "; the set there stays until the new one is whole" : "");
+                    target->has_old ? "; the old set is kept until the new one is complete" : "");
     return code;
 }
 
@@ -328,11 +328,10 @@ static int open_draft(struct target *target)
     if (code == -ENOENT)
         return place_make_private(&target->place, target->draft);
     if (code == 0 && entry.kind != PLACE_FOLDER)
-        code =
-            fail(ENOTDIR, "%s/%s: is not the folder that pack made", target->path, target->draft);
+        code = fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path, target->draft);
     else if (code == 0 && target->place.is_local && entry.owner != geteuid())
-        code = fail(EPERM, "%s/%s: another user made it: let that user complete the set",
-                    target->path, target->draft);
+        code = fail(EPERM, "%s/%s: made by another user, who must complete the set", target->path,
+                    target->draft);
     return code;
 }
 

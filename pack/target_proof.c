@@ -131,8 +131,8 @@ static int prove_one(struct target_walk *walk, const char *name, const struct pl
     if (proves(&old, name, entry) || proves(&unfinished, name, entry))
         return 0;
     return fail(EEXIST,
-                "%s/%s: no manifest proves that pack made this and that it is as pack left it; "
-                "nothing was removed: move it away, or name another folder",
+                "%s/%s: no manifest proves that this is an unmodified file of pack; "
+                "nothing was removed: move it away or choose another folder",
                 target->path, name);
 }
 

@@ -9,7 +9,7 @@ mount -t tmpfs -o size=4m tmpfs small 2>/dev/null || skip "a small file system c
 CLEANUP="umount -l $T/small"
 
 expect 1 "$IOBENCH" pack synthetic:count=500,mean=100k small/set
-says "needs about" "4.00 MiB are free"
+says "needs about" "only 4.00 MiB free"
 [ -z "$(ls small)" ] || die "something was written: $(ls -a small)"
 
 # Small images take more space as files than estimated: the disk fills up midway.

@@ -217,5 +217,5 @@ expect 0 env OMPI_COMM_WORLD_SIZE=1 SLURM_NTASKS=4 "$IOBENCH" pack $SOURCE ranks
 
 # ---- the source does not lie in what is replaced ----
 expect 1 "$IOBENCH" pack ranks/train-00000-of-00001 ranks --force
-says "lies in"
+says "is inside"
 exit 0
