@@ -35,7 +35,7 @@ for signal in KILL INT; do
         # shellcheck disable=SC2034 # says() looks there
         out=$(cat log)
         [ "$status" = 1 ] || die "exit status $status after an interrupt"
-        says "interrupted; the same command goes on"
+        says "interrupted; repeat the same command"
         [ -z "$(find cut -name '*.partial')" ] || die "temporary files are left: $(ls -a cut)"
     fi
     kept=$(finished)
