@@ -65,11 +65,11 @@ struct reader_traits {
 struct reader_ops {
     struct plugin plugin;
     /* Known before open(). */
-    const char *scheme;  /* of the only URLs it reads ("nfs://"); NULL: local files alone */
-    bool any_storage;    /* reads through dataset/store.h whatever a path names */
-    bool inflates;       /* serves shards compressed as a whole, and no others */
-    bool bypasses_cache; /* always; readers that can be told to have an option "direct" */
-    const char *remedy;  /* what to do on a machine that refuses it; NULL: nothing */
+    const char *scheme;  /* of the only URLs it reads ("nfs://"); NULL: local files only */
+    bool any_storage;    /* reads through dataset/store.h, whatever a path names */
+    bool inflates;       /* reads compressed shards, and only those */
+    bool bypasses_cache; /* always; readers that may have an option "direct" */
+    const char *remedy;  /* what to do on a machine that refuses it; may be NULL */
     int (*open)(void *state, const void *settings, const struct reader_config *config,
                 struct reader_traits *traits);
     /* Called after every open, even a failed one. Nothing is in flight except abandoned (held)

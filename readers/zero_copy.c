@@ -21,7 +21,7 @@
  * (PAGE_IS_PRESENT). */
 struct scan {
     uint64_t size, flags, start, end, walk_end, ranges, ranges_most, pages_most, inverted, all_of,
-        any_of, told;
+        any_of, returned;
 };
 
 struct scan_range {
@@ -96,7 +96,7 @@ static bool is_mapped(int pagemap, const uint8_t *first, size_t bytes)
                         .ranges = (uintptr_t)&range,
                         .ranges_most = 1,
                         .all_of = SCAN_PRESENT,
-                        .told = SCAN_PRESENT};
+                        .returned = SCAN_PRESENT};
 
     return ioctl(pagemap, SCAN_PAGES, &scan) == 1 && range.start == scan.start &&
            range.end == scan.end;
