@@ -13,7 +13,8 @@
 const struct plugin *plugin_find(const struct plugin *const *registry, const char *name)
 {
     for (; *registry; registry++)
-        if (strcmp((*registry)->name, name) == 0)
+        if (strcmp((*registry)->name, name) == 0 ||
+            ((*registry)->alias && strcmp((*registry)->alias, name) == 0))
             return *registry;
     return NULL;
 }

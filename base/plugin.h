@@ -16,6 +16,7 @@ struct option_spec;
 
 struct plugin {
     const char *name;
+    const char *alias;                 /* another name that is accepted; NULL: none */
     const char *summary;               /* one line, no full stop */
     const struct option_spec *options; /* ends with a row without name; may be NULL */
     size_t settings_size;              /* size of the settings struct */

@@ -20,6 +20,13 @@ uint64_t random_hash(uint64_t seed, uint64_t a, uint64_t b)
     return random_mix(hash ^ (b + golden_gamma * 3));
 }
 
+uint64_t random_hash_text(uint64_t seed, const char *text)
+{
+    for (; *text; text++)
+        seed = random_hash(seed, (uint8_t)*text, 1);
+    return random_hash(seed, 0, 2);
+}
+
 struct random random_start(uint64_t seed)
 {
     struct random random;

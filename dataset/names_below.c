@@ -29,13 +29,6 @@ static bool is_passed_over(const char *name, size_t length)
            (length > end && memcmp(name + length - end, draft, end) == 0);
 }
 
-static uint64_t hash_name(uint64_t hash, const char *name)
-{
-    for (; *name; name++)
-        hash = random_hash(hash, (uint8_t)*name, 1);
-    return random_hash(hash, 0, 2);
-}
-
 static void look_at_link(struct names_walk *into, const char *name)
 {
     char *below = into->root && !into->found->leave
@@ -53,7 +46,7 @@ static int add_name(void *context, const struct store_entry *entry)
 
     if (is_passed_over(name, strlen(name)))
         return 0;
-    uint64_t hash = hash_name(into->seed, name);
+    uint64_t hash = random_hash_text(into->seed, name);
     if (entry->is_link)
         look_at_link(into, name);
     else if (entry->kind == STORE_FOLDER && into->depth + 1 < FOLDER_DEPTH) {

@@ -51,6 +51,18 @@ bool store_is_local(const char *path)
     return store_of(path)->scheme[0] == '\0';
 }
 
+/* For what changes the storage. */
+static const struct store_ops *find_writable(const char *path)
+{
+    const struct store_ops *ops = find(path);
+
+    if (ops && !ops->rename) {
+        fail(ENOTSUP, "%s: %s can only be read", path, ops->scheme);
+        return NULL;
+    }
+    return ops;
+}
+
 int store_check(const char *path)
 {
     return find(path) ? 0 : -ENOTSUP;
@@ -88,15 +100,15 @@ int store_list(const char *path, store_visit visit, void *context)
 
 int store_rename(const char *from, const char *to)
 {
-    const struct store_ops *ops = find(from);
+    const struct store_ops *ops = find_writable(from);
 
-    assert(ops == find(to));
+    assert(store_of(from) == store_of(to));
     return ops ? ops->rename(from, to) : -ENOTSUP;
 }
 
 int store_remove(const char *path)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find_writable(path);
 
     return ops ? ops->remove(path) : -ENOTSUP;
 }
@@ -132,7 +144,7 @@ static char *parent_of(const char *path)
 
 int store_make_folders(const char *path)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find_writable(path);
     struct store_status status;
 
     if (!ops)
@@ -160,7 +172,7 @@ int store_make_parent(const char *path)
 
 int store_free_bytes(const char *path, uint64_t *bytes)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find_writable(path);
 
     if (!ops)
         return -ENOTSUP;
@@ -234,7 +246,7 @@ int store_remove_tree(const char *path)
 
 int store_open(const char *path, enum store_access access, struct store_file **file)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = access == STORE_READ ? find(path) : find_writable(path);
 
     *file = NULL;
     if (!ops)
@@ -345,7 +357,7 @@ static void draft_release(struct store_draft *draft)
 int store_draft_open(struct store_draft *draft, const char *path,
                      const struct file_draft_options *options)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find_writable(path);
     char *kept = strdup(path);
 
     *draft = (struct store_draft){.path = strdup(path)};

@@ -68,6 +68,7 @@ struct store_ops {
     /* *file: calloc'ed, the member's own struct begins with it. path and ops are set by store.c. */
     int (*open)(const char *path, enum store_access access, struct store_file **file);
     ssize_t (*read_at)(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
+    /* NULL, with draft() and all below it, where the storage can only be read. */
     int (*write_at)(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
     int (*close)(struct store_file *file, bool sync);
     /* The range will be read soon; no bytes: the file is read here and there. May be NULL. */

@@ -108,9 +108,7 @@ static uint64_t settings_key(const struct plugin_choice *format)
 
     for (const struct option_spec *row = format->plugin->options; row && row->name; row++) {
         option_text(row, format->settings, text, sizeof text);
-        for (const char *byte = text; *byte; byte++)
-            key = random_hash(key, (uint8_t)*byte, 1);
-        key = random_hash(key, 0, 2);
+        key = random_hash_text(key, text);
     }
     return key;
 }

@@ -344,7 +344,8 @@ static int tfrecord_shard_path(const char *folder, uint32_t shard, uint32_t shar
 
 const struct format_ops format_shards = {
     .plugin = {.name = "shards",
-               .summary = "TFRecord shards of TensorFlow, as of ImageNet; also gzip and zlib",
+               .alias = "tfrecord",
+               .summary = "TFRecord, as TensorFlow shards ImageNet; also gzip and zlib",
                .options = tfrecord_options,
                .settings_size = sizeof(struct tfrecord_settings),
                .state_size = sizeof(struct tfrecord_writer)},

@@ -12,3 +12,7 @@ tests_unit_test_sidecar_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_manifest
 tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c tests/unit/folder.h tests/unit/unit.h
 tests_unit_test_manifest_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_read_only_store
+tests_unit_test_read_only_store_SOURCES = tests/unit/test_read_only_store.c tests/unit/unit.h
+tests_unit_test_read_only_store_LDADD = $(UNIT_LIBS)

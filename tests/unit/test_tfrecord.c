@@ -570,6 +570,16 @@ static void a_compressed_shard_is_no_larger_than_it_may_be(void **unused)
     expect_limit("shards:max-inflation=none,max-index=1g", NULL);
 }
 
+static void tfrecord_is_another_name_of_shards(void **unused)
+{
+    struct plugin_choice choice;
+
+    (void)unused;
+    assert_int_equal(plugin_choose("format", format_registry, "tfrecord:max-index=1m", &choice), 0);
+    assert_string_equal(choice.plugin->name, "shards");
+    plugin_release(&choice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,6 +596,7 @@ int main(void)
         cmocka_unit_test(compressed_shards),
         cmocka_unit_test(the_first_failing_shard_is_told),
         cmocka_unit_test(a_compressed_shard_is_no_larger_than_it_may_be),
+        cmocka_unit_test(tfrecord_is_another_name_of_shards),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A storage that can only be read, which the program knows by its registry row alone. */
+#include "dataset/store_members.h"
+
+#include "base/fail.h"
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int demo_stat(const char *path, struct store_status *status)
+{
+    *status = (struct store_status){.kind = strstr(path, ".jpg") ? STORE_FILE : STORE_FOLDER};
+    return 0;
+}
+
+static const struct store_ops store_demo = {
+    .scheme = "demo://", .client = "demo", .stat = demo_stat};
+const struct store_ops *const store_registry[] = {&store_demo, &store_local};
+
+static const char path[] = "demo://server/set/a.jpg";
+
+static void it_is_found_by_its_scheme(void **unused)
+{
+    (void)unused;
+    assert_ptr_equal(store_of(path), &store_demo);
+    assert_false(store_is_local(path));
+    assert_true(store_is_local("/demo://a"));
+    assert_int_equal(store_check(path), 0);
+    assert_true(store_exists(path) && store_is_folder("demo://server/set"));
+}
+
+static void expect_refused(int code)
+{
+    assert_int_equal(code, -ENOTSUP);
+    assert_non_null(strstr(fail_reason(), "demo:// can only be read"));
+    fail_clear();
+}
+
+static void nothing_changes_it(void **unused)
+{
+    struct store_draft draft;
+    struct store_file *file;
+    uint64_t bytes;
+
+    (void)unused;
+    expect_refused(store_open(path, STORE_CREATE, &file));
+    expect_refused(store_open(path, STORE_EXTEND, &file));
+    expect_refused(store_draft_open(&draft, path, NULL));
+    expect_refused(store_rename(path, "demo://server/set/b.jpg"));
+    expect_refused(store_remove(path));
+    expect_refused(store_make_folders("demo://server/new.jpg/set"));
+    expect_refused(store_free_bytes(path, &bytes));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_found_by_its_scheme),
+        cmocka_unit_test(nothing_changes_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
