@@ -23,7 +23,7 @@ literals() {
     # shellcheck disable=SC2046 # file names have no blanks
     echo "$MEMBERS" | while read -r folder name; do
         grep -nHE "\"${name}[\":]" $(FOLDERS=$JOINING sources '*.c' '*.h') /dev/null |
-            grep -vE "^$folder/|\.fallback = |^[^:]*:[0-9]*: *(/\*|\*)" |
+            grep -vE "^$folder/|\.fallback = |\.plugin = \{|^[^:]*:[0-9]*: *(/\*|\*)" |
             if echo "$name" | grep -qxE "$WORDS"; then
                 grep -E "(cmp|find|choose|set)\([^;]*${FAMILY}[^;]*\"$name|${FAMILY}[a-z_.>-]* = [^;]*\"$name|\{\"$FAMILY\", \"$name"
             else
