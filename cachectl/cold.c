@@ -15,7 +15,7 @@
 static void append(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What does not fit is cut off. */
+/* Truncates. */
 static void append(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text);
@@ -64,7 +64,7 @@ static int drop_or_evict(const struct cold_request *request, struct cold_result 
     return 0;
 }
 
-/* ---- 2: look ---- */
+/* ---- 2: measure ---- */
 
 static void name_holders(const struct residency_total *total, struct cold_result *result)
 {
@@ -128,7 +128,7 @@ static int look(const struct cold_request *request, struct residency_probe *prob
     return 0;
 }
 
-/* Pages that a drop leaves may have been dirty, or unstable on a server: syncfs(2) helps. */
+/* Pages that survive a drop may be dirty, or uncommitted on a server: syncfs(2) helps. */
 static int look_hard(const struct cold_request *request, struct cold_result *result)
 {
     struct residency_total total;

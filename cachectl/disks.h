@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * disks: what the disks beneath files have read since the machine started, to whomever. Off the
+ * disks: bytes the disks beneath files have read since boot, for any process. Off the
  * clock; one thread at a time.
  */
 #ifndef IOBENCH_CACHECTL_DISKS_H
@@ -8,13 +8,13 @@
 
 #include "telemetry/devices.h"
 
-/* Zero it to begin. Each disk is counted once, for the files that name it first, so that what the
- * calls return can be added up. */
+/* Start zeroed. Each disk counts once, for the first files that lie on it, so results of several
+ * calls can be added. */
 struct disks {
     struct device_list list;
 };
 
-/* False where it is not known: no disk of this machine holds the files, or does not count. */
+/* Return false if unknown: no local disk holds the files, or it keeps no counters. */
 bool disks_read_bytes(struct disks *disks, const char *const *paths, size_t count, uint64_t *bytes);
 
 #endif

@@ -22,8 +22,8 @@ enum { PATH_BYTES = 4096 };
 
 static const char control_path[] = "/proc/sys/vm/drop_caches";
 
-/* Shared by the thread that waits and the one that is in the kernel; the last one frees it, since
- * nobody can wake a thread that the kernel keeps. */
+/* Shared by the waiting thread and the one inside the kernel. The last one frees it, since a thread
+ * stuck in the kernel cannot be woken. */
 struct drop {
     struct countdown holders;
     struct flag done;
@@ -100,7 +100,7 @@ int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
     return code;
 }
 
-/* ---- with help ---- */
+/* ---- through sudo ---- */
 
 static bool is_program(const char *path)
 {
@@ -109,7 +109,7 @@ static bool is_program(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The program beside this one, also in a build tree; else the installed one. */
+/* The program next to this one, also in a build tree; else the installed one. */
 static const char *find_cachectl(char *path, size_t bytes)
 {
     static const char *const names[] = {"cachectl", "cachectl/cachectl"};
@@ -147,10 +147,10 @@ int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     const char *cachectl =
         helpers && helpers->cachectl ? helpers->cachectl : find_cachectl(path, sizeof path);
 
-    if (geteuid() == 0) /* more cannot be had, and sudo would call us again without end */
-        return fail(EPERM, "%s: not even root may write it here", control_path);
+    if (geteuid() == 0) /* nothing more to gain, and sudo would call us again forever */
+        return fail(EPERM, "%s: not writable here, not even by root", control_path);
     if (!sudo || !cachectl)
-        return fail(ENOENT, "there is no %s", sudo ? "cachectl program" : "sudo");
+        return fail(ENOENT, "%s not found", sudo ? "cachectl program" : "sudo");
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};
     struct cache_step step = {observer, "dropping caches by sudo", clock_now_ns()};
     const struct child_task task = {

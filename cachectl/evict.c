@@ -26,7 +26,7 @@ struct file_work {
     struct evict_figures figures[EACH_FILE_THREADS];
 };
 
-/* Once for each mount; the other workers wait for it. */
+/* Once per mount; the other workers wait for it. */
 static void sync_mount(struct file_work *work, int fd)
 {
     struct stat status;
@@ -45,7 +45,7 @@ static void sync_mount(struct file_work *work, int fd)
     pthread_mutex_unlock(&work->lock);
 }
 
-/* What cannot be written back stays resident, and is seen so. */
+/* Pages that cannot be written back stay resident, and are measured as such. */
 static int evict_one(struct file_work *work, unsigned worker, int fd, const char *path)
 {
     (void)worker;
@@ -56,7 +56,7 @@ static int evict_one(struct file_work *work, unsigned worker, int fd, const char
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                             SYNC_FILE_RANGE_WAIT_AFTER);
     int code = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    return code ? fail(code, "%s: cannot evict it: %s", path, fail_errno_text(code)) : 0;
+    return code ? fail(code, "%s: cannot evict: %s", path, fail_errno_text(code)) : 0;
 }
 
 static int warm_one(struct file_work *work, unsigned worker, int fd, const char *path)

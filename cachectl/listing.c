@@ -40,7 +40,7 @@ static int visit(struct listing *listing, const FTSENT *entry)
     switch (entry->fts_info) {
     case FTS_F:
         return append(listing, entry->fts_path);
-    case FTS_DEFAULT: /* FIFOs and the like hold nothing; a block device only when it was named */
+    case FTS_DEFAULT: /* FIFOs etc. hold no data; a block device counts only if named */
         if (entry->fts_level == FTS_ROOTLEVEL)
             return append(listing, entry->fts_path);
         return 0;
@@ -55,7 +55,7 @@ static int visit(struct listing *listing, const FTSENT *entry)
     case FTS_SLNONE:
         note_unread(listing, entry->fts_path, ENOENT);
         return 0;
-    default: /* folders; a link back to one above is not followed */
+    default: /* folders; a link to an ancestor is not followed */
         return 0;
     }
 }
@@ -73,7 +73,7 @@ int listing_make(struct listing *listing, const char *path)
     for (FTSENT *entry; code == 0 && (entry = fts_read(walk)); errno = 0)
         code = visit(listing, entry);
     if (code == 0 && errno)
-        code = fail(errno, "%s: cannot list it: %s", path, fail_errno_text(errno));
+        code = fail(errno, "%s: cannot list: %s", path, fail_errno_text(errno));
     fts_close(walk);
     return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * listing: the files below a path, symbolic links followed. Any thread. */
+ * listing: the files below a path, following symbolic links. Any thread. */
 #ifndef IOBENCH_CACHECTL_LISTING_H
 #define IOBENCH_CACHECTL_LISTING_H
 
@@ -8,12 +8,12 @@
 struct listing {
     char **paths;
     size_t count;
-    size_t unread_count; /* folders that could not be read, links that lead nowhere */
-    char reason[256];    /* of the first of them */
+    size_t unread_count; /* unreadable folders, dangling links */
+    char reason[256];    /* of the first one */
 };
 
-/* The path itself when it is a file or a block device; of a folder every regular file below it.
- * 0, or a negative errno with a reason. Clear it in either case. */
+/* List the path itself if it is a file or block device, or every regular file below a folder.
+ * Returns 0, or a negative errno with a reason. Clear in either case. */
 int listing_make(struct listing *listing, const char *path);
 void listing_clear(struct listing *listing);
 

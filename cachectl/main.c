@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cachectl: shows, drops, evicts and warms the page cache. The only program here that ever needs
- * privilege, and only for `cachectl drop`; so it takes nothing from the environment, runs nothing
- * as root, and its command without paths does one fixed thing:
+ * cachectl: show, drop, evict and warm the page cache. The only program here that ever needs
+ * privilege, and only for `cachectl drop`; so it reads nothing from the environment, runs nothing
+ * as root, and `cachectl drop` without paths does one fixed thing:
  *
  *     %bench ALL=(root) NOPASSWD: /usr/bin/cachectl drop
  */
@@ -31,20 +31,21 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
 
 static const char usage[] =
-    "Usage: cachectl status [OPTIONS] PATH...   what of the files is in the page cache\n"
-    "       cachectl drop [OPTIONS] [PATH...]   drop the machine's caches; prove PATH cold\n"
-    "       cachectl evict [OPTIONS] PATH...    take these files alone out of the cache\n"
+    "Usage: cachectl status [OPTIONS] PATH...   cached pages of the files\n"
+    "       cachectl drop [OPTIONS] [PATH...]   drop the machine's caches; verify PATH is cold\n"
+    "       cachectl evict [OPTIONS] PATH...    evict only these files from the cache\n"
     "       cachectl warm [OPTIONS] PATH...     read these files into the cache\n"
     "\n"
-    "  -f, --files         a line for each file, not for each PATH\n"
-    "      --json          the same as JSON on standard output\n"
-    "      --timeout=TIME  give up a step after so long: 90, 10s, 5m; 0: never (default 5m)\n"
+    "  -f, --files         one line per file instead of per PATH\n"
+    "      --json          print JSON instead\n"
+    "      --timeout=TIME  time limit of a step: 90, 10s, 5m; 0: none (default 5m)\n"
     "  -h, --help          this text\n"
     "      --version       the version\n"
     "\n"
     "PATH is a file, or a folder for all files below it. drop needs root, or a right to run\n"
     "`sudo -n cachectl drop`; without it, it evicts the files of PATH one by one.\n"
-    "Exit status: 0 done (drop, evict: and proven cold), 1 failed or not proven, 2 wrong usage.\n";
+    "Exit status: 0 done (drop, evict: and verified cold), 1 failed or unverified, 2 wrong "
+    "usage.\n";
 
 struct settings {
     bool files, json;
@@ -63,7 +64,7 @@ struct call {
     struct residency_total sum;
 };
 
-/* On a terminal one line that changes; elsewhere a line every ten seconds. */
+/* On a terminal one updated line; elsewhere a line every ten seconds. */
 static struct {
     bool terminal, shown;
     uint64_t told_ns;
@@ -79,7 +80,7 @@ static void show_progress(void *context, const struct cache_progress *progress)
         snprintf(share, sizeof share, " %.0f%%",
                  100.0 * (double)progress->done / (double)progress->total);
     if (progress_line.terminal) {
-        /* Not by stderr, which lets no such thing pass. */
+        /* Not through stderr, which escapes control characters. */
         dprintf(STDERR_FILENO, "\r%s%s, %.0f s \033[K", progress->doing, share,
                 (double)progress->elapsed_ns / 1e9);
         progress_line.shown = true;
@@ -90,7 +91,7 @@ static void show_progress(void *context, const struct cache_progress *progress)
     }
 }
 
-/* Before something else is printed. */
+/* Call before printing anything else. */
 static void clear_progress(void)
 {
     if (progress_line.shown)
@@ -154,7 +155,7 @@ static void show(struct call *call, const char *path, const char *const *paths, 
         print_row(path, total, total->file_count != 1);
 }
 
-/* ---- looking ---- */
+/* ---- measuring ---- */
 
 static void add_to_sum(struct residency_total *sum, const struct residency_total *part)
 {
@@ -196,7 +197,7 @@ static int look_at(struct call *call, const char *operand, const struct listing 
     return code;
 }
 
-/* ---- commands: each is called once for every PATH ---- */
+/* ---- commands, called once per PATH ---- */
 
 static int do_status(struct call *call, const char *operand, const struct listing *listing)
 {
@@ -327,7 +328,7 @@ static int carry_out(struct call *call, const struct cachectl_command *command)
 
 enum { OPTION_JSON = 256, OPTION_TIMEOUT, OPTION_VERSION };
 
-/* 0, or an exit status + 1 when there is nothing more to do. */
+/* Return 0, or exit status + 1 if nothing is left to do. */
 static int parse(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {{"files", no_argument, NULL, 'f'},
@@ -376,7 +377,7 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     progress_line.terminal = isatty(2);
     progress_line.told_ns = clock_now_ns();
-    /* The table would tell a stranger names and sizes of files he may not see. */
+    /* Its output would leak names and sizes of files that the caller may not see. */
     if (getauxval(AT_SECURE)) {
         fputs("cachectl: must not be set-uid; use sudo, see cachectl(1)\n", stderr);
         return EXIT_MISUSED;
@@ -388,7 +389,7 @@ int main(int argc, char **argv)
         if (strcmp(commands[i].name, argv[optind]) == 0)
             command = &commands[i];
     if (!command) {
-        fprintf(stderr, "cachectl: %s%s\n%s", optind < argc ? "there is no command " : "no command",
+        fprintf(stderr, "cachectl: %s%s\n%s", optind < argc ? "unknown command " : "no command",
                 optind < argc ? escape_shown(argv[optind]) : "", usage);
         return EXIT_MISUSED;
     }

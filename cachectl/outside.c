@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A request is one message, and so is its answer. A further message while a command runs, or the
- * end of the other process, ends that command.
+ * A request is one message, and so is its reply. Another message while a command runs, or the exit
+ * of the other process, stops the command.
  */
 #include "cachectl/outside.h"
 
@@ -21,7 +21,7 @@ enum request_kind { FIND_HOLDERS, RUN_COMMAND, STOP };
 
 struct outside_request {
     uint32_t kind;
-    uint32_t count; /* of files; or the number of the command */
+    uint32_t count; /* of files, or the index of the command */
     uint32_t wants_text;
     uint64_t timeout_ns;
     struct {
@@ -101,7 +101,7 @@ void outside_serve(int socket, const char *const *commands, size_t count)
     while ((bytes = recv(socket, &request, sizeof request, 0)) > 0) {
         struct answer answer = {0};
         if (!is_sound(&request, bytes, count))
-            continue; /* a stop that came late is none */
+            continue; /* a late stop is ignored */
         const struct child_task task = {.text = request.wants_text ? answer.text : NULL,
                                         .timeout_ns = request.timeout_ns,
                                         .stop = is_called_off,
@@ -127,7 +127,7 @@ void outside_use(int socket, const char *const *commands, size_t count)
     outside.count = count;
 }
 
-/* task: what to do meanwhile; NULL: wait. */
+/* task: polled meanwhile; NULL: just wait. */
 static int ask(const struct outside_request *request, const struct child_task *task,
                struct answer *answer)
 {
@@ -136,7 +136,7 @@ static int ask(const struct outside_request *request, const struct child_task *t
     bool stopped = false;
 
     if (send(outside.socket, request, sizeof *request, MSG_NOSIGNAL) != sizeof *request)
-        return fail(errno, "the process outside of the sandbox is gone: %s",
+        return fail(errno, "the helper process outside the sandbox is gone: %s",
                     fail_errno_text(errno));
     while (poll(&other, 1, TURN_MS) <= 0) {
         const bool stops = child_is_interrupted() || (task && task->stop(task->context));
@@ -144,7 +144,7 @@ static int ask(const struct outside_request *request, const struct child_task *t
             stopped = send(outside.socket, &stop, sizeof stop, MSG_NOSIGNAL) == sizeof stop;
     }
     if (recv(outside.socket, answer, sizeof *answer, 0) != sizeof *answer)
-        return fail(EPIPE, "the process outside of the sandbox has ended");
+        return fail(EPIPE, "the helper process outside the sandbox exited");
     answer->reason[REASON_BYTES - 1] = answer->text[CHILD_TEXT_BYTES - 1] = '\0';
     return answer->code ? fail(answer->code, "%s", answer->reason) : 0;
 }
@@ -182,7 +182,7 @@ int outside_run(const char *command, const struct child_task *task, struct child
     while (request.count < outside.count && strcmp(outside.commands[request.count], command) != 0)
         request.count++;
     if (request.count == outside.count)
-        return fail(EPERM, "'%s' was not known before the sandbox was entered", command);
+        return fail(EPERM, "'%s' was not registered before the sandbox was entered", command);
     int code = ask(&request, task, &answer);
     if (code == 0)
         *result = answer.result;

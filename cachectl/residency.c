@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel does, seen in mm/filemap.c and mm/mincore.c and by trial: cachestat() walks the
- * mapping of the file it is given, which on overlayfs is not the one that holds the pages;
- * mincore() sets every byte of its answer when inode_owner_or_capable() and write permission both
- * fail.
+ * Kernel behaviour, from mm/filemap.c, mm/mincore.c and experiments: cachestat() walks the mapping
+ * of the file it is given, which on overlayfs is not the one that holds the pages; mincore() sets
+ * every byte of its result if inode_owner_or_capable() and write permission both fail.
  */
 #include "cachectl/residency.h"
 
@@ -29,9 +28,9 @@
 #endif
 #define HUGETLB_MAGIC 0x958458f6
 
-enum { WINDOW_PAGES = 1 << 18 }; /* mincore in pieces: one byte of answer a page */
+enum { WINDOW_PAGES = 1 << 18 }; /* per mincore call: one result byte per page */
 
-/* Farther behind the end of a file than any large folio reaches. */
+/* Farther past the end of a file than any large folio reaches. */
 static const uint64_t beyond_bytes = UINT64_C(64) << 20;
 
 /* The kernel's ABI: include/uapi/linux/mman.h. */
@@ -46,15 +45,15 @@ struct cachestat_answer {
 enum sight { SIGHT_UNKNOWN, SIGHT_SEES, SIGHT_BLIND };
 enum { CACHESTAT, MINCORE, PROBES };
 
-/* What is known of the probes on one mount. */
+/* State of the probes on one mount. */
 struct mount_sight {
     uint64_t device;
     enum sight sight[PROBES];
 };
 
-/* What the probes said of one range of a file. */
+/* Probe results for one range of a file. */
 struct answers {
-    int code[PROBES]; /* 0, or a negative errno: it does not answer here */
+    int code[PROBES]; /* 0, or a negative errno: not supported here */
     uint64_t pages[PROBES];
 };
 
@@ -114,20 +113,20 @@ static int size_of(int fd, const struct stat *status, const char *path, uint64_t
         *bytes = (uint64_t)status->st_size;
         return 0;
     }
-    off_t end = lseek(fd, 0, SEEK_END); /* a block device says 0 in st_size */
+    off_t end = lseek(fd, 0, SEEK_END); /* st_size of a block device is 0 */
     if (end < 0)
-        return fail(errno, "%s: cannot find its size: %s", path, fail_errno_text(errno));
+        return fail(errno, "%s: cannot get its size: %s", path, fail_errno_text(errno));
     *bytes = (uint64_t)end;
     return 0;
 }
 
 static int open_subject(const char *path, struct subject *subject)
 {
-    /* Look before opening: opening a tape or a FIFO does things. */
+    /* stat() before opening: opening a tape or a FIFO has side effects. */
     if (stat(path, &subject->status))
         return fail(errno, "%s: %s", path, fail_errno_text(errno));
     if (!S_ISREG(subject->status.st_mode) && !S_ISBLK(subject->status.st_mode))
-        return fail(EINVAL, "%s: is neither a file nor a block device", path);
+        return fail(EINVAL, "%s: neither a file nor a block device", path);
     subject->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (subject->fd < 0)
         return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
@@ -188,8 +187,8 @@ static int count_window(int fd, uint64_t offset, uint64_t pages, uint64_t page_b
     return code;
 }
 
-/* The first page from page on that is in no hole: a page of a hole holds nothing that storage would
- * have to read again, and a hole may have 2^40 of them. */
+/* Return the first page at or after page that is not in a hole: pages of a hole are never read from
+ * storage, and a hole may have 2^40 of them. */
 static uint64_t next_data_page(int fd, uint64_t page, uint64_t pages, uint64_t page_bytes)
 {
     off_t found = lseek(fd, (off_t)(page * page_bytes), SEEK_DATA);
@@ -199,7 +198,7 @@ static uint64_t next_data_page(int fd, uint64_t page, uint64_t pages, uint64_t p
     return (uint64_t)found / page_bytes;
 }
 
-/* Resident pages of the first bytes. -EPERM when mincore answers everything with yes. */
+/* Count resident pages of the first bytes. Returns -EPERM if mincore reports every page. */
 static int ask_mincore(int fd, uint64_t bytes, uint64_t file_bytes, uint64_t page_bytes,
                        uint64_t *resident)
 {
@@ -257,8 +256,8 @@ static bool any_pages(const struct answers *answers)
            (answers->code[MINCORE] == 0 && answers->pages[MINCORE]);
 }
 
-/* Find out which probes see. If one sees a page that another does not, the other is blind. If none
- * does, a page is read for them to see, and evicted again: the file had none to lose. */
+/* Find out which probes work. If one sees a page that another does not, the other is blind. If none
+ * sees any, read a page for them to see and evict it again: the file had none cached. */
 static void learn(const struct residency_probe *probe, const struct subject *subject,
                   struct mount_sight *mount)
 {
@@ -268,7 +267,7 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
 
     ask(probe, subject, subject->bytes, &answers);
     if (!any_pages(&answers)) {
-        posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, not a window */
+        posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
         if (pread(subject->fd, &byte, 1, 0) != 1)
             return;
         ask(probe, subject, subject->bytes < page ? subject->bytes : page, &answers);
@@ -279,7 +278,7 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
             mount->sight[i] = answers.pages[i] ? SIGHT_SEES : SIGHT_BLIND;
 }
 
-/* Is the probe to be believed on this file's mount? */
+/* Return whether the probe is reliable on this file's mount. */
 static bool sees(struct residency_probe *probe, const struct subject *subject, int which)
 {
     bool seen = false;
@@ -470,7 +469,7 @@ static void merge(struct residency_total *total, const struct residency_total *p
         memcpy(total->reason, part->reason, sizeof total->reason);
 }
 
-/* Proven warm beats not known; not known beats cold. */
+/* Warm outranks unverified; unverified outranks cold. */
 static void judge(struct residency_total *total)
 {
     const uint64_t seen_bytes = total->total_bytes - total->unverified_bytes;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * residency: how much of a file lies in the page cache, or an honest "unverified".
+ * residency: how much of a file is in the page cache, or "unverified".
  *
- * Two probes, neither of which always tells the truth:
+ * Two probes, neither of them always right:
  *  - cachestat(2), Linux 6.5: fast; refuses files of others (EPERM); sees nothing on overlayfs.
- *  - mincore(2): for a file that the caller neither owns nor may write it claims every page.
- * So mincore is also asked about pages far behind the end of the file, which cannot be resident;
- * and before a probe is believed when it says "nothing", it must have seen a page on that mount
- * that was just read. A probe that does not is blind: ZFS or FUSE may cache where Linux does not
- * look.
+ *  - mincore(2): reports every page of a file that the caller neither owns nor may write.
+ * So mincore is also asked about pages far past the end of the file, which cannot be resident, and
+ * a probe's "nothing" counts only if it has seen, on that mount, a page that was just read. A probe
+ * that has not is blind: ZFS and FUSE may cache outside the page cache.
  *
  * Any thread; one struct residency_probe may be shared by threads.
  */
@@ -23,7 +22,7 @@
 
 enum residency_state { RESIDENCY_COLD, RESIDENCY_WARM, RESIDENCY_UNVERIFIED };
 
-/* Up to this share of the bytes may be resident in what is called cold. */
+/* At most this share of bytes is resident in a set that counts as cold. */
 #define RESIDENCY_COLD_PERCENT 0.1
 
 enum residency_method { RESIDENCY_NONE = 0, RESIDENCY_CACHESTAT = 1, RESIDENCY_MINCORE = 2 };
@@ -33,17 +32,17 @@ enum { RESIDENCY_REASON_BYTES = 256 };
 /* One file. */
 struct residency {
     enum residency_state state;
-    uint64_t resident_bytes, dirty_bytes; /* dirty: known by cachestat only */
+    uint64_t resident_bytes, dirty_bytes; /* dirty: from cachestat only */
     uint64_t total_bytes;
-    double percent; /* resident of total; 0 for an empty file */
+    double percent; /* resident / total; 0 for an empty file */
     enum residency_method method;
-    char reason[RESIDENCY_REASON_BYTES]; /* why unverified, or why it can never be cold; else "" */
+    char reason[RESIDENCY_REASON_BYTES]; /* why unverified or never cold; else "" */
 };
 
 enum { RESIDENCY_WORST = 4 };
 
 struct residency_named {
-    char path[256]; /* the end of it when it is longer */
+    char path[256]; /* its tail if longer */
     uint64_t resident_bytes, dirty_bytes;
     uint64_t device, inode;
 };
@@ -54,25 +53,24 @@ struct residency_total {
     uint64_t file_count, warm_count, unverified_count;
     uint64_t resident_bytes, dirty_bytes;
     uint64_t total_bytes, unverified_bytes;
-    double percent;   /* resident of the bytes that could be verified */
-    unsigned methods; /* enum residency_method, or-ed */
-    bool in_memory;   /* some lie on tmpfs or the like */
+    double percent;                                /* resident / verifiable bytes */
+    unsigned methods;                              /* enum residency_method, or-ed */
+    bool in_memory;                                /* some are on tmpfs or similar */
     struct residency_named worst[RESIDENCY_WORST]; /* the most resident ones, largest first */
-    char reason[RESIDENCY_REASON_BYTES];           /* of the first that was unverified, or so */
+    char reason[RESIDENCY_REASON_BYTES];           /* of the first unverified or in-memory file */
 };
 
 struct residency_probe;
 
-/* Roots are as seen by this process. NULL with a reason. */
+/* Returns NULL with a reason. */
 struct residency_probe *residency_probe_create(void);
 void residency_probe_destroy(struct residency_probe *probe);
 
-/* Look at one file. What cannot be opened, or has no contents to cache, is unverified with the
- * reason. */
+/* Measure one file. A file that cannot be opened, or has no cacheable contents, is unverified. */
 void residency_file(struct residency_probe *probe, const char *path, struct residency *residency);
 
-/* Look at many. The residue of a file that was cold stays 0: what the probe itself had to read is
- * evicted again. 0, -ETIMEDOUT, -ENOMEM. */
+/* Measure many. A cold file stays cold: pages that the probe had to read are evicted again.
+ * Returns 0, -ETIMEDOUT or -ENOMEM. */
 int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
                     uint64_t timeout_ns, const struct cache_observer *observer,
                     struct residency_total *total);
@@ -81,8 +79,8 @@ const char *residency_state_text(enum residency_state state); /* "cold", "warm",
 const char *
 residency_method_text(unsigned methods); /* "cachestat", "mincore", "cachestat and ..." */
 
-/* Open to look at: a regular file or a block device; never waits for a FIFO. A descriptor, or a
- * negative errno with a reason. */
+/* Open a regular file or block device for measuring; never blocks on a FIFO. Returns a descriptor,
+ * or a negative errno with a reason. */
 int residency_open(const char *path, uint64_t *bytes);
 
 #endif

@@ -25,7 +25,7 @@ static void settle(struct server_result *result, enum server_state state, const 
     va_end(arguments);
 }
 
-/* text: CHILD_TEXT_BYTES for what it prints, or NULL. 0 when it ended with status 0. */
+/* text: CHILD_TEXT_BYTES for its output, or NULL. Returns 0 if it exited with status 0. */
 static int run(const struct server_request *request, const char *command, const char *doing,
                const char *name, struct server_call *call, char *text)
 {
@@ -88,7 +88,7 @@ static void judge(const struct server_request *request, struct server_result *re
         settle(result, SERVER_COLD, "%s", "");
 }
 
-/* What would prove it. */
+/* Advice on how to verify. */
 static void settle_unasked(const struct server_request *request, struct server_result *result)
 {
     settle(
@@ -120,7 +120,7 @@ void server_make_cold(const struct server_request *request, struct server_result
     }
     if (result->looked)
         judge(request, result);
-    if (drops && result->looked) /* looking opened the files there */
+    if (drops && result->looked) /* the check opened the files there */
         code = drop(request, result);
     if (code)
         settle(result, SERVER_UNVERIFIED, "%s", fail_reason());

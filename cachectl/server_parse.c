@@ -10,7 +10,7 @@
 
 static const char wanted[] = "expected the output of 'cachectl status --json'";
 
-/* A count of bytes is added to *sum; null or nothing makes it unknown. */
+/* Add a byte count to *sum; a null or missing value makes the sum unknown. */
 static int add_bytes(const json_t *row, const char *key, bool *known, uint64_t *sum)
 {
     const json_t *value = json_object_get(row, key);
@@ -39,13 +39,13 @@ static int add_row(const json_t *row, struct server_look *look)
     if (code == 0)
         code = add_bytes(row, "disk_read_bytes", &look->disk_known, &look->disk_read_bytes);
     if (!total_known)
-        look->resident_known = false; /* of what? */
+        look->resident_known = false; /* no total */
     if (reason && !look->reason[0])
         snprintf(look->reason, sizeof look->reason, "%s", reason);
     return code;
 }
 
-/* Returns how many rows it has, or a negative errno. */
+/* Return the number of rows, or a negative errno. */
 static int add_document(const json_t *document, struct server_look *look)
 {
     const size_t count = json_is_array(document) ? json_array_size(document) : 1;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Takes "8:16 " off a line when it is that device. */
+/* Skip "8:16 " if the line is of that device. */
 static bool is_device(struct text *line, unsigned device_major, unsigned device_minor)
 {
     struct text word, first;
@@ -102,7 +102,7 @@ struct cgroup_probe {
     struct device_list devices;
 };
 
-/* Both versions know bytes; counts are of version 2. */
+/* Both versions count bytes; only version 2 counts operations. */
 static const struct metric_row rows[] = {
     {"read_bytes", offsetof(struct cgroup_counters, read_bytes), METRIC_COUNTER, 1},
     {"write_bytes", offsetof(struct cgroup_counters, write_bytes), METRIC_COUNTER, 1},
@@ -141,12 +141,12 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
     char pid[16] = "self";
 
     (void)settings;
-    if (site->pid_count) /* the others are taken to be in the same group */
+    if (site->pid_count) /* assume the others share its group */
         snprintf(pid, sizeof pid, "%d", site->pids[0]);
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
     if (cgroup->devices.count == 0)
-        return fail(ENOENT, "no block device lies beneath the data");
+        return fail(ENOENT, "no block device beneath the data");
     int code = procfile_open(&groups, "%s/%s/cgroup", site->roots->proc, pid);
     if (code == 0 && (code = procfile_read(&groups, &text)) == 0) {
         code = open_version2(cgroup, site->roots, text);
@@ -169,7 +169,7 @@ static void cgroup_close(void *state)
     procfile_close(&cgroup->file);
 }
 
-/* A device that was not used yet is not named: that is 0. */
+/* An unused device is not listed: 0. */
 static void cgroup_sample(void *state, uint64_t *values)
 {
     struct cgroup_probe *cgroup = state;
@@ -190,7 +190,7 @@ static void cgroup_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_cgroup = {
     .plugin = {.name = "cgroup",
-               .summary = "what the control group of the process read and wrote",
+               .summary = "bytes read and written by the process's control group",
                .state_size = sizeof(struct cgroup_probe)},
     .open = cgroup_open,
     .close = cgroup_close,

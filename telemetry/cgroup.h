@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup: what the control group of a process read and wrote
+ * cgroup: bytes read and written by a process's control group
  * (Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/blkio-controller.rst). Pure functions;
  * any thread.
  */
@@ -13,7 +13,7 @@ struct cgroup_counters {
     uint64_t read_bytes, write_bytes, reads, writes;
 };
 
-/* Adds what io.stat (version 2) says of one device; false when it does not name it. */
+/* Add the io.stat (version 2) counters of one device. Returns false if the device is not listed. */
 bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device_minor,
                         struct cgroup_counters *counters);
 
@@ -21,8 +21,8 @@ bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device
 bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_minor,
                       struct cgroup_counters *counters);
 
-/* The path of a process' group in /proc/PID/cgroup: of version 2 with controller NULL, else of the
- * hierarchy of that controller. */
+/* Find the group's path in /proc/PID/cgroup: version 2 if controller is NULL, else the hierarchy of
+ * that controller. */
 bool cgroup_find_path(struct text text, const char *controller, char *path, size_t path_bytes);
 
 #endif

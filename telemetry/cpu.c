@@ -36,7 +36,7 @@ struct cpu_probe {
     uint32_t count;
 };
 
-/* The scale is the length of a tick. */
+/* Scale: the length of a tick. */
 static const struct metric_row rows[] = {
     {"user_ms", offsetof(struct cpu_counters, user_all), METRIC_COUNTER, 0},
     {"system_ms", offsetof(struct cpu_counters, system_all), METRIC_COUNTER, 0},
@@ -51,7 +51,7 @@ static int add_cpu(struct cpu_probe *cpu, struct text name, struct probe_traits 
     const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
     char *copy = text_copy(name, cpu->names[cpu->count++], NAME_BYTES);
 
-    /* The line of all of them is named "all". */
+    /* The total is the part "all". */
     for (const struct metric_row *row = rows; row->quantity; row++)
         if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
                         tick_ms))
@@ -85,7 +85,7 @@ static void cpu_close(void *state)
     procfile_close(&cpu->file);
 }
 
-/* CPUs that go offline vanish from the text; the others stay in order. */
+/* Offline CPUs vanish from the text; the others keep their order. */
 static void cpu_sample(void *state, uint64_t *values)
 {
     struct cpu_probe *cpu = state;
@@ -100,7 +100,7 @@ static void cpu_sample(void *state, uint64_t *values)
         while (found < cpu->count && !text_is(name, cpu->names[found]))
             found++;
         if (found == cpu->count)
-            continue; /* it came after the start */
+            continue; /* came online after the start */
         metric_put_rows(rows, &counters, values + (size_t)found * ROW_COUNT);
         at = found + 1;
     }
@@ -108,7 +108,7 @@ static void cpu_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_cpu = {
     .plugin = {.name = "cpu",
-               .summary = "processors: user, system, waiting for I/O, idle",
+               .summary = "processor time: user, system, I/O wait, idle",
                .state_size = sizeof(struct cpu_probe)},
     .open = cpu_open,
     .close = cpu_close,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu: where processors spent their time (/proc/stat, proc(5)). Pure functions; any thread. */
+ * cpu: processor time by kind (/proc/stat, proc(5)). Pure functions; any thread. */
 #ifndef IOBENCH_TELEMETRY_CPU_H
 #define IOBENCH_TELEMETRY_CPU_H
 
@@ -11,7 +11,7 @@ struct cpu_counters {
     uint64_t user_all, system_all; /* user and nice; system and both kinds of interrupts */
 };
 
-/* The next line "cpu" (all of them) or "cpuN". False at the first line that is none. */
+/* Parse the next line, "cpu" (all) or "cpuN". Returns false at any other line. */
 bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *counters);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documentation/ABI/stable/sysfs-block: a folder of /sys/dev/block is a link to the device's own;
- * that of a partition lies in its disk's, and slaves/ names what a device is made of.
+ * Documentation/ABI/stable/sysfs-block: entries of /sys/dev/block link to the device's folder; a
+ * partition's folder is inside its disk's, and slaves/ lists what a device is made of.
  */
 #include "telemetry/devices.h"
 
@@ -16,14 +16,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Of the search for one list: layers that name each other would make it grow as a power of depth.
- */
+/* Limits of one search: layers that refer to each other would make it exponential in depth. */
 enum { DEPTH_MAX = 16, VISITS_MAX = 1024, FOLDER_BYTES = 768 };
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
                            struct device_list *list);
 
-/* The first is told; what comes with it does not matter. */
+/* Keep the first one only. */
 static void note_elsewhere(struct device_list *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -87,7 +86,7 @@ static bool exists(const char *folder, const char *file)
 static void leaves(const struct telemetry_roots *roots, unsigned device_major,
                    unsigned device_minor, unsigned depth, struct device_list *list);
 
-/* What each link of a folder of devices is made of. Returns whether there was one. */
+/* Add the leaves of each link in a folder of devices. Returns whether there was one. */
 static bool leaves_of_folder(const struct telemetry_roots *roots, const char *folder,
                              unsigned depth, struct device_list *list)
 {
@@ -130,8 +129,8 @@ static bool is_fabric(const char *folder, const char *controller)
            strncmp(transport, "pcie", 4) != 0;
 }
 
-/* A disk that another machine serves: nbd, rbd, iSCSI, NVMe over fabrics, by one path or, where its
- * device is a subsystem, by several. */
+/* A disk served by another machine: nbd, rbd, iSCSI, NVMe over fabrics by one path or, as a
+ * subsystem, by several. */
 static bool is_on_network(const struct telemetry_roots *roots, unsigned device_major,
                           unsigned device_minor, const char *target, const char *name)
 {
@@ -217,7 +216,7 @@ void devices_of_device(const struct telemetry_roots *roots, unsigned device_majo
 
 /* ---- file systems without a device number of their own ---- */
 
-/* Each folder of "upperdir=A,lowerdir=B:C". */
+/* Visit each folder of "upperdir=A,lowerdir=B:C". */
 static void leaves_of_overlay(const struct telemetry_roots *roots, const struct mount *mount,
                               unsigned depth, struct device_list *list)
 {
@@ -234,8 +233,7 @@ static void leaves_of_overlay(const struct telemetry_roots *roots, const struct 
     }
 }
 
-/* Every device of the btrfs that has the mount's source among its devices. Returns whether there
- * was one. */
+/* Add every device of the btrfs that contains the mount's source. Returns whether there was one. */
 static bool leaves_of_btrfs(const struct telemetry_roots *roots, const struct mount *mount,
                             unsigned depth, struct device_list *list)
 {

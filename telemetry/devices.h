@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * devices: the block devices at the bottom, beneath a path: through partitions, device mapper, md,
- * bcache, loop, overlay and btrfs. Only leaves are named, else bytes would count twice.
+ * devices: find the lowest block devices beneath a path: through partitions, device mapper, md,
+ * bcache, loop, overlay and btrfs. Lists leaves only, since bytes would count twice otherwise.
  * Off the clock; any thread.
  */
 #ifndef IOBENCH_TELEMETRY_DEVICES_H
@@ -20,19 +20,19 @@ enum { BACKING_FILES_MAX = 8, BACKING_FILE_BYTES = 512, ELSEWHERE_BYTES = 160 };
 
 struct device_list {
     uint32_t count;
-    bool cut_off;    /* there are more than DEVICES_MAX, or the search would not end */
-    uint32_t visits; /* paths and devices looked at, which is what the search costs */
+    bool cut_off;    /* more than DEVICES_MAX, or too many layers */
+    uint32_t visits; /* paths and devices visited: the cost of the search */
     struct device devices[DEVICES_MAX];
-    /* Files of loop devices between the path and the leaves: their pages are a second cache. */
+    /* Backing files of loop devices on the way: their pages are a second cache. */
     uint32_t backing_count;
     char backing[BACKING_FILES_MAX][BACKING_FILE_BYTES];
-    /* What lies beneath and is neither this machine's memory nor a disk of its own, so that
-     * somebody else may cache it: "nfs4 at /mnt", "nbd0, a disk on the network". "": nothing. */
+    /* Remote storage beneath the path, which another machine may cache: "nfs4 at /mnt", "nbd0, a
+     * disk on the network". "": none. */
     char elsewhere[ELSEWHERE_BYTES];
 };
 
-/* Add the devices beneath a path to the list, each once. None is not an error: NFS and tmpfs have
- * none. 0, or a negative errno with a reason. */
+/* Add the devices beneath a path to the list, without duplicates. NFS and tmpfs have none. Returns
+ * 0, or a negative errno with a reason. */
 int devices_of_path(const struct telemetry_roots *roots, const char *path,
                     struct device_list *list);
 
@@ -40,7 +40,7 @@ int devices_of_path(const struct telemetry_roots *roots, const char *path,
 void devices_of_device(const struct telemetry_roots *roots, unsigned device_major,
                        unsigned device_minor, struct device_list *list);
 
-/* "sda, sdb"; "" when there is none. Returns text. */
+/* Format as "sda, sdb"; "" if empty. Returns text. */
 char *devices_text(const struct device_list *list, char *text, size_t text_bytes);
 
 #endif

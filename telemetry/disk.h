@@ -8,20 +8,20 @@
 
 #include "telemetry/text.h"
 
-enum { DISK_SECTOR_BYTES = 512 }; /* whatever the device's own sectors are */
+enum { DISK_SECTOR_BYTES = 512 }; /* whatever the device's sector size */
 
 struct disk_counters {
     uint64_t reads, reads_merged, read_sectors, read_ms;
     uint64_t writes, writes_merged, write_sectors, write_ms;
     uint64_t in_flight;
-    uint64_t busy_ms;  /* counts too little on devices with several queues: no measure of load */
-    uint64_t queue_ms; /* in flight times time */
+    uint64_t busy_ms;  /* too low on multi-queue devices: no measure of load */
+    uint64_t queue_ms; /* requests in flight, integrated over time */
 };
 
-/* /sys/block/NAME/stat, or the rest of a line of /proc/diskstats; more fields may follow. */
+/* Parse /sys/block/NAME/stat, or the rest of a /proc/diskstats line; more fields may follow. */
 bool disk_parse_stat(struct text text, struct disk_counters *counters);
 
-/* The line of a device in /proc/diskstats. */
+/* Find and parse the device's line in /proc/diskstats. */
 bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned device_minor,
                           struct disk_counters *counters);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu: NVIDIA GPUs by NVML, which is looked for when asked and needs nothing to build. Declared
- * here is as much of its ABI as is used; it has been stable since driver 340.
+ * gpu: NVIDIA GPUs through NVML, loaded at run time, so nothing is needed to build. Declares only
+ * the part of its ABI that is used, which is stable since driver 340.
  *
  * Utilisation is the share of NVML's last sample period (1/6 to 1 s) in which a kernel ran, and
  * does not say how busy it was. A question about PCIe takes 20 ms, hence a slow probe.
@@ -28,7 +28,7 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
-/* What newer questions are asked by. scope: which link; UINT_MAX: all of them together. */
+/* Argument of field queries. scope: link index; UINT_MAX: all links. */
 struct nvml_field {
     unsigned id, scope;
     long long timestamp, latency_us;
@@ -46,7 +46,7 @@ enum { NVML_NVLINK_TRANSMIT_KIB = 138, NVML_NVLINK_RECEIVE_KIB = 139 };
 enum { NVML_TYPE_UNSIGNED_LONG_LONG = 3 };
 enum { GPUS_MAX = 64 };
 
-/* Only the first four must be there: older drivers lack some. */
+/* Only the first four are required: older drivers lack some. */
 struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
@@ -104,7 +104,7 @@ static const struct option_spec gpu_options[] = {
      .type = OPTION_TEXT,
      .offset = offsetof(struct gpu_settings, library),
      .metavar = "PATH",
-     .summary = "the NVML library, when it is not found by itself"},
+     .summary = "path of the NVML library; default: search for it"},
     {0},
 };
 
@@ -127,7 +127,7 @@ static const struct metric_row rows[] = {
 
 static void *find_library(const char *named)
 {
-    /* The soname without a version is for linking only, and may be a stub. */
+    /* The unversioned soname is for linking only, and may be a stub. */
     static const char *const places[] = {"libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
                                          "/usr/local/nvidia/lib64/libnvidia-ml.so.1"};
     void *library = NULL;
@@ -143,17 +143,17 @@ static int load(struct gpu_probe *gpu, const char *named)
 {
     gpu->library = find_library(named);
     if (!gpu->library)
-        return fail(ENOENT, "there is no NVIDIA driver: %s cannot be loaded",
+        return fail(ENOENT, "no NVIDIA driver: %s cannot be loaded",
                     named ? named : "libnvidia-ml.so.1");
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(gpu->library, symbols[i].symbol);
         memcpy((char *)&gpu->nvml + symbols[i].offset, &symbol, sizeof symbol);
     }
     if (!gpu->nvml.init || !gpu->nvml.shutdown || !gpu->nvml.device_count || !gpu->nvml.device)
-        return fail(ENOENT, "the NVML library is too old: it lacks nvmlInit_v2 or the like");
+        return fail(ENOENT, "the NVML library is too old: it lacks nvmlInit_v2 or similar");
     int code = gpu->nvml.init();
     if (code)
-        return fail(ENOENT, "NVML does not start: %s",
+        return fail(ENOENT, "NVML failed to start: %s",
                     gpu->nvml.error_text ? gpu->nvml.error_text(code) : "no reason given");
     gpu->ready = true;
     return 0;
@@ -204,8 +204,7 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
 
 #define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
 
-/* Payload over all links since the driver was loaded; GPUs without NVLink do not know the fields.
- */
+/* Payload over all links since the driver was loaded; GPUs without NVLink lack these fields. */
 static void ask_nvlink(const struct nvml *nvml, nvml_handle device, struct gpu_levels *levels)
 {
     struct nvml_field fields[] = {{.id = NVML_NVLINK_RECEIVE_KIB, .scope = UINT_MAX},

@@ -123,14 +123,14 @@ struct infiniband_probe {
     size_t count, capacity;
 };
 
-/* 1 when the file is there, 0 when not, or negative. */
+/* Return 1 if the file exists, 0 if not, or a negative errno. */
 static int add_file(struct infiniband_probe *probe, struct probe_traits *traits, const char *part,
                     const struct port_file *kind, uint32_t scale, const char *path)
 {
     if (access(path, R_OK) || probe->count == probe->capacity)
         return 0;
     int code = procfile_open(&probe->files[probe->count], "%s", path);
-    if (code) { /* some drivers have files that answer with an error */
+    if (code) { /* some drivers have files that fail to read */
         procfile_close(&probe->files[probe->count]);
         return code == -ENOMEM ? code : 0;
     }
@@ -160,7 +160,7 @@ static int add_own_bytes(struct infiniband_probe *probe, const struct telemetry_
     return code;
 }
 
-/* "rxe0/1@eth0": by the name it is known that the interface counts the same bytes. */
+/* "rxe0/1@eth0": the name says that the interface counts the same bytes. */
 static int add_interface(struct infiniband_probe *probe, const struct telemetry_roots *roots,
                          struct probe_traits *traits, const struct infiniband_port *port)
 {
@@ -210,7 +210,7 @@ static int infiniband_open(void *state, const void *settings, const struct probe
 
     (void)settings;
     if (count == 0)
-        return fail(ENOENT, "there is no InfiniBand or RoCE adapter");
+        return fail(ENOENT, "no InfiniBand or RoCE adapter");
     probe->capacity = (size_t)count * (PORT_FILES + 2);
     probe->files = memory_array(probe->capacity, sizeof *probe->files);
     if (!probe->files)
@@ -250,7 +250,7 @@ static int infiniband_usable(void)
 
     return infiniband_list(&telemetry_roots_usual, &port, 1)
                ? 0
-               : fail(ENOENT, "there is no InfiniBand or RoCE adapter");
+               : fail(ENOENT, "no InfiniBand or RoCE adapter");
 }
 
 const struct probe_ops probe_infiniband = {

@@ -69,7 +69,7 @@ static const struct metric_row server_rows[] = {
     {0},
 };
 
-/* Older versions have them in /proc, newer ones in debugfs, which root alone may read. */
+/* Older versions have them in /proc, newer ones in debugfs, which only root may read. */
 static int open_layer(struct layer *layer, const struct telemetry_roots *roots, const char *name)
 {
     char pattern[512];
@@ -102,7 +102,7 @@ static int lustre_open(void *state, const void *settings, const struct probe_sit
     if (code == 0)
         code = open_layer(&lustre->server, site->roots, "osc");
     if (code == 0 && lustre->application.count == 0 && lustre->server.count == 0)
-        return fail(ENOENT, "this node shows no counters of a Lustre client");
+        return fail(ENOENT, "no Lustre client counters on this node");
     if (code == 0 && lustre->application.count)
         code = metric_add_rows(&traits->metrics, "", application_rows);
     if (code == 0 && lustre->server.count)
@@ -125,7 +125,7 @@ static void lustre_close(void *state)
     close_layer(&lustre->server);
 }
 
-/* A sum of which a part is missing is no sum. */
+/* A sum with a missing part is missing. */
 static uint64_t *sample_layer(struct layer *layer, const struct metric_row *rows, uint64_t *values)
 {
     struct lustre_counters counters = {0};
@@ -153,14 +153,14 @@ static int lustre_usable(void)
     int code = open_layer(&lustre.application, &telemetry_roots_usual, "llite");
 
     if (code == 0 && lustre.application.count == 0)
-        code = fail(ENOENT, "this node shows no counters of a Lustre client");
+        code = fail(ENOENT, "no Lustre client counters on this node");
     close_layer(&lustre.application);
     return code;
 }
 
 const struct probe_ops probe_lustre = {
     .plugin = {.name = "lustre",
-               .summary = "Lustre client: bytes to applications, and from the servers",
+               .summary = "Lustre client: bytes to applications and from servers",
                .state_size = sizeof(struct lustre_probe),
                .usable = lustre_usable},
     .open = lustre_open,

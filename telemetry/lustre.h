@@ -6,13 +6,13 @@
 
 #include "telemetry/text.h"
 
-/* Those of llite are what applications asked for, those of osc what came from the servers. */
+/* llite counts what applications requested, osc what servers sent. */
 struct lustre_counters {
     uint64_t read_bytes, write_bytes, reads, writes;
 };
 
-/* Adds the sums of one stats file. A counter that was never used has no line: 0. False when the
- * text is none. */
+/* Add the sums of one stats file. An unused counter has no line and counts 0. Returns false if
+ * malformed. */
 bool lustre_add_stats(struct text text, struct lustre_counters *counters);
 
 #endif

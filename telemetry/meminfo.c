@@ -66,7 +66,7 @@ static void meminfo_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_memory = {
     .plugin = {.name = "memory",
-               .summary = "memory, page cache, what waits to be written",
+               .summary = "memory, page cache, dirty pages",
                .state_size = sizeof(struct procfile)},
     .open = meminfo_open,
     .close = meminfo_close,

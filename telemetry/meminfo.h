@@ -10,7 +10,7 @@ struct meminfo_levels {
     uint64_t total, free, available, buffers, cached, dirty, writeback, shared;
 };
 
-/* What is not there is PROBE_MISSING; false when there is no total. */
+/* Missing levels are PROBE_MISSING. Returns false without a total. */
 bool meminfo_parse(struct text text, struct meminfo_levels *levels);
 
 #endif

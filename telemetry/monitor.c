@@ -122,7 +122,7 @@ static double total_of(const struct series *series, const struct monitor_figure 
     return sum;
 }
 
-/* The newest known value of a level in the time. */
+/* The newest known value of a level in the interval. */
 static double level_of(const struct series *series, uint32_t metric, uint64_t from_ns,
                        uint64_t to_ns)
 {
@@ -152,7 +152,7 @@ static double level(const struct series *series, const struct monitor_figure *fi
     return figure->how == MONITOR_MEAN && count ? sum / count : sum;
 }
 
-/* The parts of the probe cpu, without "all". */
+/* Count the parts of the probe cpu, except "all". */
 static double cpu_count(const struct series *series)
 {
     unsigned count = 0;
@@ -164,12 +164,12 @@ static double cpu_count(const struct series *series)
     return count > 1 ? count - 1 : 1;
 }
 
-/* Growth is counted between rows: the time must be that of the same rows. */
+/* Growth is between rows: divide by the time between the same rows. */
 static double seconds_of(const struct series *series, uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
 
-    first = first > 0 ? first - 1 : 0; /* the last row up to from_ns, when there is one */
+    first = first > 0 ? first - 1 : 0; /* the last row up to from_ns, if any */
     return end > first
                ? (double)(series_time_ns(series, end - 1) - series_time_ns(series, first)) / 1e9
                : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * monitor: the few figures that people look at, out of a series: what storage, fabric and
- * processors did from one time to another. Any thread.
+ * monitor: headline figures from a series: activity of storage, fabric and processors within an
+ * interval. Any thread.
  */
 #ifndef IOBENCH_TELEMETRY_MONITOR_H
 #define IOBENCH_TELEMETRY_MONITOR_H
@@ -10,9 +10,9 @@
 
 enum monitor_how {
     MONITOR_RATE, /* growth of all parts together, per second */
-    MONITOR_SUM,  /* last levels of all parts, added */
-    MONITOR_MEAN, /* last levels of all parts, mean */
-    MONITOR_EACH, /* growth divided by the growth of another quantity: ms a READ */
+    MONITOR_SUM,  /* sum of the last levels of all parts */
+    MONITOR_MEAN, /* mean of the last levels of all parts */
+    MONITOR_EACH, /* growth divided by the growth of another quantity: ms per READ */
 };
 
 struct monitor_figure {
@@ -30,14 +30,14 @@ enum { MONITOR_FIGURES = 20 };
 
 extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 
-/* Is there a probe that counts for a figure? */
+/* Return whether a probe provides the figure. */
 bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
 
-/* The figure that counts what one of MONITOR_EACH is divided by: means of several times are weighed
- * with it. -1 where time weighs, or nothing counts. */
+/* Return the figure that counts the divisor of a MONITOR_EACH, which weights means over several
+ * intervals; -1 if time is the weight, or nothing counts. */
 int monitor_count_of(const struct monitor_figure *figure);
 
-/* Of the rows after from_ns and up to to_ns; NAN: not known, as where there is no such probe. */
+/* Over rows in (from_ns, to_ns]; NAN if unknown, as without such a probe. */
 double monitor_figure(const struct series *series, const struct monitor_figure *figure,
                       uint64_t from_ns, uint64_t to_ns);
 /* All of the table. */

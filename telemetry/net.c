@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* "  eth0: bytes packets errs drop fifo frame compressed multicast | the same for sending"; old
- * kernels leave no blank behind the colon. */
+ * kernels put no blank after the colon. */
 bool net_parse_next(struct text *text, struct text *name, struct net_counters *counters)
 {
     struct text line;
@@ -62,7 +62,7 @@ static const struct metric_row rows[] = {
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] - 1 };
 
-/* Bridges, bonds and their like show again what passes through a real interface. */
+/* Bridges, bonds etc. count traffic of a real interface again. */
 static bool is_real(const struct telemetry_roots *roots, const char *name)
 {
     char path[512];
@@ -102,7 +102,7 @@ static int net_open(void *state, const void *settings, const struct probe_site *
     if (code)
         return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
     code = add_interfaces(net, text, true, site, traits);
-    if (code == 0 && net->count == 0) /* a container has virtual ones alone */
+    if (code == 0 && net->count == 0) /* a container has only virtual ones */
         code = add_interfaces(net, text, false, site, traits);
     return code;
 }

@@ -5,13 +5,13 @@
 
 #include "telemetry/text.h"
 
-/* RDMA over Converged Ethernet passes by these counters. */
+/* RDMA over Converged Ethernet bypasses these counters. */
 struct net_counters {
     uint64_t receive_bytes, receive_packets, receive_errors, receive_drops;
     uint64_t transmit_bytes, transmit_packets, transmit_errors, transmit_drops;
 };
 
-/* The next interface of the text; its name without the colon. False at the end. */
+/* Parse the next interface; its name without the colon. Returns false at the end. */
 bool net_parse_next(struct text *text, struct text *name, struct net_counters *counters);
 
 #endif

@@ -18,7 +18,7 @@ static bool starts_mount(struct text line, const char *point, bool *wanted)
     if (!text_skip(&line, "device "))
         return false;
     *wanted = false;
-    /* A source or a point may hold anything but a blank, which is written as \040. */
+    /* A source or mount point may contain anything but a blank, which is written as \040. */
     if (!text_word(&line, &word) || !text_word(&line, &word) || !text_is(word, "mounted") ||
         !text_word(&line, &word) || !text_is(word, "on") || !text_word(&line, &word))
         return true;
@@ -161,9 +161,9 @@ static int add_mount(struct nfs_probe *nfs, const char *point, struct probe_trai
         if (strcmp(nfs->points[i], point) == 0)
             return 0;
     if (nfs->count == MOUNTS_MAX)
-        return fail(E2BIG, "the data lies on more than %d NFS mounts", MOUNTS_MAX);
+        return fail(E2BIG, "the data is on more than %d NFS mounts", MOUNTS_MAX);
     snprintf(nfs->points[nfs->count++], sizeof nfs->points[0], "%s", point);
-    /* The end of a long mount point says more than its beginning. */
+    /* The tail of a long mount point is more telling than its head. */
     size_t length = strlen(point);
     return metric_add_rows(
         &traits->metrics,
@@ -184,7 +184,7 @@ static int nfs_open(void *state, const void *settings, const struct probe_site *
             code = add_mount(nfs, mount.point, traits);
     }
     if (code == 0 && nfs->count == 0)
-        return fail(ENOENT, "the data does not lie on NFS");
+        return fail(ENOENT, "the data is not on NFS");
     return code ? code : procfile_open(&nfs->mountstats, "%s/self/mountstats", site->roots->proc);
 }
 
@@ -211,7 +211,7 @@ static void nfs_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_nfs = {
     .plugin = {.name = "nfs",
-               .summary = "NFS mounts of the data: bytes from the server, READs, their times",
+               .summary = "NFS mounts of the data: bytes from the server, READs, latencies",
                .state_size = sizeof(struct nfs_probe)},
     .open = nfs_open,
     .close = nfs_close,

@@ -90,7 +90,7 @@ static int pressure_usable(void)
 
 const struct probe_ops probe_pressure = {
     .plugin = {.name = "pressure",
-               .summary = "time that tasks stood still for want of I/O, memory or a processor",
+               .summary = "time that tasks stalled on I/O, memory or CPU",
                .state_size = sizeof(struct pressure_probe),
                .usable = pressure_usable},
     .open = pressure_open,

@@ -21,7 +21,7 @@ int probe_open(struct probe *probe, const struct plugin_choice *choice,
     int code = probe->ops->open(probe->state, choice->settings, site, &probe->traits);
     assert(code <= 0);
     if (code == 0 && probe->traits.metrics.count == 0)
-        code = fail(ENOENT, "there is nothing for it to count");
+        code = fail(ENOENT, "nothing to count");
     return code;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * probe: reads counters of the machine: disks, networks, processors. It hands out raw numbers as
- * the kernel gives them; rates are made afterwards (telemetry/series.h), where a counter that
- * wrapped, restarted or was missing is told apart.
+ * probe: read counters of the machine: disks, networks, processors. Values are raw, as the kernel
+ * reports them; telemetry/series.h derives rates, and handles counters that wrapped, restarted or
+ * were missing.
  *
- * A probe says at open() which metrics it has. sample() then fills one number for each, without
- * allocating; what is gone for the moment (a device that was unplugged) is PROBE_MISSING.
- * One thread opens, samples and closes. Only telemetry/probe.c calls through the ops.
+ * open() lists a probe's metrics. sample() stores one number for each, without allocating; a value
+ * that is unavailable (an unplugged device) is PROBE_MISSING. One thread opens, samples and closes.
+ * Only telemetry/probe.c calls through the ops.
  *
- * Options that say where the kernel's files are (--proc-root, --sysfs-root) are in the site, so
- * that a probe may look at a host's files from inside a container, or at a test's.
+ * The roots of the kernel's files (--proc-root, --sysfs-root) are arguments, so that a probe can
+ * read a host's files from inside a container, or a test's.
  */
 #ifndef IOBENCH_TELEMETRY_PROBE_H
 #define IOBENCH_TELEMETRY_PROBE_H
@@ -28,12 +28,12 @@ enum { METRIC_PART_BYTES = 64, METRIC_QUANTITY_BYTES = 40 };
 
 struct metric {
     const char *probe;                    /* "disk" */
-    char part[METRIC_PART_BYTES];         /* "vda"; "" when there is but one */
+    char part[METRIC_PART_BYTES];         /* "vda"; "" if there is only one */
     char quantity[METRIC_QUANTITY_BYTES]; /* "read_bytes": what, and the unit last */
     enum metric_kind kind;
     uint8_t bits;   /* a counter wraps at 2 to the power of bits; 64: never */
     bool saturates; /* a 32-bit counter that stays at its maximum instead */
-    uint32_t scale; /* a raw number times scale is in the unit of the name */
+    uint32_t scale; /* raw number x scale = value in the unit of the name */
 };
 
 /* A row of a table of metrics over a struct of uint64_t fields. */
@@ -52,26 +52,26 @@ struct metric_list {
 
 struct probe_site {
     const struct telemetry_roots *roots;
-    const char *const *paths; /* the data; probes of storage look beneath it */
+    const char *const *paths; /* the data, whose storage is probed */
     size_t path_count;
-    const int *pids;  /* the processes that are watched, together */
+    const int *pids;  /* processes to watch, summed */
     size_t pid_count; /* 0: this one */
 };
 
 struct probe_traits {
     struct metric_list metrics;
-    /* A sample takes milliseconds or must not be taken often: it then gets a thread of its own,
-     * and is asked no faster than this. 0: neither. */
+    /* A sample takes milliseconds or must not be taken often: use a thread of its own and at least
+     * this interval. 0: neither. */
     uint64_t slow_interval_ns;
 };
 
 struct probe_ops {
     struct plugin plugin;
-    /* -ENOENT with a reason when this machine has nothing of the kind. */
+    /* Returns -ENOENT with a reason if this machine has nothing to probe. */
     int (*open)(void *state, const void *settings, const struct probe_site *site,
                 struct probe_traits *traits);
     void (*close)(void *state); /* after every open, failed ones too */
-    /* values: one for each metric, all PROBE_MISSING when called. */
+    /* values: one per metric, preset to PROBE_MISSING. */
     void (*sample)(void *state, uint64_t *values);
 };
 
@@ -83,8 +83,8 @@ struct probe {
     struct probe_traits traits;
 };
 
-/* 0 or a negative errno with a reason; close in either case. The plug-in's usable(), which knows
- * the usual roots alone, is not asked. */
+/* Returns 0 or a negative errno with a reason; close in either case. Does not call the plug-in's
+ * usable(), which knows only the default roots. */
 int probe_open(struct probe *probe, const struct plugin_choice *choice,
                const struct probe_site *site);
 void probe_close(struct probe *probe);
@@ -92,11 +92,11 @@ void probe_sample(struct probe *probe, uint64_t *values);
 
 /* ---- for probes ---- */
 
-/* One metric; returns it for further settings, NULL with a reason when memory is short. */
+/* Add a metric and return it for further settings; NULL with a reason if out of memory. */
 struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,
                           enum metric_kind kind, uint32_t scale);
 
-/* All rows of a table for one part. 0 or -ENOMEM. */
+/* Add all rows of a table for one part. Returns 0 or -ENOMEM. */
 int metric_add_rows(struct metric_list *list, const char *part, const struct metric_row *rows);
 
 /* The numbers of a table's fields; returns the place behind them. */

@@ -75,7 +75,7 @@ static void process_close(void *state)
     free(probe->files);
 }
 
-/* The sum is missing where one of them is. */
+/* The sum is missing if one of them is. */
 static void process_sample(void *state, uint64_t *values)
 {
     const struct process_probe *probe = state;
@@ -95,7 +95,7 @@ static void process_sample(void *state, uint64_t *values)
 
 const struct probe_ops probe_process = {
     .plugin = {.name = "process",
-               .summary = "what the process itself read and wrote",
+               .summary = "bytes read and written by the process",
                .state_size = sizeof(struct process_probe)},
     .open = process_open,
     .close = process_close,

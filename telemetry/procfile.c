@@ -41,7 +41,7 @@ int procfile_open(struct procfile *file, const char *format, ...)
 
 void procfile_close(struct procfile *file)
 {
-    /* A zeroed source has no buffer; descriptor 0 is then not ours. */
+    /* A zeroed procfile has no buffer, and descriptor 0 is not ours. */
     if (file->buffer && file->fd >= 0)
         close(file->fd);
     free(file->buffer);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * procfile: a file below /proc or /sys that is kept open and read again for each sample, without
- * allocating. One thread a file.
+ * procfile: a file below /proc or /sys, kept open and re-read for each sample without allocating.
+ * One thread per file.
  */
 #ifndef IOBENCH_TELEMETRY_PROCFILE_H
 #define IOBENCH_TELEMETRY_PROCFILE_H
 
 #include "telemetry/text.h"
 
-/* Where the kernel's files are. A container sees less than its host; the host's /sys, bound to
- * another place, shows the rest. */
+/* Roots of the kernel's files. A container sees less than its host; the host's /sys, bind-mounted
+ * elsewhere, shows the rest. */
 struct telemetry_roots {
     const char *proc; /* "/proc" */
     const char *sys;  /* "/sys" */
@@ -23,17 +23,17 @@ struct procfile {
     size_t buffer_bytes;
 };
 
-/* Open and read once, to see how large it is; some room is kept for growth. 0, or a negative
- * errno with a reason. Close it in either case. */
+/* Open, and read once to size the buffer, with room for growth. Returns 0, or a negative errno with
+ * a reason. Close in either case. */
 int procfile_open(struct procfile *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void procfile_close(struct procfile *file); /* a zeroed one is fine */
 
-/* Read it anew. What no longer fits is cut off at a line. 0, or a negative errno without a reason:
- * -ENODEV when the device went away. */
+/* Re-read; text that no longer fits is cut at a line end. Returns 0, or a negative errno without a
+ * reason: -ENODEV if the device is gone. */
 int procfile_read(struct procfile *file, struct text *text);
 
-/* A small file read once into text, without its last newline; false when it is not there. */
+/* Read a small file into text, without its last newline. Returns false if it does not exist. */
 bool procfile_peek(char *text, size_t text_bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

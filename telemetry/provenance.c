@@ -9,7 +9,7 @@ static bool is_there(const struct series *series, const char *probe, const char 
     return series_find(series, probe, NULL, quantity) < series->metric_count;
 }
 
-/* Does a port of soft-RoCE count by this interface? */
+/* Return whether a soft-RoCE port takes its counters from this interface. */
 static bool is_beneath_port(const struct series *series, const char *interface)
 {
     for (uint32_t i = 0; i < series->metric_count; i++) {
@@ -21,14 +21,14 @@ static bool is_beneath_port(const struct series *series, const char *interface)
     return false;
 }
 
-/* IPoIB bytes are in the port's counters already. */
+/* The port's counters already include IPoIB bytes. */
 static bool counts_twice(const struct series *series, const struct metric *metric)
 {
     return strcmp(metric->probe, "net") == 0 &&
            (strncmp(metric->part, "ib", 2) == 0 || is_beneath_port(series, metric->part));
 }
 
-/* Of all parts of a probe; NAN when none is known. */
+/* Sum over all parts of a probe; NAN if none is known. */
 static double grown(const struct series *series, const char *probe, const char *quantity,
                     uint64_t from_ns, uint64_t to_ns)
 {
@@ -56,7 +56,7 @@ static double at_least_0(double value)
     return value <= 0 ? 0 : value; /* NAN stays */
 }
 
-/* What clients of storage servers count, and NAN where there are none. */
+/* Bytes counted by clients of storage servers; NAN without any. */
 static double from_servers(const struct series *series, uint64_t from_ns, uint64_t to_ns)
 {
     return add_known(grown(series, "nfs", "server_read_bytes", from_ns, to_ns),
@@ -73,8 +73,7 @@ static enum provenance_witness witness_of(const struct series *series, double re
     return isnan(received) ? PROVENANCE_NOTHING : PROVENANCE_RECEIVED;
 }
 
-/* The process' own counter is exact, but has what NFS served as well; the devices serve everybody.
- */
+/* The process's counter is exact but includes NFS; device counters include other processes. */
 static double from_disks(const struct series *series, double servers, uint64_t from_ns,
                          uint64_t to_ns)
 {

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * provenance: where bytes came from between two moments, out of a series: what the reader brought,
- * and how much of that the page cache, the machine's own disks and the fabric served. A pure
- * function; any thread.
+ * provenance: where the bytes of an interval came from, derived from a series: how much of what the
+ * reader delivered was served by the page cache, local disks and the fabric. Pure; any thread.
  */
 #ifndef IOBENCH_TELEMETRY_PROVENANCE_H
 #define IOBENCH_TELEMETRY_PROVENANCE_H
 
 #include "telemetry/series.h"
 
-/* How the bytes over the fabric are known. */
+/* Source of the figure for bytes over the fabric. */
 enum provenance_witness {
-    PROVENANCE_NOTHING,  /* neither disk nor network serves the data: it lies in memory */
-    PROVENANCE_DISK,     /* none came over a fabric: block devices alone lie beneath the data */
+    PROVENANCE_NOTHING,  /* neither disk nor network serves the data: it is in memory */
+    PROVENANCE_DISK,     /* no fabric: only block devices beneath the data */
     PROVENANCE_SERVER,   /* NFS or Lustre client counters */
-    PROVENANCE_RECEIVED, /* received less sent: no client counters, as with BeeGFS */
+    PROVENANCE_RECEIVED, /* received - sent: no client counters, as with BeeGFS */
 };
 
-/* In bytes; NAN: not known.
- *   read + ahead = page_cache + local + fabric, where ahead or page_cache is 0. */
+/* In bytes; NAN: unknown.
+ *   read + ahead = page_cache + local + fabric, and ahead or page_cache is 0. */
 struct provenance {
-    double read;       /* the reader brought */
-    double local;      /* of local disks, for this process */
-    double fabric;     /* of a storage server */
-    double page_cache; /* the rest */
-    double ahead;      /* storage gave more than was asked for: the kernel read ahead, or a block
-                          was read for a part of it */
+    double read;           /* delivered by the reader */
+    double local;          /* from local disks, for this process */
+    double fabric;         /* from a storage server */
+    double page_cache;     /* the rest */
+    double ahead;          /* read by storage but not requested: kernel read-ahead, or the rest of a
+                              block */
     double received, sent; /* by all fabrics of this node: InfiniBand, and interfaces that no port
                               counts (IPoIB, soft-RoCE) */
-    double excess;         /* received - sent: storage reads, when gradients go both ways alike */
-    double gradients;      /* what the trainer's exchange should have sent */
+    double excess;         /* received - sent: storage reads, if gradient traffic is symmetric */
+    double gradients;      /* expected from the trainer's exchange */
     enum provenance_witness witness;
 };
 
 void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                      struct provenance *provenance);
 
-/* The witness of the sum is that of the part. */
+/* Add part to *sum, whose witness becomes the part's. */
 void provenance_add(struct provenance *sum, const struct provenance *part);
 
 const char *provenance_witness_text(enum provenance_witness witness);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lock guards the series and what the slow probes hand over. It is held for copying only, never
- * while a probe reads. Another one is held while the fast probes are sampled, so that anybody may
- * ask for a sample.
+ * One lock guards the series and the values of slow probes; it is held only while copying, never
+ * while a probe reads. A second lock is held while the fast probes are sampled, so that any thread
+ * may take a sample.
  */
 #include "telemetry/sampler.h"
 
@@ -20,16 +20,16 @@
 enum { PROBES_MAX = 16, MARKS_MAX = 4096, ROWS_MAX = 16384, REASON_BYTES = 160 };
 
 static const uint64_t interval_usual_ns = 100000000, memory_usual_bytes = UINT64_C(64) << 20;
-static const uint64_t nap_ns = 50000000;  /* so long at most until a stop is seen */
-static const uint64_t least_ns = 2000000; /* a sample that takes less was not held up */
+static const uint64_t nap_ns = 50000000;  /* a stop is seen after at most this time */
+static const uint64_t least_ns = 2000000; /* a faster sample was not preempted */
 
 struct watched {
     struct sampler *sampler;
     struct probe probe;
     uint32_t first; /* its first metric in a row */
     bool slow;
-    struct thread thread; /* of a slow one */
-    uint64_t *fresh;      /* what a slow one handed over */
+    struct thread thread; /* of a slow probe */
+    uint64_t *fresh;      /* latest values of a slow probe */
     bool is_fresh;
 };
 
@@ -170,7 +170,7 @@ void sampler_close(struct sampler *sampler)
 
 /* ---- on the sampler's threads ---- */
 
-/* Sleep until the deadline, but not through a stop. */
+/* Sleep until the deadline or a stop. */
 static void sleep_until(struct sampler *sampler, uint64_t deadline_ns)
 {
     for (uint64_t now_ns = clock_now_ns(); now_ns < deadline_ns && !flag_get(&sampler->stop);
@@ -189,9 +189,8 @@ static void take_slow(struct watched *watched, uint64_t *values)
     watched->is_fresh = false;
 }
 
-/* Returns when: the middle of the reading. A busy machine may stop it in between for longer than a
- * sample is apart from the next; what came meanwhile would be told for the wrong time. So it is
- * read once more. */
+/* Sample, and return the time of the middle of the reading. A busy machine may preempt the reading
+ * for longer than an interval, which would attribute counts to the wrong time: then read again. */
 static uint64_t read_fast(struct sampler *sampler)
 {
     const uint64_t long_ns = sampler->interval_ns / 20;
@@ -241,7 +240,7 @@ static int run(void *argument)
         sampler_sample(sampler);
         if (now_ns > deadline_ns + sampler->interval_ns / 2) {
             sampler->figures.late++;
-            deadline_ns = now_ns; /* what was slept through is not made up for */
+            deadline_ns = now_ns; /* do not catch up on missed samples */
         }
     }
     sampler->figures.cpu_ns += clock_cpu_ns();

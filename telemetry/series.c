@@ -33,7 +33,7 @@ int series_open(struct series *series, const struct metric *metrics, uint32_t me
         return -ENOMEM;
     if (metric_count)
         memcpy(series->metrics, metrics, metric_count * sizeof *metrics);
-    memset(series->rows, 0, series->row_capacity * row_bytes); /* touched off the clock */
+    memset(series->rows, 0, series->row_capacity * row_bytes); /* page faults off the clock */
     return 0;
 }
 
@@ -67,7 +67,7 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
     if (series->offered++ % series->stride)
         return;
     if (series->row_count == series->row_capacity)
-        halve(series); /* this row, number row_capacity, is one of those that stay */
+        halve(series); /* this row, number row_capacity, is one of those kept */
     uint64_t *row = row_of(series, series->row_count++);
     row[0] = time_ns;
     memcpy(row + 1, values, series->metric_count * sizeof *values);
@@ -81,7 +81,7 @@ void series_mark(struct series *series, const struct series_mark *mark)
         series->marks[series->mark_count++] = *mark;
 }
 
-/* The moment on the monotonic clock is the middle of the time that reading the other one took. */
+/* The monotonic time is the middle of the interval in which the other clock was read. */
 struct series_anchor series_anchor_now(void)
 {
     struct series_anchor best = {0};
@@ -112,7 +112,7 @@ uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric
     return row_of(series, row)[1 + metric];
 }
 
-/* A 32-bit counter that passed its end lies less than half its range behind where it was. */
+/* A 32-bit counter that wrapped is less than half its range below its old value. */
 bool series_growth(const struct metric *metric, uint64_t before, uint64_t after, uint64_t *growth)
 {
     if (before == PROBE_MISSING || after == PROBE_MISSING)
@@ -170,7 +170,7 @@ double series_total(const struct series *series, uint32_t index, uint64_t from_n
     uint64_t before = PROBE_MISSING, growth, first = series_row_after(series, from_ns);
     double sum = NAN;
 
-    /* From the last row up to from_ns in which it was known. */
+    /* Start at the last row up to from_ns in which it was known. */
     while (first > 0 && before == PROBE_MISSING)
         before = series_value(series, --first, index);
     before = PROBE_MISSING;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * series: samples of many metrics over time, and the rates that follow from them.
+ * series: samples of many metrics over time, and the rates derived from them.
  *
- * The memory is taken once. When it is full, either every second row goes and the interval doubles
- * (counters lose nothing but resolution by that), or the older half goes. Rows are appended by one
- * thread; reading at the same time is for the caller to order.
+ * Memory is allocated once. When it is full, either every second row is dropped and the interval
+ * doubles (which costs counters only resolution), or the older half is dropped. One thread appends;
+ * the caller serialises concurrent readers.
  */
 #ifndef IOBENCH_TELEMETRY_SERIES_H
 #define IOBENCH_TELEMETRY_SERIES_H
 
 #include "telemetry/probe.h"
 
-/* What went on, from when to when. Phases may overlap. */
+/* A phase and its interval. Phases may overlap. */
 struct series_mark {
     char phase[16];       /* "drop", "index", "epoch", "shuffle", ... */
     uint64_t run, number; /* number: of the epoch; both from 0 */
@@ -33,13 +33,13 @@ struct series {
     uint64_t marks_lost;
 };
 
-/* One moment on both clocks: how the rows of several machines are laid beside each other. */
+/* One moment on both clocks, to align the rows of several machines. */
 struct series_anchor {
     uint64_t monotonic_ns, unix_ns;
 };
 struct series_anchor series_anchor_now(void);
 
-/* The metrics are copied. 0 or -ENOMEM; close in either case. */
+/* Copies the metrics. Returns 0 or -ENOMEM; close in either case. */
 int series_open(struct series *series, const struct metric *metrics, uint32_t metric_count,
                 uint64_t row_capacity, uint32_t mark_capacity, enum series_full when_full);
 void series_close(struct series *series);
@@ -52,19 +52,20 @@ uint64_t series_time_ns(const struct series *series, uint64_t row);
 uint64_t series_row_after(const struct series *series, uint64_t time_ns);
 uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric);
 
-/* How much a counter grew from one number to the next; false when that cannot be said: one of
- * them is missing, it restarted (went back, and did not wrap), or it is stuck at its maximum. */
+/* Compute a counter's growth between two values. Returns false if unknown: one of them is missing,
+ * the counter restarted (went back without wrapping), or it is stuck at its maximum. */
 bool series_growth(const struct metric *metric, uint64_t before, uint64_t after, uint64_t *growth);
 
-/* Rate of a counter per second, in the unit of its name, over the time since the last row in which
- * it was known; a level's value. NAN: not known. */
+/* Return a counter's rate per second, in the unit of its name, since the last row in which it was
+ * known; or a level's value. NAN: unknown. */
 double series_rate(const struct series *series, uint64_t row, uint32_t metric);
 
-/* Sum of what a counter grew in rows later than from_ns and up to to_ns, in the unit of its name.
- * NAN when it was never known twice. */
+/* Return a counter's growth over rows in (from_ns, to_ns], in the unit of its name. NAN unless
+ * known twice. */
 double series_total(const struct series *series, uint32_t metric, uint64_t from_ns, uint64_t to_ns);
 
-/* The sum of series_rate over the parts of a probe ("disk", "read_bytes"); NAN when all are. */
+/* Return the sum of series_rate() over the parts of a probe ("disk", "read_bytes"); NAN if all are.
+ */
 double series_rate_of_all(const struct series *series, uint64_t row, const char *probe,
                           const char *quantity);
 
@@ -72,7 +73,7 @@ double series_rate_of_all(const struct series *series, uint64_t row, const char 
 uint32_t series_find(const struct series *series, const char *probe, const char *part,
                      const char *quantity);
 
-/* "disk.vda.read_bytes" into text. Returns text. */
+/* Format as "disk.vda.read_bytes". Returns text. */
 char *series_name(const struct metric *metric, char *text, size_t text_bytes);
 
 #endif

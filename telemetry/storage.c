@@ -15,11 +15,11 @@
 
 enum { PLACES_MAX = 32 };
 
-/* What can be said of a file system's reads. */
+/* How reads of a file system are accounted. */
 enum storage_place_kind {
     PLACE_BLOCK,   /* the process is charged for what it reads from a device */
     PLACE_NFS,     /* ... and from the server */
-    PLACE_MEMORY,  /* nothing is read from anywhere */
+    PLACE_MEMORY,  /* nothing is read from storage */
     PLACE_UNKNOWN, /* FUSE, ZFS, ...: the kernel charges nobody */
 };
 
@@ -39,7 +39,7 @@ struct storage {
     struct device_list devices;
     struct procfile *device_files; /* one a device */
     struct procfile process, mountstats;
-    bool uncounted; /* a device has its statistics switched off (queue/iostats) */
+    bool uncounted; /* a device's statistics are off (queue/iostats) */
 };
 
 static bool is_one_of(const char *word, const char *const *words)
@@ -52,7 +52,7 @@ static bool is_one_of(const char *word, const char *const *words)
 static enum storage_place_kind kind_of(const struct mount *mount, uint32_t devices)
 {
     static const char *const nfs[] = {"nfs", "nfs4", NULL};
-    /* Layers of a container whose folders cannot be seen from inside. */
+    /* Container layers whose folders are invisible from inside. */
     static const char *const layered[] = {"overlay", "btrfs", NULL};
 
     if (mount_is_memory(mount))
@@ -107,7 +107,7 @@ static int open_files(struct storage *storage, const struct telemetry_roots *roo
     storage->device_files = memory_array(list->count + 1, sizeof *storage->device_files);
     if (!storage->device_files)
         return -ENOMEM;
-    /* A witness that is not there is not an error: its figure is then not known. */
+    /* An absent witness is no error: its figure is unknown. */
     for (uint32_t i = 0; i < list->count; i++) {
         char iostats[8];
         if (procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
@@ -248,7 +248,7 @@ static const struct storage_place *find_place(const struct storage *storage,
     return NULL;
 }
 
-/* Why no witness can be had; NULL when one can. */
+/* Return the file system without a witness, and why; NULL if there is none. */
 static const struct storage_place *blind_place(const struct storage *storage, const char **why)
 {
     const struct storage_place *place = find_place(storage, PLACE_MEMORY);

@@ -39,7 +39,7 @@ status 0 "$CACHECTL" --help
 says 'Usage: cachectl'
 status 2 "$CACHECTL"
 status 2 "$CACHECTL" frobnicate
-says 'no command frobnicate'
+says 'unknown command frobnicate'
 status 2 "$CACHECTL" status
 status 2 "$CACHECTL" status --nonsense /
 status 2 "$CACHECTL" --timeout=soon status /
