@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * catalog: which shards a data set has, and where each record lies in them.
+ * catalog: the shards of a data set, and the extent of each record.
  *
  * A record is an extent (shard, offset, length): the whole framed record, so that its CRC can be
- * checked. 16 bytes a record in memory. Records are numbered in shard order, then in the order of
- * the format: that of the file, for LMDB that of its keys. The records of a shard are neighbours.
+ * checked. 16 bytes per record in memory. Records are numbered in shard order, then in the format's
+ * order: file order, or key order in LMDB. The records of a shard are consecutive.
  * Immutable once built: any thread may read it.
  */
 #ifndef IOBENCH_DATASET_CATALOG_H
@@ -22,8 +22,8 @@ struct extent {
     uint32_t shard;
 };
 
-/* A record is read at once, into one of the loader's regions: of 1 GiB, as the kernel registers
- * buffers, with room to align it. */
+/* A record is read into one of the loader's regions, which are 1 GiB as io_uring registers buffers,
+ * with room for alignment. */
 #define CATALOG_RECORD_BYTES_MAX ((UINT64_C(1) << 30) - 2 * 65536)
 
 enum { CATALOG_UNREAD_NAMED = 3 };
@@ -44,8 +44,8 @@ struct shard {
     int32_t label; /* of each sample in it, where the path tells (plain files); else -1 */
 };
 
-/* What an indexer met that is not as it should be. Return 0 to go on (verify), else a negative
- * errno that ends the indexing. The default (handler NULL) records the reason and ends it. */
+/* A defect found while indexing. The handler returns 0 to continue (verify), else a negative errno
+ * that ends indexing. Without a handler the defect becomes the reason and ends it. */
 struct catalog_fault {
     const char *path;
     uint64_t offset;
@@ -63,9 +63,9 @@ struct catalog {
     uint64_t record_bytes_total;
     uint32_t record_bytes_max;
     bool compressed;   /* any shard is */
-    uint32_t left_out; /* files among the samples that are none; for the reader of a report */
-    /* Samples of kinds that are not read, and the first of them by name. While there are any, no
-     * sidecar is kept. */
+    uint32_t left_out; /* files that are not samples, for the report */
+    /* Samples of unsupported kinds, and the names of the first. If there are any, no sidecar is
+     * kept. */
     uint64_t unread_count;
     uint32_t unread_named;
     char *unread[CATALOG_UNREAD_NAMED];
@@ -82,12 +82,11 @@ struct catalog {
 
 /* ---- building, by formats ---- */
 struct catalog *catalog_create(const char *root, const char *format); /* NULL with a reason */
-/* Begin the next shard; its records follow by catalog_add(). status: NULL when the file is still
- * to be asked. */
+/* Begin the next shard; catalog_add() adds its records. status: NULL to query the file. */
 int catalog_begin_shard(struct catalog *catalog, const char *path,
                         const struct store_status *status, uint32_t flags);
-/* A record of the shard begun last. One without bytes, or that is not within its shard, is a fault:
- * the handler that format_catalog() was given says whether the indexing goes on without it. */
+/* Add a record to the current shard. An empty record, or one outside its shard, is a fault: the
+ * handler given to format_catalog() decides whether indexing continues without it. */
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
 /* The shard begun last turns out to be compressed: SHARD_ZLIB or SHARD_GZIP. */

@@ -22,15 +22,15 @@ struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int
 int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper);
 void inflate_close(struct inflate *inflate); /* NULL is fine */
 
-/* The next count bytes into to, or over them when to is NULL. Returns how many there were, fewer
- * only at the end of the stream; -EBADMSG when the file is damaged or cut off. */
+/* Read, or skip if to is NULL, the next count bytes. Returns their number, fewer only at the end of
+ * the stream; -EBADMSG if the file is damaged or truncated. */
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count);
 
 /* Refuse a stream that exceeds this multiple of the file size, with -EFBIG; the first 64
  * MiB are always taken, and 0 takes everything. Until the next open. */
 void inflate_limit(struct inflate *inflate, uint64_t times);
 
-/* Where the next byte lies in the stream, and how much of the file was read for it. */
+/* Offset of the next byte in the stream, and bytes of the file read so far. */
 uint64_t inflate_stream_offset(const struct inflate *inflate);
 uint64_t inflate_file_offset(const struct inflate *inflate);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libnfs: its interface of versions 4 and 5, and the one of 6 and later, seen as one. From 6 on a
- * read puts its bytes where they belong by itself, when they come: perhaps after the caller has
- * given up. */
+ * libnfs: one interface to versions 4 and 5 and to 6 and later. From version 6 on a read stores its
+ * bytes in the caller's buffer as they arrive, perhaps after the caller has given up. */
 #ifndef IOBENCH_DATASET_LIBNFS_H
 #define IOBENCH_DATASET_LIBNFS_H
 
@@ -28,7 +27,7 @@ static inline int libnfs_pwrite_async(struct nfs_context *context, struct nfsfh 
     return nfs_pwrite_async(context, file, buffer, bytes, offset, done, private);
 }
 
-/* What a read brought, in its callback. */
+/* Copy the bytes of a read, in its callback. */
 static inline void libnfs_take(void *buffer, const void *body, size_t bytes)
 {
     (void)buffer, (void)body, (void)bytes;
@@ -50,7 +49,7 @@ static inline int libnfs_pwrite_async(struct nfs_context *context, struct nfsfh 
     return nfs_pwrite_async(context, file, offset, bytes, (void *)(uintptr_t)buffer, done, private);
 }
 
-/* What a read brought, in its callback. */
+/* Copy the bytes of a read, in its callback. */
 static inline void libnfs_take(void *buffer, const void *body, size_t bytes)
 {
     memcpy(buffer, body, bytes);

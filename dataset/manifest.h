@@ -2,13 +2,13 @@
  *
  * manifest: the list of files that make up a data set, kept in its folder by pack.
  *
- * While a set is made the list is MANIFEST_UNFINISHED and grows by a block per finished shard; when
- * the set is complete it is renamed to MANIFEST_SET. So a folder that has the first but not the
- * second is no data set, which manifest_check_complete() tells every command; and what the second
- * lists may be replaced, because each file is known by path, size and time.
+ * While a set is made the list is MANIFEST_UNFINISHED and grows by a block per finished shard; a
+ * complete set's list is renamed to MANIFEST_SET. A folder with the first but not the second is no
+ * data set, which manifest_check_complete() reports to every command. Files listed in the second
+ * may be replaced, since path, size and time identify each of them.
  *
- * The text is hostile: a line that is not understood is skipped, and so lists nothing. Any thread,
- * one at a time for each manifest. 0 or a negative errno with a reason.
+ * The text is untrusted: unknown lines are skipped. Any thread, one at a time per manifest. Returns
+ * 0 or a negative errno with a reason.
  *
  *     iobench set 2, plan PLAN, draft SUFFIX, shards COUNT
  *     by PROCESS                    in escapes, as the command and the path
@@ -43,24 +43,25 @@ struct manifest_file {
 };
 
 struct manifest {
-    uint64_t plan; /* a hash of all that decides which bytes come out */
+    uint64_t plan; /* hash of everything that determines the output */
     char suffix[MANIFEST_SUFFIX_BYTES];
     uint32_t shards, finished;
     bool *done;                  /* of each shard */
     struct manifest_file *files; /* of finished shards, sorted by path */
     size_t file_count;
     char *maker;   /* "12345 on host", the last process that worked on it; NULL: unknown */
-    char *command; /* that completes it; NULL: unknown. Nobody vouches for either */
+    char *command; /* that completes it; NULL: unknown. Both untrusted */
 };
 
-/* text ends with a NUL; path is for reasons. -ENODATA (no reason): it was cut in its first line,
- * so nothing had been made yet. -EINVAL: no manifest of this version. Release after any. */
+/* Parse NUL-terminated text; path is for reasons. Returns -ENODATA (no reason) if it is truncated
+ * in its first line, so nothing was made yet; -EINVAL if it is no manifest of this version. Release
+ * in all cases. */
 int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path);
 void manifest_release(struct manifest *manifest);
 
 /* NULL: no finished shard has it. */
 const struct manifest_file *manifest_find(const struct manifest *manifest, const char *path);
-/* Is it a folder of a finished shard, or of one of its files? */
+/* Return whether it is a folder of a finished shard, or of one of its files. */
 bool manifest_has_folder(const struct manifest *manifest, const char *path);
 
 /* Text to be written; free() it; NULL with a reason. A block: start it with no text, add its files,
@@ -74,11 +75,11 @@ int manifest_block_add(struct manifest_block *block, const char *path, uint64_t 
 int manifest_block_add_folder(struct manifest_block *block, const char *path);
 char *manifest_block_end(struct manifest_block *block); /* and free it */
 
-/* Does root (a folder or a file) belong to a data set that is not complete? 0: no. -EINPROGRESS:
- * the reason says how far it is and how to complete it. */
+/* Return -EINPROGRESS if root (a folder or a file) belongs to an incomplete data set, with its
+ * progress and how to complete it as the reason; else 0. */
 int manifest_check_complete(const char *root);
 
-/* Does the manifest of root (a folder or a file in it) say that the images were generated? */
+/* Return whether the manifest of root (a folder or a file in it) marks its images as generated. */
 bool manifest_is_synthetic(const char *root);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nfs_link: connections to NFS servers, one call at a time each, kept for the next user. libnfs
- * itself waits for a dead server for ever; here every wait has an end.
+ * nfs_link: a pool of connections to NFS servers, one call at a time each. libnfs itself waits for
+ * a dead server forever; here every wait times out.
  *
  * Any thread; a link belongs to one thread from take to give.
  */
@@ -16,10 +16,10 @@
 
 enum { NFS_SERVER_BYTES = 256 };
 
-/* What is mounted of a server, and how: found by trying, once. */
+/* A mounted export and its protocol version, found once by trying. */
 struct nfs_place {
     char server[NFS_SERVER_BYTES];
-    char folder[PATH_MAX]; /* as the server calls it; no slash at its end unless it is "/" */
+    char folder[PATH_MAX]; /* the server's name of it; no trailing slash unless "/" */
     int version;           /* 3 or 4 */
 };
 
@@ -32,16 +32,16 @@ struct nfs_link {
 struct nfs_call {
     int status; /* >= 0, or a negative errno */
     bool done;
-    void *body;     /* the answer where it outlives the callback: an open file, a folder */
-    void *into;     /* else it is copied to here */
-    size_t bytes;   /* how much of it; 0: status bytes, what a read brought */
-    char text[160]; /* why it failed, as libnfs says it */
+    void *body;     /* a reply that outlives the callback: an open file, a folder */
+    void *into;     /* any other reply is copied here */
+    size_t bytes;   /* its size; 0: status bytes, of a read */
+    char text[160]; /* libnfs's reason */
 };
 
-/* The folder to mount for url: itself, or the next one up that is there. version: 3, 4 or 0 for
- * 3 where the server has it. The place is kept for good. 0 or a negative errno with a reason. */
+/* Find the folder to mount for url: itself or its nearest existing parent. version: 3, 4, or 0 for
+ * 3 if the server has it. The place is never freed. Returns 0 or a negative errno with a reason. */
 int nfs_place_find(const char *url, int version, const struct nfs_place **place);
-/* The part of url below what is mounted, "/" for that itself. url must lie in the place. */
+/* Return the part of url below the mount, "/" for the mount itself. url must be in the place. */
 const char *nfs_place_below(const struct nfs_place *place, const char *url);
 
 bool nfs_place_holds(const struct nfs_place *place, const char *url);
@@ -49,8 +49,8 @@ bool nfs_place_holds(const struct nfs_place *place, const char *url);
 /* Name of an NFS 4 client, which no other connection of this or another machine has. */
 void nfs_client_name(char *name, size_t bytes, const void *connection);
 
-/* A link to the place, waiting for a server that is away until deadline_ns. 0 or a negative
- * errno with a reason. */
+/* Acquire a link to the place, waiting for an unreachable server until deadline_ns. Returns 0 or a
+ * negative errno with a reason. */
 int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nfs_link **link);
 void nfs_link_give(struct nfs_link *link);
 void nfs_link_drop(struct nfs_link *link); /* it is broken; NULL is fine */
@@ -58,11 +58,11 @@ void nfs_link_drop(struct nfs_link *link); /* it is broken; NULL is fine */
 /* Does this status from libnfs mean that the connection was lost, not that the file has a fault? */
 bool nfs_link_is_lost(int status);
 
-/* Tell libnfs that a call answers here. */
+/* Completion callback for libnfs. */
 void nfs_call_answer(int status, struct nfs_context *context, void *body, void *private);
 
-/* Wait for a call that was started. Its status; -ETIMEDOUT or -ECONNRESET (the connection is lost)
- * without a reason: then the link is dead and is to be dropped. */
+/* Wait for a started call. Returns its status, or -ETIMEDOUT or -ECONNRESET (connection lost)
+ * without a reason: then the link is dead; drop it. */
 int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadline_ns);
 
 #endif

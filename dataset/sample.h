@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sample: one labelled image, as every format stores it and every decoder takes it.
+ * sample: one labelled image, as formats store it and decoders take it.
  */
 #ifndef IOBENCH_DATASET_SAMPLE_H
 #define IOBENCH_DATASET_SAMPLE_H
@@ -19,17 +19,17 @@ enum sample_encoding {
 struct sample {
     const void *image; /* borrowed from the record, or from the scratch given to parse */
     size_t image_bytes;
-    int32_t label; /* 0-based class; -1 when the record has none */
+    int32_t label; /* 0-based class; -1 if the record has none */
     bool has_odd_label;
-    double odd_label; /* what it has in place of a class: 3.7, NaN; label is -1 then */
+    double odd_label; /* a value that is no class: 3.7, NaN; label is -1 then */
     enum sample_encoding encoding;
-    uint32_t width, height, channels; /* for raw images; 0 when not known */
+    uint32_t width, height, channels; /* of raw images; 0: unknown */
     uint64_t id;                      /* RecordIO image id; 0 when the format has none */
     const char *name;                 /* not NUL-terminated; name_bytes 0 when there is none */
     size_t name_bytes;
 };
 
-/* A label that is stored as a real number. Negative whole numbers stand for none. */
+/* Set a label that is stored as a real number. Negative integers mean none. */
 void sample_set_label(struct sample *sample, double label);
 
 #endif

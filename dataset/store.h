@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * store: files by name, wherever they are: indexing, packing and verifying go through it, off the
- * clock. The path tells where: nfs://server/export/path is asked of that server by libnfs, every
- * other path of the kernel. On the clock, data is read by readers, never from here.
+ * store: files by name on any storage; indexing, packing and verifying use it, off the clock. A
+ * path's scheme selects the storage: nfs://server/export/path goes through libnfs, other paths
+ * through the kernel. On the clock, readers read the data, never this.
  *
- * Any thread, one at a time for each open file. A call that gets no answer fails after the
- * time-out. 0, a count, or a negative errno with a reason that names the path.
+ * Any thread, one at a time per open file. A call without a reply fails after the time-out. Returns
+ * 0, a count, or a negative errno with a reason that names the path.
  */
 #ifndef IOBENCH_DATASET_STORE_H
 #define IOBENCH_DATASET_STORE_H
@@ -19,14 +19,14 @@
 
 enum store_kind { STORE_FILE, STORE_FOLDER, STORE_OTHER };
 
-/* A time as shards keep it. Seconds after the year 2262 wrap: they are only ever compared. */
+/* Time stamp of shards. Wraps after the year 2262: only compared for equality. */
 static inline int64_t store_time_ns(uint64_t seconds, uint64_t nanoseconds)
 {
     return (int64_t)(seconds * 1000000000u + nanoseconds);
 }
 
 struct store_status {
-    enum store_kind kind; /* of what a link points to */
+    enum store_kind kind; /* of a link's target */
     uint64_t bytes;
     int64_t mtime_ns;
     uint64_t device, inode;
@@ -37,10 +37,11 @@ struct store_entry {
     const char *name;
     enum store_kind kind;
     bool is_link;
-    const struct store_status *status; /* where it comes with the name; else NULL: store_stat() */
+    const struct store_status *status; /* if listed with the name; else NULL: use store_stat() */
 };
 
-/* One name of a folder, in no order; never "." and "..". Not 0 ends the listing with that code. */
+/* Called per name of a folder, unordered, without "." and "..". A non-zero result ends the listing.
+ */
 typedef int (*store_visit)(void *context, const struct store_entry *entry);
 
 struct store_file {
@@ -51,15 +52,15 @@ struct store_file {
 
 enum store_access {
     STORE_READ,
-    STORE_CREATE, /* -EEXIST when the name is taken, also by a link */
-    STORE_EXTEND  /* as it is; made when it is missing; never through a link */
+    STORE_CREATE, /* -EEXIST if the name exists, even as a link */
+    STORE_EXTEND  /* keep contents, create if missing; never through a link */
 };
 
 /* One kind of storage. Only dataset/store.c calls through the ops: it finds them by the path and
  * adds nothing to reasons. */
 struct store_ops {
-    const char *scheme;  /* what its paths begin with; "": all that nobody else takes */
-    const char *missing; /* not built: what to do about it; then all below is NULL */
+    const char *scheme;  /* prefix of its paths; "": all remaining paths */
+    const char *missing; /* not built in: what to do; then all below is NULL */
     /* Of a server, whose bytes never enter this machine's page cache: */
     const char *client; /* the library that speaks to it ("libnfs") */
     const char *title;  /* its file system, for a report */
@@ -71,15 +72,15 @@ struct store_ops {
     /* NULL, with draft() and all below it, where the storage can only be read. */
     int (*write_at)(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
     int (*close)(struct store_file *file, bool sync);
-    /* The range will be read soon; no bytes: the file is read here and there. May be NULL. */
+    /* The range will be read soon; 0 bytes: random access. May be NULL. */
     void (*advise)(struct store_file *file, uint64_t offset, uint64_t bytes);
-    /* Past a hole at offset; the file's size behind the last byte. NULL: files have no holes. */
+    /* Skip a hole at offset; returns the file size past the last data. NULL: no holes. */
     uint64_t (*next_data)(struct store_file *file, uint64_t offset);
-    /* A new file that settle() closes and, with commit, gives its name. *draft_path: free() it. */
+    /* Create a file that settle() closes and, with commit, renames. free() *draft_path. */
     int (*draft)(const char *path, const struct file_draft_options *options,
                  struct store_file **file, char **draft_path);
     int (*settle)(struct store_file *file, bool commit);
-    int (*rename)(const char *from, const char *to); /* lasting, as after fsync of the folder */
+    int (*rename)(const char *from, const char *to); /* durable, as after fsync of the folder */
     int (*remove)(const char *path);                 /* a file, a link or an empty folder */
     int (*make_folder)(const char *path);
     int (*free_bytes)(const char *path, uint64_t *bytes);
@@ -87,7 +88,7 @@ struct store_ops {
 
 extern const struct store_ops *const store_registry[];
 
-/* Before other threads are there. How long a call may wait for an answer; 0: for ever. */
+/* Call before starting threads. Longest wait for a reply; 0: forever. */
 void store_set_timeout(uint64_t timeout_ns);
 uint64_t store_timeout(void);
 
@@ -103,37 +104,36 @@ bool store_exists(const char *path);
 bool store_is_folder(const char *path);
 int store_list(const char *path, store_visit visit, void *context);
 
-/* Regular files only: a FIFO, a device, a folder is refused at once, and the reason says what is
- * there. */
+/* Regular files only: rejects FIFOs, devices and folders at once, with the kind as the reason. */
 int store_open(const char *path, enum store_access access, struct store_file **file);
 /* Fewer than bytes only at the end of the file. */
 ssize_t store_read_at(struct store_file *file, void *buffer, size_t bytes, uint64_t offset);
 int store_write_at(struct store_file *file, const void *buffer, size_t bytes, uint64_t offset);
 void store_advise(struct store_file *file, uint64_t offset, uint64_t bytes);
-/* The first place from offset on that is in no hole, or the size it was opened with. */
+/* Return the first offset >= offset outside a hole, or the size at open. */
 uint64_t store_next_data(struct store_file *file, uint64_t offset);
-/* sync: what was written is on stable storage when it returns 0. NULL is fine. */
+/* sync: data is on stable storage when it returns 0. NULL is fine. */
 int store_close(struct store_file *file, bool sync);
-/* Up to bytes from the front of a file, 0 when it cannot be read. */
+/* Read at most bytes from the start of a file; 0 if unreadable. */
 size_t store_peek(const char *path, void *buffer, size_t bytes);
-/* The whole file, NUL-terminated behind its end; refused above limit. free() it. */
+/* Read a whole file of at most limit bytes, and append a NUL. free() it. */
 int store_load(const char *path, size_t limit, char **text, size_t *bytes);
 
-/* May what this program keeps beside the data at root be believed? See file_trusted(). */
+/* Check that a file kept beside the data at root is trusted, see file_trusted(). */
 int store_trusted(const struct store_file *file, const char *root);
 
 int store_rename(const char *from, const char *to); /* replaces a regular file, an empty folder */
 int store_remove(const char *path);                 /* a file, a link or an empty folder */
-void store_discard(const char *path); /* the same if it can be; the reason of before stays */
-/* A folder with all that is in it; here as folder_remove_tree(). */
+void store_discard(const char *path);               /* best effort; keeps the current reason */
+/* Remove a folder and its contents; local ones as folder_remove_tree(). */
 int store_remove_tree(const char *path);
 int store_make_folders(const char *path);
 int store_make_parent(const char *path); /* of a file of this path */
-/* For this user, where path is or, when it is not there, would be made. */
+/* Free space for this user where path is, or would be created. */
 int store_free_bytes(const char *path, uint64_t *bytes);
 
-/* As base/draft.h has it, on any storage. An NFS server knows no rename without replacing: there
- * no_replace makes a second name for the file (LINK), which fails when the name is taken. */
+/* As in base/draft.h, on any storage. NFS has no rename without replacement: there no_replace uses
+ * LINK, which fails if the name exists. */
 struct store_draft {
     struct store_file *file;
     char *path;
@@ -144,7 +144,7 @@ struct store_draft {
 int store_draft_open(struct store_draft *draft, const char *path,
                      const struct file_draft_options *options);
 int store_draft_commit(struct store_draft *draft);
-/* Leave nothing behind, keep the reason; after a commit: no-op. */
+/* Remove the draft, keep the reason; no-op after a commit. */
 void store_draft_abandon(struct store_draft *draft);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * synthesis_pixels: the pixels of a made image, strip by strip, for dataset/synthesis.c alone.
+ * synthesis_pixels: the pixels of a synthetic image, strip by strip, for dataset/synthesis.c only.
  * Integer arithmetic only; see dataset/synthesis.h for the model. One thread.
  */
 #ifndef IOBENCH_DATASET_SYNTHESIS_PIXELS_H
@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 enum {
-    PIXELS_STRIP = 16, /* luma rows made at once: one row of 4:2:0 blocks */
+    PIXELS_STRIP = 16, /* luma rows per step: one row of 4:2:0 blocks */
     PIXELS_LEAVES = 56,
     PIXELS_OCTAVES = 6,
 };
 
 /* One shape. Rows are spans: centre + shear * dy, half a width that depends on the kind. */
 struct pixels_leaf {
-    int32_t x, y, half_width, half_height, shear; /* shear in 1/256 pixel a row */
-    int32_t light, slope_x, slope_y;              /* luma, and its change in 1/256 a pixel */
-    int32_t wave_x, wave_y, wave_height;          /* a pattern; phase in 1/65536 a pixel */
+    int32_t x, y, half_width, half_height, shear; /* shear in 1/256 pixel per row */
+    int32_t light, slope_x, slope_y;              /* luma, and its slope in 1/256 per pixel */
+    int32_t wave_x, wave_y, wave_height;          /* a pattern; phase in 1/65536 per pixel */
     uint8_t gain;                                 /* of the texture, 64 is 1 */
     uint8_t box;                                  /* straight sides; else an ellipse */
     uint8_t cb, cr;
@@ -44,7 +44,7 @@ struct synthesis_pixels {
     int32_t fine_gain; /* of the finest octave, 64 is 1 */
 };
 
-/* Memory for pictures up to this size. 0, or -ENOMEM. */
+/* Allocate memory for images up to this size. Returns 0, or -ENOMEM. */
 int pixels_open(struct synthesis_pixels *pixels, uint32_t width_max, uint32_t height_max);
 void pixels_close(struct synthesis_pixels *pixels);
 
@@ -52,7 +52,7 @@ void pixels_close(struct synthesis_pixels *pixels);
 void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class, uint32_t width,
                   uint32_t height, int32_t detail);
 
-/* Rows [top, top + PIXELS_STRIP) into luma, cb, cr. Strips come in order. */
+/* Generate rows [top, top + PIXELS_STRIP) into luma, cb, cr. Call in order. */
 void pixels_strip(struct synthesis_pixels *pixels, uint32_t top);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * format: how samples lie in files. A format turns a path into a catalog, bytes into a sample,
- * and samples into a shard. It knows nothing of readers: bytes come from anywhere.
+ * format: how samples are stored in files. A format turns a path into a catalog, bytes into a
+ * sample, and samples into a shard. Knows nothing of readers.
  *
  * index() runs off the clock, on one thread. parse() is pure and runs on many threads at once;
  * it allocates nothing. A writer is one state per shard; different shards may be written by
@@ -18,14 +18,14 @@
 
 /* How to index. */
 struct format_scan {
-    catalog_fault_handler fault; /* NULL: the first fault ends it */
+    catalog_fault_handler fault; /* NULL: the first fault ends indexing */
     void *fault_context;
-    /* Told now and then, for a progress bar; may be NULL. */
+    /* Called occasionally, for a progress bar; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
     void *progress_context;
 };
 
-/* Where parse() puts bytes that are not contiguous in the record (multi-part RecordIO). */
+/* Buffer for bytes that are not contiguous in the record (multi-part RecordIO). */
 struct format_scratch {
     void *bytes;
     size_t capacity; /* at least the record's length */
@@ -33,26 +33,25 @@ struct format_scratch {
 
 enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
-    FORMAT_ODD_LABELS = 2, /* a label that is no class is no error: see has_odd_label */
+    FORMAT_ODD_LABELS = 2, /* accept a label that is no class: see has_odd_label */
 };
 
 struct format_ops {
     struct plugin plugin; /* state is a writer's */
-    /* How sure is it that path (a file or folder) is of this format? 0 no .. 100 certain. Looks
-     * at names and first bytes only. */
+    /* Return the confidence that path (a file or folder) is of this format, 0 (no) to 100
+     * (certain), from names and first bytes only. */
     int (*detect)(const char *path);
     int (*index)(const void *settings, const char *root, const struct format_scan *scan,
                  struct catalog *catalog);
-    /* -EBADMSG with a reason when the record is damaged. Never reads outside [record, +bytes).
-     * sample comes with the label of the shard; shard is for what only its path tells. */
+    /* Returns -EBADMSG with a reason if the record is damaged. Never reads outside [record,
+     * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
-    /* The other four write; a format that can only be read has none of them.
-     * path: the file to make, as shard_path() names it, with the name that it gets in the end; for
-     * files the folder, which is new or empty. */
+    /* The other four write; all NULL in a read-only format.
+     * path: the file to create, as named by shard_path(); for files a new or empty folder. */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
-    /* commit false: abandon and remove what was written. Called after every shard_open. */
+    /* commit false: abandon and remove the shard. Called after every shard_open. */
     int (*shard_close)(void *state, bool commit);
     /* The path of shard number shard of shards below folder, e.g. "train-00003-of-01024".
      * shards 0 asks for the most shards this format can have (0: any number). */
@@ -66,18 +65,18 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
     return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
-/* How sure the format is that path is of it: 0 no .. 100 certain. */
+/* Return the format's confidence that path is of it: 0 (no) to 100 (certain). */
 int format_sure(const struct plugin *format, const char *path);
 
-/* 0, or -ENOTSUP with a reason that names those that can: this format can only be read. */
+/* Returns 0, or -ENOTSUP with a reason that lists writable formats. */
 int format_check_writable(const struct plugin *format);
 
-/* The path of a shard, as the member of that name below has it. -ENOTSUP as above. */
+/* Return the path of a shard, see shard_path. -ENOTSUP as above. */
 int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
                       uint32_t shards, char **path);
 
-/* The most certain format for path. NULL with a reason. What belongs to a data set that is not
- * complete is one to none of the calls below (dataset/manifest.h). */
+/* Return the most likely format of path; NULL with a reason. This and the calls below reject an
+ * incomplete data set (dataset/manifest.h). */
 const struct plugin *format_detect(const char *path);
 
 /* The format that text names ("NAME[:OPTIONS]"), or with "auto" the most certain one for path. 0 or
@@ -89,8 +88,8 @@ int format_choose(const char *text, const char *path, struct plugin_choice *choi
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
-/* The catalog of a sidecar alone. -ENOENT when there is none, -ESTALE when the data set changed
- * since, -EINVAL when it is damaged. */
+/* Load the catalog from a sidecar only. Returns -ENOENT if there is none, -ESTALE if the data set
+ * changed, -EINVAL if damaged. */
 int format_catalog_kept(const struct plugin_choice *format, const char *root,
                         struct catalog **catalog);
 
@@ -99,8 +98,8 @@ int format_parse(const struct plugin_choice *format, const struct shard *shard, 
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample);
 
-/* For formats: tell the scan of a fault. Without a handler it becomes the reason and -code is
- * returned; with one, the handler says: 0 to go on after it, else the error that ends the scan. */
+/* For formats: report a fault to the scan. Without a handler it becomes the reason and -code is
+ * returned; else the handler decides: 0 continues, anything else ends the scan. */
 int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
                  const char *what);
 

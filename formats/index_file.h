@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * index_file: the small text files that other tools keep beside a shard: a line a record, with two
- * columns. It knows nothing of what they mean.
+ * index_file: text files that other tools keep beside a shard: one line per record, two columns.
+ * Knows nothing of their meaning.
  */
 #ifndef IOBENCH_FORMATS_INDEX_FILE_H
 #define IOBENCH_FORMATS_INDEX_FILE_H
@@ -11,7 +11,7 @@
 struct scanner;
 
 struct index_file_row {
-    uint64_t first; /* 0 when it is not a number: RecordIO's keys may be text */
+    uint64_t first; /* 0 if not a number: RecordIO's keys may be text */
     uint64_t second;
 };
 

@@ -16,7 +16,7 @@
 
 struct shard_scan;
 
-/* A file looked at here and there. */
+/* A file read only at its record headers. */
 struct scanner {
     const char *path, *next; /* next: the shard that follows; NULL: this is the last */
     const struct format_scan *scan;

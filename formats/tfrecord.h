@@ -39,7 +39,7 @@ static inline struct example_keys tfrecord_keys(const struct tfrecord_settings *
                                  .base = (enum example_base)settings->base};
 }
 
-/* A CRC is stored so, that the CRC of data that hold CRCs stays good. */
+/* Mask stored CRCs, since data may contain CRCs. */
 static inline uint32_t tfrecord_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);

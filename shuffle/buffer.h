@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buffer: a shuffle buffer over any input: fill it, then again and again draw one of those held
- * at random and fetch the next into its place. It knows neither records nor partitions.
+ * buffer: a shuffle buffer over any input: fill it, then repeatedly draw a random held record and
+ * fetch the next one into its place. Knows neither records nor partitions.
  *
- * The rule has two numbers. The first draw comes when `initial` records are held; while fewer
- * than `capacity` are held, each draw is followed by two fetches, else by one. initial equal to
- * capacity is the buffer of tf.data and DALI; a smaller one is WebDataset's, which grows as it
- * is drawn from.
+ * Two parameters: the first draw happens when `initial` records are held; while fewer than
+ * `capacity` are held, each draw is followed by two fetches, else by one. tf.data and DALI use
+ * initial = capacity; WebDataset uses a smaller one, so its buffer grows while it is drawn from.
  */
 #ifndef IOBENCH_SHUFFLE_BUFFER_H
 #define IOBENCH_SHUFFLE_BUFFER_H
@@ -23,7 +22,7 @@ struct buffer {
     struct random random;
 };
 
-/* A buffer belongs to one rank, so what it yields depends on the number of ranks. */
+/* Each rank has its own buffer, so the order depends on the number of ranks. */
 int buffer_refuse_elastic(const struct plan_scope *scope);
 
 /* inputs_max: of any epoch; a larger buffer would never fill. Adds to traits. */
@@ -32,7 +31,7 @@ int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t 
 void buffer_close(struct buffer *buffer);
 void buffer_begin(struct buffer *buffer, uint64_t seed, uint64_t inputs);
 
-/* input(context) gives the next input record; it is called as often as begin() said. */
+/* input(context) returns the next input record; called as often as begin() was told. */
 int buffer_next(struct buffer *buffer, uint64_t (*input)(void *context), void *context,
                 struct plan_op *ops, uint32_t max);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan: what to read, and in which order it is used. A shuffle strategy is a pure function of
- * (settings, layout, seed, epoch, rank): it never sees bytes.
+ * plan: what to read, and the order in which to use it. A shuffle strategy is a pure function of
+ * (settings, layout, seed, epoch, rank); it never sees bytes.
  *
- * It is streamed. A cursor yields operations: FETCH record into slot, DRAW slot. A slot holds one
- * record from its FETCH to its DRAW, then may be fetched into again. A shuffle buffer of N is N
- * slots; an order without a buffer is slot 0 again and again. The loader runs ahead of the draws
- * as far as its memory goes, so slots are names, not memory. The n-th DRAW of an epoch is draw n:
- * batch n / batch_size, row n % batch_size.
+ * Plans are streamed. A cursor yields operations: FETCH record into slot, DRAW slot. A slot holds
+ * one record from its FETCH to its DRAW, then is free again. A shuffle buffer of N records is N
+ * slots; a strategy without a buffer reuses slot 0. The loader runs ahead of the draws as far as
+ * its memory allows, so slots are names, not memory. The n-th DRAW of an epoch is draw n: batch n /
+ * batch_size, row n % batch_size.
  *
- * One state belongs to one thread. A strategy states before the run how many slots and how many
- * bytes of its own it needs.
+ * One state per thread. A strategy declares its slots and its own memory before the run.
  */
 #ifndef IOBENCH_SHUFFLE_PLAN_H
 #define IOBENCH_SHUFFLE_PLAN_H
@@ -27,23 +26,23 @@ struct plan_op {
 };
 
 enum plan_partition {
-    PLAN_DISJOINT,   /* records dealt anew each epoch */
-    PLAN_STICKY,     /* a fixed range for ever */
-    PLAN_SHARDS,     /* whole shards dealt */
-    PLAN_REPLICATED, /* every rank walks everything with its own seed */
+    PLAN_DISJOINT,   /* records redistributed each epoch */
+    PLAN_STICKY,     /* a fixed range in all epochs */
+    PLAN_SHARDS,     /* whole shards per rank */
+    PLAN_REPLICATED, /* every rank uses all records, with its own seed */
     PLAN_ELASTIC,    /* the global batch order does not depend on the number of ranks */
 };
 
 enum plan_remainder {
     PLAN_UNEVEN, /* ranks may differ by one or more */
-    PLAN_PAD,    /* records repeat until all ranks have as many */
-    PLAN_DROP,   /* the rest is left out this epoch */
+    PLAN_PAD,    /* records repeat until all ranks have the same number */
+    PLAN_DROP,   /* the remainder is dropped in this epoch */
 };
 
 /* In the order of the enums, with NULL at the end. */
 extern const char *const plan_partition_names[], *const plan_remainder_names[];
 
-/* What a strategy may know of the data set and of the job. */
+/* What a strategy knows of the data set and the job. */
 struct plan_scope {
     const struct catalog *catalog; /* records, shards and sizes; never contents */
     uint64_t seed;
@@ -51,11 +50,11 @@ struct plan_scope {
     enum plan_partition partition;
     enum plan_remainder remainder;
     uint32_t batch_size;
-    uint64_t memory_bytes; /* the plan's own tables may take so much; 0: no limit */
+    uint64_t memory_bytes; /* limit of the plan's own tables; 0: none */
 };
 
 struct plan_traits {
-    uint64_t slots;       /* records held at once by the plan itself, at least 1 */
+    uint64_t slots;       /* records the plan itself holds at once, at least 1 */
     uint64_t state_bytes; /* memory of the plan's own tables */
 };
 
@@ -64,14 +63,14 @@ struct shuffle_ops {
     int (*open)(void *state, const void *settings, const struct plan_scope *scope,
                 struct plan_traits *traits);
     void (*close)(void *state);
-    /* Make the order of an epoch (0, 1, ...) and stand at its start; any epoch, in any order. */
+    /* Compute the order of an epoch (0, 1, ...) and seek to its start; epochs in any order. */
     int (*begin)(void *state, uint64_t epoch);
-    /* The next operations, at most max. Returns their count; 0 at the end of the epoch. */
+    /* Return at most max operations, and their count; 0 at the end of the epoch. */
     int (*next)(void *state, struct plan_op *ops, uint32_t max);
-    /* Exact number of draws of the epoch begun. */
+    /* Exact number of draws of the current epoch. */
     uint64_t (*draws)(void *state);
-    /* Stand before a draw of the epoch begun; for orders that hold nothing (one slot). NULL: the
-     * wrapper runs through the operations before it. */
+    /* Seek to a draw of the current epoch; for strategies with one slot. NULL: the wrapper skips
+     * the operations before it. */
     void (*seek)(void *state, uint64_t draw);
 };
 
@@ -82,8 +81,8 @@ struct plan {
     void *state;
     struct plan_scope scope;
     struct plan_traits traits;
-    uint64_t begin_ns;         /* time that the last begin() took */
-    struct plan_op *refetches; /* what the plan holds at the place that plan_seek() went to */
+    uint64_t begin_ns;         /* duration of the last begin() */
+    struct plan_op *refetches; /* records held where plan_seek() went */
     uint64_t refetch_count, refetch_at;
 };
 
@@ -94,10 +93,10 @@ int plan_begin(struct plan *plan, uint64_t epoch);
 int plan_next(struct plan *plan, struct plan_op *ops, uint32_t max);
 uint64_t plan_draws(struct plan *plan);
 
-/* After plan_begin(): stand so that the next draw is number `draw` of the epoch (its batch and row
- * stay what they are; plan_draws() too). No record before it is fetched but those that a shuffle
- * buffer holds at that moment: at most traits.slots, whatever the draw. Takes time for numbers
- * only, and memory of 24 bytes a slot. -EINVAL when the epoch has no such draw. */
+/* After plan_begin(): seek, so that the next draw is number `draw` of the epoch. Its batch and row,
+ * and plan_draws(), do not change. Of earlier records only those that a shuffle buffer holds at
+ * that point are fetched: at most traits.slots. Computes on record numbers only, with 24 bytes per
+ * slot. Returns -EINVAL if the epoch has no such draw. */
 int plan_seek(struct plan *plan, uint64_t draw);
 
 #endif

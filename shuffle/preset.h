@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * preset: how known training frameworks feed themselves, as settings of a job. Names and values
- * only, written as a user would: whoever takes them applies them by the option table of the job.
+ * preset: input pipelines of known training frameworks, as job options. Names and values only, as a
+ * user would type them; the caller applies them through the job's option table.
  */
 #ifndef IOBENCH_SHUFFLE_PRESET_H
 #define IOBENCH_SHUFFLE_PRESET_H
@@ -19,7 +19,7 @@ struct preset {
 extern const struct preset preset_table[]; /* ends with a row without a name */
 
 const struct preset *preset_find(const char *name); /* NULL when there is none */
-/* The value that it gives to an option, NULL when it gives none. */
+/* Return the preset's value of an option; NULL if it sets none. */
 const char *preset_value(const struct preset *preset, const char *option);
 
 #endif
