@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clocks of nodes: each node's lowest rank asks rank 0 for the time, one node after the other.
- * The idea is that of NTP (RFC 5905, section 8).
+ * Clock offsets between nodes: each node's lowest rank queries rank 0's clock, one node at a time,
+ * as in NTP (RFC 5905, section 8).
  */
 #include "base/clock.h"
 #include "ranks/ranks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of the ranks of a node: the lowest makes it under a name that nobody else has, the others
- * open it, then the name goes.
+ * Memory shared by the ranks of a node: the lowest rank creates it under a unique name, the others
+ * open it, then the name is removed.
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -51,7 +51,7 @@ static int open_named(const char *name, bool makes, struct ranks_memory *memory)
     return code;
 }
 
-/* The name that this node's lowest rank offers. */
+/* The name offered by this node's lowest rank. */
 static const char *name_of(const struct ranks *ranks, const struct offer *offers)
 {
     uint32_t i = 0;
@@ -86,7 +86,7 @@ static int share_named(struct ranks *ranks, struct ranks_memory *memory)
 
 int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *memory)
 {
-    const uint64_t line_bytes = 64; /* what one rank writes is no other's cache line */
+    const uint64_t line_bytes = 64; /* ranks never write to the same cache line */
 
     each_bytes = (each_bytes + line_bytes - 1) / line_bytes * line_bytes;
     *memory = (struct ranks_memory){.each_bytes = each_bytes,

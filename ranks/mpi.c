@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks by MPI. All transfers are non-blocking, so that a rank that waits for others can look
- * whether one of them has failed meanwhile. MPI is called from the main thread alone.
+ * Ranks by MPI. All transfers are non-blocking, so that a waiting rank can check whether another
+ * one has failed. MPI is called from the main thread only.
  */
 #include "ranks/mpi.h"
 #include "ranks/plugins.h"
@@ -23,7 +23,7 @@ struct mpi_state {
     MPI_Comm ranks;
     MPI_Request request;
     int rank, count;
-    uint64_t words[WORDS]; /* that may still be on their way */
+    uint64_t words[WORDS]; /* may still be in flight */
     uint32_t called;
 };
 
@@ -44,7 +44,7 @@ static int check(int status, const char *what)
     return mpi_check(status, "MPI", what);
 }
 
-/* A launcher that started one process says so, too: it needs no MPI, nor what MPI needs. */
+/* Launchers set this for a single process, too, which needs neither MPI nor MPI's requirements. */
 static bool is_alone(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -55,7 +55,7 @@ static bool is_alone(void)
     return false;
 }
 
-/* Each launcher tells its processes who they are by one of these. */
+/* Every launcher sets one of these to identify its processes. */
 static int mpi_usable(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -70,7 +70,7 @@ static int mpi_usable(void)
     return fail(ENODEV, "this process was not started by mpirun or srun");
 }
 
-/* Who shares memory shares a node; its lowest rank names it. */
+/* Ranks that share memory share a node; its lowest rank names it. */
 static int find_node(struct mpi_state *mpi, struct ranks_place *place)
 {
     MPI_Comm node = MPI_COMM_NULL;
@@ -100,8 +100,8 @@ static int find_node(struct mpi_state *mpi, struct ranks_place *place)
     return code;
 }
 
-/* Open MPI is mostly components that it loads when it starts. Where they are not it ends the
- * process with words that help nobody. */
+/* Open MPI loads most of its components at startup. If they are missing, it exits with a message
+ * that does not help. */
 static int find_components(void)
 {
 #ifdef OPEN_MPI
@@ -204,7 +204,7 @@ static int mpi_test(void *state, bool *done)
     return code;
 }
 
-/* So few bytes leave at once: nobody waits until they have. */
+/* A message this small is sent eagerly, so the call does not block. */
 static int mpi_call(void *state, uint32_t to, uint64_t word)
 {
     struct mpi_state *mpi = state;

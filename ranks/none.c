@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One process, alone: it has nobody to talk to. */
+ * A single process, without peers. */
 #include "ranks/plugins.h"
 
 #include <string.h>

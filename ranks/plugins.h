@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the ranks family, for its registry alone. */
+ * Members of the ranks family, for its registry only. */
 #ifndef IOBENCH_RANKS_PLUGINS_H
 #define IOBENCH_RANKS_PLUGINS_H
 

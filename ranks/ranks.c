@@ -16,12 +16,12 @@
 
 enum { SUMS_MAX = 8 };
 
-/* A wait begins awake, for ranks that come at the same time, and goes on in naps: the CPUs are for
- * those that still work. */
+/* A wait spins first, for ranks that arrive together, then naps: CPUs belong to ranks that still
+ * work. */
 static const uint64_t awake_ns = 1000000, nap_ns = 50000;
-/* Until it is told who is waited for, and again after as long as was waited. */
+/* Time before reporting which ranks are missing; doubled after each report. */
 static const uint64_t tell_ns = UINT64_C(5000000000);
-/* For one that is stuck; whoever knows why speaks first. */
+/* For a rank that is stuck; a rank that knows the cause reports first. */
 static const uint64_t patience_culprit_ns = UINT64_C(5000000000);
 static const uint64_t patience_ns = UINT64_C(8000000000);
 static const uint64_t sign_every_ns = UINT64_C(500000000);
@@ -41,7 +41,7 @@ struct rank_seat {
     cpu_set_t cpus;
 };
 
-/* A launcher may bind each rank to CPUs of its own, or to some that several share. */
+/* A launcher may bind each rank to CPUs of its own, or to CPUs that several share. */
 static uint32_t share_of(const struct rank_seat *mine, const struct rank_seat *all, uint32_t ranks)
 {
     double share = 0;
@@ -54,12 +54,12 @@ static uint32_t share_of(const struct rank_seat *mine, const struct rank_seat *a
             users += all[i].node == mine->node && CPU_ISSET(cpu, &all[i].cpus);
         share += 1.0 / users;
     }
-    if (share > mine->cpu_count) /* a control group allows less */
+    if (share > mine->cpu_count) /* limited by a control group */
         share = mine->cpu_count;
     return share < 1 ? 1 : (uint32_t)share;
 }
 
-/* Who sits where: CPUs are shared, hosts are known by name. */
+/* Host and CPUs of a rank: CPUs may be shared, hosts are identified by name. */
 static int sit_down(struct ranks *ranks)
 {
     struct rank_seat mine = {.node = ranks->place.node,
@@ -75,7 +75,7 @@ static int sit_down(struct ranks *ranks)
     ranks->place.cpus = mine.cpu_count;
     memcpy(mine.host, ranks->place.host, sizeof mine.host);
     int code = sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) ? -errno : 0;
-    if (code) /* more CPUs than the set has room for: they are taken as everybody's own */
+    if (code) /* more CPUs than the set can hold: treated as not shared */
         CPU_ZERO(&mine.cpus);
     int gathered = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0 && gathered == 0)
@@ -110,7 +110,7 @@ int ranks_started(const char **says)
     return 1;
 }
 
-/* Each of several processes would take itself for the whole job. */
+/* Otherwise each of several processes would take itself for the whole job. */
 static int check_launcher(const struct ranks *ranks)
 {
     const char *says;
@@ -125,7 +125,7 @@ static int check_launcher(const struct ranks *ranks)
                       says, started);
 }
 
-/* The first that works here; the last one always does. */
+/* The first that works here; the last always does. */
 static int choose(void)
 {
     int i = 0;
@@ -162,8 +162,8 @@ bool ranks_speaks(void)
 
 /* ---- waiting ---- */
 
-/* What a word says of a number: the sender calls off what comes before the meeting of that number;
- * it has come to the gathering of it; it lives. */
+/* Meaning of a message with a number: the sender aborts everything before the collective check of
+ * that number; it has reached the collective of that number; it is alive. */
 enum word_kind { WORD_CALL_OFF, WORD_ARRIVES, WORD_LIVES, WORD_KINDS };
 
 static uint64_t word_of(uint64_t number, enum word_kind kind)
@@ -183,12 +183,13 @@ static void listen(struct ranks *ranks)
         if (kind == WORD_ARRIVES)
             ranks->peers[from].gathers = number + 1;
         else if (kind == WORD_CALL_OFF && number == ranks->meetings &&
-                 ranks->call_off_ns == 0) /* older ones are over */
+                 ranks->call_off_ns == 0) /* older ones have ended */
             ranks->call_off_ns = clock_now_ns();
     }
 }
 
-/* Who works for long is slow, not silent: rank 0 hears from everybody, everybody from rank 0. */
+/* A rank that works for long is slow, not unresponsive: rank 0 hears from every rank, and every
+ * rank from rank 0. */
 static void give_sign(struct ranks *ranks)
 {
     const uint64_t now_ns = clock_now_ns();
@@ -201,7 +202,7 @@ static void give_sign(struct ranks *ranks)
         ranks->ops->call(ranks->state, i, word_of(0, WORD_LIVES));
 }
 
-/* Since when there is no sign of one that is waited for, at the earliest since the wait began. */
+/* Time since the last heartbeat of an awaited rank, from the start of the wait at the earliest. */
 static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
 {
     uint64_t since_ns = UINT64_MAX;
@@ -215,7 +216,7 @@ static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* "rank 3 on c7, rank 5 on c9"; "" where nobody, or who is not known here. */
+/* "rank 3 on c7, rank 5 on c9"; "" if there are none, or none that is known here. */
 static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
 {
     size_t used = 0;
@@ -251,7 +252,7 @@ static int give_up(struct ranks *ranks, const char *what)
                 who[0] ? ": " : "", who);
 }
 
-/* 0: there is reason to go on. */
+/* Returns 0 unless the wait should be abandoned. */
 static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
     const uint64_t patient_ns = ranks->is_culprit ? patience_culprit_ns : patience_ns;
@@ -349,7 +350,7 @@ struct verdict {
     char reason[FAIL_REASON_BYTES / 2];
 };
 
-/* The first that failed by itself: others were only called off. */
+/* The first rank that failed by itself; others were only aborted. */
 static uint32_t find_culprit(const struct verdict *verdicts, uint32_t ranks)
 {
     uint32_t first = ranks;
@@ -414,8 +415,8 @@ static int gather_codes(struct ranks *ranks, int code, bool *any)
     return gathered;
 }
 
-/* Not everybody came. What this rank knows itself is better than that; else a silent rank is all
- * there is to say. */
+/* Not every rank arrived. This rank's own failure explains most; otherwise the unresponsive rank is
+ * all there is to report. */
 static int speak_alone(const struct ranks *ranks, int code, const char *own)
 {
     char who[256];

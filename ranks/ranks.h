@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ranks: the processes of one job: who each is, on which node, and what they say to each other
- * besides gradients. It knows no benchmark. One process, started plainly, is a job of one rank and
- * pays nothing.
+ * ranks: the processes of one job: their ranks and nodes, and all communication except gradients.
+ * Independent of the benchmark. A single process is a job of one rank, at no cost.
  *
- * All ranks make the same calls in the same order. What may fail on one of them ends in
- * ranks_meet(): there all of them learn of it, with host and reason, and all fail alike; so nobody
- * waits for a rank that has gone another way. One that is stuck and does not come is left after
+ * All ranks make the same calls in the same order. Whatever may fail on one rank ends in a
+ * collective check, ranks_meet(): all ranks learn of the failure, with host and reason, and fail
+ * alike, so none waits for a rank that has taken another path. A stuck rank is abandoned after
  * seconds, and the launcher ends the job.
  *
- * One state, used by the main thread only.
+ * One state, main thread only.
  */
 #ifndef IOBENCH_RANKS_RANKS_H
 #define IOBENCH_RANKS_RANKS_H
@@ -24,37 +23,37 @@ enum { RANKS_HOST_BYTES = 64 };
 struct ranks_place {
     uint32_t rank, ranks;
     uint32_t local_rank, local_ranks; /* on this node */
-    uint32_t node, nodes;             /* nodes are numbered by their lowest ranks */
-    uint32_t cpus;                    /* this rank's share of the CPUs it may run on, at least 1 */
+    uint32_t node, nodes;             /* nodes are numbered in order of their lowest ranks */
+    uint32_t cpus;                    /* this rank's share of the CPUs it may use, at least 1 */
     char host[RANKS_HOST_BYTES];
 };
 
-/* A member starts one transfer at a time and is asked until it is done. */
+/* A member runs one transfer at a time and is polled until it is done. */
 struct ranks_ops {
     struct plugin plugin;
     int (*join)(void *state, struct ranks_place *place);
-    /* Also after a failed join. orderly: nothing is under way; else the launcher is made to end
-     * all ranks. */
+    /* Also called after a failed join. orderly: nothing is pending; otherwise the launcher is made
+     * to end all ranks. */
     void (*leave)(void *state, bool orderly);
-    /* `bytes` of each rank, in the order of ranks, into `all` of everybody. */
+    /* Gathers `bytes` from each rank, in rank order, into `all` on every rank. */
     int (*gather)(void *state, const void *mine, uint64_t bytes, void *all);
     int (*send)(void *state, uint32_t to, const void *message, uint64_t bytes);
     int (*receive)(void *state, uint32_t from, void *message, uint64_t bytes);
-    int (*test)(void *state, bool *done); /* the transfer that was started last */
-    /* A word to another rank that does not wait for it, and whether one came, and from whom. */
+    int (*test)(void *state, bool *done); /* polls the last transfer started */
+    /* Sends a message without waiting for its receipt; receives one, if any, and its sender. */
     int (*call)(void *state, uint32_t to, uint64_t word);
     int (*hear)(void *state, uint32_t *from, uint64_t *word, bool *heard);
 };
 
 extern const struct plugin *const ranks_registry[];
 
-/* A rank, as all know it. */
+/* A rank, as known to all. */
 struct ranks_peer {
     char host[RANKS_HOST_BYTES];
     uint32_t node;
     bool leads;        /* the lowest rank of its node */
-    uint64_t gathers;  /* it came to so many; rank 0 alone knows */
-    uint64_t heard_ns; /* when it last said a word */
+    uint64_t gathers;  /* collectives it has reached; on rank 0 only */
+    uint64_t heard_ns; /* time of its last heartbeat */
 };
 
 struct ranks {
@@ -62,68 +61,68 @@ struct ranks {
     void *state;
     struct ranks_place place;
     struct ranks_peer *peers; /* all ranks; NULL: ranks_alone() */
-    /* Told now and then which ranks are waited for, or what they wait for, on rank 0 alone; NULL:
-     * nobody. */
+    /* Called now and then, on rank 0 only, with the ranks waited for or what they wait for; may be
+     * NULL. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t silence_ns;        /* abort waiting for a rank that is unresponsive for longer; 0:
-                                   never. May change between calls */
-    uint64_t sign_ns;           /* when this one last gave one */
-    uint64_t meetings, gathers; /* that are over */
-    uint64_t call_off_ns;       /* when it was known that a rank had failed; 0: none has */
-    bool is_culprit;            /* this one */
-    bool is_broken;             /* a transfer was given up: an orderly end cannot be had */
-    bool is_unheard;            /* a meeting was: only this rank knows what it knows */
+    uint64_t silence_ns; /* give up on an awaited rank that is unresponsive this long; 0: never. May
+                     change between calls */
+    uint64_t sign_ns;    /* time of this rank's last heartbeat */
+    uint64_t meetings, gathers; /* that have ended */
+    uint64_t call_off_ns;       /* when a rank's failure became known; 0: none */
+    bool is_culprit;            /* on this rank */
+    bool is_broken;             /* a transfer was abandoned, so an orderly end is impossible */
+    bool is_unheard;            /* a collective check was abandoned: only this rank knows why */
 };
 
-/* Was this process started by a launcher that ranks_join() will ask for the others? */
+/* Was this process started by a launcher, so that ranks_join() will look for others? */
 bool ranks_are_launched(void);
 
-/* One process, alone. Needs no leaving. */
+/* A single process. Needs no ranks_leave(). */
 struct ranks ranks_alone(void);
 
-/* Join those that were started with this process by mpirun or srun, else be alone; -ENODEV when the
- * launcher started several that cannot find each other. 0 or a negative errno; call ranks_leave()
- * in either case. */
+/* Joins the processes started together by mpirun or srun, if any. Returns 0 or a negative errno:
+ * -ENODEV if the launcher started several that cannot find each other. Call ranks_leave() in either
+ * case. */
 int ranks_join(struct ranks *ranks);
-/* The end of this process. Does not return when another rank is stuck. */
+/* Leaves the job. Does not return if another rank is stuck. */
 void ranks_leave(struct ranks *ranks, bool failed);
 
-/* How many processes were started with this one, as the launcher says it; 1 when there is none.
- * *says: the environment variable that has it, else NULL. */
+/* Number of processes the launcher started together; 1 without a launcher. *says: the environment
+ * variable that says so, or NULL. */
 int ranks_started(const char **says);
 
-/* Rank 0 of this job, as the launcher says it, before anybody has joined: who prints. */
+/* Is this rank 0, the one that prints, according to the launcher? Works before joining. */
 bool ranks_speaks(void);
 
-/* How did it go? 0 when it is 0 on all ranks; else all get a code below 0 with a reason, which
- * names rank and host of the first that failed when not all failed alike. waited_ns: for the
- * others; may be NULL. */
+/* Collective: 0 if every rank passed 0; otherwise every rank gets a negative code with a reason
+ * that names rank and host of the first failure, unless all failed alike. waited_ns: time spent
+ * waiting for others; may be NULL. */
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
-/* This rank fails and will say so at the next meeting: the others need not go on until then. */
+/* Aborts: this rank failed and will report it at the next collective check, so the others need not
+ * continue until then. */
 void ranks_call_off(struct ranks *ranks);
-/* Did a rank call off what is going on? To be asked in loops, by which the others know that this
- * one lives; costs a microsecond. */
+/* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
 
-/* `bytes` of each rank into `all` (ranks x bytes) of everybody. */
+/* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all);
-/* Sums over all ranks, the same bits for everybody. count: at most 8. */
+/* Collective: sums over all ranks, with the same bits on every rank. count: at most 8. */
 int ranks_sum(struct ranks *ranks, double *values, uint32_t count);
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes);
 int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes);
 
-/* For what is made once and then found by all, on shared storage or on each node's own: rank 0
- * does it first, then the first rank of each other node, then the rest. All fail alike. */
+/* Collective, for what is created once and then found by all, on shared storage or on each node:
+ * rank 0 acts first, then the first rank of every other node, then the rest. All fail alike. */
 int ranks_in_turn(struct ranks *ranks, int (*act)(void *context), void *context);
 
-/* Work of this rank alone that may block, as on a slow disk, while others wait for it in the next
- * call: it is done on a thread of its own, and meanwhile they hear that this rank lives. Rank 0
- * says `what` it does after 5 s, 10, 20, .... What act returned, with its reason. */
+/* Runs work that may block, as on a slow disk, while other ranks wait in the next call: on a
+ * separate thread, while this thread sends heartbeats. Rank 0 reports `what` it does after 5 s, 10,
+ * 20, .... Returns act's code, with its reason. */
 int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), void *context);
 
-/* Memory that the ranks of a node see together: each_bytes for each of them, in the order of their
- * local ranks, zero at first. All ranks call, and all fail alike; unshare in either case. */
+/* Collective: memory shared by the ranks of a node: each_bytes per rank, in order of local ranks,
+ * initially zero. All fail alike; call unshare in either case. */
 struct ranks_memory {
     void *start;
     uint64_t each_bytes, bytes;
@@ -132,14 +131,14 @@ int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *m
 void ranks_unshare(struct ranks_memory *memory);
 void *ranks_memory_of(const struct ranks_memory *memory, uint32_t local_rank);
 
-/* How the monotonic clock of a node lies to that of rank 0, by the fastest of many questions and
- * answers (as in NTP): its middle is when the answer was made, give or take half of it. */
+/* Offset of a node's monotonic clock from that of rank 0, by the fastest of many queries (as in
+ * NTP): the answer was made in the middle, within half the round trip. */
 struct ranks_clock {
-    uint64_t at_ns;          /* here */
-    int64_t ahead_ns;        /* this clock of that of rank 0 */
-    uint64_t uncertainty_ns; /* it is that, give or take this */
+    uint64_t at_ns;          /* local */
+    int64_t ahead_ns;        /* local clock minus rank 0's */
+    uint64_t uncertainty_ns; /* bound of the error */
 };
-/* All ranks call; for the lowest rank of each node. 0 or a negative errno. */
+/* Collective; measures for the lowest rank of each node. Returns 0 or a negative errno. */
 int ranks_compare_clocks(struct ranks *ranks, struct ranks_clock *clock);
 
 #endif

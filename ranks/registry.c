@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How ranks are joined; the first that can be used is taken. */
+ * How ranks are joined; the first usable member is used. */
 #include "ranks/plugins.h"
 
 const struct plugin *const ranks_registry[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mpi exchange: a non-blocking all-reduce a bucket, started as soon as the bucket is final, so
- * that the network works while the backward pass goes on. MPI moves data only when it is called:
- * each gradient that becomes final is an occasion.
+ * The mpi exchange: one non-blocking all-reduce per bucket, started as soon as the bucket is final,
+ * so that communication overlaps the backward pass. MPI makes progress only inside its calls: every
+ * ready() is an opportunity.
  *
- * A rank that fails calls the others off, and they are heard here while they wait for it; one that
- * is silent is noticed by the clock.
+ * A failing rank aborts the others, which notice while they wait here; an unresponsive one is
+ * detected by time-out.
  */
 #include "trainer/plugins.h"
 
@@ -23,11 +23,11 @@
 #include <mpi.h>
 
 struct exchange_mpi_state {
-    MPI_Comm ranks; /* its own, so that nothing else is mistaken for gradients */
+    MPI_Comm ranks; /* a private communicator, so no other message is mistaken for gradients */
     struct exchange_config config;
     struct buckets buckets;
-    MPI_Request *requests; /* one a bucket */
-    MPI_Status *statuses;  /* as many: MPICH's headers let gcc warn of MPI_STATUSES_IGNORE */
+    MPI_Request *requests; /* one per bucket */
+    MPI_Status *statuses;  /* as many: MPICH's headers make gcc warn about MPI_STATUSES_IGNORE */
 };
 
 static int check(int status, const char *what)
@@ -35,7 +35,7 @@ static int check(int status, const char *what)
     return mpi_check(status, "exchange mpi", what);
 }
 
-/* Sums of arenas mean something only when all have the same layout. */
+/* Arenas can be summed only if all ranks use the same layout. */
 static int check_layouts(struct exchange_mpi_state *mpi)
 {
     const uint64_t layout = mpi->config.layout ^ mpi->config.floats;
@@ -89,7 +89,7 @@ static void mpi_close(void *state, bool failed)
         MPI_Comm_free(&mpi->ranks);
 }
 
-/* Lets the sums that are under way move on. done: all are finished. */
+/* Progresses the pending all-reduces. done: all are complete. */
 static int progress(struct exchange_mpi_state *mpi, int *done)
 {
     return check(MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses),
@@ -112,7 +112,7 @@ static int mpi_ready(void *state, uint64_t done)
     return code;
 }
 
-/* Sums that are under way cannot be taken back: MPI cannot end in order after that. */
+/* A pending all-reduce cannot be cancelled, so MPI cannot finalise cleanly afterwards. */
 static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
 {
     struct ranks *ranks = mpi->config.ranks;

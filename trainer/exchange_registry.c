@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchanges; the first that can be used is the default. */
+ * The exchanges; the first usable one is the default. */
 #include "trainer/plugins.h"
 
 const struct plugin *const exchange_registry[] = {

@@ -21,7 +21,7 @@ struct graph *graph_create(struct graph_shape input, uint32_t classes)
     if (!graph)
         return NULL;
     graph->classes = classes;
-    /* The first of each is there from the start: it stands for one that was refused. */
+    /* Element 0 exists from the start: it is returned in place of a rejected node. */
     if (memory_room(&graph->nodes, 0, sizeof *graph->nodes, "nodes") ||
         memory_room(&graph->parameters, 0, sizeof *graph->parameters, "parameters")) {
         graph_destroy(graph);
@@ -49,7 +49,7 @@ void graph_destroy(struct graph *graph)
     free(graph);
 }
 
-/* Keep the first error; building goes on so that a network reads as a list. */
+/* Keeps the first error; building continues, so that a network reads as a list. */
 __attribute__((format(printf, 3, 4))) static void refuse(struct graph *graph, int code,
                                                          const char *format, ...)
 {
@@ -90,7 +90,7 @@ static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *
     return number;
 }
 
-/* The same as another node but for the kind. */
+/* Adds a node with another node's shape. */
 static uint32_t add_like(struct graph *graph, enum graph_kind kind, const char *name,
                          uint32_t input)
 {
@@ -119,7 +119,7 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
     return number;
 }
 
-/* Output size of a window over one side, or 0 when it does not fit. */
+/* Output size of a window along one side, or 0 if it does not fit. */
 static uint32_t windowed(uint32_t side, uint32_t window, uint32_t stride, uint32_t pads)
 {
     if (stride == 0 || window == 0 || side + pads < window)
@@ -254,7 +254,7 @@ uint32_t graph_fully_connected(struct graph *graph, const char *name, uint32_t i
                                (struct graph_shape){channels, 1, 1});
     uint32_t weight = add_parameter(graph, number, GRAPH_WEIGHT, in * channels);
 
-    /* The classifier starts small; hidden layers start as convolutions do. */
+    /* The classifier starts small; hidden layers start like convolutions. */
     graph->parameters[weight].deviation =
         channels == graph->classes ? 0.01 : sqrt(2.0 / (double)in);
     graph->nodes[number].weight = weight;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph: a network as data. Nodes in the order they are computed; each yields one tensor of
- * channels x height x width floats an image. It knows shapes, parameters and counts; it computes
- * nothing: backends do.
+ * graph: a network as data: nodes in computation order, each producing one tensor of channels x
+ * height x width floats per image. Holds shapes, parameters and counts; backends compute.
  *
  * A network is one file in trainer/networks/ that builds its graph with the calls below; each call
- * adds a node and returns its number. Errors (a bad shape, out of memory) are kept in the graph, so
+ * adds a node and returns its number. Errors (bad shape, out of memory) are kept in the graph, so
  * that a network reads as a list; graph_seal() reports the first one.
  */
 #ifndef IOBENCH_TRAINER_GRAPH_H
@@ -21,7 +20,7 @@ enum graph_kind {
     GRAPH_BATCH_NORM,
     GRAPH_RELU,
     GRAPH_MAX_POOL,
-    GRAPH_AVERAGE_POOL, /* a window of the whole plane is a global pool */
+    GRAPH_AVERAGE_POOL, /* a window over the whole plane is a global pool */
     GRAPH_ADD,
     GRAPH_CONCAT, /* along channels */
     GRAPH_FULLY_CONNECTED,
@@ -35,15 +34,15 @@ struct graph_shape {
     uint32_t channels, height, width;
 };
 
-/* Of a convolution or a pool, in pixels. */
+/* Window of a convolution or pool, in pixels. */
 struct graph_window {
     uint32_t height, width;
     uint32_t stride;
     uint32_t pad_top, pad_left, pad_bottom, pad_right;
-    bool count_padding; /* average pools: divide by the whole window */
+    bool count_padding; /* average pools: divide by the full window */
 };
 
-/* A square window with the same padding all around. */
+/* A square window with equal padding on all sides. */
 static inline struct graph_window graph_square(uint32_t side, uint32_t stride, uint32_t pad)
 {
     return (struct graph_window){.height = side,
@@ -67,9 +66,9 @@ struct graph_parameter {
     enum graph_parameter_kind kind;
     uint32_t node;
     uint64_t count;   /* floats */
-    uint64_t offset;  /* in the arena of all parameters, in BACKWARD order: the last layer's first,
-                         so that finished gradients are a growing prefix */
-    double deviation; /* of the normal distribution it starts from; 0: constant `start` */
+    uint64_t offset;  /* in the parameter arena, in BACKWARD order: last layer first, so that
+                         finished gradients are a growing prefix */
+    double deviation; /* of the initial normal distribution; 0: constant `start` */
     double start;
     bool decays; /* weight decay applies (not to BN and biases) */
 };
@@ -82,11 +81,11 @@ struct graph_node {
     struct graph_shape shape; /* of the output */
     struct graph_window window;
     uint32_t groups;
-    double epsilon, momentum; /* BN; running = (1 - momentum) * running + momentum * new */
-    uint64_t statistics;      /* BN: where its running means lie; its variances follow them */
+    double epsilon, momentum;          /* BN; running = (1 - momentum) * running + momentum * new */
+    uint64_t statistics;               /* BN: offset of its running means; variances follow */
     double lrn_alpha, lrn_beta, lrn_k; /* window.height is the size */
     double dropout_rate;
-    /* Numbers in graph.parameters; UINT32_MAX when there is none. */
+    /* Indices into graph.parameters; UINT32_MAX: none. */
     uint32_t weight, bias, gamma, beta;
 };
 
@@ -96,18 +95,18 @@ struct graph {
     struct graph_parameter *parameters;
     uint32_t parameter_count;
     uint64_t parameter_floats; /* of the arena */
-    uint64_t statistic_floats; /* BN running mean and variance, two a channel, in node order */
+    uint64_t statistic_floats; /* BN running mean and variance, two per channel, in node order */
     uint32_t classes;
     int code; /* first error while building, with `reason` */
     char reason[160];
 };
 
-/* What a network costs, per image. */
+/* Cost of a network per image. */
 struct graph_cost {
     uint64_t parameters;
-    uint64_t forward_macs;     /* multiply-accumulates of convolutions and fc; as published */
-    uint64_t training_macs;    /* with both gradients; the image's own is not computed */
-    uint64_t activation_bytes; /* all node outputs kept for backward, FP32 */
+    uint64_t forward_macs;     /* multiply-accumulates of convolutions and fc, as in publications */
+    uint64_t training_macs;    /* with both gradients, except that of the image */
+    uint64_t activation_bytes; /* all node outputs, kept for the backward pass, FP32 */
 };
 
 struct graph *graph_create(struct graph_shape input, uint32_t classes); /* node 0 is the input */
@@ -129,23 +128,23 @@ uint32_t graph_lrn(struct graph *graph, uint32_t input, uint32_t size, double al
                    double k);
 uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate);
 
-/* The last node is the logits. Numbers the parameters in backward order. 0 or the first error. */
+/* The last node is the logits. Orders the parameters backward. Returns 0 or the first error. */
 int graph_seal(struct graph *graph);
 struct graph_cost graph_cost(const struct graph *graph);
-/* Multiply-accumulates of a convolution or a fully connected layer per image; 0 of other nodes. */
+/* Multiply-accumulates per image of a convolution or fully connected layer; 0 for other nodes. */
 uint64_t graph_node_macs(const struct graph *graph, uint32_t number);
 /* Floats in a node's output per image. */
 uint64_t graph_node_floats(const struct graph_node *node);
 
-/* He-normal fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. The same seed gives the same
- * bits on every backend. parameters: parameter_floats, canonical layout (as enum says). */
+/* He-normal by fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. A seed gives the same bits
+ * on every backend. parameters: parameter_floats, canonical layout (see the enum). */
 void graph_initialise(const struct graph *graph, uint64_t seed, float *parameters);
 /* Running means 0, variances 1. statistics: statistic_floats. */
 void graph_initialise_statistics(const struct graph *graph, float *statistics);
 
-/* By its running statistics a BN is a factor and a summand of each channel: weight and bias of the
- * convolution before it take them in. weight: of the convolution; folded: its new weights; shift: a
- * new bias for each output channel. norm 0: only the bias is looked up. */
+/* Folds a BN with running statistics, a factor and an offset per channel, into the preceding
+ * convolution. weight: of the convolution; folded: its new weights; shift: a new bias per output
+ * channel. norm 0: only reads the bias. */
 void graph_fold_norm(const struct graph *graph, uint32_t convolution, uint32_t norm,
                      const float *parameters, const float *statistics, const float *weight,
                      float *folded, float *shift);
@@ -155,20 +154,20 @@ void graph_fold_norm(const struct graph *graph, uint32_t convolution, uint32_t n
 struct network {
     const char *name;
     const char *summary;
-    const char *source; /* paper or model definition the shapes are from */
-    uint32_t side;      /* of the square input image it was made for */
+    const char *source; /* paper or model definition of the shapes */
+    uint32_t side;      /* of the square input image it was designed for */
     uint32_t classes;
-    /* Builds for any side it can take; -EINVAL with a reason for one it cannot. */
+    /* Builds for any supported side; otherwise -EINVAL with a reason. */
     struct graph *(*build)(uint32_t side, uint32_t classes);
-    /* As published, to check against: parameters (exact for `classes`), GMAC forward. */
+    /* Published values to check against: parameters (exact for `classes`), forward GMACs. */
     uint64_t published_parameters;
     double published_gmacs;
-    /* Without batch norm a network diverges at the rates of ResNet: the batch that its authors, or
-     * Caffe, train it with at the rate 0.01. 0: it has batch norm. */
+    /* Networks without batch norm diverge at ResNet's rates: the batch size that the authors, or
+     * Caffe, use with rate 0.01. 0: has batch norm. */
     uint32_t plain_batch;
 };
 
 extern const struct network *const network_registry[]; /* NULL-terminated */
-const struct network *network_find(const char *name);  /* NULL with a reason that lists them */
+const struct network *network_find(const char *name);  /* NULL with a reason that lists all names */
 
 #endif

@@ -17,10 +17,10 @@ static int by_size(const void *left, const void *right)
 
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
-    return a < b ? -1 : a > b; /* the same plan everywhere */
+    return a < b ? -1 : a > b; /* for the same result everywhere */
 }
 
-/* The lowest gap between those placed before (sorted by offset) that live at the same time. */
+/* The lowest gap among placed tensors (sorted by offset) with overlapping lifetimes. */
 static uint64_t lowest_gap(struct lifetime *const *placed, uint32_t count,
                            const struct lifetime *wanted)
 {
@@ -45,7 +45,7 @@ int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
 
     if (!order)
         return -ENOMEM;
-    /* Behind i: by size, to come. Before i: by offset, placed. */
+    /* From i on: by size, still to place. Before i: by offset, placed. */
     for (uint32_t i = 0; i < count; i++)
         order[i] = &lifetimes[i];
     qsort(order, count, sizeof(*order), by_size);

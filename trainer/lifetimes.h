@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lifetimes: memory planned once. Each tensor is needed from one moment to another; two that are
- * never needed together may share their place. Pure; any thread.
+ * lifetimes: static memory planning. Tensors whose lifetimes do not overlap may share space. Pure;
+ * any thread.
  */
 #ifndef IOBENCH_TRAINER_LIFETIMES_H
 #define IOBENCH_TRAINER_LIFETIMES_H
@@ -10,12 +10,12 @@
 
 struct lifetime {
     uint32_t first, last; /* moments, both inclusive */
-    uint64_t bytes;       /* 0: needs no place */
+    uint64_t bytes;       /* 0: needs no space */
     uint64_t offset;      /* set by lifetimes_plan(); a multiple of 64 */
 };
 
-/* Largest first, each at the lowest place that is free for its whole life. total: bytes of the
- * arena. 0 or -ENOMEM. */
+/* Largest first, each at the lowest offset free for its whole life. total: bytes of the arena.
+ * Returns 0 or -ENOMEM. */
 int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A module finds each library that it needs by its soname among those that are loaded already; so
- * they are loaded first, by the paths where they lie.
+ * The loader resolves a module's libraries by soname among those already loaded, so they are loaded
+ * first, by path.
  */
 #include "trainer/module.h"
 
@@ -20,8 +20,8 @@
 
 enum { PLACE_BYTES = 2 * PATH_MAX };
 
-/* The first file that matches FOLDER/PATTERN/NAME and can be loaded. The working folder is no place
- * to look in, so FOLDER is an absolute path. */
+/* Loads the first file that matches FOLDER/PATTERN/NAME. FOLDER must be absolute: the working
+ * folder is never searched. */
 static bool load_from(const char *folder, const char *pattern, const char *name)
 {
     char path[PLACE_BYTES];
@@ -38,7 +38,7 @@ static bool load_from(const char *folder, const char *pattern, const char *name)
     return loaded;
 }
 
-/* PyTorch's wheels put NVIDIA's libraries beside themselves. */
+/* PyTorch's wheels install NVIDIA's libraries next to themselves. */
 static bool load_from_python(const char *prefix, const char *name)
 {
     static const char *const patterns[] = {"lib/python3*/site-packages/nvidia/*/lib",
@@ -51,7 +51,7 @@ static bool load_from_python(const char *prefix, const char *name)
     return loaded;
 }
 
-/* Of the Python that PATH finds, and of each folder of PATH. */
+/* Searches the Python of each folder in PATH. */
 static bool load_from_path(const char *name)
 {
     const char *path = getenv("PATH");
@@ -69,10 +69,10 @@ static bool load_from_path(const char *name)
     return loaded;
 }
 
-/* Best effort: what is still missing is named when the module is loaded. */
+/* Best effort: loading the module names what is still missing. */
 static void load_library(const char *name, const char *own_folder)
 {
-    /* The second one is where containers find the driver. */
+    /* Containers find the driver in the second one. */
     static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/nvidia", "/opt/cuda"};
     static const char *const prefixes[] = {"/usr", "/usr/local"};
     char local[PATH_MAX];
@@ -91,13 +91,13 @@ static void load_library(const char *name, const char *own_folder)
         load_from_python(local, name);
 }
 
-/* Beside the program, in its ../lib/iobench, or where it was installed. */
+/* Next to the program, in its ../lib/iobench, or where it was installed. */
 static bool find_file(const char *name, char *path, size_t bytes)
 {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
-    if (length > 0) { /* without /proc nobody knows; the working folder is no place to look in */
+    if (length > 0) { /* unknown without /proc; the working folder is never searched */
         program[length] = '\0';
         const char *folder = dirname(program);
         snprintf(path, bytes, "%s/%s", folder, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The none trainer: batches are taken as fast as they come. */
+ * The none trainer: accepts batches without delay. */
 #include "trainer/plugins.h"
 
 static int none_open(void *state, const void *settings, const struct trainer_config *config)

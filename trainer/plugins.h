@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the trainer family and of the backends, for their registries alone. */
+ * Members of the trainer, backend and exchange families, for their registries only. */
 #ifndef IOBENCH_TRAINER_PLUGINS_H
 #define IOBENCH_TRAINER_PLUGINS_H
 

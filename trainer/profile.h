@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile: step times of a training job, read from a file. Pure but for the allocation.
+ * profile: step times of a training job, read from a file. Pure except for the allocation.
  *
- * Text: one step a line in milliseconds; empty lines and lines that begin with # are skipped. With
- * commas the first line may name the columns: the one called step_ms or ms is taken, else the
- * last. JSON: an array of milliseconds, or {"step_ms": [...], "batch_size": N}.
+ * Text: one step per line, in milliseconds; empty lines and lines that begin with # are skipped.
+ * With commas, the first line may name the columns: step_ms or ms is used, else the last one. JSON:
+ * an array of milliseconds, or {"step_ms": [...], "batch_size": N}.
  */
 #ifndef IOBENCH_TRAINER_PROFILE_H
 #define IOBENCH_TRAINER_PROFILE_H
@@ -15,10 +15,10 @@
 struct profile {
     uint64_t *step_ns;
     size_t count;
-    uint64_t batch_size; /* of the recorded job; 0 when the file does not say */
+    uint64_t batch_size; /* of the recorded job; 0 if not in the file */
 };
 
-/* name is for messages. text[bytes] is NUL. 0, or a negative errno with a reason; call
+/* name is for messages. text[bytes] is NUL. Returns 0, or a negative errno with a reason; call
  * profile_release() in either case. */
 int profile_parse(const char *name, const char *text, size_t bytes, struct profile *profile);
 int profile_load(const char *path, struct profile *profile);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * KL: S. Migacz, 8-bit Inference with TensorRT, GTC 2017. For each number of first bins kept, what
- * lies behind them is added to the last one kept: that is the distribution to come near to. Against
- * it stands what 128 levels of equal width leave of the kept bins: each level's counts are spread
- * evenly over those of its bins that were not empty.
+ * KL: S. Migacz, 8-bit Inference with TensorRT, GTC 2017. For each number of bins kept, the counts
+ * beyond them are added to the last bin kept: the reference distribution. The candidate is what 128
+ * levels of equal width retain of the kept bins: each level's counts spread evenly over its
+ * non-empty bins.
  */
 #include "trainer/quantise.h"
 
@@ -30,7 +30,7 @@ static uint32_t bins_used(const uint64_t *counts)
     return used;
 }
 
-/* What the levels leave of the first `kept` bins. */
+/* What the levels retain of the first `kept` bins. */
 static void spread_levels(const uint64_t *counts, uint32_t kept, double *spread)
 {
     for (uint32_t level = 0; level < QUANTISE_LEVELS; level++) {
@@ -47,8 +47,8 @@ static void spread_levels(const uint64_t *counts, uint32_t kept, double *spread)
     }
 }
 
-/* Of what all counts say when those behind `kept` are clipped, and what the levels leave; infinite
- * when clipping fills a bin that was empty. kept_sum: of the first `kept` counts. */
+/* Divergence between the counts clipped after `kept` bins and what the levels retain; infinite if
+ * clipping fills an empty bin. kept_sum: of the first `kept` counts. */
 static double divergence(const uint64_t *counts, uint32_t kept, double kept_sum, double sum)
 {
     double spread[QUANTISE_BINS], total = 0;
@@ -159,7 +159,7 @@ static uint32_t consumers(const struct graph *graph, uint32_t number)
     return count;
 }
 
-/* The convolution in INT8 that puts out this and nothing else, perhaps through a BN; or 0. */
+/* The INT8 convolution that produces this output, possibly through a BN, and no other; or 0. */
 static uint32_t sole_convolution(const struct graph *graph, const struct quantise_node *nodes,
                                  uint32_t number)
 {
@@ -177,7 +177,8 @@ void quantise_plan(const struct graph *graph, const float *ranges, struct quanti
         nodes[i].in_int8 = true;
         nodes[input].step = ranges[input] / QUANTISE_MOST;
     }
-    /* The later convolution of a sum adds the other side to its own, which was never stored. */
+    /* The later convolution of a sum adds the other operand to its own result, which is never
+     * stored. */
     for (uint32_t i = 0; i < graph->node_count; i++) {
         if (graph->nodes[i].kind != GRAPH_ADD)
             continue;

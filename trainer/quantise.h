@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quantise: a network's inference in INT8. Values are step * q with a whole q from -127 to 127: a
- * step for each tensor between layers, found by calibrating, and one for each output channel of a
- * convolution's weights, from their largest magnitude. Here is what every backend has in common;
- * it computes no network. Pure but for the calibration, which is one thread's.
+ * quantise: INT8 inference. A value is step * q, q an integer from -127 to 127: one step per tensor
+ * between layers, found by calibration, and one per output channel of a convolution's weights, from
+ * their largest magnitude. Shared by all backends; computes no network. Pure except for
+ * calibration, which belongs to one thread.
  *
- * In INT8 are convolutions whose channels come in sixteens, but for the one that sees the image;
- * and the sums behind them. All else stays in floating point.
+ * INT8 covers convolutions whose channel counts are multiples of 16, except the one that reads the
+ * image, and the sums that follow them. Everything else stays in floating point.
  */
 #ifndef IOBENCH_TRAINER_QUANTISE_H
 #define IOBENCH_TRAINER_QUANTISE_H
@@ -16,54 +16,55 @@
 
 enum { QUANTISE_BINS = MAGNITUDES_BINS, QUANTISE_LEVELS = 128, QUANTISE_MOST = 127 };
 
-/* What becomes of values beyond the range: they are clipped. */
+/* How to choose the range; values beyond it are clipped. */
 enum quantise_method {
-    QUANTISE_KL,         /* the range whose 128 levels tell least different a story (Migacz 2017) */
-    QUANTISE_ABSMAX,     /* nothing is clipped */
-    QUANTISE_PERCENTILE, /* one in 10,000 */
+    QUANTISE_KL,         /* least KL divergence with 128 levels (Migacz 2017) */
+    QUANTISE_ABSMAX,     /* no clipping */
+    QUANTISE_PERCENTILE, /* clips one in 10,000 */
 };
 
 extern const char *const quantise_methods[]; /* their names; ends with NULL */
 
-/* The magnitude that q = 127 stands for; 0 when there were only zeros. */
+/* The magnitude that maps to q = 127; 0 if all values are zero. */
 float quantise_range(const struct magnitudes *histogram, enum quantise_method method);
-/* For the method KL: how many of the first bins to keep, of counts of which one is not 0. */
+/* For method KL: how many leading bins to keep. At least one count is not 0. */
 uint32_t quantise_bins_kept(const uint64_t *counts);
 
-/* weights: rows of `count`, one an output channel. steps: `channels`. */
+/* weights: rows of `count`, one per output channel. steps: `channels`. */
 void quantise_weights(uint32_t channels, uint64_t count, const float *weights, int8_t *quantised,
                       float *steps);
-/* The nearest value that INT8 can hold. */
+/* The nearest representable value. */
 float quantise_value(float value, float step);
 
 /* ---- a network ---- */
 
 struct quantise_node {
-    float step;   /* of the output; 0: it is in floating point */
-    bool in_int8; /* a convolution that takes INT8 */
+    float step;   /* of the output; 0: floating point */
+    bool in_int8; /* a convolution with INT8 input */
 };
 
-/* What each node becomes. ranges: of each node's output; 0: unknown. nodes: node_count, zeroed. */
+/* Decides which nodes use INT8. ranges: of each node's output; 0: unknown. nodes: node_count,
+ * zeroed. */
 void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes);
 
-/* Of the layers with weights, how many quantise_plan() puts into INT8. */
+/* How many of the layers with weights quantise_plan() puts into INT8. */
 struct quantise_share {
     uint32_t in_int8, layers;
 };
 int quantise_count(const struct graph *graph, const float *ranges, struct quantise_share *share);
 
-/* What each node puts out over some batches. */
+/* Histograms of each node's output over several batches. */
 struct calibration {
     const struct graph *graph;
-    struct magnitudes *histograms; /* one a node; zeros count for the percentile alone */
+    struct magnitudes *histograms; /* one per node; zeros count for the percentile only */
 };
 
 int calibration_open(struct calibration *calibration, const struct graph *graph);
 void calibration_close(struct calibration *calibration);
-/* A node puts this out. */
+/* Adds an output of a node. */
 int calibration_observe(struct calibration *calibration, uint32_t node, const float *values,
                         uint64_t count);
-/* -ERANGE when one of the values was not finite. */
+/* Returns -ERANGE if a value was not finite. */
 int calibration_check(const struct calibration *calibration);
 /* ranges: node_count. */
 void calibration_ranges(const struct calibration *calibration, enum quantise_method method,

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Rate, weight decay and warm-up of LARS for a global batch. */
+/* LARS rate, weight decay and warm-up for a global batch size. */
 struct lars_point {
     double batch_size, rate, weight_decay, warmup_epochs;
 };
@@ -16,8 +16,8 @@ static const struct lars_point lars_points[] = {
 
 enum { LARS_POINTS = sizeof lars_points / sizeof *lars_points };
 
-/* The rate lies on straight lines between the points, through 0 below them and on beyond; the rest
- * is that of the nearest point below. */
+/* The rate is interpolated linearly between the points, through 0 before the first and extrapolated
+ * after the last; the rest comes from the nearest point below. */
 static struct lars_point lars_at(double batch_size)
 {
     size_t i = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference backend's forward and backward passes: the graph, node by node, over the kernels.
- */
+ * The reference backend's forward and backward passes: the graph, node by node, on the kernels. */
 #include "trainer/reference.h"
 
 #include "base/clock.h"
@@ -49,7 +48,7 @@ static struct kernel_lrn lrn_of(const struct graph_node *node, uint32_t images)
     };
 }
 
-/* A parameter of a node in one of the arenas; NULL when there is none. */
+/* A node's parameter in one of the arenas; NULL if it has none. */
 static float *part(const struct reference *reference, float *arena, uint32_t parameter)
 {
     if (parameter == UINT32_MAX)
@@ -59,7 +58,7 @@ static float *part(const struct reference *reference, float *arena, uint32_t par
 
 /* ---- forward ---- */
 
-/* What both passes over the nodes know. */
+/* Shared by both passes. */
 struct pass {
     struct reference *reference;
     uint32_t images;
@@ -175,7 +174,7 @@ static void node_forward(const struct pass *pass, uint32_t number)
     }
 }
 
-/* Somebody may see the output; in INT8 it is held as that can. */
+/* Rounds an INT8 output and passes it to calibration. */
 static int pass_on(const struct pass *pass, uint32_t number)
 {
     const struct reference *reference = pass->reference;
@@ -309,7 +308,7 @@ static void node_backward(const struct pass *pass, uint32_t number)
     }
 }
 
-/* The first of its consumers that goes backward finds a gradient of zero to add to. */
+/* Zeroes the gradients that this consumer is the first to add to. */
 static void zero_gradients(const struct pass *pass, uint32_t consumer)
 {
     struct reference *reference = pass->reference;
@@ -324,8 +323,8 @@ static void zero_gradients(const struct pass *pass, uint32_t consumer)
     }
 }
 
-/* The parameters of a node have rising numbers and so falling offsets: with its first one, all of
- * this node and of the nodes behind it are final. */
+/* A node's parameters have ascending numbers and so descending offsets: once its first one is
+ * final, so are those of this node and of all later nodes. */
 static uint64_t final_floats(const struct graph *graph, const struct graph_node *node)
 {
     const uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;

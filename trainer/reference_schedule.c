@@ -8,7 +8,7 @@ struct node_names {
     const char *operation, *kernel;
 };
 
-/* Backward passes are called the same with "_backward" added. */
+/* Backward kernels have "_backward" appended. */
 static const struct node_names names[] = {
     [GRAPH_INPUT] = {"normalise", "kernel_normalise"},
     [GRAPH_CONVOLUTION] = {"convolution", "kernel_convolution"},
@@ -85,7 +85,7 @@ static int list_forward(const struct reference *reference, uint32_t number, uint
     return schedule_add(schedule, &step);
 }
 
-/* Kernels add to the gradients they are given, so they read those too. */
+/* Kernels add to existing gradients, so they read those too. */
 static int list_backward(const struct reference *reference, uint32_t number, uint32_t passes,
                          struct schedule *schedule)
 {

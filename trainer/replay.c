@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The replay trainer: takes as long for a batch as a GPU would, by sleeping. It answers whether
- * storage and decoding keep up with GPUs that are not there.
+ * The replay trainer: sleeps for as long as a GPU would compute, to find out whether storage and
+ * decoding can keep up with GPUs that are not present.
  *
- * A sleep ends late by tens of microseconds. What a step overslept is taken off the next one, so
- * that the sum of all steps is exact and no CPU is burnt by spinning: the decode workers need it.
+ * A sleep ends tens of microseconds late. The excess is subtracted from the next step, so that the
+ * sum of all steps is exact without spinning: decode workers need the CPU.
  */
 #include "trainer/plugins.h"
 
@@ -33,10 +33,10 @@ struct replay_settings {
 
 struct replay_state {
     uint32_t batch_size;
-    double sample_ns; /* of one sample; 0 when a profile is played */
+    double sample_ns; /* per sample; 0 when replaying a profile */
     double scale;     /* of the profile's steps */
     struct profile profile;
-    uint64_t step; /* next of the profile */
+    uint64_t step; /* next step of the profile */
     int64_t overslept_ns;
 };
 
@@ -59,7 +59,7 @@ static const struct option_spec replay_options[] = {
     {0},
 };
 
-/* Samples a second of one GPU of the table. */
+/* Samples per second of one GPU in the table. */
 static int find_rate(const struct replay_settings *settings, double *rate)
 {
     const struct accelerator *gpu = accelerator_find(settings->gpu);
@@ -101,7 +101,7 @@ static int replay_open(void *state, const void *settings_given, const struct tra
             code = find_rate(settings, &rate);
         replay->sample_ns = code ? 0 : 1e9 / rate * replay->scale;
     }
-    /* The kernel may let a sleep run 50 us over; ask for as little as it can do. */
+    /* By default the kernel may extend a sleep by 50 us; request the minimum. */
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     return code;
 }
@@ -114,7 +114,7 @@ static void replay_close(void *state)
     prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
 }
 
-/* Nominal time of the next step of count samples. */
+/* Nominal duration of the next step of count samples. */
 static uint64_t next_step_ns(struct replay_state *replay, uint32_t count)
 {
     if (replay->sample_ns > 0)
@@ -135,7 +135,7 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
     times->compute_ns = clock_now_ns() - start;
     replay->overslept_ns = (int64_t)times->compute_ns - wanted;
     times->nominal_ns = (uint64_t)nominal;
-    if (replay->overslept_ns > nominal) /* a machine that stood still is not made up for */
+    if (replay->overslept_ns > nominal) /* do not catch up after the machine stalled */
         replay->overslept_ns = nominal;
     return 0;
 }

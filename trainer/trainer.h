@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * trainer: what eats the batches. It knows no storage. One state, used by the main thread only.
- * It allocates the memory that rows are decoded into, because a device wants it pinned.
+ * trainer: consumes batches; independent of storage. One state, main thread only. Allocates the
+ * memory that rows are decoded into, because a device needs it pinned.
  */
 #ifndef IOBENCH_TRAINER_TRAINER_H
 #define IOBENCH_TRAINER_TRAINER_H
@@ -16,10 +16,10 @@
 
 struct trainer_config {
     uint32_t batch_size;
-    size_t row_bytes; /* of one decoded image; 0 when decoding is off */
+    size_t row_bytes; /* of one decoded image; 0 without decoding */
     uint64_t seed;
-    struct ranks *ranks; /* that share the work; NULL: one alone */
-    uint64_t silence_ns; /* a rank that is waited for longer has failed; 0: never */
+    struct ranks *ranks; /* that share the work; NULL: a single rank */
+    uint64_t silence_ns; /* abort if a rank is unresponsive this long; 0: never */
 };
 
 struct trainer_batch {
@@ -27,40 +27,40 @@ struct trainer_batch {
     const int32_t *labels; /* count */
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
-    uint64_t waited_ns; /* for this batch, before it was given */
+    uint64_t waited_ns; /* wait for this batch before it was passed */
 };
 
-/* Where the time of one step went. Zero where a trainer has no such phase. */
+/* Breakdown of one step's time; 0 for phases a trainer does not have. */
 struct trainer_times {
-    uint64_t wait_ns;     /* for the batch; what the trainer does not know better is waited_ns */
+    uint64_t wait_ns;     /* for the batch; waited_ns unless the trainer knows better */
     uint64_t compute_ns;  /* forward and backward, or the replayed step */
-    uint64_t upload_ns;   /* not hidden behind compute */
+    uint64_t upload_ns;   /* upload not hidden by compute */
     uint64_t copy_ns;     /* the upload, hidden or not */
-    uint64_t exchange_ns; /* gradient all-reduce not hidden behind compute */
+    uint64_t exchange_ns; /* gradient all-reduce not hidden by compute */
     uint64_t update_ns;
-    uint64_t nominal_ns; /* that a replayed step should take; 0: it is a real one */
+    uint64_t nominal_ns; /* nominal time of a replayed step; 0: a real one */
 };
 
-/* What a trainer takes beside the process' own memory; 0 where there is no device. */
+/* Memory besides the process's own; 0 without a device. */
 struct trainer_memory {
     uint64_t device_bytes; /* of a device */
-    uint64_t batch_bytes;  /* of that, where batches are uploaded to */
-    uint64_t pinned_bytes; /* of the host, for the device to copy from */
+    uint64_t batch_bytes;  /* the part that batches are uploaded to */
+    uint64_t pinned_bytes; /* pinned host memory, for the device to copy from */
 };
 
 struct trainer_ops {
     struct plugin plugin;
-    bool replays; /* steps take the time they are said to take: fed from memory they give AU 100% */
+    bool replays; /* steps take their nominal time: fed from memory, AU is 100% */
     int (*open)(void *state, const void *settings, const struct trainer_config *config);
     void (*close)(void *state);
-    /* Memory for rows; NULL ops: ordinary memory. */
+    /* Memory for rows; ops NULL: ordinary memory. */
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
-    /* The batch's memory is the caller's again when this returns. A device may compute on: the
-     * times are then those of an earlier step, or all 0. */
+    /* The batch belongs to the caller again on return. A device may still be computing: times are
+     * then those of an earlier step, or all 0. */
     int (*step)(void *state, const struct trainer_batch *batch, struct trainer_times *times);
-    /* Waits for the oldest step whose times were not told. 1 and its times, or 0: all were. NULL:
-     * no step is ever late. */
+    /* Waits for the oldest step whose times are not yet reported. Returns 1 and its times, or 0 if
+     * none is left. NULL: steps are never late. */
     int (*finish)(void *state, struct trainer_times *times);
     void (*memory)(void *state, struct trainer_memory *memory); /* NULL: all 0 */
 };
@@ -77,9 +77,9 @@ struct trainer {
     void *state;
 };
 
-/* As plugin_choose(); the name of a network alone means network:NAME. */
+/* As plugin_choose(); the bare name of a network means network:NAME. */
 int trainer_choose(const char *text, struct plugin_choice *choice);
-/* Do ranks wait for each other at each step? Then all must take as many. */
+/* Do ranks synchronise at each step? Then all must run the same number of steps. */
 bool trainer_is_synchronous(const char *text);
 int trainer_open(struct trainer *trainer, const struct plugin_choice *choice,
                  const struct trainer_config *config);

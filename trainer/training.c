@@ -104,8 +104,8 @@ static int open_backend(struct training *training)
     return backend_open(&training->backend, &training->choice, &where);
 }
 
-/* At least what a backend of the host takes: parameters, gradients, momenta, activations. Those of
- * a device, which alone bring memory for batches, keep them there. */
+/* Lower bound for host backends: parameters, gradients, momenta, activations. Device backends, the
+ * only ones with batch memory of their own, keep these on the device. */
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -157,7 +157,7 @@ int training_open(struct training *training, const struct training_config *confi
 {
     *training = (struct training){.config = *config};
     int code = open_alone(training);
-    if (config->ranks) /* the exchange is opened by all or by none */
+    if (config->ranks) /* all ranks open the exchange, or none */
         code = ranks_meet(config->ranks, code, NULL);
     return code ? code : open_exchange(training);
 }
@@ -183,7 +183,8 @@ static struct backend_batch batch_of(const struct training *training,
                                   .waited_ns = batch->waited_ns};
 }
 
-/* By a device's own clock, or else by the host's, who alone knows what it does itself. */
+/* By the device's clock if it has one, else by the host's, which alone knows the host's own work.
+ */
 static void take_times(const struct backend_loss *loss, const struct trainer_times *host,
                        struct trainer_times *times)
 {
@@ -211,7 +212,7 @@ static int check_loss(const struct training *training, const struct backend_loss
                 (unsigned long long)training->step);
 }
 
-/* What the recipe makes of the gradients of a step. */
+/* Applies the recipe to a step's gradients. */
 static int update(struct training *training)
 {
     const struct recipe *recipe = &training->config.recipe;
@@ -228,7 +229,7 @@ static int update(struct training *training)
     return backend_update(&training->backend, &update);
 }
 
-/* One more batch, or none; and what follows where that ends a step. */
+/* Runs one more batch, or drains; then exchanges and updates if that ends a step. */
 static int go_on(struct training *training, const struct backend_batch *batch,
                  struct trainer_times *times, struct backend_loss *loss)
 {
@@ -356,7 +357,7 @@ static int write_checkpoint(void *context)
                             weights->momenta, weights->statistics);
 }
 
-/* A disk may take longer for it than ranks that wait are patient. */
+/* A slow disk may exceed the patience of waiting ranks. */
 static int write_while_others_wait(const struct training *training, struct writing *writing)
 {
     char what[256];
@@ -389,7 +390,7 @@ int training_save(struct training *training, const char *path,
     return code;
 }
 
-/* Another batch size or seed would go on, but not as if it had never stopped. */
+/* Another batch size or seed could continue, but not as if uninterrupted. */
 static int check_same_course(const struct checkpoint *wanted, const struct checkpoint *found,
                              const char *path)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * training: one network that learns: a graph on a backend, a recipe, checkpoints. It knows no
- * storage: batches come from outside, as `iobench run --trainer resnet50` and `iobench train` both
- * give them. One state, one thread.
+ * training: trains one network: a graph on a backend, a recipe, checkpoints. Independent of
+ * storage: the caller supplies batches, as `iobench run --trainer resnet50` and `iobench train` do.
+ * One thread per state.
  */
 #ifndef IOBENCH_TRAINER_TRAINING_H
 #define IOBENCH_TRAINER_TRAINING_H
@@ -14,24 +14,24 @@
 
 struct training_config {
     const struct network *network;
-    const char *backend; /* NAME[:options]; "auto": the first that works */
-    /* What it computes in: "fp16"; NULL: as `backend` says. In INT8, with `ranges`, what stays in
-     * floating point is computed in that. */
+    const char *backend; /* NAME[:OPTIONS]; "auto": the first that works */
+    /* Compute precision: "fp16"; NULL: the backend's default. With INT8 (`ranges`): of everything
+     * that stays in floating point. */
     const char *precision;
-    const float *ranges; /* see backend_config, as the next one; only to infer */
+    const float *ranges; /* see backend_config, as for the next one; inference only */
     struct calibration *calibration;
     uint32_t side, classes;
     uint32_t batch_size; /* of this rank */
-    uint64_t seed;       /* of the first weights and of dropout */
+    uint64_t seed;       /* for initial weights and dropout */
     uint32_t threads;    /* 0: all CPUs */
-    bool learns;         /* false: only to infer */
+    bool learns;         /* false: inference only */
     struct recipe recipe;
-    struct ranks *ranks;   /* that learn together; NULL: this one alone */
-    const char *exchange;  /* how, see exchange_open(); NULL: "auto" */
-    uint32_t buckets;      /* of the gradients; 0: 4 */
-    uint64_t silence_ns;   /* a rank that is waited for longer has failed; 0: never */
-    uint64_t memory_bytes; /* of this process, beyond which it would be ended; 0: none is known */
-    bool late;             /* losses and times of batches may come later, see training_step() */
+    struct ranks *ranks;   /* that train together; NULL: a single rank */
+    const char *exchange;  /* see exchange_choose(); NULL: "auto" */
+    uint32_t buckets;      /* of gradients; 0: 4 */
+    uint64_t silence_ns;   /* abort if a rank is unresponsive this long; 0: never */
+    uint64_t memory_bytes; /* limit beyond which this process would be killed; 0: unknown */
+    bool late;             /* losses and times may be reported later, see training_step() */
 };
 
 struct training {
@@ -39,49 +39,49 @@ struct training {
     struct graph *graph;
     struct plugin_choice choice;
     struct backend backend;
-    struct exchange exchange; /* open when there are several ranks */
-    bool failed;              /* the course did: sums may be under way when it is closed */
+    struct exchange exchange; /* open if there are several ranks */
+    bool failed;              /* the training run failed: sums may be pending when it is closed */
     uint64_t step;            /* finished, over all epochs */
-    uint64_t given;           /* batches to learn from; those beyond `step` are under way */
+    uint64_t given;           /* batches passed to training; those beyond `step` are in flight */
     double rate_before;
 };
 
-/* 0 or a negative errno. Call training_close() in either case. */
+/* Returns 0 or a negative errno. Call training_close() in either case. */
 int training_open(struct training *training, const struct training_config *config);
 void training_close(struct training *training);
 
-/* What it computes in: "fp32", "int8". */
+/* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);
 
-/* One batch: forward, backward, exchange, update. The batch is the caller's again when this
- * returns. With config.late a device computes on: loss and times are those of the oldest batch not
- * reported yet, or nothing (loss->count is 0). */
+/* Trains on one batch: forward, backward, exchange, update. The batch belongs to the caller again
+ * on return. With config.late a device may still be computing: loss and times are those of the
+ * oldest batch not yet reported, or none (loss->count is 0). */
 int training_step(struct training *training, const struct trainer_batch *batch,
                   struct trainer_times *times, struct backend_loss *loss);
-/* Wait for the oldest batch not yet reported. Returns 1, or 0 when all were reported: call until
- * then before training_save() and training_load(), and between learning and inferring. */
+/* Waits for the oldest batch not yet reported. Returns 1, or 0 if none is left: call until then
+ * before training_save() and training_load(), and when switching between training and inference. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);
-/* Memory for batches that reaches the backend at full speed. NULL with a reason. */
+/* Memory for batches that transfers to the backend at full speed. NULL with a reason. */
 void *training_allocate(struct training *training, size_t bytes);
 void training_release(struct training *training, void *memory);
 void training_memory(struct training *training, struct trainer_memory *memory);
-/* One batch by the running statistics, changing nothing; late as training_step(). */
+/* Infers one batch by the running statistics; changes nothing. Late as training_step(). */
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss);
 
-/* What a loop over batches keeps beside the weights. */
+/* Progress of a loop over batches, saved with the weights. */
 struct training_position {
     uint64_t epoch; /* finished */
     uint64_t elapsed_ns, samples;
 };
 
-/* A checkpoint of this moment, and back to it. Seed and global batch size must be the same. */
+/* Saves a checkpoint; restores one. Seed and global batch size must match. */
 int training_save(struct training *training, const char *path,
                   const struct training_position *position);
 int training_load(struct training *training, const char *path, struct training_position *position);
 
-/* Pixels of a square side x side x 3 row, or 0. */
+/* Side in pixels of a square side x side x 3 row, or 0. */
 uint32_t training_side(size_t row_bytes);
 
 #endif

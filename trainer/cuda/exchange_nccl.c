@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nccl exchange as the program has it: the ranks know each other (ranks/ranks.h); NCCL, in the
- * module iobench-nccl.so, adds up what lies on GPUs.
+ * The nccl exchange's front end: ranks meet through ranks/ranks.h; NCCL, in the module
+ * iobench-nccl.so, sums gradients on GPUs.
  */
 #include "trainer/plugins.h"
 
@@ -35,7 +35,7 @@ static int nccl_usable(void)
     return module_ops() ? 0 : -ENODEV;
 }
 
-/* What each rank shows the others before NCCL is asked. */
+/* Shared by all ranks before NCCL is initialised. */
 struct introduction {
     uint8_t id[NCCL_ID_BYTES]; /* of the first rank */
     uint64_t layout;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The p2p exchange: copies from GPU to GPU of one host, and sums on each, without NCCL, for
- * comparison with it. It starts when the step is done, so all of it is exposed. Each rank reads
- * what others have; between two turns all wait for all, by a number that each raises in memory that
- * they share.
+ * The p2p exchange: copies between GPUs of one host and sums on each, without NCCL, as a baseline
+ * for it. It starts after the step, so none of it overlaps compute. Each rank reads its peers'
+ * memory; between two rounds all ranks synchronise by counters in shared memory.
  *
- * Tree: in turn i ranks 2^i apart become pairs, whose lower one adds the other's floats to its own;
- * then the sum goes back the same way. Ring: the floats are cut into a part a rank; in each turn a
- * rank adds the part that its neighbour below completed last, until each has the sum of one; then
- * the sums go round. Either way everybody ends with the same bits.
+ * Tree: in round i, ranks 2^i apart form pairs, and the lower one adds the other's floats to its
+ * own; the sum returns the same way. Ring: the floats are split into one part per rank; in each
+ * round a rank adds the part that its lower neighbour completed last, until each has the sum of one
+ * part; then the sums circulate. Either way all ranks end with the same bits.
  */
 #include "trainer/plugins.h"
 
@@ -37,9 +36,9 @@ struct p2p_state {
     enum p2p_shape shape;
     const struct peer_ops *ops;
     void *peer;
-    void **theirs; /* of each rank; NULL: this one's, or one that is not read */
+    void **theirs; /* per rank; NULL: this rank, or one that is not read */
     struct buckets parts;
-    struct ranks_memory turns; /* a gate a rank: the turns that it has finished */
+    struct ranks_memory turns; /* one gate per rank: rounds it has finished */
     uint64_t turn;
 };
 
@@ -69,7 +68,7 @@ static int p2p_usable(void)
 
 /* ---- opening ---- */
 
-/* What each rank shows the others. */
+/* Shared by all ranks. */
 struct peer_introduction {
     uint8_t handle[RUNTIME_HANDLE_BYTES];
     uint64_t layout;
@@ -97,7 +96,7 @@ static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
     return p2p->ops->open(p2p->peer, &where, mine->handle);
 }
 
-/* A ring reads one neighbour, a tree a few. */
+/* A ring reads one neighbour, a tree several. */
 static bool reads(const struct p2p_state *p2p, uint32_t other)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
@@ -158,7 +157,7 @@ static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint6
                 waited_for);
 }
 
-/* All have finished as many turns as this rank has with this one. */
+/* Waits until all ranks have finished as many rounds as this one. */
 static int end_turn(struct p2p_state *p2p)
 {
     const struct ranks_place *place = &p2p->config.ranks->place;
@@ -197,7 +196,7 @@ static int tree(struct p2p_state *p2p)
     return code;
 }
 
-/* Of the part of this number, round the ring; the last ones of a small arena may be empty. */
+/* A part of the ring; the last parts of a small arena may be empty. */
 static int pull_part(struct p2p_state *p2p, uint32_t part, bool adds)
 {
     const uint32_t rank = p2p->config.ranks->place.rank, ranks = p2p->config.ranks->place.ranks;
@@ -217,7 +216,7 @@ static int ring(struct p2p_state *p2p)
 
     for (uint32_t i = 0; i < 2 * (ranks - 1) && code == 0; i++) {
         const bool adds = i < ranks - 1;
-        const uint32_t done = adds ? i + 1 : i - (ranks - 1); /* parts behind this rank's own */
+        const uint32_t done = adds ? i + 1 : i - (ranks - 1); /* parts after this rank's own */
         code = pull_part(p2p, rank + 2 * ranks - done, adds);
         if (code == 0)
             code = end_turn(p2p);
@@ -233,7 +232,7 @@ static void p2p_close(void *state, bool failed)
         if (p2p->theirs[i])
             p2p->ops->leave(p2p->theirs[i]);
     if (p2p->turns.start && !failed)
-        end_turn(p2p); /* nobody looks at what goes away now */
+        end_turn(p2p); /* no rank still reads what is about to be freed */
     if (p2p->peer)
         p2p->ops->close(p2p->peer);
     ranks_unshare(&p2p->turns);

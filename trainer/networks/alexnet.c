@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AlexNet with its two groups and local response normalisation: Krizhevsky et al. 2012, section
- * 3, and Caffe's bvlc_reference models. A padding of 2 in front lets it take 224 pixels.
+ * AlexNet with two groups and local response normalisation: Krizhevsky et al. 2012, section 3, and
+ * Caffe's bvlc_reference models. A leading padding of 2 lets it take 224 pixels.
  */
 #include "trainer/networks/networks.h"
 

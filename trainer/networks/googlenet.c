@@ -12,7 +12,7 @@ struct googlenet_widths {
     uint32_t one, reduce3, three, reduce5, five, pool;
 };
 
-/* 3x3 of stride 2 that rounds up: the padding that the last window lacks. */
+/* 3x3 with stride 2, rounded up: padding for the incomplete last window. */
 static uint32_t pool_up(struct graph *graph, uint32_t input)
 {
     const struct graph_shape *shape = &graph->nodes[input].shape;

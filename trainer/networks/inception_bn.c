@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inception with batch normalisation: Ioffe and Szegedy 2015 (arXiv 1502.03167), figure 5, in the
- * widths that MXNet's inception-bn trains.
+ * Inception with batch normalisation: Ioffe and Szegedy 2015 (arXiv 1502.03167), figure 5, with the
+ * widths of MXNet's inception-bn.
  */
 #include "trainer/networks/networks.h"
 
@@ -9,7 +9,8 @@
 
 struct inception_widths {
     const char *name;
-    uint32_t one, reduce3, three, reduce_double, twice; /* one 0: a block that halves the plane */
+    uint32_t one, reduce3, three, reduce_double,
+        twice; /* a 0 marks a block that halves the plane */
     uint32_t pool;
     bool max_pool;
 };
@@ -76,7 +77,7 @@ const struct network network_inception_bn = {
     .side = 224,
     .classes = 1000,
     .build = build,
-    /* MXNet counts a bias for each of the 10,016 convolution channels, which BN makes useless. */
+    /* MXNet counts a bias for each of the 10,016 convolution channels, which BN makes redundant. */
     .published_parameters = 11295240 - 10016,
     .published_gmacs = 2.03,
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inception-v3 without its auxiliary classifier: Szegedy et al. 2016 (arXiv 1512.00567), table 1
- * and figures 5 to 7, in the widths of the published model.
+ * and figures 5 to 7, with the widths of the published model.
  */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>
 
-/* The block that is being built, for the names of its parts. */
+/* The block being built, for the names of its nodes. */
 struct builder {
     struct graph *graph;
     const char *block;

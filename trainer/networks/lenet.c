@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LeNet in the form that frameworks ship: two 5x5 convolutions of 20 and 50 channels, each with a
- * 2x2 max pool, then 500 and the classes (Caffe, examples/mnist); with colour images.
+ * LeNet as frameworks ship it: two 5x5 convolutions of 20 and 50 channels, each with a 2x2 max
+ * pool, then layers of 500 and `classes` (Caffe, examples/mnist); with colour images.
  */
 #include "trainer/networks/networks.h"
 
@@ -28,5 +28,5 @@ const struct network network_lenet = {
     .classes = 10,
     .build = build,
     .plain_batch = 64,
-    .published_parameters = 431080 + 20 * 25 * 2, /* the published one sees one channel */
+    .published_parameters = 431080 + 20 * 25 * 2, /* the published one has one input channel */
 };

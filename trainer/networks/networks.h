@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The networks, for trainer/networks/registry.c alone, and what several of them share. */
+ * The networks, for trainer/networks/registry.c only, and the parts they share. */
 #ifndef IOBENCH_TRAINER_NETWORKS_H
 #define IOBENCH_TRAINER_NETWORKS_H
 
@@ -22,7 +22,7 @@ uint32_t networks_conv_relu(struct graph *graph, const char *name, uint32_t inpu
 /* A window of h x w with "same" padding for odd sides, stride 1. */
 struct graph_window networks_same(uint32_t height, uint32_t width);
 
-/* Seal, or destroy and give NULL with the reason. */
+/* Seals the graph; on error destroys it and returns NULL with the reason. */
 struct graph *networks_finish(struct graph *graph);
 
 #endif

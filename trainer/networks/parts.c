@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What several networks share. */
+ * Parts shared by several networks. */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>

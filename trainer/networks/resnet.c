@@ -2,8 +2,8 @@
  *
  * Residual networks. ImageNet form: He et al. 2016 (arXiv 1512.03385), table 1, with the stride in
  * the 3x3 convolution ("v1.5", as all frameworks train it today). CIFAR form: the same paper,
- * section 4.2, with projection short cuts where the shape changes. `tiny` is ours: the bottleneck
- * form with one block a stage and a width of 16, to train on a CPU.
+ * section 4.2, with projection shortcuts where the shape changes. `tiny` is our own: the bottleneck
+ * form with one block per stage and a width of 16, small enough to train on a CPU.
  */
 #include "trainer/networks/networks.h"
 
@@ -67,7 +67,7 @@ static struct graph *finish(struct graph *graph, uint32_t input, uint32_t classe
     return networks_finish(graph);
 }
 
-/* The stem is a 7x7 convolution of stride 2 and a max pool. */
+/* The stem is a 7x7 convolution with stride 2 and a max pool. */
 static struct graph *imagenet_form(uint32_t side, uint32_t classes, uint32_t width,
                                    const uint32_t *depths)
 {
