@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Sums over one channel of all images; `visit` order is images, then the plane. */
+/* Sums over one channel of all images, image by image. */
 static double channel_sum(uint32_t images, size_t step, size_t plane, const real *values)
 {
     double sum = 0;
@@ -16,7 +16,7 @@ static double channel_sum(uint32_t images, size_t step, size_t plane, const real
     return sum;
 }
 
-/* About the mean, so that a large mean costs no digits. */
+/* Around the mean, so that a large mean costs no precision. */
 static double channel_squares(uint32_t images, size_t step, size_t plane, const real *values,
                               double mean)
 {
@@ -57,8 +57,8 @@ void kernel_batch_norm_infer(uint32_t images, uint32_t channels, size_t plane, d
         }
 }
 
-/* With x' the normalised input and count values a channel (Ioffe and Szegedy, section 3, put
- * together): d_input = gamma / deviation * (d - sum(d) / count - x' * sum(d * x') / count). */
+/* With x' the normalised input and count values per channel (Ioffe and Szegedy, section 3,
+ * combined): d_input = gamma / deviation * (d - sum(d) / count - x' * sum(d * x') / count). */
 void kernel_batch_norm_backward(uint32_t images, uint32_t channels, size_t plane, double epsilon,
                                 const real *input, const real *gamma, const real *mean,
                                 const real *variance, const real *d_output, real *d_input,

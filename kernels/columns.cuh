@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * columns: two sums a channel over all pixels of a tensor, in two steps of fixed order. For
- * the device kernels alone.
+ * columns: two sums per channel over all pixels of a tensor, in two steps of fixed order. For
+ * device kernels only.
  *
  * A block takes a slab of up to 32 vectors of channels and every splits-th group of pixels; its
- * threads are `groups` rows of `lanes` columns. It leaves [split][2][channels] partial sums, which
- * one more kernel adds up and hands on.
+ * threads are `groups` rows of `lanes` columns. It writes [split][2][channels] partial sums, which
+ * a second kernel adds up and passes on.
  */
 #ifndef IOBENCH_KERNELS_COLUMNS_CUH
 #define IOBENCH_KERNELS_COLUMNS_CUH
@@ -19,7 +19,7 @@ struct column_shape {
     uint32_t channels, vectors, lanes, groups, slabs, splits;
 };
 
-/* width: channels a vector. */
+/* width: channels per vector. */
 static inline column_shape columns_of(const struct device_pixels *pixels, uint32_t width)
 {
     column_shape shape = {};
@@ -104,7 +104,7 @@ KERNEL_UNROLL
     }
 };
 
-/* Adds the partial sums up in double; finish.take(channel, a, b) has them. */
+/* Adds the partial sums in double; passes them to finish.take(channel, a, b). */
 template <class Finish> struct column_totals {
     enum { phases = 2, columns = 32, rows = KERNEL_THREADS / columns };
     struct shared_t {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A convolution is a product of matrices: weight (channels x taps) times what lies under the window
- * (taps x output pixels). Output pixels are numbered through all images, and CHUNK of them at a
- * time are unfolded into the workspace, so that it stays small and tiny planes still fill a matrix.
+ * A convolution is a matrix product: weight (channels x taps) times the inputs under the window
+ * (taps x output pixels). Output pixels are numbered across all images and unfolded into the
+ * workspace CHUNK at a time, so that it stays small and even tiny planes fill a matrix.
  */
 #include "kernels/kernels.h"
 
@@ -15,12 +15,12 @@ struct chunk {
     const struct kernel_window *window;
     uint32_t group;
     size_t first, count;
-    size_t taps;     /* of a group: input channels x height x width */
-    size_t channels; /* of the output in a group */
+    size_t taps;     /* per group: input channels x height x width */
+    size_t channels; /* output channels per group */
 };
 
-/* Rows of a matrix are kept an odd number of cache lines apart: its columns do not fall into the
- * same few sets of the cache. */
+/* Matrix rows are an odd number of cache lines apart, so that columns do not map to the same few
+ * cache sets. */
 static size_t stride_of(size_t count)
 {
     const size_t line = 64 / sizeof(real);
@@ -41,7 +41,7 @@ size_t kernel_convolution_workspace(const struct kernel_window *window)
     return (tall > wide ? tall : wide) + channels * stride_of(CHUNK);
 }
 
-/* Where an output pixel lies: its image, and the input pixel under its first tap. */
+/* Position of an output pixel: its image, and the input pixel under its first tap. */
 struct tap {
     size_t image;
     int64_t y, x;
@@ -59,8 +59,8 @@ static struct tap place_of(const struct kernel_window *window, size_t pixel)
     };
 }
 
-/* Of row number tap_y under the window, in one channel of the group: the index in the input of its
- * first tap (which may lie outside), and which taps [low, high) lie inside. */
+/* Row tap_y of the window in one channel of the group: the input index of its first tap (possibly
+ * outside), and the range of taps [low, high) inside. */
 struct span {
     int64_t at;
     uint32_t low, high;
@@ -83,7 +83,7 @@ static struct span span_of(const struct chunk *chunk, const struct tap *place, u
     return span;
 }
 
-/* The unfolded matrix has one element a tap and pixel; which way it lies is the caller's. */
+/* The unfolded matrix has one element per tap and pixel; the caller chooses its orientation. */
 struct unfolded {
     real *values;
     size_t tap_step, pixel_step;
@@ -121,12 +121,12 @@ static void fold(const struct chunk *chunk, struct unfolded from, real *input)
     }
 }
 
-/* The output tensor against a matrix of channels x pixels of a chunk: pixels that belong to one
- * image are a run in both. */
+/* Copies between the output tensor and a chunk's matrix of channels x pixels: pixels of one image
+ * are contiguous in both. */
 struct run {
-    size_t pixel; /* in the chunk */
+    size_t pixel; /* offset in the chunk */
     size_t count;
-    size_t tensor; /* where the run begins in the first channel of the group */
+    size_t tensor; /* where the run begins in the group's first channel */
 };
 
 static bool run_next(const struct chunk *chunk, struct run *run)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread a number of the result. What the compiler must see is the formula; what must be fast
- * is done by cuDNN.
+ * One thread per output element. Written for clarity; cuDNN computes what must be fast.
  */
 #include "kernels/window.cuh"
 

@@ -3,7 +3,7 @@
 
 namespace {
 
-/* One block an image. */
+/* One block per image. */
 template <class T> struct cross_entropy {
     enum { phases = 4 };
     struct shared_t {
@@ -29,8 +29,8 @@ template <class T> struct cross_entropy {
         return most;
     }
 
-    /* Each thread's part of the sums, and how many classes beat the label: an equal logit with a
-     * lower number does, too. */
+    /* Each thread's partial sums, and the number of classes ranked before the label: an equal logit
+     * with a lower number counts, too. */
     KERNEL_CODE void add_up(shared_t &shared, const T *row, int32_t label, uint32_t thread) const
     {
         const float most = largest(shared), own = label < 0 ? 0 : as_float(row[label]);
@@ -41,7 +41,7 @@ template <class T> struct cross_entropy {
             const float value = as_float(row[c]);
             powers += expf(value - most);
             sum += value - most;
-            /* Not "value > own": what is no number is never right. */
+            /* Not "value > own": NaN is never correct. */
             if (label >= 0 && (int32_t)c != label &&
                 !(value < own || (value == own && (int32_t)c > label)))
                 above++;
@@ -67,7 +67,7 @@ template <class T> struct cross_entropy {
         if (label >= 0) {
             const double own = as_float(row[label]) - most;
             loss.loss = log(powers) - (1 - smoothing) * own;
-            if (smoothing > 0) /* an infinite logit that nobody wants must not count */
+            if (smoothing > 0) /* an infinite logit with weight 0 must not count */
                 loss.loss -= smoothing / classes * sum;
             loss.counted = 1;
             loss.correct = above < 1 && own == own;

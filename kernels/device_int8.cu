@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors of INT8 have channels in sixteens, so all is read and written in vectors. The convolution
- * is plain, one thread a number of the result, for what cuDNN does not take.
+ * INT8 tensors have channels in multiples of 16, so all accesses are vectors. The convolution is
+ * simple, one thread per output element, for shapes that cuDNN does not support.
  */
 #include "kernels/window.cuh"
 

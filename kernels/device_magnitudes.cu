@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A histogram of magnitudes in three kernels: the largest one of the tensor, the histogram made wide
- * enough for it, and the counts. All that blocks add up are whole numbers, so the order does not
- * matter, and the result is that of kernels/magnitudes.c for the same values, number by number.
+ * A histogram of magnitudes in three kernels: find the tensor's maximum, extend the histogram to
+ * it, count. Blocks only add integers, so order does not matter, and the result equals that of
+ * kernels/magnitudes.c number by number.
  */
 #include "kernels/launch.cuh"
 
@@ -11,7 +11,7 @@ namespace {
 enum { BINS_A_THREAD = MAGNITUDES_BINS / KERNEL_THREADS, MOST_BLOCKS = 1024, VECTORS_A_THREAD = 16 };
 enum : uint32_t { NOT_FINITE = 0x7f800000, NO_SIGN = 0x7fffffff };
 
-/* Of numbers in the memory of a block or of the device. On the host nobody is beside. */
+/* On block or device memory. The host has no concurrent threads. */
 #ifdef __CUDA_ARCH__
 KERNEL_CODE void add_to(uint32_t *sum, uint32_t value)
 {
@@ -36,7 +36,7 @@ KERNEL_CODE void raise_to(uint32_t *most, uint32_t value)
 }
 #endif
 
-/* Magnitudes are ordered as their bits; what is no number lies beyond the infinite one. */
+/* Magnitudes compare as their bits; NaN is above infinity. */
 KERNEL_CODE uint32_t bits_of(float value)
 {
     union {
@@ -94,8 +94,8 @@ KERNEL_UNROLL
 
 /* ---- its place ---- */
 
-/* One block. All threads find how often the range doubles, and what their bins become, before any
- * of it is written. */
+/* One block. All threads compute how often the range doubles, and the merged bins, before any
+ * thread writes. */
 struct widen {
     enum { phases = 2 };
     struct shared_t {};
@@ -107,7 +107,7 @@ struct widen {
     struct magnitudes *all;
     uint32_t *largest;
 
-    /* Of 2^pairs bins that become one. */
+    /* 2^pairs bins are merged into one. */
     KERNEL_CODE uint64_t sum_of(uint32_t bin, uint32_t pairs) const
     {
         const uint64_t bins = pairs < 32 ? (uint64_t)1 << pairs : (uint64_t)MAGNITUDES_BINS;
@@ -184,7 +184,7 @@ KERNEL_UNROLL
 
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
-        if (all->largest > FLT_MAX) /* it says nothing any more */
+        if (all->largest > FLT_MAX) /* the histogram is meaningless now */
             return;
         if (phase == 1)
             return count(shared, at);

@@ -5,7 +5,7 @@ namespace {
 
 /* ---- statistics ---- */
 
-/* About the first pixel, so that a large mean costs no digits. */
+/* Around the first pixel, so that a large mean costs no precision. */
 template <class T, int W> struct moment_source {
     using row_t = lanes<T, W>;
     const T *x;
@@ -26,7 +26,7 @@ template <class T, int W> struct moment_source {
     }
 };
 
-/* From mean and variance to all that is known of the batch. */
+/* Derives all batch statistics from mean and variance. */
 template <class T>
 KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, double mean, double spread,
                               double count)
@@ -173,7 +173,7 @@ template <class T, int W> struct gradient_source {
             if (from.rectified && row.x.get(i) * norm.scale[c] + norm.bias[c] <= 0)
                 d = 0;
             row.d.set(i, d);
-            d = row.d.get(i); /* as it will be read again */
+            d = row.d.get(i); /* rounded as it will be read back */
             a[i] += d;
             b[i] += d * (row.x.get(i) - norm.mean[c]);
         }

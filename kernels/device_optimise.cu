@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All parameters at once: the arenas are cut into chunks of DEVICE_CHUNK_FLOATS, one a block, none
- * of which crosses a parameter. LARS takes three launches: squares of each chunk, the rate of each
- * parameter, the update.
+ * All parameters at once: the arenas are split into chunks of DEVICE_CHUNK_FLOATS, one per block,
+ * none of which crosses a parameter boundary. LARS takes three launches: squares per chunk, rate
+ * per parameter, update.
  */
 #include "kernels/launch.cuh"
 
@@ -55,7 +55,7 @@ struct squares {
     }
 };
 
-/* norms[2 * chunks + parameter]: what the rate is multiplied by. */
+/* norms[2 * chunks + parameter]: the factor of the rate. */
 struct local_rates {
     device_parameters all;
     device_update update;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backward passes gather: each input pixel looks at the windows that cover it, so that nothing is
- * added up by chance order.
+ * Backward passes gather: each input pixel reads the windows that cover it, so that the order of
+ * sums is fixed.
  */
 #include "kernels/norm.cuh"
 
@@ -26,7 +26,7 @@ KERNEL_CODE box box_at(const kernel_window &window, uint32_t y, uint32_t x)
                clipped(left, window.in_width), clipped(left + (int32_t)window.width, window.in_width)};
 }
 
-/* The outputs whose windows cover one input place: [first, end) in one direction. */
+/* The outputs whose windows cover an input position: [first, end) in one direction. */
 KERNEL_CODE void covering(uint32_t place, uint32_t pad, uint32_t length, uint32_t stride,
                           uint32_t outputs, uint32_t *first, uint32_t *end)
 {
@@ -41,7 +41,7 @@ struct spot {
     uint32_t image, y, x, vector;
 };
 
-/* Of a tensor's vectors in their order. */
+/* Visits a tensor's vectors in order. */
 struct grid {
     divide height, width, vectors;
 
@@ -57,7 +57,7 @@ struct grid {
     }
 };
 
-/* Value: get(image, y, x, vector, out[W]) gives what the pool looks at. */
+/* Value: get(image, y, x, vector, out[W]) returns the pool's input. */
 template <class T, int W, class Value> struct max_pool {
     kernel_window window;
     grid outputs;
@@ -122,7 +122,7 @@ template <class T, int W> struct norm_value {
     }
 };
 
-/* What comes back to one input pixel from the windows that it won. */
+/* Gradient of one input pixel from the windows whose maximum it is. */
 template <class T, int W> struct winnings {
     kernel_window window;
     const uint8_t *which;

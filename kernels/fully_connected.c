@@ -6,7 +6,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* In squares that stay in cache. */
+/* In tiles that fit into cache. */
 static void transpose(size_t rows, size_t columns, const real *from, real *to)
 {
     enum { SIDE = 32 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kernels: every operation of a network in plain C, forward and backward. What is right: the other
- * backends are tested against these, and the `reference` backend computes with them. Clear before
- * fast; still, products of matrices are blocked so that small networks train.
+ * kernels: every operation of a network in plain C, forward and backward. The definition of
+ * correct: the other backends are tested against these, and the `reference` backend runs on them.
+ * Clear before fast; still, matrix products are blocked so that small networks train.
  *
- * Tensors are dense, images x channels x height x width (NCHW). "plane" is height * width. Sums
- * over many values are kept in double. No kernel allocates or keeps anything; any thread, one
- * thread each.
+ * Tensors are dense, images x channels x height x width (NCHW). "plane" is height * width. Long
+ * sums are kept in double. Kernels neither allocate nor keep state; any thread, each kernel
+ * single-threaded.
  *
- * EVERY backward kernel ADDS to the gradients it is given (d_input, d_weight, ...), since a tensor
+ * EVERY backward kernel ADDS to the gradients it is passed (d_input, d_weight, ...), since a tensor
  * used twice gets the sum of both; the caller zeroes them first.
  *
  * The same source serves float and, with KERNELS_DOUBLE, double: the unit test is built that way
@@ -29,45 +29,45 @@ typedef float real;
 
 /* ---- matrix.c ---- */
 
-/* A matrix in memory: element (i, j) lies at values[i * row + j * column]. */
+/* A matrix in memory: element (i, j) is at values[i * row + j * column]. */
 struct kernel_matrix {
     const real *values;
     size_t row, column;
 };
 
-/* sum[rows x columns] += a[rows x depth] * b[depth x columns]. b and sum have neighbouring columns
- * in neighbouring memory (column step 1). */
+/* sum[rows x columns] += a[rows x depth] * b[depth x columns]. In b and sum, adjacent columns are
+ * adjacent in memory (column step 1). */
 void kernel_matrix_add(size_t rows, size_t columns, size_t depth, struct kernel_matrix a,
                        const real *b, size_t b_row, real *sum, size_t sum_row);
 
 /* ---- convolution.c ---- */
 
-/* A window that slides over planes: of a convolution or a pool. Output pixel (y, x) looks at input
- * rows y * stride - pad_top + [0, height); padding is beyond the input on all sides. */
+/* Sliding window of a convolution or pool. Output pixel (y, x) reads input rows y * stride -
+ * pad_top + [0, height); padding surrounds the input on all sides. */
 struct kernel_window {
     uint32_t images;
     uint32_t in_channels, in_height, in_width;
     uint32_t out_channels, out_height, out_width;
     uint32_t height, width, stride, pad_top, pad_left;
-    uint32_t groups;    /* convolutions: group g of the output sees group g of the input only */
-    bool count_padding; /* average pools: divide by height * width even at the border */
+    uint32_t groups;    /* convolutions: group g of the output reads only group g of the input */
+    bool count_padding; /* average pools: divide by height * width even at borders */
 };
 
-/* Cross-correlation, as all frameworks call convolution. weight: out_channels x (in_channels /
- * groups) x height x width; bias: out_channels or NULL. workspace: reals, as many as
- * kernel_convolution_workspace() says. */
+/* Cross-correlation, which all frameworks call convolution. weight: out_channels x (in_channels /
+ * groups) x height x width; bias: out_channels or NULL. workspace: kernel_convolution_workspace()
+ * reals. */
 size_t kernel_convolution_workspace(const struct kernel_window *window);
 void kernel_convolution(const struct kernel_window *window, const real *input, const real *weight,
                         const real *bias, real *output, real *workspace);
-/* d_input may be NULL (the first layer), d_bias too. */
+/* d_input may be NULL (first layer), d_bias too. */
 void kernel_convolution_backward(const struct kernel_window *window, const real *input,
                                  const real *weight, const real *d_output, real *d_input,
                                  real *d_weight, real *d_bias, real *workspace);
 
 /* ---- pool.c ---- */
 
-/* Padding never wins. Of equal values the first in row order takes the gradient. Every window
- * must touch the input. */
+/* Padding is never the maximum. Of equal values, the first in row order gets the gradient. Every
+ * window must overlap the input. */
 void kernel_max_pool(const struct kernel_window *window, const real *input, real *output);
 void kernel_max_pool_backward(const struct kernel_window *window, const real *input,
                               const real *d_output, real *d_input);
@@ -77,8 +77,8 @@ void kernel_average_pool_backward(const struct kernel_window *window, const real
 
 /* ---- batch_norm.c: Ioffe and Szegedy 2015 ---- */
 
-/* output = gamma * (input - mean) / sqrt(variance + epsilon) + beta, by the mean and the (biased)
- * variance of this batch; both are kept, channels each, for backward and for the statistics. */
+/* output = gamma * (input - mean) / sqrt(variance + epsilon) + beta, with this batch's mean and
+ * (biased) variance, `channels` values each, returned for the backward pass and the statistics. */
 void kernel_batch_norm(uint32_t images, uint32_t channels, size_t plane, double epsilon,
                        const real *input, const real *gamma, const real *beta, real *output,
                        real *mean, real *variance);
@@ -86,12 +86,12 @@ void kernel_batch_norm_backward(uint32_t images, uint32_t channels, size_t plane
                                 const real *input, const real *gamma, const real *mean,
                                 const real *variance, const real *d_output, real *d_input,
                                 real *d_gamma, real *d_beta);
-/* The same by given statistics. */
+/* The same with given statistics. */
 void kernel_batch_norm_infer(uint32_t images, uint32_t channels, size_t plane, double epsilon,
                              const real *input, const real *gamma, const real *beta,
                              const real *mean, const real *variance, real *output);
-/* running = (1 - momentum) * running + momentum * new; the new variance is made unbiased, by
- * count / (count - 1), where count = images * plane (if that is 1, it is left). */
+/* running = (1 - momentum) * running + momentum * new; the new variance is made unbiased by count /
+ * (count - 1), count = images * plane (unless that is 1). */
 void kernel_batch_norm_statistics(uint32_t channels, size_t count, double momentum,
                                   const real *mean, const real *variance, real *running_mean,
                                   real *running_variance);
@@ -103,24 +103,23 @@ void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const 
                       const float deviation[3], real *output);
 
 void kernel_relu(size_t count, const real *input, real *output);
-/* The gradient at 0 is 0. What is no number stays none, so that a training that went wrong shows.
- */
+/* The gradient at 0 is 0. NaN stays NaN, so that a diverged training run is visible. */
 void kernel_relu_backward(size_t count, const real *output, const real *d_output, real *d_input);
 
 void kernel_add(size_t count, const real *a, const real *b, real *sum);
-/* sum += term: what the backward pass of an addition does to both sides. */
+/* sum += term: the backward pass of an addition, for each operand. */
 void kernel_accumulate(size_t count, const real *term, real *sum);
 
-/* One part of a concatenation: `part` reals of each image lie at `offset` of its `whole` reals. */
+/* One input of a concatenation: `part` reals of each image, at `offset` of its `whole` reals. */
 void kernel_concat(uint32_t images, size_t part, size_t offset, size_t whole, const real *input,
                    real *output);
 void kernel_concat_backward(uint32_t images, size_t part, size_t offset, size_t whole,
                             const real *d_output, real *d_input);
 
-/* Dropout that scales while training (Srivastava et al. 2014, section 10): what is kept is divided
- * by 1 - rate. Whether element `index` (in NCHW order of the whole batch) is kept is a pure
- * function of key and index, so that every layout, thread count and device drops the same ones.
- * key: kernel_dropout_key(seed, step, node). */
+/* Inverted dropout (Srivastava et al. 2014, section 10): kept values are divided by 1 - rate.
+ * Whether element `index` (in NCHW order of the whole batch) is kept is a pure function of key and
+ * index, so that every layout, thread count and device drops the same ones. key:
+ * kernel_dropout_key(seed, step, node). */
 uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node);
 bool kernel_dropout_keeps(uint64_t key, uint64_t index, double rate);
 void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, real *output);
@@ -138,9 +137,9 @@ void kernel_fully_connected_backward(uint32_t images, size_t inputs, size_t outp
 
 /* ---- lrn.c ---- */
 
-/* Across channels, Krizhevsky et al. 2012, section 3.3, with alpha divided by the size as Caffe and
- * all after it do: output = input * (k + alpha / size * sum of input^2 over the `size` channels
- * around)^-beta. size is odd. */
+/* Across channels, Krizhevsky et al. 2012, section 3.3, with alpha divided by the size as in Caffe
+ * and everything since: output = input * (k + alpha / size * sum of input^2 over the `size`
+ * channels around)^-beta. size is odd. */
 struct kernel_lrn {
     uint32_t images, channels;
     size_t plane;
@@ -155,31 +154,30 @@ void kernel_lrn_backward(const struct kernel_lrn *lrn, const real *input, const 
 /* ---- loss.c ---- */
 
 struct kernel_loss {
-    double loss;      /* mean over the labelled images */
+    double loss;      /* mean over labelled images */
     uint32_t counted; /* images whose label is not -1 */
     uint32_t correct, correct_top5;
 };
 
 /* Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / classes (Szegedy et al.
  * 2016, section 7). d_logits may be NULL; it is SET to the gradient of the mean loss, zero for
- * images without a label. An image counts as right when fewer than 1 (or 5) classes have a logit
- * that is larger, or equal with a lower number; a logit that is no number is never right. */
+ * unlabelled images. An image is correct if fewer than 1 (or 5) classes have a larger logit, or an
+ * equal one with a lower number; a NaN logit is never correct. */
 struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const real *logits,
                                         const int32_t *labels, double smoothing, real *d_logits);
 
 /* ---- optimise.c: one parameter tensor; gradients are multiplied by `scale` first ---- */
 
 /* momentum = rate_of_decay * momentum + gradient + decay * weight; weight -= rate * momentum.
- * (Sutskever et al. 2013 as PyTorch has it: the rate stays outside.) */
+ * (Sutskever et al. 2013 as in PyTorch: the rate is not part of the momentum.) */
 void kernel_sgd(size_t count, double rate, double momentum, double decay, double scale,
                 const real *gradient, real *weight, real *momenta);
 
-/* LARS (You, Gitman, Ginsburg 2017): the rate of a tensor is multiplied by
- * eta * |weight| / (|gradient| + decay * |weight|), or by 1 when either norm
- * is 0 or eta is 0 (parameters that do not decay: BN and biases). The rate is
- * inside the momentum, which is rescaled by rate / rate_before so that a change of the rate acts
- * at once: momentum = m * rate / rate_before * momentum + rate * local * (gradient + decay *
- * weight); weight -= momentum. rate_before 0: not rescaled. */
+/* LARS (You, Gitman, Ginsburg 2017): a tensor's rate is multiplied by eta * |weight| / (|gradient|
+ * + decay * |weight|), or by 1 if either norm or eta is 0 (parameters that do not decay: BN and
+ * biases). The rate is part of the momentum, which is rescaled by rate / rate_before so that a
+ * change of rate takes effect at once: momentum = m * rate / rate_before * momentum + rate * local
+ * * (gradient + decay * weight); weight -= momentum. rate_before 0: no rescaling. */
 void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
                  double eta, double scale, const real *gradient, real *weight, real *momenta);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launch: how the device kernels are written, and how they start. For the device kernels alone.
+ * launch: how device kernels are written and started. For device kernels only.
  *
- * A kernel is a struct. Either each() computes one index of a count below 2^31, independent of all others;
- * or block-wide work is cut into phases with a barrier between: shared is the block's memory, local
- * what a thread keeps from one phase to the next.
+ * A kernel is a struct. Either each() computes one index of a count below 2^31, independent of all
+ * others; or block-wide work is split into phases with a barrier between them: shared is the
+ * block's memory, local the state a thread keeps between phases.
  *
- * So the same source also compiles for the host, with KERNELS_EMULATED: there each phase is run for
- * one thread of a block after the other. All logic of the kernels and of what is built on them is
- * tested that way on machines without a device; what is left for the device to show are races, rates
- * and rounding.
+ * The same source also compiles for the host, with KERNELS_EMULATED: each phase then runs for one
+ * thread of a block after another. All logic of the kernels and of their callers is tested this way
+ * on machines without a device; a device is needed only to show races, rates and rounding.
  */
 #ifndef IOBENCH_KERNELS_LAUNCH_CUH
 #define IOBENCH_KERNELS_LAUNCH_CUH
@@ -86,7 +85,7 @@ template <> struct number<__nv_bfloat16> {
     }
 };
 
-/* The vector at that index. A device stops for good where it is not aligned. */
+/* The vector at that index. A misaligned access is fatal on a device. */
 template <class Vector, class T> KERNEL_CODE Vector &vector_at(T *from, uint64_t index)
 {
 #ifdef KERNELS_EMULATED
@@ -96,7 +95,7 @@ template <class Vector, class T> KERNEL_CODE Vector &vector_at(T *from, uint64_t
     return reinterpret_cast<Vector *>(from)[index];
 }
 
-/* WIDTH numbers that are read and written at once. */
+/* WIDTH numbers, read and written at once. */
 template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
     T at[WIDTH];
 
@@ -118,8 +117,8 @@ template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
     }
 };
 
-/* Division by a number known before the kernel starts, as a multiplication (Granlund and Montgomery
- * 1994, figure 4.1): of numbers below 2^31, which all counts of launch_each() are. */
+/* Division by a number fixed before launch, as a multiplication (Granlund and Montgomery 1994,
+ * figure 4.1): for numbers below 2^31, as are all counts of launch_each(). */
 struct divide {
     uint32_t by, factor, shift;
 
@@ -257,7 +256,7 @@ template <class F> int with_type(enum device_type type, const F &f)
     return fail(EINVAL, "no such device type: %d", (int)type);
 }
 
-/* The same, and with the width of vectors that `channels` allow: f(T *, width). */
+/* The same with the vector width that `channels` allows: f(T *, width). */
 template <int N> struct width_t {
     static const int value = N;
 };

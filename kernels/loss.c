@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* How many classes come before the right one when sorted by logit. */
+/* Number of classes ranked before the label when sorted by logit. */
 static uint32_t rank_of(uint32_t classes, const real *logits, uint32_t label)
 {
     uint32_t rank = 0;
@@ -13,7 +13,7 @@ static uint32_t rank_of(uint32_t classes, const real *logits, uint32_t label)
     return rank;
 }
 
-/* ln(sum of e^logit), shifted by the largest so that nothing overflows. */
+/* ln(sum of e^logit), shifted by the maximum to avoid overflow. */
 static double log_sum(uint32_t classes, const real *logits)
 {
     double largest = logits[0], sum = 0;
@@ -33,7 +33,7 @@ static double one_image(uint32_t classes, const real *logits, uint32_t label, do
 
     for (uint32_t k = 0; k < classes; k++) {
         double target = even + (k == label ? 1 - smoothing : 0);
-        /* An infinite logit that nobody wants must not make 0 * infinity. */
+        /* An infinite logit with weight 0 must not make 0 * infinity. */
         if (target > 0)
             loss += target * (total - logits[k]);
         if (d_logits)

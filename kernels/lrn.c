@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* What is raised to -beta, for one channel of one pixel; input points at channel 0. */
+/* The base raised to -beta, for one channel of one pixel; input points at channel 0. */
 static double base_of(const struct kernel_lrn *lrn, const real *input, uint32_t channel)
 {
     const uint32_t half = lrn->size / 2;
@@ -30,9 +30,9 @@ void kernel_lrn(const struct kernel_lrn *lrn, const real *input, real *output)
             }
 }
 
-/* Output c depends on every input within half a window: with s the base and x, d the input and the
- * gradient of channel c, it gives d * s^-beta to its own input and
- * -2 * alpha / size * beta * d * x * s^(-beta - 1) * x' to each input x' of its window. */
+/* Output c depends on every input within half a window: with s the base, and x and d the input and
+ * gradient of channel c, it adds d * s^-beta to its own input and -2 * alpha / size * beta * d * x
+ * * s^(-beta - 1) * x' to each input x' in its window. */
 void kernel_lrn_backward(const struct kernel_lrn *lrn, const real *input, const real *d_output,
                          real *d_input)
 {

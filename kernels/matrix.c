@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of TILE_ROWS x TILE_COLUMNS sums stay in registers while the depth is walked; depth is cut
- * so that the part of b under a tile stays in cache for all rows.
+ * Tiles of TILE_ROWS x TILE_COLUMNS sums stay in registers along the depth; the depth is split so
+ * that the part of b under a tile stays in cache for all rows.
  */
 #include "kernels/kernels.h"
 
 #include "base/vector.h"
 
-/* Vectors of the compiler's own: every target has them, in as many registers as it takes. */
+/* Compiler vectors: supported on every target, in as many registers as needed. */
 typedef real lanes __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
 
 enum { TILE_ROWS = 6, TILE_COLUMNS = sizeof(lanes) / sizeof(real), DEPTH = 256 };
@@ -37,7 +37,7 @@ static void add_whole_tile(const struct tile *tile)
         *(lanes *)(tile->sum + i * tile->sum_row) += sum[i];
 }
 
-/* At the right and lower edges. */
+/* At the right and bottom edges. */
 static void add_part_tile(const struct tile *tile, size_t rows, size_t columns)
 {
     const struct kernel_matrix a = tile->a;

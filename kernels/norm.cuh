@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * norm: the backward pass of BN, whatever its gradient comes from. For the device kernels alone.
+ * norm: the backward pass of BN, for any source of its gradient. For device kernels only.
  */
 #ifndef IOBENCH_KERNELS_NORM_CUH
 #define IOBENCH_KERNELS_NORM_CUH
 
 #include "kernels/columns.cuh"
 
-/* From sum(dz) and sum(dz * (x - mean)): both parameters' gradients, and a, b, c of
- * d_input = a * dz + b * x + c (kernels/batch_norm.c, with the terms in x put together). */
+/* From sum(dz) and sum(dz * (x - mean)): both parameters' gradients, and a, b, c of d_input = a *
+ * dz + b * x + c (kernels/batch_norm.c, with the terms in x combined). */
 struct norm_backward_finish {
     device_norm norm;
     double count;

@@ -29,7 +29,7 @@ struct resize_window {
     double centre, reach;
 };
 
-/* The triangle of the antialiased bilinear filter: reach is one output pixel when shrinking, one
+/* Triangle of the antialiased bilinear filter: its reach is one output pixel when shrinking, one
  * source pixel when enlarging. */
 static struct resize_window window_at(double start, double scale, uint32_t low, uint32_t high,
                                       uint32_t i)
@@ -63,8 +63,8 @@ static double weights_sum(const struct resize_window *window)
     return sum;
 }
 
-/* Rounded so that the sum is ONE: what rounding leaves goes to the largest weight. Returns
- * the count up to the last that is not zero. */
+/* Rounds so that the sum is ONE: the rounding error goes to the largest weight. Returns the count
+ * up to the last non-zero weight. */
 static uint32_t set_weights(const struct resize_window *window, uint16_t *weights, uint32_t taps)
 {
     const double sum = weights_sum(window), factor = sum > 0 ? ONE / sum : 0;
@@ -88,7 +88,7 @@ static uint32_t set_weights(const struct resize_window *window, uint16_t *weight
 
 static void bounds(double start, double length, uint32_t image, uint32_t *low, uint32_t *high)
 {
-    /* A box scaled down can miss a whole number by a rounding error. */
+    /* Scaling a box can miss an integer by a rounding error. */
     const double slack = 1e-6;
 
     *low = (uint32_t)fmax(0, floor(start + slack));
@@ -136,8 +136,9 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t si
     return plan_axis(&resize->y, box->y, box->height, box->image_height, side, bump);
 }
 
-/* Weights of the horizontal pass, each four times: one for every byte of a pixel. Two columns go
- * together: a pair of taps of the left one, then the same pair of the right one, and so on. */
+/* Weights of the horizontal pass, each repeated four times, once per byte of a pixel. Columns are
+ * processed in pairs: a pair of taps of the left one, then the same taps of the right one, and so
+ * on. */
 static int spread_columns(struct resize *resize)
 {
     const struct resize_axis *x = &resize->x;
@@ -171,7 +172,7 @@ int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8
     assert(origin <= x->low && x->high <= origin + columns);
     if (spread_columns(resize))
         return -ENOMEM;
-    /* A window with padding may reach behind the last column; its weights there are zero. */
+    /* A padded window may extend past the last column; its weights there are zero. */
     size_t line = (size_t)(x->high - x->low) * LANES;
     size_t behind = (size_t)resize->column_taps * LANES;
     resize->line = bump_alloc_array(resize->bump, line + behind, sizeof *resize->line);
@@ -217,7 +218,8 @@ static inline __attribute__((always_inline)) void sum_rows(uint16_t *restrict li
     }
 }
 
-/* A fixed number of taps lets the compiler keep the sum in a register; more go four at a time. */
+/* A fixed number of taps lets the compiler keep the sum in a register; longer windows take four
+ * taps at a time. */
 VECTOR_CLONES
 static void vertical(uint16_t *restrict line, const uint8_t *const *rows, const uint16_t *weights,
                      uint32_t taps, size_t lanes, uint16_t start)
@@ -277,8 +279,8 @@ static inline void store_rgb(uint8_t *out, uint32_t rgbx)
     out[2] = (uint8_t)(rgbx >> 16);
 }
 
-/* Two columns at a time, one in each half of a 256-bit register. What is in resize is copied
- * first, since a store of bytes might change it for all the compiler knows. */
+/* Two columns at a time, one in each half of a 256-bit register. Fields of resize are copied first,
+ * since to the compiler a byte store might change them. */
 __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize *resize,
                                                             uint8_t *out, ptrdiff_t step)
 {
@@ -308,7 +310,7 @@ __attribute__((target("avx2"))) static void horizontal_avx2(const struct resize 
 }
 #endif
 
-/* Trailing zero weights are left out: most windows are a row shorter than the widest. */
+/* Skips trailing zero weights: most windows are a row shorter than the longest. */
 static void emit(struct resize *resize, uint32_t out_row)
 {
     const struct resize_axis *y = &resize->y;

@@ -24,13 +24,13 @@
 
 enum { RESIZE_PIXEL_BYTES = 4, RESIZE_ROWS_MAX = 4 };
 
-/* One axis: output position i is the sum of taps source positions from first[i] on. */
+/* One axis: output position i is a weighted sum of `taps` source positions from first[i]. */
 struct resize_axis {
-    uint32_t low, high; /* source positions that are needed: [low, high) */
-    uint32_t taps;      /* room for weights of each window */
-    uint32_t widest;    /* the longest window, zero weights at its end left out */
+    uint32_t low, high; /* source positions needed: [low, high) */
+    uint32_t taps;      /* space for weights per window */
+    uint32_t widest;    /* the longest window, without trailing zero weights */
     uint32_t *first;
-    uint16_t *weights; /* of position i from i * taps on; zero behind the window; sum 65535 */
+    uint16_t *weights; /* of position i from i * taps; zero after the window; sum 65535 */
 };
 
 struct resize {
@@ -38,18 +38,18 @@ struct resize {
     struct bump *bump;
     uint32_t side;
     bool mirror;
-    bool avx2;               /* the machine has it; tests clear it after the plan */
+    bool avx2;               /* the machine supports it; tests clear it after resize_plan() */
     uint8_t *output;         /* side x side x 3 */
-    uint32_t *column_offset; /* in line, of each output column */
+    uint32_t *column_offset; /* byte offset in the row, per output column */
     uint16_t *column_weights;
     uint32_t column_taps; /* even */
-    uint16_t *line;       /* one row after the vertical pass, 8.8 fixed point, four a pixel */
+    uint16_t *line; /* one row after the vertical pass, 8.8 fixed point, four values per pixel */
     uint8_t *ring;
     size_t ring_stride;
     uint32_t ring_rows;
-    const uint8_t **window; /* the rows under one output row's filter */
-    uint32_t row, out_row;  /* next source row to come, next output row to leave */
-    uint32_t skip_pixels;   /* columns in the rows before x.low */
+    const uint8_t **window; /* rows under one output row's filter */
+    uint32_t row, out_row;  /* next source row to read, next output row to write */
+    uint32_t skip_pixels;   /* columns of the rows before x.low */
 };
 
 struct resize_box {
@@ -58,23 +58,23 @@ struct resize_box {
     bool mirror;
 };
 
-/* Pixels outside the box (rounded outwards to whole ones) are never used. The box lies inside the
- * image and is not empty. 0, or -ENOMEM. */
+/* Pixels outside the box (rounded outwards to whole pixels) are never used. The box is inside the
+ * image and not empty. Returns 0 or -ENOMEM. */
 int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t side,
                 struct bump *bump);
 
-/* Rows will hold the columns [origin, origin + columns), which include [x.low, x.high).
- * output: side x side x 3 bytes. 0, or -ENOMEM. */
+/* Rows will contain columns [origin, origin + columns), which include [x.low, x.high). output: side
+ * x side x 3 bytes. Returns 0 or -ENOMEM. */
 int resize_begin(struct resize *resize, uint32_t origin, uint32_t columns, uint8_t *output);
 
-/* Where to put the next source rows, number resize->row and on; at most RESIZE_ROWS_MAX.
- * Returns how many; 0 when the output is complete. */
+/* Where to store the next source rows, from resize->row; at most RESIZE_ROWS_MAX. Returns their
+ * number; 0 when the output is complete. */
 uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX]);
 
-/* count rows of those were filled. */
+/* Processes `count` of those rows. */
 void resize_give(struct resize *resize, uint32_t count);
 
-/* What is right: the same in double precision on a whole RGBX image. Slow; for tests. */
+/* Reference implementation in double precision on a whole RGBX image. Slow; for tests. */
 void resize_reference(const uint8_t *image, const struct resize_box *box, uint32_t side,
                       double *output);
 

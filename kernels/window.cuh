@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * window: where a convolution finds its numbers, and the sum that is one number of its output.
+ * window: the inputs of a convolution, and the sum of one output element.
  */
 #ifndef IOBENCH_KERNELS_WINDOW_CUH
 #define IOBENCH_KERNELS_WINDOW_CUH
 
 #include "kernels/launch.cuh"
 
-/* Shapes of one group, and where its channels lie. */
+/* Shapes of one group, and the position of its channels. */
 struct geometry {
     kernel_window window;
-    uint32_t ins, outs; /* channels of a group */
+    uint32_t ins, outs; /* channels per group */
 
     KERNEL_CODE uint64_t input_at(uint64_t image, uint32_t y, uint32_t x) const
     {
@@ -32,7 +32,7 @@ static inline geometry geometry_of(const struct kernel_window *window)
                     window->out_channels / window->groups};
 }
 
-/* What is multiplied and added: INT8 in whole numbers. */
+/* Multiplies and accumulates: INT8 in integers. */
 template <class T> KERNEL_CODE float factor(T value)
 {
     return as_float(value);
@@ -42,7 +42,7 @@ KERNEL_CODE int32_t factor(int8_t value)
     return value;
 }
 
-/* One number of the output. */
+/* One output element. */
 template <class T>
 KERNEL_CODE auto window_sum(const geometry &g, const T *input, const T *weight, uint32_t index)
 {
@@ -59,7 +59,7 @@ KERNEL_ROLLED
     for (uint32_t r = 0; r < w.height; r++)
 KERNEL_ROLLED
         for (uint32_t s = 0; s < w.width; s++) {
-            const uint32_t in_y = y * w.stride + r - w.pad_top; /* wraps where it is padding */
+            const uint32_t in_y = y * w.stride + r - w.pad_top; /* wraps around in the padding */
             const uint32_t in_x = x * w.stride + s - w.pad_left;
             if (in_y >= w.in_height || in_x >= w.in_width)
                 continue;
