@@ -404,13 +404,15 @@ static int cpu_schedule(const void *settings, const struct schedule_request *req
         code = cpu_program_list(program, request->passes, schedule);
     if (code == 0 && request->training)
         code = schedule_add_update(schedule, request->graph, "kernel_sgd", update_ns);
+    if (code == 0 && request->passes)
+        code = cpu_peaks(schedule);
     cpu_close(&cpu);
     return code;
 }
 
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",
-               .summary = "oneDNN on this machine's CPUs, FP32; INT8 to infer",
+               .summary = "oneDNN on this machine's CPUs, FP32; INT8 inference",
                .state_size = sizeof(struct cpu_state)},
     .open = cpu_open,
     .close = cpu_close,

@@ -235,6 +235,11 @@ int cpu_program_bind(struct cpu_program *program, void *arena);
 int cpu_program_run(struct cpu_program *program, const struct backend_pass *pass,
                     struct backend_loss *loss);
 
+/* ---- cpu_peaks.c ---- */
+
+/* Measures the schedule's peaks, on OpenMP's current number of threads. */
+int cpu_peaks(struct schedule *schedule);
+
 /* ---- cpu_schedule.c ---- */
 
 /* Appends the program's steps. passes: number of timed runs. */

@@ -38,6 +38,7 @@ struct schedule_step {
 struct schedule {
     struct schedule_step *steps;
     uint32_t count;
+    double flops_per_s, bytes_per_s; /* peaks of this machine; 0: not measured */
 };
 
 struct schedule_request {

@@ -52,6 +52,7 @@ check_backend() { # BACKEND
     python3 check.py plan.json networks.json || die "$backend, int8"
     expect 0 "$IOBENCH" plan lenet --backend "$backend" --batch-size 2 --measure=2 --json=plan.json
     python3 check.py plan.json networks.json || die "$backend, measured"
+    [ "$backend" != cpu ] || grep -q '"peak_source": "measured here' plan.json || die "no peaks measured"
     expect 0 "$IOBENCH" plan lenet --backend "$backend" --batch-size 2 --gpu h100
     says "lenet, $backend, fp32, training: batches of 2 images of 28 x 28" "NVIDIA H100 data sheet" \
         conv1 "softmax, cross-entropy" SGD workspace
