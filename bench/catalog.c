@@ -31,7 +31,7 @@ static uint64_t resident_bytes(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Shards without a block on disk: only their size and time matter here. */
+/* Shards without blocks on disk: only their size and time matter here. */
 static int make_catalog(const char *folder, uint64_t records, struct catalog **made)
 {
     struct catalog *catalog = *made = catalog_create(folder, "bench");

@@ -12,7 +12,7 @@
 
 enum { ROLES = 4, SCRATCH = 3, PASSES = 3, PAGE_ALIGNMENT = 2 << 20 };
 
-/* A primitive: three tensors and what it scribbles in. */
+/* A primitive: three tensors and its scratchpad. */
 struct work {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t arguments[ROLES];
@@ -23,7 +23,7 @@ struct convolutions {
     struct cpu_dnnl dnnl;
     struct work *works;
     uint32_t count;
-    void *slabs[ROLES]; /* the tensors of all works, one work at a time */
+    void *slabs[ROLES]; /* tensors of all works, which run one at a time */
     size_t bytes[ROLES];
 };
 
@@ -99,7 +99,7 @@ static dnnl_status_t add_work(struct convolutions *all, dnnl_primitive_desc_t de
     return status;
 }
 
-/* Forward, the weights' gradient, the input's. */
+/* Forward, weight gradient, input gradient. */
 static dnnl_status_t add_layer(struct convolutions *all, struct cpu_operation operation,
                                bool training, bool first)
 {

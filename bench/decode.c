@@ -61,7 +61,7 @@ static int load_folder(struct images *images, const char *folder)
     struct dirent *entry;
 
     if (!directory)
-        return fail(2, "%s: cannot be opened", folder);
+        return fail(2, "%s: cannot open", folder);
     while ((entry = readdir(directory)) && images->count < IMAGES_MAX) {
         struct decode_source *source = &images->source[images->count];
         const char *dot = strrchr(entry->d_name, '.');
@@ -99,7 +99,7 @@ static int make_images(struct images *images, int count, const char *folder)
             char *path = file_format_path("%s/%.*s", folder, (int)sample.name_bytes, sample.name);
             FILE *file = path ? fopen(path, "wb") : NULL;
             if (!file || fwrite(bytes, 1, sample.image_bytes, file) != sample.image_bytes)
-                return fail(5, "%s: cannot be written", path);
+                return fail(5, "%s: cannot write", path);
             fclose(file);
             free(path);
         }
@@ -116,7 +116,7 @@ static void libjpeg_start(struct jpeg_decompress_struct *jpeg, const struct deco
     jpeg_start_decompress(jpeg);
 }
 
-/* Rows that are skipped are Huffman-decoded without keeping a coefficient. */
+/* Skipped rows are Huffman-decoded without keeping coefficients. */
 static void huffman(struct jpeg_decompress_struct *jpeg, const struct decode_source *source,
                     const struct view *view, bool whole)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A numbered lab for each kernel of kernels/device.h, at the shapes that ResNet-50 has it for (or,
- * of what it has not, at its largest tensors), in FP16: the bytes that it must move at least, its
- * time, and how near that comes to a copy on the same device. A claim is made for what memory
- * bounds, which takes a batch of 256. Arguments: the batch (256), and numbers of labs (all).
+ * A numbered lab for each kernel of kernels/device.h, at the shapes ResNet-50 uses it for (or, if
+ * it does not, at its largest tensors), in FP16: the minimum bytes it must move, its time, and how
+ * close that is to a copy on the same device. Memory-bound kernels make a claim, which requires a
+ * batch of 256. Arguments: the batch (256), and lab numbers (all).
  */
 #include "base/fail.h"
 #include "base/random.h"
@@ -21,7 +21,7 @@ enum { CLAIM_BATCH = 256 };
 static struct runtime runtime;
 static uint32_t batch = 256;
 
-/* Device memory that all kernels share: four tensors, and vectors. */
+/* Device memory shared by all kernels: four tensors, and vectors. */
 static struct {
     uint64_t tensor_bytes;
     char *a, *b, *c, *d;
@@ -121,7 +121,7 @@ static uint64_t statistics(void)
     return place.tensor_bytes;
 }
 
-/* From the sums that a convolution left; with the copies that the next one takes. */
+/* From a convolution's sums; includes the copies that the next convolution reads. */
 static uint64_t norm_finish(void)
 {
     const struct device_pixels shape = pixels();
@@ -133,8 +133,8 @@ static uint64_t norm_finish(void)
     with.gamma_copy = at + 4 * CHANNELS;
     with.beta_copy = at + 5 * CHANNELS;
     must(device_norm_finish(&shape, &with, at, at + CHANNELS, runtime.stream));
-    /* Two sums, both parameters, both running statistics; these again, four results, two copies,
-     * two more in FP16. */
+    /* Reads two sums, both parameters, both running statistics; writes the latter, four results,
+     * two copies, two more in FP16. */
     return CHANNELS * (14 * sizeof(float) + 2 * 2);
 }
 
@@ -202,7 +202,7 @@ static uint64_t stem_backward(void)
 
 static struct device_parameters parameters;
 
-/* One parameter of the size of all of them. */
+/* One parameter as large as all together. */
 static void make_parameters(void)
 {
     const uint32_t chunks = (PARAMETERS + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS;
@@ -398,7 +398,7 @@ static uint64_t cross_entropy(void)
     return (uint64_t)batch * CLASSES * 2 * 2;
 }
 
-/* Of the weights as of one parameter. LARS looks at weights and gradients once before. */
+/* Treats the weights as one parameter. LARS reads weights and gradients once more first. */
 static uint64_t optimise_lars(void)
 {
     const struct device_update update = {.adapts = true,
@@ -426,7 +426,7 @@ static uint64_t gradient(void)
     return (uint64_t)PARAMETERS * (2 + 4);
 }
 
-/* For shapes that cuDNN refuses: conv2 of the first stage. */
+/* For shapes that cuDNN does not support: conv2 of the first stage. */
 static struct kernel_window convolution_window(void)
 {
     return window_of(STEM_CHANNELS, 56, 56, 3, 1, 1);
@@ -487,7 +487,7 @@ static uint64_t convolution_int8(void)
 static struct magnitudes *seen;
 static uint32_t *scratch;
 
-/* Random bytes as images, of whose 8 channels 5 are zeros: about as ReLU leaves a tensor. */
+/* Random bytes as images; 5 of their 8 channels are zero, about as sparse as after a ReLU. */
 static void make_images(void)
 {
     static uint8_t bytes[SIDE * SIDE * 3];
@@ -566,8 +566,8 @@ enum { LABS = sizeof table / sizeof *table };
 
 struct figure {
     uint64_t bytes;
-    double seconds; /* of one start, the median of the rounds */
-    double spread;  /* of the rounds, of it */
+    double seconds; /* per launch, median over rounds */
+    double spread;  /* of the rounds */
 };
 
 static struct figure time_of(uint64_t (*run)(void))
@@ -621,7 +621,7 @@ static void hold(int number, double copy_rate)
 static void make_place(void)
 {
     const struct device_pixels shape = pixels();
-    const uint64_t weights = (uint64_t)PARAMETERS * 2; /* gradient() takes as much of a tensor */
+    const uint64_t weights = (uint64_t)PARAMETERS * 2; /* gradient() reads this much of a tensor */
 
     place.tensor_bytes = (uint64_t)batch * PLANE * CHANNELS * 2;
     const uint64_t bytes = place.tensor_bytes > weights ? place.tensor_bytes : weights;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps a second of one network on one backend, on made images: forward, backward, update, with the
- * upload of each batch from memory of the backend's, as `iobench train` does: ahead of its step.
- * Arguments: backend, network, batch, seconds, goal in images/s (0: none).
+ * Steps per second of one network on one backend, on synthetic images: forward, backward, update,
+ * and the upload of each batch ahead of its step, from the backend's own memory, as in `iobench
+ * train`. Arguments: backend, network, batch, seconds, goal in images/s (0: none).
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -68,7 +68,7 @@ static void add(struct backend_times *sum, const struct backend_times *times)
     sum->update_ns += times->update_ns;
 }
 
-/* Until all steps are done; sum may be NULL. */
+/* Drains all steps; sum may be NULL. */
 static int catch_up(struct backend *backend, struct backend_times *sum)
 {
     struct backend_loss loss;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the machinery itself can do: the null reader and the none decoder over a million records,
- * whole pipeline, in each of the basic orders. The bound is one lock and a few cache misses a
- * group of 64 records; the goal keeps it far above any storage (2 M samples/s of 110 KB are
- * 220 GB/s).
+ * Throughput of the harness itself: the null reader and the none decoder over a million records,
+ * whole pipeline, in each of the basic orders. The bound is one lock and a few cache misses per
+ * group of 64 records; the goal is far above any storage (2 M samples/s of 110 KB are 220 GB/s).
  */
 #include "base/fail.h"
 #include "base/option.h"

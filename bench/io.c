@@ -37,7 +37,7 @@
 
 enum { DEPTH = 32, BLOCK = 1 << 20, ROUNDS_MOST = 15 };
 
-/* Mean 115 KiB, spread as ImageNet's files are; shares in percent. The same text goes to fio. */
+/* Mean 115 KiB, distributed like ImageNet's files; shares in percent. fio gets the same text. */
 static const struct {
     uint32_t kib, percent;
 } sizes[] = {{32, 10}, {64, 22}, {96, 25}, {128, 20}, {160, 11}, {224, 8}, {384, 4}};
@@ -46,7 +46,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 struct io_case {
     const char *name;
     bool direct, random;
-    double goal; /* of our throughput against fio's */
+    double goal; /* of our throughput relative to fio's */
 };
 
 static const struct io_case cases[] = {
@@ -61,12 +61,12 @@ struct bench {
     uint64_t bytes;
     uint32_t rounds;
     const char *reader; /* NULL: uring */
-    const char *only;   /* the one case to run; NULL: all */
+    const char *only;   /* the only case to run; NULL: all */
     struct catalog *catalog;
     struct residency_probe *probe;
 };
 
-/* What one process did. */
+/* Cost of one process. */
 struct outcome {
     double seconds, bytes, cpu_seconds;
 };
@@ -154,7 +154,7 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
              bench->reader && strchr(bench->reader, ':') ? "," : ":", way->direct ? "yes" : "no",
              way->random ? "no" : "yes");
     struct extent *extents = calloc(total / (32 * 1024) + 1, sizeof *extents);
-    struct heap *heap = heap_create(bytes, 4096); /* the memory that a loader reads into */
+    struct heap *heap = heap_create(bytes, 4096); /* the memory a loader reads into */
     if (!extents || !heap)
         return fail(ENOMEM, "out of memory");
     struct iovec region = {.iov_base = heap_base(heap), .iov_len = bytes};
@@ -216,8 +216,8 @@ static void exec_fio(const struct bench *bench, const struct io_case *way, uint6
         arguments[count++] = "--bs=1m";
     }
     arguments[count] = NULL;
-    /* Its buffers on huge pages, as ours: a disk takes so many segments a request, and 1 MiB in
-     * single pages may be cut in two. */
+    /* fio's buffers on huge pages, like ours: a disk limits the segments per request, so 1 MiB in
+     * single pages may be split. */
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
     execvp("fio", (char *const *)(uintptr_t)arguments);
     _exit(127);
@@ -232,7 +232,7 @@ static int parse_fio(FILE *stream, struct outcome *outcome)
     outcome->bytes = json_number_value(json_object_get(read, "io_bytes"));
     outcome->seconds = outcome->bytes / json_number_value(json_object_get(read, "bw_bytes"));
     json_decref(root);
-    return outcome->bytes > 0 ? 0 : fail(EIO, "fio's answer is not understood: %s", error.text);
+    return outcome->bytes > 0 ? 0 : fail(EIO, "cannot parse fio's output: %s", error.text);
 }
 
 /* ---- one run of either ---- */
@@ -248,8 +248,7 @@ static int make_cold(const struct bench *bench)
     close(fd);
     residency_file(bench->probe, bench->path, &residency);
     if (residency.state == RESIDENCY_WARM)
-        return fail(EBUSY, "%s: %.1f%% of it stays in the page cache", bench->path,
-                    residency.percent);
+        return fail(EBUSY, "%s: %.1f%% still in the page cache", bench->path, residency.percent);
     return 0;
 }
 
@@ -305,7 +304,7 @@ static int run_once(const struct bench *bench, const struct io_case *way, bool f
     return code;
 }
 
-/* CPU seconds per GiB read, without what starting costs. */
+/* CPU seconds per GiB read, minus startup. */
 static double cpu_per_gib(const struct outcome *outcome, double start_cpu)
 {
     return (outcome->cpu_seconds - start_cpu) / (outcome->bytes / (double)(1U << 30));
@@ -340,7 +339,7 @@ static int run_case(const struct bench *bench, const struct io_case *way)
         code = start_cost(bench, way, true, &start_fio);
     for (uint32_t round = 0; code == 0 && round < bench->rounds; round++) {
         struct outcome ours, theirs;
-        bool first = round % 2; /* each side goes first in turn */
+        bool first = round % 2; /* sides alternate in going first */
         code = run_once(bench, way, first, bench->bytes, first ? &theirs : &ours);
         if (code == 0)
             code = run_once(bench, way, !first, bench->bytes, first ? &ours : &theirs);
@@ -370,7 +369,7 @@ static int run_case(const struct bench *bench, const struct io_case *way)
 
 /* ---- the file ---- */
 
-/* Not compressible, no two blocks alike. */
+/* Incompressible, all blocks different. */
 static int make_file(struct bench *bench)
 {
     struct random random = random_start(1);

@@ -77,7 +77,7 @@ static uint64_t due_ns(const struct delayed *delayed)
     return delayed->count ? delayed->held[0]->submit_ns + DELAY_NS : UINT64_MAX;
 }
 
-/* Until the oldest is due, or until_ns, or woken. */
+/* Waits until the oldest is due, until until_ns, or until woken. */
 static void wait_for_due(struct delayed *delayed, uint64_t until_ns)
 {
     uint64_t end_ns = due_ns(delayed) < until_ns ? due_ns(delayed) : until_ns;

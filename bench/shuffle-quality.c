@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How random each order is on 1,281,167 records of 110 KB sorted by label, 1000 classes, batches
- * of 256, one rank, against figures that were found by simulating the original programs. Shards
- * are as each system makes them: 1024 files of TFRecord, 1000 records in a tar file, 64 MB in a
- * MosaicML shard. Distinct labels a batch may differ by 2% and the chance that a neighbour has
- * the same label by 5% and 0.0005; both are several times the spread between seeds. But for
- * py1br, which leaves a tail of random length in shard order: there a seed may differ by 6%.
+ * Randomness of each order on 1,281,167 records of 110 KB sorted by label, 1000 classes, batches of
+ * 256, one rank, compared with simulations of the original programs. Shards are as each system
+ * makes them: 1024 TFRecord files, 1000 records per tar file, 64 MB per MosaicML shard. Tolerances:
+ * 2% for distinct labels per batch, 5% and 0.0005 for the chance that a neighbour has the same
+ * label, both several times the spread between seeds; 6% for py1br, which leaves a tail of random
+ * length in shard order.
  */
 #include "base/clock.h"
 #include "base/fail.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What making orders costs. The bijection: one permuted number is six rounds of two
- * multiplications, about 30 cycles when neighbours overlap; the goal of 10 M draws/s on a core
- * holds for the worst count, just above a power of two, where every second number is walked past.
- * Then each strategy on 100 M records for 8 ranks: the time from nothing to the first draw and
- * the memory of its tables, and its speed on 1.28 M records. Times are CPU times of this
- * thread: other work on the machine must not change the figures.
+ * Cost of generating orders. The bijection: one permuted number takes six rounds of two
+ * multiplications, about 30 cycles when neighbours overlap; the goal of 10 M draws/s per core holds
+ * for the worst count, just above a power of two, where every second number is skipped. Then each
+ * strategy on 100 M records for 8 ranks: time to the first draw, memory of its tables, and its
+ * speed on 1.28 M records. Times are CPU times of this thread, independent of other work on the
+ * machine.
  */
 #include "base/clock.h"
 #include "base/fail.h"
@@ -38,7 +38,7 @@ static double permutation_speed(uint64_t count)
                 index = 0;
         }
         speeds[round] = NUMBERS * 1e3 / (double)(clock_cpu_ns() - start_ns);
-        if (sum == 1) /* never: the sum keeps the loop */
+        if (sum == 1) /* never true: keeps the compiler from removing the loop */
             puts("");
     }
     return stats_summarise(speeds, ROUNDS).median;
@@ -50,7 +50,7 @@ struct start {
     double draws_per_us;
 };
 
-/* Open a plan, stand at the start of epoch 0 and run to the given draw. */
+/* Opens a plan, begins epoch 0 and runs to the given draw. */
 static int run_plan(const struct catalog *catalog, const char *strategy, uint32_t rank,
                     uint32_t ranks, uint64_t draws, struct start *start)
 {

@@ -38,7 +38,7 @@ struct bench {
     const char *path;
     uint64_t bytes;
     uint64_t seconds;     /* of one measurement */
-    struct counter *told; /* shared with a reading child: its bytes */
+    struct counter *told; /* bytes, shared with a reading child */
 };
 
 static int explain(void)
@@ -47,7 +47,7 @@ static int explain(void)
     return 1;
 }
 
-/* How far a figure lies from the truth, in percent. */
+/* Deviation from the true value in percent. */
 static double off_percent(double figure, double truth)
 {
     return truth > 0 ? 100 * fabs(figure / truth - 1) : 100;
@@ -79,7 +79,7 @@ static int make_file(const struct bench *bench)
     return code;
 }
 
-/* Read the file direct, once, or for ever when told counts. Returns bytes. */
+/* Reads the file with O_DIRECT, once, or for ever if counts is given. Returns bytes. */
 static uint64_t read_file(const struct bench *bench, struct counter *told)
 {
     void *block = aligned_alloc(4096, BLOCK);
@@ -210,7 +210,7 @@ static bool make_group(struct group *group, const struct device *device, uint64_
     return false;
 }
 
-/* A child in the group that waits until it is told to read. */
+/* A child in the group that reads when told to. */
 static pid_t start_reader(const struct bench *bench, const struct group *group, int *go)
 {
     int ends[2];
@@ -262,8 +262,8 @@ static int measure_rate(const struct bench *bench, const struct device *device, 
     pid_t pid = start_reader(bench, &group, &go);
     struct sampler *sampler = pid > 0 ? start_sampler(bench, "cgroup,process", pid) : NULL;
     if (sampler && write(go, "x", 1) == 1) {
-        clock_sleep_ns(second_ns); /* the first slice may carry more */
-        /* Samples at both ends: what a limit lets through comes in bursts of 100 ms. */
+        clock_sleep_ns(second_ns); /* the first slice may carry extra */
+        /* Samples at both ends: a limit lets data through in bursts of 100 ms. */
         sampler_sample(sampler);
         uint64_t from_ns = clock_now_ns(), from_bytes = counter_get(bench->told);
         clock_sleep_ns(bench->seconds * second_ns);

@@ -88,7 +88,7 @@ static int peer_start(struct peer *peer, const char *python, const char *program
     close(from[1]);
     peer->to = fdopen(to[1], "w");
     peer->from = fdopen(from[0], "r");
-    return child > 0 && peer->to && peer->from ? 0 : fail(EIO, "%s does not start", python);
+    return child > 0 && peer->to && peer->from ? 0 : fail(EIO, "%s: cannot start", python);
 }
 
 static void tell_window(FILE *to, const struct graph_window *window)
@@ -260,7 +260,7 @@ static void report(struct bench *bench, const char *name, uint32_t side, bool tr
     fflush(stdout);
 }
 
-/* All sides take one turn a round, after one that warms up. */
+/* After a warm-up, all sides take one turn per round. */
 static int compare(struct bench *bench, struct convolutions *alone, bool training)
 {
     double warm = 0;

@@ -62,7 +62,7 @@ static int mpi_usable(void)
                                         "MPI_LOCALRANKID"};
 
     if (is_alone())
-        return fail(ENODEV, "this process was started alone");
+        return fail(ENODEV, "this process was started without peers");
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (getenv(marks[i]))
@@ -238,7 +238,7 @@ static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 
 const struct ranks_ops ranks_mpi = {
     .plugin = {.name = "mpi",
-               .summary = "as mpirun or srun started them",
+               .summary = "processes started by mpirun or srun",
                .state_size = sizeof(struct mpi_state),
                .usable = mpi_usable},
     .join = mpi_join,

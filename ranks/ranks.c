@@ -87,8 +87,8 @@ static int sit_down(struct ranks *ranks)
         ranks->peers[i].leads = all[i].local_rank == 0;
         leaders += ranks->peers[i].leads;
         if (all[i].node >= ranks->place.nodes || leaders > ranks->place.nodes)
-            gathered = fail(EPROTO, "rank %u says it sits on node %u of %u", i, all[i].node,
-                            ranks->place.nodes);
+            gathered =
+                fail(EPROTO, "rank %u reports node %u of %u", i, all[i].node, ranks->place.nodes);
     }
     free(all);
     return gathered;
@@ -264,7 +264,7 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
     const uint64_t since_ns = ranks->silence_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
     if (since_ns > now_ns || now_ns - since_ns < ranks->silence_ns)
         return 0;
-    snprintf(text, sizeof text, "waited %llu s: another rank is silent",
+    snprintf(text, sizeof text, "waited %llu s: another rank is unresponsive",
              (unsigned long long)((now_ns - since_ns) / 1000000000));
     return give_up(ranks, text);
 }
@@ -370,7 +370,7 @@ static int judge(const struct verdict *verdicts, uint32_t ranks)
     bool alike = true;
 
     if (culprit == ranks)
-        return fail(EPROTO, "a rank failed and does not say so: are all of the same build?");
+        return fail(EPROTO, "a rank failed without a report: are all ranks of the same build?");
 
     for (uint32_t i = 0; i < ranks; i++)
         alike = alike && verdicts[i].code == verdict->code &&
@@ -425,7 +425,7 @@ static int speak_alone(const struct ranks *ranks, int code, const char *own)
         return -ETIMEDOUT;
     missing(ranks, who, sizeof who);
     return fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
-                who[0] ? " (silent: " : "", who, who[0] ? ")" : "");
+                who[0] ? " (unresponsive: " : "", who, who[0] ? ")" : "");
 }
 
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)

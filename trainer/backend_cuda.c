@@ -26,25 +26,24 @@ static const char *const fusions[] = {
 
 static const struct option_spec cuda_options[] = {
     {"precision", 0, OPTION_CHOICE, offsetof(struct cuda_settings, precision), .fallback = "fp16",
-     .choices = precisions, .summary = "of the layers; weights are kept and updated in FP32"},
+     .choices = precisions, .summary = "precision of layers; weights are kept and updated in FP32"},
     {"device", 0, OPTION_COUNT, offsetof(struct cuda_settings, device), .fallback = "0",
-     .maximum = 63, .summary = "which GPU, as CUDA numbers them"},
+     .maximum = 63, .summary = "GPU number, as CUDA counts"},
     {"graph", 0, OPTION_FLAG, offsetof(struct cuda_settings, graph), .fallback = "yes",
-     .summary = "start a whole step at once, as a CUDA graph"},
+     .summary = "launch a whole step as one CUDA graph"},
     {"ahead", 0, OPTION_COUNT, offsetof(struct cuda_settings, ahead), .fallback = "2",
-     .maximum = 64, .summary = "batches that are uploaded while another one computes"},
+     .maximum = 64, .summary = "batches uploaded while another is computed"},
     {"deterministic", 0, OPTION_FLAG, offsetof(struct cuda_settings, deterministic),
-     .fallback = "yes", .summary = "only algorithms that give the same bits again"},
+     .fallback = "yes", .summary = "use only deterministic algorithms"},
     {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "8",
-     .minimum = 1, .maximum = 64,
-     .summary = "engines that compete for each layer; 1: cuDNN's choice"},
+     .minimum = 1, .maximum = 64, .summary = "engines timed per layer; 1: cuDNN's choice"},
     {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",
      .choices = fusions,
      .summary =
          "BN and ReLU in convolutions: where it saves traffic, nowhere, or wherever possible"},
     {"plans", 0, OPTION_TEXT, offsetof(struct cuda_settings, plans), .metavar = "FILE",
      .reach = OPTION_WRITES,
-     .summary = "where chosen cuDNN plans are kept, or none; else in the user's cache folder"},
+     .summary = "cache file of chosen cuDNN plans, or none; default: in the user's cache folder"},
     {0},
 };
 
@@ -98,7 +97,7 @@ static int remote_open(void *state, const void *settings, const struct backend_c
     if (!remote->ops)
         return -ENODEV;
     if (remote->ops->plugin.settings_size != sizeof(struct cuda_settings))
-        return fail(EINVAL, "iobench-cuda.so is of another build: install both together");
+        return fail(EINVAL, "iobench-cuda.so is from another build: install both together");
     remote->state = memory_zeroed(remote->ops->plugin.state_size);
     return remote->state ? remote->ops->open(remote->state, settings, config) : -ENOMEM;
 }
@@ -186,7 +185,7 @@ static int remote_schedule(const void *settings, const struct schedule_request *
 const struct backend_ops backend_cuda = {
     .plugin = {.name = "cuda",
                .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32; "
-                          "INT8 to infer",
+                          "INT8 inference",
                .options = cuda_options,
                .settings_size = sizeof(struct cuda_settings),
                .state_size = sizeof(struct remote),

@@ -326,7 +326,7 @@ static int reference_schedule(const void *settings, const struct schedule_reques
 
 const struct backend_ops backend_reference = {
     .plugin = {.name = "reference",
-               .summary = "plain C on one core: slow, and what the others are tested against",
+               .summary = "plain C on one core: slow; the others are tested against it",
                .state_size = sizeof(struct reference)},
     .open = reference_open,
     .close = reference_close,

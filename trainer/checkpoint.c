@@ -128,10 +128,10 @@ static int check_head(const uint8_t head[HEAD_BYTES], const struct checkpoint *w
                       const struct checkpoint *found, const char *path)
 {
     if (memcmp(head, magic, sizeof magic) != 0)
-        return fail(EINVAL, "%s is no checkpoint", path);
+        return fail(EINVAL, "%s: not a checkpoint", path);
     if (bytes_le32(head + 8) != LAYOUT_VERSION)
-        return fail(EINVAL, "%s: a checkpoint of version %u, this program reads version %d", path,
-                    bytes_le32(head + 8), LAYOUT_VERSION);
+        return fail(EINVAL, "%s: checkpoint version %u, expected %d", path, bytes_le32(head + 8),
+                    LAYOUT_VERSION);
     if (strcmp(found->network, wanted->network) != 0 || found->side != wanted->side ||
         found->classes != wanted->classes || found->parameter_floats != wanted->parameter_floats ||
         found->statistic_floats != wanted->statistic_floats)

@@ -19,7 +19,7 @@ int cpu_check(dnnl_status_t status, const char *what)
                     "backend",
                     what);
     if (status == dnnl_invalid_arguments)
-        return fail(EINVAL, "backend cpu: %s: oneDNN refuses the shape", what);
+        return fail(EINVAL, "backend cpu: %s: oneDNN rejects the shape", what);
     return fail(EIO, "backend cpu: %s: oneDNN failed with status %d", what, (int)status);
 }
 

@@ -23,8 +23,7 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     exchange->ops = (const struct exchange_ops *)(const void *)exchange->choice.plugin;
     code = plugin_usable(exchange->choice.plugin);
     if (code == 0 && ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
-        code = fail(EINVAL, "exchange none: there are %u ranks, and each would learn alone",
-                    ranks->place.ranks);
+        code = fail(EINVAL, "exchange none: %u ranks would each train alone", ranks->place.ranks);
     return code;
 }
 

@@ -44,7 +44,7 @@ static int check_layouts(struct exchange_mpi_state *mpi)
                      "compare layouts");
 
     if (code == 0 && most[0] != ~most[1])
-        code = fail(EINVAL, "exchange mpi: the ranks keep their gradients in different layouts: "
+        code = fail(EINVAL, "exchange mpi: the ranks store gradients in different layouts: "
                             "use the same backend and build on CPUs of one kind");
     return code;
 }
@@ -64,10 +64,10 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
         return code;
     MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
     if (config->on_device)
-        return fail(ENOTSUP, "exchange mpi: gradients on a device are out of its reach");
+        return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
     mpi->buckets = buckets_of(config->floats, config->buckets);
     if (config->floats / mpi->buckets.count >= INT_MAX - BUCKET_ALIGNMENT_FLOATS)
-        return fail(EINVAL, "exchange mpi: use more --buckets: one holds at most %d floats",
+        return fail(EINVAL, "exchange mpi: a bucket holds at most %d floats: use more --buckets",
                     INT_MAX);
     mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
     mpi->statuses = memory_array(mpi->buckets.count, sizeof *mpi->statuses);
@@ -124,9 +124,10 @@ static int give_up(struct exchange_mpi_state *mpi, uint64_t waited_ns)
     if (mpi->config.timeout_ns == 0 || waited_ns < mpi->config.timeout_ns)
         return 0;
     ranks->is_broken = true;
-    return fail(ETIMEDOUT,
-                "exchange mpi: rank %u waited %llu s to add up gradients: another rank is silent",
-                ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
+    return fail(
+        ETIMEDOUT,
+        "exchange mpi: rank %u waited %llu s to sum gradients: another rank is unresponsive",
+        ranks->place.rank, (unsigned long long)(mpi->config.timeout_ns / 1000000000));
 }
 
 static int mpi_finish(void *state)

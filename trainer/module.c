@@ -119,7 +119,8 @@ const void *module_find(const struct module *module)
     if (named && *named)
         snprintf(path, sizeof path, "%s", named);
     else if (!find_file(module->file, path, sizeof path)) {
-        fail(ENOENT, "%s is neither beside the program nor in %s: install it, or name it in %s",
+        fail(ENOENT,
+             "%s: not found next to the program or in %s: install it, or set %s to its path",
              module->file, IOBENCH_MODULES, module->variable);
         return NULL;
     }
@@ -136,7 +137,7 @@ const void *module_find(const struct module *module)
     }
     const char *version = dlsym(handle, "iobench_module_version");
     if (!version || strcmp(version, PACKAGE_VERSION) != 0) {
-        fail(EINVAL, "%s is of version %s, the program is %s: install both together", path,
+        fail(EINVAL, "%s: version %s, but the program is %s: install both together", path,
              version ? version : "none", PACKAGE_VERSION);
         return NULL;
     }

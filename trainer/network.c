@@ -43,7 +43,7 @@ static int network_open(void *state, const void *settings_given,
         return -EINVAL;
     if (side == 0)
         return fail(EINVAL,
-                    "trainer %s: rows of %zu bytes are no square images: it needs --decode jpeg",
+                    "trainer %s: rows of %zu bytes are not square images: use --decode jpeg",
                     network->name, config->row_bytes);
     const struct training_config where = {
         .network = network,

@@ -24,7 +24,7 @@ static int none_step(void *state, const struct trainer_batch *batch, struct trai
 }
 
 const struct trainer_ops trainer_none = {
-    .plugin = {.name = "none", .summary = "takes batches as fast as they come", .idle = true},
+    .plugin = {.name = "none", .summary = "accepts batches without delay", .idle = true},
     .open = none_open,
     .close = none_close,
     .step = none_step,

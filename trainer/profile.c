@@ -39,7 +39,7 @@ static int parse_json(const char *name, const char *text, size_t bytes, struct p
     json_int_t batch = json_integer_value(json_object_get(root, "batch_size"));
     if (!json_is_array(steps))
         code =
-            fail(EINVAL, "%s: neither an array of milliseconds nor an object with step_ms", name);
+            fail(EINVAL, "%s: expected an array of milliseconds or an object with step_ms", name);
     else if (batch < 0)
         code = fail(EINVAL, "%s: batch_size is negative", name);
     if (code == 0 && !(profile->step_ns = memory_array(json_array_size(steps), sizeof(uint64_t))))
@@ -118,7 +118,7 @@ static int parse_text(const char *name, const char *text, size_t bytes, struct p
         if (!is_number && heading_allowed)
             column = choose_column(line);
         else if (!is_number)
-            code = fail(EINVAL, "%s:%zu: there is no step time in milliseconds", name, number);
+            code = fail(EINVAL, "%s:%zu: expected a step time in milliseconds", name, number);
         else
             code = add_step(profile, name, number, ms);
         heading_allowed = false;
@@ -132,7 +132,7 @@ int profile_parse(const char *name, const char *text, size_t bytes, struct profi
 
     *profile = (struct profile){0};
     if (memchr(text, '\0', bytes))
-        return fail(EINVAL, "%s: this is no text: it has NUL bytes", name);
+        return fail(EINVAL, "%s: not a text file: contains NUL bytes", name);
     while (start < bytes && isspace((unsigned char)text[start]))
         start++;
     bool json = start < bytes && (text[start] == '{' || text[start] == '[');
@@ -143,7 +143,7 @@ int profile_parse(const char *name, const char *text, size_t bytes, struct profi
     for (size_t i = 0; i < profile->count; i++)
         if (profile->step_ns[i])
             return 0;
-    return fail(EINVAL, "%s: there is no step that takes time", name);
+    return fail(EINVAL, "%s: all steps take 0 ms", name);
 }
 
 int profile_load(const char *path, struct profile *profile)

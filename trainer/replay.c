@@ -46,16 +46,17 @@ static const struct option_spec replay_options[] = {
     {"gpu", 0, OPTION_TEXT, offsetof(struct replay_settings, gpu), .metavar = "NAME",
      .summary = "v100, a100, h100 or h200, training ResNet-50 at its best published rate"},
     {"precision", 0, OPTION_CHOICE, offsetof(struct replay_settings, precision),
-     .fallback = "mixed", .choices = precision_choices, .summary = "arithmetic of that GPU"},
+     .fallback = "mixed", .choices = precision_choices, .summary = "precision on that GPU"},
     {"gpus", 0, OPTION_COUNT, offsetof(struct replay_settings, gpus), .fallback = "1", .minimum = 1,
-     .maximum = 1e6, .summary = "so many GPUs share the batch"},
+     .maximum = 1e6, .summary = "number of GPUs that share the batch"},
     {"rate", 0, OPTION_REAL, offsetof(struct replay_settings, rate), .fallback = "0",
-     .maximum = 1e9, .metavar = "N", .summary = "samples a second of one GPU of your own"},
+     .maximum = 1e9, .metavar = "N",
+     .summary = "samples per second of one GPU, if not in the table"},
     {"file", 0, OPTION_TEXT, offsetof(struct replay_settings, file), .metavar = "FILE",
      .reach = OPTION_READS,
-     .summary = "step times in milliseconds, one a line or JSON, played again and again"},
+     .summary = "step times in milliseconds, one per line or JSON, replayed in a loop"},
     {"scale", 0, OPTION_REAL, offsetof(struct replay_settings, scale), .fallback = "1",
-     .minimum = 1e-6, .maximum = 1e6, .metavar = "X", .summary = "make every step X times as long"},
+     .minimum = 1e-6, .maximum = 1e6, .metavar = "X", .summary = "multiply step times by X"},
     {0},
 };
 
@@ -89,7 +90,7 @@ static int replay_open(void *state, const void *settings_given, const struct tra
     int code = 0;
 
     if (ways != 1)
-        return fail(EINVAL, "trainer replay: name one of a GPU (replay:h200), rate=N or file=FILE");
+        return fail(EINVAL, "trainer replay: expected a GPU (replay:h200), rate=N or file=FILE");
     replay->batch_size = config->batch_size;
     replay->scale = settings->scale / (double)settings->gpus;
     if (settings->file) {
@@ -142,7 +143,7 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
 
 const struct trainer_ops trainer_replay = {
     .plugin = {.name = "replay",
-               .summary = "takes as long for a batch as a GPU would",
+               .summary = "takes as long per batch as a GPU would",
                .options = replay_options,
                .settings_size = sizeof(struct replay_settings),
                .state_size = sizeof(struct replay_state)},

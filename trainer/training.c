@@ -208,7 +208,7 @@ static int check_loss(const struct training *training, const struct backend_loss
 {
     if (loss->counted == 0 || isfinite(loss->loss))
         return 0;
-    return fail(ERANGE, "the loss is no number any more at step %llu: use a smaller rate",
+    return fail(ERANGE, "the loss is NaN or infinite at step %llu: use a lower rate",
                 (unsigned long long)training->step);
 }
 
@@ -395,7 +395,7 @@ static int check_same_course(const struct checkpoint *wanted, const struct check
                              const char *path)
 {
     if (found->seed != wanted->seed)
-        return fail(EINVAL, "%s: made with --seed %llu: give the same to go on", path,
+        return fail(EINVAL, "%s: made with --seed %llu: resume with the same seed", path,
                     (unsigned long long)found->seed);
     if (found->batch_size != wanted->batch_size)
         return fail(EINVAL, "%s: made with batches of %llu over all ranks, not %llu", path,

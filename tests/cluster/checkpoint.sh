@@ -62,7 +62,7 @@ fsfreeze -u disk
 wait_for is_newer
 kill -INT "$(first_rank)"
 wait $job && die "an interrupted job succeeded"
-! grep -q "is silent" log || die "a rank that writes was taken for dead: $(cat log)"
+! grep -q "is unresponsive" log || die "a rank that writes was taken for dead: $(cat log)"
 
 # Gone: rank 0 is stopped while it writes.
 train
@@ -71,7 +71,7 @@ victim=$(first_rank)
 # Its main thread and the writing thread.
 wait_for "ls /proc/$victim/task/*/comm | xargs cat | grep -qx alone"
 kill -STOP "$victim"
-wait_for "grep -q 'rank 1 on $(uname -n) waited [0-9]* s: another rank is silent' log"
+wait_for "grep -q 'rank 1 on $(uname -n) waited [0-9]* s: another rank is unresponsive' log"
 fsfreeze -u disk
 wait $job && die "a job without its rank 0 succeeded"
 job=

@@ -11,8 +11,8 @@ stop_rank_1() {
     victim=$(last_rank $job)
     kill -STOP "$victim"
     wait $job && die "a job with a silent rank succeeded" # or the job never ends
-    grep -q "waited [0-9]* s.*: another rank is silent.*rank 1 on $(uname -n)" log ||
-        die "nobody says that rank 1 is silent: $(cat log)"
+    grep -q "waited [0-9]* s.*: another rank is unresponsive.*rank 1 on $(uname -n)" log ||
+        die "nobody says that rank 1 is unresponsive: $(cat log)"
 }
 
 # The stop comes in the middle of steps (the whole set in batches of 1) or near the end of an epoch

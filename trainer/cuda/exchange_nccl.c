@@ -55,9 +55,8 @@ static int introduce(const struct nccl_ops *ops, const struct exchange_config *c
         code = ranks_gather(config->ranks, &mine, sizeof mine, all);
     for (uint32_t i = 1; code == 0 && i < config->ranks->place.ranks; i++)
         if (all[i].layout != all[0].layout)
-            code =
-                fail(EINVAL, "exchange nccl: the ranks keep their gradients in different layouts: "
-                             "use the same backend on GPUs of one kind");
+            code = fail(EINVAL, "exchange nccl: the ranks store gradients in different layouts: "
+                                "use the same backend on GPUs of one kind");
     if (code == 0)
         memcpy(id, all[0].id, sizeof all[0].id);
     free(all);
@@ -73,7 +72,7 @@ static int nccl_open(void *state, const void *settings, const struct exchange_co
 
     (void)settings;
     if (!config->on_device)
-        return fail(EINVAL, "exchange nccl adds up on GPUs: use --backend cuda, or --exchange mpi");
+        return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->ops = module_ops();
     int code = nccl->ops ? introduce(nccl->ops, config, where.id) : -ENODEV;
     if (code)

@@ -46,7 +46,7 @@ static const char *const shapes[] = {[P2P_RING] = "ring", [P2P_TREE] = "tree", N
 
 static const struct option_spec p2p_options[] = {
     {"shape", 0, OPTION_CHOICE, offsetof(struct p2p_settings, shape), .fallback = "ring",
-     .choices = shapes, .summary = "who copies from whom"},
+     .choices = shapes, .summary = "which ranks copy from each other"},
     {0},
 };
 
@@ -84,7 +84,7 @@ static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
         return fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
                             "--exchange mpi");
     if (config->ranks->place.nodes > 1)
-        return fail(EINVAL, "exchange p2p knows one host: use --exchange nccl");
+        return fail(EINVAL, "exchange p2p works within one host: use --exchange nccl");
     p2p->ops = module_ops();
     if (!p2p->ops)
         return -ENODEV;
@@ -114,7 +114,7 @@ static int reach_others(struct p2p_state *p2p, const struct peer_introduction *a
 
     for (uint32_t i = 0; i < ranks && code == 0; i++)
         if (all[i].layout != all[0].layout)
-            code = fail(EINVAL, "exchange p2p: the ranks keep their gradients in different "
+            code = fail(EINVAL, "exchange p2p: the ranks store gradients in different "
                                 "layouts: use the same backend on GPUs of one kind");
         else if (reads(p2p, i))
             code = p2p->ops->reach(all[i].handle, &p2p->theirs[i]);
@@ -152,7 +152,7 @@ static int check_silence(const struct p2p_state *p2p, uint32_t waited_for, uint6
         return fail(ECANCELED, "another rank failed");
     if (timeout_ns == 0 || clock_now_ns() - start_ns < timeout_ns)
         return 0;
-    return fail(ETIMEDOUT, "exchange p2p: rank %u waited %llu s for rank %u to add up gradients",
+    return fail(ETIMEDOUT, "exchange p2p: rank %u waited %llu s for rank %u to sum gradients",
                 p2p->config.ranks->place.rank, (unsigned long long)(timeout_ns / 1000000000),
                 waited_for);
 }
