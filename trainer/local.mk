@@ -55,17 +55,19 @@ if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/cuda/exchange_p2p.c trainer/cuda_settings.h
 CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h \
 	trainer/cuda/build.c trainer/cuda/build.h trainer/cuda/compile.c trainer/cuda/compile.h \
-	trainer/cuda/cuda.c trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
+	trainer/cuda/cuda.c trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/flight.c trainer/cuda/flight.h trainer/cuda/forward.c \
 	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/int8.h \
 	trainer/cuda/int8_model.c trainer/cuda/int8_model.h trainer/cuda/memory.c \
 	trainer/cuda/memory.h trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/observe.c \
 	trainer/cuda/observe.h trainer/cuda/passes.h trainer/cuda/peer.c trainer/cuda/peer.h \
-	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/step.c trainer/cuda/step.h
+	trainer/cuda/program.c trainer/cuda/program.h trainer/cuda/schedule.c trainer/cuda/schedule.h \
+	trainer/cuda/step.c trainer/cuda/step.h
+DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c \
+	trainer/cuda/dnn_choices.h trainer/cuda/dnn_engines.c trainer/cuda/dnn_engines.h \
+	trainer/cuda/dnn_operations.c trainer/cuda/dnn_operations.h
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) trainer/cuda/runtime.c trainer/cuda/runtime.h \
-	trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c \
-	trainer/cuda/dnn_operations.c \
-	trainer/cuda/dnn_choices.h trainer/cuda/dnn_graph.h
+	$(DNN_SOURCES)
 iobench_cuda_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_cuda_so_CFLAGS = $(AM_CFLAGS) -fPIC
 iobench_cuda_so_LDFLAGS = $(SANITIZE) -shared

@@ -91,8 +91,8 @@ TESTS += tests/cuda/test_emulated_fused tests/cuda/test_device_fused
 tests_cuda_test_emulated_fused_SOURCES = $(CUDA_FUSED_TEST) $(EMULATED_DEVICE) tests/cuda/emulated_dnn.c
 tests_cuda_test_emulated_fused_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) -lstdc++
 tests_cuda_test_emulated_fused_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
-tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) trainer/cuda/runtime.c trainer/cuda/dnn.c \
-	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c
+tests_cuda_test_device_fused_SOURCES = $(CUDA_FUSED_TEST) trainer/cuda/runtime.c trainer/cuda/dnn_shape.c \
+	$(DNN_SOURCES)
 tests_cuda_test_device_fused_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_device_fused_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 tests_cuda_test_device_fused_LDADD = $(CUDA_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
@@ -109,8 +109,7 @@ tests_cuda_test_choices_LDADD = $(UNIT_LIBS)
 # Plans of all networks for devices that are only described.
 check_PROGRAMS += tests/cuda/test_plans
 TESTS += tests/cuda/test_plans
-tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
-	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
+tests_cuda_test_plans_SOURCES = tests/cuda/test_plans.c $(CUDA_SOURCES) $(DNN_SOURCES) \
 	$(EMULATED_DEVICE) tests/unit/folder.h tests/unit/unit.h
 tests_cuda_test_plans_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_plans_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)
@@ -119,8 +118,7 @@ tests_cuda_test_plans_DEPENDENCIES = $(EMULATED_OBJECTS) libiobench.a
 # What cuDNN fuses, for the same devices.
 check_PROGRAMS += tests/cuda/test_fusions
 TESTS += tests/cuda/test_fusions
-tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(CUDA_SOURCES) trainer/cuda/dnn.c \
-	trainer/cuda/dnn_choices.c trainer/cuda/dnn_graph.c trainer/cuda/dnn_operations.c \
+tests_cuda_test_fusions_SOURCES = tests/cuda/test_fusions.c $(CUDA_SOURCES) $(DNN_SOURCES) \
 	$(EMULATED_DEVICE) tests/unit/unit.h
 tests_cuda_test_fusions_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_test_fusions_LDADD = $(EMULATED_OBJECTS) $(UNIT_LIBS) $(CUDA_LIBS)

@@ -18,13 +18,13 @@ static int rewrite(const struct cuda_model *model, struct cuda_blocks *blocks, b
     if (!kept)
         return -ENOMEM;
     for (uint32_t i = 0; i < node_count; i++)
-        kept[i] = model->site.calibration != NULL;
+        kept[i] = model->config.calibration != NULL;
     if (model->quantised)
         cuda_int8_mark(model, kept);
     int code = cuda_blocks_make(blocks, model->graph, training, kept);
     if (code == 0 && model->quantised)
         code = cuda_int8_rewrite(model, blocks);
-    if (code == 0 && model->site.calibration)
+    if (code == 0 && model->config.calibration)
         code = cuda_observe_rewrite(model, blocks);
     free(kept);
     return code ? code : cuda_blocks_link(blocks, model->graph);

@@ -11,6 +11,7 @@
 #include "trainer/cuda/flight.h"
 #include "trainer/cuda/int8_model.h"
 #include "trainer/cuda/observe.h"
+#include "trainer/cuda/schedule.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,13 +125,13 @@ static int load(struct cuda_state *cuda, const float *parameters, const float *m
     return code ? code : cuda_int8_load(&cuda->model);
 }
 
-static int cuda_open(void *state, const void *settings_given, const struct backend_config *site)
+static int cuda_open(void *state, const void *settings_given, const struct backend_config *config)
 {
     const struct cuda_settings *settings = settings_given;
     struct cuda_state *cuda = state;
     char path[1100];
 
-    int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, site->local_rank);
+    int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, config->local_rank);
     plans_path(settings, path, sizeof path);
     if (code == 0)
         code = dnn_open(&cuda->model.dnn,
@@ -138,10 +139,10 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                             .runtime = &cuda->model.runtime,
                             .deterministic = settings->deterministic,
                             /* One look at some images is no race. */
-                            .tournament = site->calibration ? 1 : (uint32_t)settings->tournament,
+                            .tournament = config->calibration ? 1 : (uint32_t)settings->tournament,
                             .plans = path[0] ? path : NULL});
     if (code == 0)
-        code = cuda_model_open(&cuda->model, settings, site);
+        code = cuda_model_open(&cuda->model, settings, config);
     if (code == 0)
         code = cuda_int8_open(&cuda->model);
     if (code == 0)
@@ -150,14 +151,14 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
         code = cuda_flights_open(&cuda->flights, &cuda->model);
     if (code)
         return code;
-    float *statistics = memory_array(site->graph->statistic_floats + 1, sizeof *statistics);
+    float *statistics = memory_array(config->graph->statistic_floats + 1, sizeof *statistics);
     if (!statistics)
         return -ENOMEM;
-    graph_initialise_statistics(site->graph, statistics);
+    graph_initialise_statistics(config->graph, statistics);
     code = load(cuda, NULL, NULL, statistics);
     free(statistics);
     struct cuda_program *program;
-    return code ? code : find_program(cuda, site->batch_size, site->training, &program);
+    return code ? code : find_program(cuda, config->batch_size, config->training, &program);
 }
 
 static void cuda_close(void *state)
@@ -227,8 +228,8 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
     struct cuda_flights *flights = &cuda->flights;
-    const bool late = model->site.late && !pass->logits;
-    const bool holds = late && pass->learns && model->site.exchanged_by_host;
+    const bool late = model->config.late && !pass->logits;
+    const bool holds = late && pass->learns && model->config.exchanged_by_host;
     const uint64_t held_most = holds && pass->batch ? flights->slot_count - 1 : 0;
     struct cuda_program *started = NULL;
     int code = 0;
@@ -250,7 +251,7 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     if (code == 0 && pass->logits)
         memcpy(pass->logits, model->logits_result,
                (size_t)pass->batch->count * model->graph->classes * sizeof *pass->logits);
-    if (code == 0 && model->site.calibration && nothing_flies(cuda))
+    if (code == 0 && model->config.calibration && nothing_flies(cuda))
         code = cuda_observe_fetch(model);
     return code || !started ? code : cuda_program_report_ready(started, pass);
 }
@@ -333,4 +334,5 @@ const struct backend_ops iobench_backend_cuda = {
     .allocate = cuda_batches,
     .release = cuda_forget_batches,
     .memory = cuda_memory,
+    .schedule = cuda_schedule,
 };

@@ -9,8 +9,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "trainer/cuda/dnn_choices.h"
-#include "trainer/cuda/dnn_graph.h"
+#include "trainer/cuda/dnn_engines.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +40,7 @@ struct dnn_plan {
 };
 
 struct dnn {
-    struct dnn_config site;
+    struct dnn_config config;
     cudnnHandle_t handle;
     cudnnBackendDescriptor_t described;
     struct dnn_plan *plans;
@@ -63,22 +62,22 @@ static void hold_compiler(void)
     dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 }
 
-int dnn_open(struct dnn **made, const struct dnn_config *site)
+int dnn_open(struct dnn **made, const struct dnn_config *config)
 {
     struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
 
     if (!dnn)
         return -ENOMEM;
     hold_compiler();
-    dnn->site = *site;
-    dnn->kept = dnn_choices_read(site->plans);
+    dnn->config = *config;
+    dnn->kept = dnn_choices_read(config->plans);
     if (!dnn->kept)
         return -ENOMEM;
-    if (!site->runtime)
-        return dnn_describe_device(site->described, &dnn->described);
+    if (!config->runtime)
+        return dnn_describe_device(config->described, &dnn->described);
     int code = dnn_check(cudnnCreate(&dnn->handle), "start");
     return code ? code
-                : dnn_check(cudnnSetStream(dnn->handle, site->runtime->stream), "take a stream");
+                : dnn_check(cudnnSetStream(dnn->handle, config->runtime->stream), "take a stream");
 }
 
 void dnn_close(struct dnn *dnn)
@@ -110,7 +109,7 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
     static const char *const parts[] = {"prologue", "statistics", "scale", "bias",    "add",
                                         "relu",     "norm",       "sum",   "rescale", "dual"};
     const struct kernel_window *w = &shape->window;
-    const struct runtime *runtime = dnn->site.runtime;
+    const struct runtime *runtime = dnn->config.runtime;
     char fusions[80] = "";
 
     for (size_t i = 0, end = 0; i < sizeof parts / sizeof *parts; i++)
@@ -123,9 +122,9 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
         "+ %u,%u in "
         "%u to %u x %u x %u%s",
         cudnnGetVersion(), runtime ? runtime->driver : 0, runtime ? runtime->name : "described",
-        runtime ? runtime->capability : dnn->site.described, runtime ? runtime->multiprocessors : 0,
-        dnn->site.deterministic ? "" : " any", dnn->site.tournament, kinds[shape->kind],
-        shape->int8 ? "int8 to " : "",
+        runtime ? runtime->capability : dnn->config.described,
+        runtime ? runtime->multiprocessors : 0, dnn->config.deterministic ? "" : " any",
+        dnn->config.tournament, kinds[shape->kind], shape->int8 ? "int8 to " : "",
         shape->int8_output ? "int8"
         : shape->tf32      ? "tf32"
                            : types[shape->type],
@@ -183,7 +182,7 @@ struct trial {
 /* Numbers between 1/2 and 1 in FP16, of either sign: what zeros cost says little. */
 static int fill(const struct trial *trial, void *memory, uint64_t bytes)
 {
-    void *stream = trial->dnn->site.runtime->stream;
+    void *stream = trial->dnn->config.runtime->stream;
     uint64_t done = bytes < NOISE_BYTES ? bytes : NOISE_BYTES;
     int code = runtime_copy(memory, trial->dnn->noise, done, stream);
 
@@ -239,13 +238,13 @@ static int run_heat(const struct heat *heat)
 
 bool dnn_has_device(const struct dnn *dnn)
 {
-    return dnn->site.runtime != NULL;
+    return dnn->config.runtime != NULL;
 }
 
 static int take_time(const struct dnn *dnn, void *first, void *last, const struct heat *heat,
                      double *milliseconds)
 {
-    void *stream = dnn->site.runtime->stream;
+    void *stream = dnn->config.runtime->stream;
     int code = run_heat(heat); /* warm */
 
     *milliseconds = 0;
@@ -296,12 +295,12 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
 {
     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
     /* Where nothing can be timed, the first one is as good as any. */
-    const uint32_t most = dnn->handle ? dnn->site.tournament : 1;
+    const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
     const uint64_t start_ns = now_ns();
     uint32_t config_count = 0, count = 0;
 
-    *code = dnn_graph_configs(graph, shape, dnn->described, dnn->site.deterministic, favourites,
-                              configs, &config_count);
+    *code = dnn_engines_find(graph, shape, dnn->described, dnn->config.deterministic, favourites,
+                             configs, &config_count);
     for (uint32_t i = 0; i < config_count; i++) {
         uint64_t bytes = 0;
         cudnnBackendDescriptor_t plan = NULL;
@@ -359,7 +358,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
 
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
-    if (dnn->site.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
+    if (dnn->config.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
         code = compete(dnn, &plan->shape, plans, count, plan);
     plan->plan = code ? NULL : plans[0];
     plan->candidates = count;
@@ -395,8 +394,8 @@ static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct 
         return false;
     int code = dnn_graph_make(&graph, dnn->handle, shape);
     if (code == 0)
-        code = dnn_graph_choose(&graph, shape, dnn->described, dnn->site.deterministic, &choice,
-                                &config);
+        code = dnn_engines_choose(&graph, shape, dnn->described, dnn->config.deterministic, &choice,
+                                  &config);
     if (code == 0)
         code = dnn_plan_make(dnn->handle, dnn->described, config, &plan->plan);
     dnn_graph_destroy(&graph);
@@ -421,7 +420,8 @@ static int remember(struct dnn *dnn, const struct dnn_plan *plan)
 
 int dnn_keep(struct dnn *dnn)
 {
-    int code = dnn->changed && dnn->site.plans ? dnn_choices_write(dnn->kept, dnn->site.plans) : 0;
+    int code =
+        dnn->changed && dnn->config.plans ? dnn_choices_write(dnn->kept, dnn->config.plans) : 0;
 
     dnn->changed = dnn->changed && code != 0;
     return code;
@@ -477,4 +477,11 @@ uint64_t dnn_workspace_bytes(const struct dnn_plan *plan)
 uint32_t dnn_candidates(const struct dnn_plan *plan)
 {
     return plan->candidates;
+}
+
+int64_t dnn_engine(const struct dnn_plan *plan)
+{
+    struct dnn_choice choice;
+
+    return dnn_plan_choice(plan->plan, &choice) ? -1 : choice.engine;
 }

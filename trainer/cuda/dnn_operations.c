@@ -4,11 +4,12 @@
  * for others that compute the same: BN before a ReLU on the way back, for one, is to be written as
  * (x - mean) * inverse * gamma + beta.
  */
-#include "trainer/cuda/dnn_graph.h"
+#include "trainer/cuda/dnn_operations.h"
 
 #include "base/fail.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
 
 enum { TENSOR_ALIGNMENT = 16 };
@@ -16,6 +17,17 @@ enum { TENSOR_ALIGNMENT = 16 };
 typedef cudnnBackendDescriptor_t part;
 
 /* ---- descriptors ---- */
+
+int dnn_check(cudnnStatus_t status, const char *what)
+{
+    if (status == CUDNN_STATUS_SUCCESS)
+        return 0;
+    char more[256] = "";
+    cudnnGetLastErrorString(more, sizeof more);
+    /* The 3000s say: not supported. */
+    return fail(status >= CUDNN_STATUS_NOT_SUPPORTED && status < 4000 ? ENOTSUP : EIO,
+                "backend cuda: cuDNN: %s: %s %s", what, cudnnGetErrorString(status), more);
+}
 
 part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
 {
@@ -52,118 +64,18 @@ static void join(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t
 
 /* ---- tensors ---- */
 
-enum tensor_extent { IN_PIXELS, OUT_PIXELS, FILTER, IN_CHANNELS, OUT_CHANNELS };
-
-/* Of what size a tensor is, and which fusions it takes, all of them at once, to be asked for. */
-static const struct row {
-    enum tensor_extent extent;
-    uint32_t fusion;
-} rows[DNN_BESIDE] = {
-    [DNN_INPUT] = {IN_PIXELS, 0},
-    [DNN_WEIGHTS] = {FILTER, 0},
-    [DNN_OUTPUT] = {OUT_PIXELS, 0},
-    [DNN_SUMS] = {OUT_CHANNELS, DNN_STATISTICS},
-    [DNN_SQUARES] = {OUT_CHANNELS, DNN_STATISTICS},
-    [DNN_SCALE] = {OUT_CHANNELS, DNN_SCALED},
-    [DNN_BIAS] = {OUT_CHANNELS, DNN_BIASED},
-    [DNN_OTHER] = {OUT_PIXELS, DNN_ADDED}, /* of the input's where that is what comes out */
-    [DNN_LAST] = {OUT_CHANNELS, DNN_RESCALED},
-    [DNN_X] = {IN_PIXELS, DNN_NORM},
-    [DNN_RESIDUAL] = {IN_PIXELS, DNN_SUMMED},
-    [DNN_SUM] = {IN_PIXELS, DNN_PROLOGUE | DNN_SUMMED},
-    [DNN_IN_SCALE] = {IN_CHANNELS, DNN_PROLOGUE},
-    [DNN_IN_BIAS] = {IN_CHANNELS, DNN_PROLOGUE},
-    [DNN_MEAN] = {IN_CHANNELS, DNN_NORM},
-    [DNN_INVERSE] = {IN_CHANNELS, DNN_NORM},
-    [DNN_GAMMA] = {IN_CHANNELS, DNN_NORM},
-    [DNN_BETA] = {IN_CHANNELS, DNN_NORM},
-    [DNN_D_GAMMA] = {IN_CHANNELS, DNN_NORM},
-    [DNN_D_BETA] = {IN_CHANNELS, DNN_NORM},
-    [DNN_A] = {IN_CHANNELS, DNN_NORM},
-    [DNN_B] = {IN_CHANNELS, DNN_NORM},
-    [DNN_C] = {IN_CHANNELS, DNN_NORM},
-};
-
-static bool is_beside(enum dnn_tensor which)
-{
-    return which >= DNN_BESIDE;
-}
-
-/* Of the residual's BN, the same of the BN before. */
-static enum dnn_tensor twin_of(enum dnn_tensor which)
-{
-    return is_beside(which) ? (enum dnn_tensor)(which - (DNN_BESIDE - DNN_IN_SCALE)) : which;
-}
-
-static enum tensor_extent extent_of(const struct dnn_shape *shape, enum dnn_tensor which)
-{
-    return which == DNN_OTHER && shape->kind == DNN_DATA ? IN_PIXELS : rows[twin_of(which)].extent;
-}
-
-bool dnn_takes(const struct dnn_shape *shape, enum dnn_tensor which)
-{
-    const uint32_t fusion = rows[twin_of(which)].fusion | (is_beside(which) ? DNN_DUAL : 0);
-
-    return (shape->fusion & fusion) == fusion;
-}
-
-static cudnnDataType_t data_type(enum device_type type)
-{
-    switch (type) {
-    case DEVICE_FP16:
-        return CUDNN_DATA_HALF;
-    case DEVICE_BF16:
-        return CUDNN_DATA_BFLOAT16;
-    case DEVICE_FP32:
-        break;
-    }
-    return CUDNN_DATA_FLOAT;
-}
-
-/* Those of one number a channel are FP32, but for those of a prologue, which cuDNN takes in the
- * tensors' own type. */
 static cudnnDataType_t type_of(const struct dnn_shape *shape, enum dnn_tensor which)
 {
-    const bool tensor = extent_of(shape, which) < IN_CHANNELS;
+    static const cudnnDataType_t types[] = {[DNN_FLOAT] = CUDNN_DATA_FLOAT,
+                                            [DNN_HALF] = CUDNN_DATA_HALF,
+                                            [DNN_BFLOAT] = CUDNN_DATA_BFLOAT16,
+                                            [DNN_INT8] = CUDNN_DATA_INT8};
 
-    if (tensor && (which == DNN_OUTPUT ? shape->int8_output : shape->int8))
-        return CUDNN_DATA_INT8;
-    const enum dnn_tensor twin = twin_of(which);
-    return tensor || twin == DNN_IN_SCALE || twin == DNN_IN_BIAS ? data_type(shape->type)
-                                                                 : CUDNN_DATA_FLOAT;
-}
-
-static uint64_t bytes_of(cudnnDataType_t type)
-{
-    return type == CUDNN_DATA_INT8 ? 1 : type == CUDNN_DATA_FLOAT ? 4 : 2;
-}
-
-/* In the order N, C, H, W. */
-static void dims_of(const struct dnn_shape *shape, enum tensor_extent extent, int64_t dims[4])
-{
-    const struct kernel_window *w = &shape->window;
-    const int64_t all[][4] = {
-        [IN_PIXELS] = {w->images, w->in_channels, w->in_height, w->in_width},
-        [OUT_PIXELS] = {w->images, w->out_channels, w->out_height, w->out_width},
-        [FILTER] = {w->out_channels, w->in_channels / w->groups, w->height, w->width},
-        [IN_CHANNELS] = {1, w->in_channels, 1, 1},
-        [OUT_CHANNELS] = {1, w->out_channels, 1, 1}};
-
-    for (int i = 0; i < 4; i++)
-        dims[i] = all[extent][i];
-}
-
-uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
-{
-    int64_t dims[4];
-
-    dims_of(shape, extent_of(shape, which), dims);
-    return (uint64_t)dims[0] * (uint64_t)dims[1] * (uint64_t)dims[2] * (uint64_t)dims[3] *
-           bytes_of(type_of(shape, which));
+    return types[dnn_number(shape, which)];
 }
 
 /* Memory as NHWC. */
-static part add_tensor(struct dnn_graph *graph, enum tensor_extent extent, cudnnDataType_t numbers,
+static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers,
                        int64_t id, bool stored)
 {
     const int64_t alignment = TENSOR_ALIGNMENT;
@@ -171,7 +83,7 @@ static part add_tensor(struct dnn_graph *graph, enum tensor_extent extent, cudnn
     int64_t dims[4];
     part made = dnn_part_begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 
-    dims_of(graph->shape, extent, dims);
+    dnn_dims(graph->shape, extent, dims);
     const int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
     dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &numbers);
     dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
@@ -187,17 +99,17 @@ static part add_tensor(struct dnn_graph *graph, enum tensor_extent extent, cudnn
 /* One that the caller brings. */
 static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 {
-    return add_tensor(graph, extent_of(graph->shape, which), type_of(graph->shape, which),
+    return add_tensor(graph, dnn_extent(graph->shape, which), type_of(graph->shape, which),
                       dnn_uid(which), true);
 }
 
 /* One between two operations, which is never stored. */
-static part between_of(struct dnn_graph *graph, enum tensor_extent extent, cudnnDataType_t numbers)
+static part between_of(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers)
 {
     return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
 }
 
-static part between(struct dnn_graph *graph, enum tensor_extent extent)
+static part between(struct dnn_graph *graph, enum dnn_extent extent)
 {
     return between_of(graph, extent, CUDNN_DATA_FLOAT);
 }
@@ -325,7 +237,7 @@ static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, pa
 
 /* The same with a tensor of the caller's, to where nothing is stored. */
 static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
-                         enum dnn_tensor which, enum tensor_extent extent)
+                         enum dnn_tensor which, enum dnn_extent extent)
 {
     return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
 }
@@ -333,8 +245,8 @@ static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, par
 /* x * scale + bias, those of the BN before or of the one beside. */
 static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
 {
-    x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, IN_PIXELS);
-    return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, IN_PIXELS);
+    x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, DNN_IN_PIXELS);
+    return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, DNN_IN_PIXELS);
 }
 
 /* What the convolution takes: the input, or ReLU of its BN, or of a sum, which is stored. */
@@ -347,11 +259,11 @@ static part prologue(struct dnn_graph *graph)
         return input;
     input = scale(graph, input, DNN_IN_SCALE, DNN_IN_BIAS);
     if (!(fusion & DNN_SUMMED))
-        return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, between(graph, IN_PIXELS));
+        return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, between(graph, DNN_IN_PIXELS));
     part residual = tensor(graph, DNN_RESIDUAL);
     if (fusion & DNN_DUAL)
         residual = scale(graph, residual, dnn_beside(DNN_IN_SCALE), dnn_beside(DNN_IN_BIAS));
-    input = apply(graph, CUDNN_POINTWISE_ADD, input, residual, between(graph, IN_PIXELS));
+    input = apply(graph, CUDNN_POINTWISE_ADD, input, residual, between(graph, DNN_IN_PIXELS));
     return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, tensor(graph, DNN_SUM));
 }
 
@@ -387,7 +299,7 @@ static void build_forward(struct dnn_graph *graph)
     uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED | DNN_RESCALED);
     part input = prologue(graph);
     const cudnnDataType_t sums = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
-    part value = left ? between_of(graph, OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
+    part value = left ? between_of(graph, DNN_OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
 
     add_convolution(graph, input, value);
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
@@ -396,7 +308,7 @@ static void build_forward(struct dnn_graph *graph)
         left &= ~(uint32_t)links[i].fusion;
         part with = links[i].with == DNN_TENSORS ? NULL : tensor(graph, links[i].with);
         value = apply(graph, links[i].mode, value, with,
-                      left ? between(graph, OUT_PIXELS) : tensor(graph, DNN_OUTPUT));
+                      left ? between(graph, DNN_OUT_PIXELS) : tensor(graph, DNN_OUTPUT));
     }
     if (fusion & DNN_STATISTICS)
         add_statistics(graph, value);
@@ -422,10 +334,10 @@ static struct norm add_norm(struct dnn_graph *graph, bool beside)
                         .beside = beside};
     part beta = norm_tensor(graph, beside, DNN_BETA);
 
-    norm.y = apply(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean, between(graph, IN_PIXELS));
-    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse, between(graph, IN_PIXELS));
-    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma, between(graph, IN_PIXELS));
-    norm.y = apply(graph, CUDNN_POINTWISE_ADD, norm.y, beta, between(graph, IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean, between(graph, DNN_IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse, between(graph, DNN_IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma, between(graph, DNN_IN_PIXELS));
+    norm.y = apply(graph, CUDNN_POINTWISE_ADD, norm.y, beta, between(graph, DNN_IN_PIXELS));
     return norm;
 }
 
@@ -460,7 +372,7 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm
 static void build_norm_data(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;
-    part d = between(graph, IN_PIXELS), dz = tensor(graph, DNN_INPUT);
+    part d = between(graph, DNN_IN_PIXELS), dz = tensor(graph, DNN_INPUT);
     struct norm norm, beside = {0};
 
     add_convolution(graph, d, tensor(graph, DNN_OUTPUT));
@@ -471,9 +383,9 @@ static void build_norm_data(struct dnn_graph *graph)
         beside.y = tensor(graph, DNN_RESIDUAL);
     part value = norm.y;
     if (fusion & DNN_SUMMED)
-        value = apply(graph, CUDNN_POINTWISE_ADD, value, beside.y, between(graph, IN_PIXELS));
+        value = apply(graph, CUDNN_POINTWISE_ADD, value, beside.y, between(graph, DNN_IN_PIXELS));
     if (fusion & DNN_ADDED)
-        d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, IN_PIXELS);
+        d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, DNN_IN_PIXELS);
     part back = pointwise(graph, CUDNN_POINTWISE_RELU_BWD);
     join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, d);
     join(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);

@@ -29,12 +29,12 @@ static struct cuda_flight *flight_of(const struct cuda_flights *flights, uint64_
 int cuda_flights_open(struct cuda_flights *flights, struct cuda_model *model)
 {
     const struct graph_shape *shape = &model->graph->nodes[0].shape;
-    const uint64_t batch = model->site.batch_size;
+    const uint64_t batch = model->config.batch_size;
     int code = 0;
 
     flights->model = model;
     flights->rows_bytes = batch * shape->height * shape->width * 3;
-    flights->slot_count = model->site.late ? (uint32_t)model->settings->ahead + 1 : 1;
+    flights->slot_count = model->config.late ? (uint32_t)model->settings->ahead + 1 : 1;
     flights->slots = memory_array(flights->slot_count, sizeof *flights->slots);
     flights->flights = memory_array(flights->slot_count + 1, sizeof *flights->flights);
     if (!flights->slots || !flights->flights)
@@ -86,7 +86,7 @@ static void fill_header(const struct cuda_model *model, const struct backend_bat
         counted += labels[i] >= 0;
     }
     for (uint32_t i = 0; i < model->graph->node_count; i++)
-        keys[i] = kernel_dropout_key(model->site.seed, batch->step, i);
+        keys[i] = kernel_dropout_key(model->config.seed, batch->step, i);
     const float mean = counted ? 1.0f / (float)counted : 0;
     const bool sums = model->type == DEVICE_FP16;
     header->gradient_scale = sums ? 1 : mean;
@@ -112,7 +112,7 @@ static int upload(const struct cuda_flights *flights, const struct backend_batch
         code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
     if (code == 0)
         code = runtime_copy(slot->rows, batch->rows,
-                            flights->rows_bytes / model->site.batch_size * batch->count, stream);
+                            flights->rows_bytes / model->config.batch_size * batch->count, stream);
     return code ? code : mark(model, flight, CUDA_UPLOADED);
 }
 
@@ -226,7 +226,7 @@ static int take_exchange(const struct cuda_model *model, const struct cuda_fligh
 
     if (!flight->learns)
         return 0;
-    if (model->site.enqueue) {
+    if (model->config.enqueue) {
         const uint64_t took_ns = report->exchanged_ns - report->gradients_ns;
         times->exchange_ns = took_ns < times->compute_ns ? took_ns : times->compute_ns;
         times->compute_ns -= times->exchange_ns;
@@ -260,7 +260,8 @@ int cuda_flight_land(struct cuda_flights *flights, struct backend_loss *loss)
     const struct cuda_flight *before =
         flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
     const struct device_loss *found = &flight->report->loss;
-    int code = runtime_event_wait_for(flight->moments[CUDA_DONE], flights->model->site.silence_ns);
+    int code =
+        runtime_event_wait_for(flight->moments[CUDA_DONE], flights->model->config.silence_ns);
 
     flights->is_stuck = code == -ETIMEDOUT;
     if (code)

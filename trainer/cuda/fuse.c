@@ -202,7 +202,7 @@ int cuda_fuse(struct cuda_blocks *blocks, const struct cuda_model *model, uint32
 {
     struct fuser fuser = {.blocks = blocks, .model = model, .images = images, .training = training};
 
-    if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE || model->site.calibration)
+    if (!model->dnn || model->settings->fusion == CUDA_FUSE_NONE || model->config.calibration)
         return 0;
     for (uint32_t i = 0; i < blocks->count && !fuser.code; i++) {
         const struct graph_node *node = &model->graph->nodes[blocks->rows[i].node];

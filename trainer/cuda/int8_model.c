@@ -66,18 +66,28 @@ static uint64_t bytes_of(const struct cuda_model *model, uint32_t node)
     return aligned(weight_count(model, node)) + 3 * aligned(channels * sizeof(float));
 }
 
-int cuda_int8_open(struct cuda_model *model)
+int cuda_int8_outline(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
-    uint64_t bytes = 0;
 
-    if (!model->site.ranges)
+    if (!model->config.ranges)
         return 0;
     model->quantised = memory_array(graph->node_count, sizeof *model->quantised);
     model->int8 = memory_array(graph->node_count, sizeof *model->int8);
     if (!model->quantised || !model->int8)
         return -ENOMEM;
-    quantise_plan(graph, model->site.ranges, model->quantised);
+    quantise_plan(graph, model->config.ranges, model->quantised);
+    return 0;
+}
+
+int cuda_int8_open(struct cuda_model *model)
+{
+    const struct graph *graph = model->graph;
+    uint64_t bytes = 0;
+    int code = cuda_int8_outline(model);
+
+    if (code || !model->quantised)
+        return code;
     for (uint32_t i = 0; i < graph->node_count; i++)
         bytes += model->quantised[i].in_int8 ? bytes_of(model, i) : 0;
     char *next = model->int8_memory = cuda_allocate(&model->memory, bytes);

@@ -16,8 +16,10 @@ struct cuda_chain {
 
 struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolution);
 
-/* Does nothing unless the site has ranges. Close it in either case. */
+/* Does nothing unless the config has ranges. Close it in either case. */
 int cuda_int8_open(struct cuda_model *model);
+/* The same without memory, for programs that are never run. */
+int cuda_int8_outline(struct cuda_model *model);
 void cuda_int8_close(struct cuda_model *model);
 /* After the parameters changed. */
 int cuda_int8_load(struct cuda_model *model);

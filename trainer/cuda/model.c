@@ -185,7 +185,7 @@ static float *floats(struct cuda_model *model, uint64_t count, int *code)
 /* What each batch brings and takes away. */
 static int make_slots(struct cuda_model *model)
 {
-    const uint64_t batch = model->site.batch_size;
+    const uint64_t batch = model->config.batch_size;
 
     model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
                           batch * sizeof(int32_t);
@@ -208,7 +208,7 @@ static void look_at_sums(struct cuda_model *model)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_shape *shape = &graph->nodes[i].shape;
         const struct device_pixels pixels = {model->type, shape->channels,
-                                             (uint64_t)model->site.batch_size * shape->height *
+                                             (uint64_t)model->config.batch_size * shape->height *
                                                  shape->width};
         const uint64_t needed = device_partial_floats(&pixels);
         if (needed > model->partial_floats)
@@ -216,42 +216,62 @@ static void look_at_sums(struct cuda_model *model)
     }
 }
 
-enum device_type cuda_model_type(const struct cuda_settings *settings)
+/* What follows from the arguments alone. */
+static void describe(struct cuda_model *model, const struct cuda_settings *settings,
+                     const struct backend_config *config)
 {
     static const enum device_type types[] = {[CUDA_FP32] = DEVICE_FP32,
                                              [CUDA_TF32] = DEVICE_FP32,
                                              [CUDA_FP16] = DEVICE_FP16,
                                              [CUDA_BF16] = DEVICE_BF16};
 
-    return types[settings->precision];
+    model->graph = config->graph;
+    model->settings = settings;
+    model->config = *config;
+    model->type = types[settings->precision];
+    model->image_channels = model->type == DEVICE_FP32 ? 4 : 8;
 }
 
-uint32_t cuda_image_channels(enum device_type type)
+int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
+                       const struct backend_config *config)
 {
-    return type == DEVICE_FP32 ? 4 : 8;
+    static void *const nowhere = (void *)4096;
+    const struct graph *graph = config->graph;
+
+    describe(model, settings, config);
+    model->parameters = model->gradients = model->statistics = model->norms = nowhere;
+    model->header = nowhere;
+    model->compute = memory_array(graph->parameter_count, sizeof *model->compute);
+    if (!model->compute)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < graph->parameter_count; i++)
+        model->compute[i] =
+            needs_copy(model, &graph->parameters[i]) ? NULL : cuda_parameter(model, i);
+    return 0;
+}
+
+void cuda_model_outline_free(struct cuda_model *model)
+{
+    free(model->compute);
 }
 
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
-                    const struct backend_config *site)
+                    const struct backend_config *config)
 {
-    const struct graph *graph = site->graph;
+    const struct graph *graph = config->graph;
 
-    model->graph = graph;
-    model->settings = settings;
-    model->site = *site;
-    model->type = cuda_model_type(settings);
-    model->image_channels = cuda_image_channels(model->type);
+    describe(model, settings, config);
     look_at_sums(model);
     int code = 0;
     model->parameters = floats(model, graph->parameter_floats, &code);
-    if (site->training) {
+    if (config->training) {
         model->gradients = floats(model, graph->parameter_floats, &code);
         model->momenta = floats(model, graph->parameter_floats, &code);
     }
     model->statistics = floats(model, graph->statistic_floats + 1, &code);
     model->norms = floats(model, graph->statistic_floats / 2 * CUDA_NORM_ROWS + 1, &code);
     model->partial = floats(model, model->partial_floats, &code);
-    if (code == 0 && site->training && site->gradients_on_host) {
+    if (code == 0 && config->training && config->gradients_on_host) {
         model->host_gradients = cuda_pin(&model->memory, graph->parameter_floats * sizeof(float));
         code = model->host_gradients ? 0 : -ENOMEM;
     }

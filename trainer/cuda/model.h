@@ -45,14 +45,14 @@ struct cuda_int8 {
 struct cuda_model {
     const struct graph *graph;
     const struct cuda_settings *settings;
-    struct backend_config site;
+    struct backend_config config;
     struct runtime runtime;
     struct dnn *dnn;
     enum device_type type;
     uint32_t image_channels;
     struct cuda_memory memory; /* without the programs' arena and workspace */
     float *parameters, *gradients, *momenta, *statistics;
-    float *host_gradients; /* pinned; NULL unless the site wants them */
+    float *host_gradients; /* pinned; NULL unless the config wants them */
     void **compute;        /* of each parameter: what layers read */
     void *compute_memory;
     struct device_parameters table;
@@ -93,15 +93,18 @@ enum cuda_norm_row {
 
 /* Opens everything but INT8 and calibration. Close it in either case. */
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
-                    const struct backend_config *site);
+                    const struct backend_config *config);
 void cuda_model_close(struct cuda_model *model);
 /* Canonical layout; NULL: left alone. */
 int cuda_model_load(struct cuda_model *model, const float *parameters, const float *momenta,
                     const float *statistics);
 int cuda_model_save(const struct cuda_model *model, float *parameters, float *momenta,
                     float *statistics, float *gradients);
-enum device_type cuda_model_type(const struct cuda_settings *settings);
-uint32_t cuda_image_channels(enum device_type type);
+/* Shapes and layouts alone, to compile programs that are never run: no memory, and addresses that
+ * nothing may follow. */
+int cuda_model_outline(struct cuda_model *model, const struct cuda_settings *settings,
+                       const struct backend_config *config);
+void cuda_model_outline_free(struct cuda_model *model);
 
 /* ---- shapes and addresses of a node ---- */
 

@@ -15,7 +15,7 @@ int cuda_observe_open(struct cuda_model *model)
 {
     void *stream = model->runtime.stream;
 
-    if (!model->site.calibration)
+    if (!model->config.calibration)
         return 0;
     model->magnitudes = cuda_allocate(&model->memory, bytes_of(model));
     model->scratch = cuda_allocate(&model->memory, sizeof *model->scratch);
@@ -76,7 +76,7 @@ void cuda_emit_observe(struct cuda_builder *builder, uint32_t block)
 
 int cuda_observe_fetch(const struct cuda_model *model)
 {
-    struct calibration *calibration = model->site.calibration;
+    struct calibration *calibration = model->config.calibration;
     int code = runtime_copy(calibration->histograms, model->magnitudes, bytes_of(model),
                             model->runtime.stream);
 

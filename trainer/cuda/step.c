@@ -255,16 +255,16 @@ static int launch_observe(const struct cuda_run *run, const struct cuda_step *st
 static int launch_ready(const struct cuda_run *run, const struct cuda_step *step)
 {
     const struct cuda_model *model = run->model;
-    const struct backend_config *site = &model->site;
+    const struct backend_config *config = &model->config;
     const bool last = step->ready.floats == model->graph->parameter_floats;
     int code = 0;
 
-    if (!site->enqueue)
+    if (!config->enqueue)
         return 0;
     if (last)
         code = device_stamp(&model->report->gradients_ns, run->stream);
     if (code == 0)
-        code = site->enqueue(site->enqueue_context, step->ready.floats);
+        code = config->enqueue(config->enqueue_context, step->ready.floats);
     if (last && code == 0)
         code = device_stamp(&model->report->exchanged_ns, run->stream);
     return code;

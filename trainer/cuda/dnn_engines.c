@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/dnn_graph.h"
+#include "trainer/cuda/dnn_engines.h"
 
 #include "base/fail.h"
 
@@ -7,17 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int dnn_check(cudnnStatus_t status, const char *what)
-{
-    if (status == CUDNN_STATUS_SUCCESS)
-        return 0;
-    char more[256] = "";
-    cudnnGetLastErrorString(more, sizeof more);
-    /* The 3000s say: not supported. */
-    return fail(status >= CUDNN_STATUS_NOT_SUPPORTED && status < 4000 ? ENOTSUP : EIO,
-                "backend cuda: cuDNN: %s: %s %s", what, cudnnGetErrorString(status), more);
-}
 
 /* ---- engines ---- */
 
@@ -103,9 +92,9 @@ static int ask(const struct dnn_graph *graph, cudnnBackendHeurMode_t mode,
     return dnn_check(status, "ask for engines");
 }
 
-int dnn_graph_configs(const struct dnn_graph *graph, const struct dnn_shape *shape,
-                      cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
-                      cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count)
+int dnn_engines_find(const struct dnn_graph *graph, const struct dnn_shape *shape,
+                     cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
+                     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count)
 {
     int64_t found = 0;
 
@@ -230,9 +219,9 @@ static cudnnBackendDescriptor_t engine_of(struct dnn_graph *graph, cudnnBackendD
     return engine;
 }
 
-int dnn_graph_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
-                     cudnnBackendDescriptor_t device, bool deterministic,
-                     const struct dnn_choice *choice, cudnnBackendDescriptor_t *config)
+int dnn_engines_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
+                       cudnnBackendDescriptor_t device, bool deterministic,
+                       const struct dnn_choice *choice, cudnnBackendDescriptor_t *config)
 {
     cudnnBackendDescriptor_t knobs[DNN_KNOBS_MAX];
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer/cuda/schedule.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "trainer/cuda/compile.h"
+#include "trainer/cuda/int8_model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Tensors that a convolution writes. */
+static bool is_written(const struct dnn_shape *shape, enum dnn_tensor which)
+{
+    switch (shape->kind) {
+    case DNN_FORWARD:
+        return which == DNN_OUTPUT || which == DNN_SUMS || which == DNN_SQUARES || which == DNN_SUM;
+    case DNN_WEIGHT:
+        return which == DNN_WEIGHTS;
+    case DNN_DATA:
+        break;
+    }
+    for (int i = DNN_D_GAMMA; i < DNN_BESIDE; i++)
+        if (which == (enum dnn_tensor)i || which == dnn_beside((enum dnn_tensor)i))
+            return true;
+    return which == DNN_INPUT;
+}
+
+static void name_fusions(uint32_t fusion, char *text, size_t bytes)
+{
+    static const struct {
+        uint32_t fusion;
+        const char *name;
+    } names[] = {{DNN_PROLOGUE | DNN_SUMMED | DNN_DUAL, "two BNs, add, ReLU before"},
+                 {DNN_PROLOGUE | DNN_SUMMED, "BN, add, ReLU before"},
+                 {DNN_PROLOGUE, "BN, ReLU before"},
+                 {DNN_NORM | DNN_SUMMED | DNN_DUAL, "ReLU, add, two BNs backward"},
+                 {DNN_NORM | DNN_SUMMED, "ReLU, add, BN backward"},
+                 {DNN_NORM, "ReLU, BN backward"},
+                 {DNN_SCALED, "BN"},
+                 {DNN_BIASED, "bias"},
+                 {DNN_ADDED, "add"},
+                 {DNN_RECTIFIED, "ReLU"},
+                 {DNN_STATISTICS, "BN statistics"}};
+    size_t used = 0;
+
+    if (fusion & DNN_SCALED) /* its bias is BN's */
+        fusion &= ~(uint32_t)DNN_BIASED;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && used < bytes; i++) {
+        if ((fusion & names[i].fusion) != names[i].fusion)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", names[i].name);
+        fusion &= ~names[i].fusion;
+    }
+}
+
+static void describe_convolution(const struct cuda_model *model, const struct cuda_step *step,
+                                 struct schedule_step *row)
+{
+    const struct dnn_shape *shape = &step->convolution.shape;
+    const struct dnn_plan *plan = step->convolution.plan;
+
+    for (int i = 0; i < DNN_TENSORS; i++) {
+        const enum dnn_tensor which = (enum dnn_tensor)i;
+        if (dnn_takes(shape, which))
+            *(is_written(shape, which) ? &row->write_bytes : &row->read_bytes) +=
+                dnn_tensor_bytes(shape, which);
+    }
+    row->flops =
+        2.0 * (double)graph_node_macs(model->graph, step->node) * (double)shape->window.images;
+    row->workspace_bytes = plan ? dnn_workspace_bytes(plan) : 0;
+    if (plan)
+        snprintf(row->engine, sizeof row->engine, "cuDNN engine %lld", (long long)dnn_engine(plan));
+    name_fusions(shape->fusion, row->fused, sizeof row->fused);
+}
+
+/* Tensors are operands; beside them kernels of BN read and write vectors of one float per channel.
+ */
+static void describe_kernel(const struct cuda_program *program, const struct cuda_step *step,
+                            struct schedule_step *row)
+{
+    static const struct {
+        const struct cuda_kernel *kernel;
+        uint32_t reads, writes;
+    } vectors[] = {{&cuda_kernel_statistics, 4, 6},    {&cuda_kernel_norm_finish, 6, 10},
+                   {&cuda_kernel_norm_infer, 4, 2},    {&cuda_kernel_affine, 2, 0},
+                   {&cuda_kernel_bias, 1, 0},          {&cuda_kernel_stem, 2, 0},
+                   {&cuda_kernel_norm_backward, 5, 5}, {&cuda_kernel_norm_parameters, 2, 2},
+                   {&cuda_kernel_norm_apply, 3, 0},    {&cuda_kernel_stem_backward, 5, 5},
+                   {&cuda_kernel_bias_gradient, 0, 1}};
+    const struct graph_node *node = &program->model->graph->nodes[step->node];
+
+    for (uint32_t i = 0; i < step->operand_count; i++)
+        *(step->operands[i].written ? &row->write_bytes : &row->read_bytes) +=
+            program->buffers[step->operands[i].buffer].bytes;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        if (vectors[i].kernel == step->kernel) {
+            row->read_bytes += (uint64_t)vectors[i].reads * node->shape.channels * sizeof(float);
+            row->write_bytes += (uint64_t)vectors[i].writes * node->shape.channels * sizeof(float);
+        }
+    if (step->kernel == &cuda_kernel_input)
+        row->read_bytes += (uint64_t)program->count * node->shape.height * node->shape.width * 3;
+    if (step->kernel == &cuda_kernel_gradient)
+        row->write_bytes += step->gradient.count * sizeof(float);
+    if ((step->kernel == &cuda_kernel_affine && step->affine.with.relu) ||
+        (step->kernel == &cuda_kernel_bias && step->affine.with.relu) ||
+        (step->kernel == &cuda_kernel_sum && step->sum.relu))
+        snprintf(row->fused, sizeof row->fused, "%sReLU",
+                 step->kernel != &cuda_kernel_affine || step->operand_count < 3 ? ""
+                 : step->affine.with.other_scale                                ? "BN, add, "
+                                                                                : "add, ");
+}
+
+static int list_steps(const struct cuda_program *program, struct schedule *schedule)
+{
+    enum schedule_phase phase = SCHEDULE_FORWARD;
+    int code = 0;
+
+    for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
+        const struct cuda_step *step = &program->steps[i];
+        struct schedule_step row = {.node = step->node, .operation = step->kernel->operation};
+        if (step->kernel == &cuda_kernel_ready)
+            continue;
+        row.phase = step->kernel == &cuda_kernel_loss ? SCHEDULE_LOSS : phase;
+        if (row.phase == SCHEDULE_LOSS)
+            phase = SCHEDULE_BACKWARD;
+        snprintf(row.engine, sizeof row.engine, "%s", step->kernel->name);
+        if (cuda_step_convolves(step))
+            describe_convolution(program->model, step, &row);
+        else
+            describe_kernel(program, step, &row);
+        code = schedule_add(schedule, &row);
+    }
+    if (code == 0 && program->training)
+        code = schedule_add_update(schedule, program->model->graph, "device_optimise", 0);
+    return code;
+}
+
+/* The device asked for, or this machine's. */
+static int find_device(const struct cuda_settings *settings, uint32_t *capability)
+{
+    struct runtime runtime = {0};
+
+    if (*capability >= 80)
+        return 0;
+    if (*capability > 0)
+        return fail(EINVAL,
+                    "backend cuda needs compute capability 8.0: name an a100, h100 or h200");
+    if (runtime_usable())
+        return fail(ENODEV, "no usable GPU in this machine: name one with --gpu");
+    int code = runtime_open(&runtime, (uint32_t)settings->device, 0);
+    *capability = runtime.capability;
+    runtime_close(&runtime);
+    return code;
+}
+
+int cuda_schedule(const void *settings, const struct schedule_request *request,
+                  struct schedule *schedule)
+{
+    const uint32_t node_count = request->graph->node_count;
+    const struct backend_config config = {
+        .graph = request->graph, .batch_size = request->batch_size, .training = request->training};
+    struct cuda_model model = {0};
+    struct cuda_program *program = NULL;
+    struct dnn_config dnn = {.described = request->device, .deterministic = true, .tournament = 1};
+    float *ranges = memory_array(node_count, sizeof *ranges);
+
+    for (uint32_t i = 0; ranges && i < node_count; i++)
+        ranges[i] = 1;
+    int code = ranges ? find_device(settings, &dnn.described) : -ENOMEM;
+    if (code == 0 && request->passes)
+        code = fail(ENOTSUP, "backend cuda does not time single steps: use a profiler, or "
+                             "bench/device.sh");
+    if (code == 0)
+        code = dnn_open(&model.dnn, &dnn);
+    if (code == 0)
+        code = cuda_model_outline(&model, settings, &config);
+    if (code == 0 && request->int8) {
+        model.config.ranges = ranges;
+        code = cuda_int8_outline(&model);
+    }
+    if (code == 0) {
+        program = cuda_compile(&model, request->batch_size, request->training);
+        code = program ? list_steps(program, schedule) : -EIO;
+    }
+    if (program)
+        cuda_program_destroy(program);
+    dnn_close(model.dnn);
+    cuda_int8_close(&model);
+    cuda_model_outline_free(&model);
+    free(ranges);
+    return code;
+}
