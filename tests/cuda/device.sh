@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench/device.sh goes through all parts and ends well where nothing can run: here, because no time is left.
+# bench/device.sh goes through all parts and exits with 0 when nothing can run: here no time is left.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 

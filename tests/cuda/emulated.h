@@ -20,9 +20,9 @@ extern "C"
 #ifndef __cplusplus
 /* ---- emulated_runtime.c ---- */
 
-/* Ends the program: a device would refuse that, or do something else than it looks. */
+/* Ends the program: a device would refuse this, or do something else. */
 _Noreturn void emulated_refuse(const char *what);
-/* The same, where a graph is being captured by this thread. */
+/* The same if this thread is capturing a graph. */
 void emulated_refuse_captured(const char *what);
 bool emulated_captures(const void *stream);
 uint64_t emulated_late_ns(const void *stream); /* of its copies */
@@ -33,11 +33,11 @@ void emulated_count_graph(const void *stream, uint32_t *count);
 
 /* ---- emulated_memory.c ---- */
 
-/* All of it lies in one piece of the device's memory. */
+/* Whether all of it is in one allocation of device memory. */
 bool emulated_on_device(const void *memory, uint64_t bytes);
-/* Pieces of the device's and of pinned memory that are not given back. */
+/* Allocations of device and pinned memory that were not freed. */
 uint64_t emulated_pieces(void);
-/* Unlike the rest: from any thread. */
+/* Any thread, unlike the rest. */
 void *emulated_scratch(uint64_t bytes);
 #endif
 

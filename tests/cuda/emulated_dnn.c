@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * No cuDNN, for trainer/cuda/dnn.h: convolutions are the plain kernels', and what is fused with
- * them is computed before and after them, by our kernels and loops over floats. Groups and INT8 are
+ * trainer/cuda/dnn.h without cuDNN: convolutions by the plain kernels, and what is fused with them
+ * before and after, by our kernels and loops over floats. Groups and INT8 are
  * refused, as by a cuDNN that lacks an engine.
  */
 #include "trainer/cuda/dnn.h"
@@ -96,7 +96,7 @@ int dnn_keep(struct dnn *dnn)
 
 /* ---- computing ---- */
 
-/* One run, all of it at once in the stream's turn, with memory that is given back at its end. */
+/* One run, as a single task of the stream, with scratch memory that is freed at its end. */
 struct run {
     const struct dnn_shape *shape;
     struct dnn_tensors tensors;
@@ -148,7 +148,7 @@ static uint64_t bytes_of(const struct device_pixels *pixels)
     return pixels->count * pixels->channels * device_type_bytes(pixels->type);
 }
 
-/* What the convolution takes; a sum is kept where it is wanted. */
+/* What the convolution reads; a sum is stored if wanted. */
 static const void *prologue(struct run *run)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
@@ -209,14 +209,14 @@ static void forward(struct run *run)
         statistics(run);
 }
 
-/* The vectors of the BN before, or of the residual's. */
+/* The vectors of the BN before, or of the residual's BN. */
 static void rows_of(const struct run *run, bool beside, float *rows[DNN_BESIDE])
 {
     for (int i = DNN_MEAN; i < DNN_BESIDE; i++)
         rows[i] = run->tensors.at[beside ? dnn_beside((enum dnn_tensor)i) : (enum dnn_tensor)i];
 }
 
-/* Sums over dz, and what they give; as kernels/norm.cuh has it. */
+/* Gradient sums over dz and what follows from them, as in kernels/norm.cuh. */
 static void norm_weights(struct run *run, bool beside)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
@@ -244,7 +244,7 @@ static void norm_weights(struct run *run, bool beside)
     }
 }
 
-/* BN as a factor and a term for each channel. */
+/* BN as a scale and a bias per channel. */
 static void coefficients(struct run *run, bool beside, const float **scale, const float **bias)
 {
     const uint32_t channels = run->shape->window.in_channels;
@@ -260,7 +260,7 @@ static void coefficients(struct run *run, bool beside, const float **scale, cons
     *bias = terms;
 }
 
-/* What the ReLU took, but for its sign not rounded as cuDNN does. */
+/* The ReLU's input; rounded unlike cuDNN's, but of the same sign. */
 static const void *before_relu(struct run *run)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
@@ -333,7 +333,7 @@ static void compute(const void *work, uint64_t unused)
         abort(); /* out of memory */
 }
 
-/* All that cuDNN takes is the device's, and where the graph says that it is: at 16 bytes. */
+/* All tensors are in device memory, aligned to 16 bytes as the graph says. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors)
 {
     const struct run run = {

@@ -56,7 +56,7 @@ static enum home home_of(const void *memory, uint64_t bytes)
         }
     pthread_mutex_unlock(&lock);
     if (!whole)
-        emulated_refuse("work beyond the end of a piece of memory");
+        emulated_refuse("access beyond the end of an allocation");
     return home;
 }
 
@@ -114,7 +114,7 @@ static void release(void *memory, bool pinned)
         at = &(*at)->next;
     struct piece *piece = *at;
     if (!piece || piece->pinned != pinned)
-        emulated_refuse("memory is given back that was not taken so");
+        emulated_refuse("memory is freed that was not allocated this way");
     *at = piece->next;
     piece_count--;
     pthread_mutex_unlock(&lock);
@@ -170,7 +170,7 @@ int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream)
     if (bytes == 0)
         return 0;
     if (there != DEVICE && here != DEVICE)
-        emulated_refuse("a copy that is none of the device's");
+        emulated_refuse("a copy between host and host");
     if (!stream)
         emulated_refuse_captured("a copy outside of it");
     if (emulated_captures(stream) && (there == PAGEABLE || here == PAGEABLE))
@@ -193,7 +193,7 @@ static void run_zero(const void *work, uint64_t bytes)
 int runtime_zero(void *memory, uint64_t bytes, void *stream)
 {
     if (bytes > 0 && !emulated_on_device(memory, bytes))
-        emulated_refuse("memory is cleared that is not the device's");
+        emulated_refuse("memory is cleared that is not on the device");
     return emulated_start(run_zero, &memory, sizeof memory, bytes, stream);
 }
 
@@ -251,7 +251,7 @@ int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t of
 
     (void)device;
     if (!emulated_on_device(to, bytes))
-        emulated_refuse("a copy from another device to what is not this one's");
+        emulated_refuse("a peer copy into memory that is not on this device");
     copy.from.memory += offset;
     return emulated_start(run_peer_copy, &copy, sizeof copy, bytes, stream);
 }

@@ -222,7 +222,7 @@ static void know_kernel(void (*run)(const void *, uint64_t), bool captured)
     while (i < KERNELS_MAX && known[i] && known[i] != run)
         i++;
     if (i == KERNELS_MAX)
-        emulated_refuse("so many kernels");
+        emulated_refuse("too many kernels");
     if (!known[i] && captured)
         emulated_refuse("a kernel is started for the first time while a graph is captured");
     known[i] = run;
@@ -267,7 +267,7 @@ void runtime_stream_destroy(void *given)
     if (!stream)
         return;
     if (stream->capture)
-        emulated_refuse("a stream goes while it is captured");
+        emulated_refuse("a stream is destroyed while it is captured");
     if (give(stream, task_of(NULL, NULL, 0, 0)))
         abort();
     pthread_join(stream->thread, NULL);
@@ -326,7 +326,7 @@ void runtime_close(struct runtime *runtime)
         return;
     fprintf(stderr, "%u streams, %u events, %u graphs and %llu pieces of memory: ", open_streams,
             open_events, open_graphs, (unsigned long long)emulated_pieces());
-    emulated_refuse("something is left when the device is closed");
+    emulated_refuse("something is not freed when the device is closed");
 }
 
 int runtime_use(uint32_t device)
@@ -443,7 +443,7 @@ int runtime_event_record(void *given, void *on)
 static void join_graph(struct graph *graph, struct stream *stream)
 {
     if (graph->lane_count == LANES_MAX)
-        emulated_refuse("a graph of so many streams");
+        emulated_refuse("a graph of too many streams");
     stream->capture = graph;
     stream->lane = graph->lane_count;
     graph->captured[graph->lane_count++] = stream;
@@ -455,11 +455,11 @@ int runtime_event_await(void *given, void *on)
     struct stream *stream = on;
 
     if (!event->captured && emulated_captures(stream))
-        emulated_refuse("a graph that is captured would wait for what is no part of it");
+        emulated_refuse("a captured graph would wait for work outside of it");
     if (!event->captured)
         return emulated_start(run_await, &event, sizeof event, event->asked, stream);
     if (!event->moment || (stream->capture && stream->capture != event->capture))
-        emulated_refuse("a moment of a graph is waited for outside of it");
+        emulated_refuse("an event of a graph is waited for outside of it");
     if (!stream->capture)
         join_graph(event->capture, stream);
     uint64_t *known = event->capture->known[stream->lane];
@@ -481,7 +481,7 @@ int runtime_event_wait_for(void *given, uint64_t timeout_ns)
 
     emulated_refuse_captured("an event is waited for");
     if (event->captured)
-        emulated_refuse("the host waits for a moment of a graph");
+        emulated_refuse("the host waits for an event of a graph");
     return wait_for_event(event, event->asked, until_ns) ? fail(ETIMEDOUT, "a stream is stuck") : 0;
 }
 
@@ -492,7 +492,7 @@ int runtime_event_elapsed(void *first, void *last, double *milliseconds)
 
     for (int i = 0; i < 2; i++) {
         if (events[i]->captured)
-            emulated_refuse("the time of a moment of a graph is asked for");
+            emulated_refuse("the time of an event of a graph is read");
         pthread_mutex_lock(&events[i]->lock);
         const bool is_ready = events[i]->asked && events[i]->happened == events[i]->asked;
         at[i] = events[i]->time_ns;
@@ -528,11 +528,11 @@ int runtime_capture_end(void *given, void **made)
     int code = 0;
 
     if (!graph || graph->captured[0] != given)
-        emulated_refuse("a graph ends on another stream than it began on");
+        emulated_refuse("a capture ends on another stream than it began on");
     capturing--;
     for (uint32_t i = 0; i < graph->lane_count; i++) {
         if (graph->known[0][i] != graph->known[i][i])
-            emulated_refuse("a stream has not come back to the one a graph began on");
+            emulated_refuse("a stream has not rejoined the one that the capture began on");
         graph->captured[i]->capture = NULL;
         if (i > 0 && code == 0)
             code = runtime_stream_create((void **)&graph->lanes[i]);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A data set on its way to a device, through the whole program, with the host in the device's place and
-# late uploads: a batch's memory is not decoded into again before it was copied, and the network learns
-# the same however far ahead batches are uploaded. Both jobs run side by side and share what jobs share.
+# A data set uploaded to an emulated device by the whole program, with late uploads: a batch's memory is
+# not decoded into before it was copied, and the network learns the same however far ahead batches are
+# uploaded. Both jobs run concurrently and share the file of plans.
 # shellcheck source=tests/cli/cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 

@@ -142,7 +142,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *status)
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     if (comm->graphs > 0)
-        emulated_refuse("NCCL's communicator goes before the graphs that use it");
+        emulated_refuse("an NCCL communicator is destroyed before the graphs that use it");
     munmap(comm->meeting, sizeof *comm->meeting);
     free(comm);
     return ncclSuccess;

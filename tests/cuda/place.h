@@ -24,7 +24,7 @@ static inline void must(int code)
         fail_msg("%s", fail_reason());
 }
 
-/* To the nearest number of 11 (FP16) or 8 (BF16) binary digits; ties to even. */
+/* Round to 11 (FP16) or 8 (BF16) binary digits; ties to even. */
 static inline float place_round(enum device_type type, float value)
 {
     const int digits = type == DEVICE_FP16 ? 11 : 8, least = type == DEVICE_FP16 ? -24 : -133;
@@ -155,7 +155,7 @@ static inline struct place place_empty(enum device_type type, uint32_t images, u
     return place;
 }
 
-/* Random numbers about 0, of deviation 1. */
+/* Normal random numbers, mean 0, deviation 1. */
 static inline struct place place_random(enum device_type type, uint32_t images, uint32_t channels,
                                         size_t plane, uint64_t seed)
 {
@@ -198,7 +198,7 @@ static inline double place_distance(const struct place *place, const float *want
     return sqrt(apart / (norm > 0 ? norm : 1));
 }
 
-/* Of floats on the device. */
+/* The same of floats on the device. */
 static inline double floats_distance(const float *device, const float *wanted, size_t count)
 {
     float *found = host_floats(count);

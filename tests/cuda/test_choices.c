@@ -19,7 +19,7 @@ static void name_row(int job, int round, char key[64])
     snprintf(key, 64, "job %d, layer %d", job, round);
 }
 
-/* As each start does: what is there is read, what was found is added. */
+/* Read what is there and add what was found, as each start does. */
 static void find_plans(const char *path, int job)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -67,7 +67,7 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
     dnn_choices_free(choices);
 }
 
-/* No job leaves a file behind but the plans. */
+/* Jobs leave no file but the plans. */
 static void nothing_else_is_left(void **unused)
 {
     DIR *folder = opendir(folder_path("."));

@@ -171,7 +171,7 @@ static void local_responses_are_normalised(void **unused)
 
 enum { NORM_VECTORS = 11 };
 
-/* Of `channels` floats, on the device; those of the host are only where they start. */
+/* Vectors of `channels` floats on the device, and what they start from on the host. */
 struct norm_place {
     uint32_t channels;
     float *host; /* gamma, beta, running mean, running variance */
@@ -272,7 +272,7 @@ static void batches_are_normalised(void **unused)
     each(norm_forward);
 }
 
-/* dz = (d + d_other) where the ReLU let through, then BN's own backward pass. */
+/* dz = d + d_other where the ReLU was open, then BN's backward pass. */
 static void norm_backward(enum device_type type, uint32_t channels)
 {
     enum { IMAGES = 3, PLANE = 77 };
@@ -428,7 +428,7 @@ static void pools_both_ways(void **unused)
     each(pool_all);
 }
 
-/* BN, ReLU and max-pool at once against one after the other. */
+/* BN, ReLU and max-pool in one kernel against three. */
 static void stem(enum device_type type, uint32_t channels)
 {
     struct kernel_window window = pool_windows[0];
@@ -504,7 +504,7 @@ static void head(enum device_type type, uint32_t classes)
         labels[i] = (int32_t)(random_mix((uint64_t)i) % classes);
     labels[4] = -1;
     for (uint32_t c = 0; c < classes; c++)
-        logits.host[c] = 1; /* all are equal: the lowest number is right */
+        logits.host[c] = 1; /* all equal: the lowest number wins */
     put(&logits);
     labels[0] = 0;
     for (int smooth = 0; smooth < 2; smooth++) {

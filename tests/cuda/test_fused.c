@@ -20,7 +20,7 @@ struct before {
     struct place scale, bias;
 };
 
-/* A convolution, with all that stands around it, on both sides. */
+/* A convolution with everything around it, on host and device. */
 struct layer {
     struct dnn_shape shape;
     struct place x, y, w, other_in, other_out, residual, sum;
@@ -60,7 +60,7 @@ static size_t out_plane(const struct layer *layer)
     return (size_t)layer->shape.window.out_height * layer->shape.window.out_width;
 }
 
-/* One of the vectors, on the host or where it lies on the device. */
+/* One of the vectors, on the host or on the device. */
 static float *before_vector(const struct layer *layer, float *vectors, uint32_t which)
 {
     return vectors + (size_t)which * layer->shape.window.in_channels;
@@ -84,7 +84,7 @@ static float normalised(const struct layer *layer, const struct before *norm, fl
     return (value - v[c]) * v[channels + c] * v[2 * channels + c] + v[3 * channels + c];
 }
 
-/* What the ReLU before takes. */
+/* The input of the ReLU before. */
 static float before_relu(const struct layer *layer, uint32_t fusion, size_t i)
 {
     const size_t c = in_channel(layer, i);
@@ -96,7 +96,7 @@ static float before_relu(const struct layer *layer, uint32_t fusion, size_t i)
                                   : 0);
 }
 
-/* That away from 0, where the last bit decides. */
+/* Keep the ReLU's input away from 0, where the last bit decides. */
 static void keep_away(struct layer *layer)
 {
     for (size_t i = 0; i < place_count(&layer->x); i++)
@@ -172,8 +172,7 @@ static void layer_unmake(struct layer *layer)
     runtime_release(layer->on_out);
 }
 
-/* Runs the plan for a fusion, into `result` in place of the tensor that it gives. false: there is
- * none. */
+/* Run the plan of a fusion with `result` as its output. false: there is no plan. */
 static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, struct place *result)
 {
     static const enum dnn_tensor given[] = {
@@ -224,7 +223,7 @@ static bool compute(struct layer *layer, enum dnn_kind kind, uint32_t fusion, st
     return true;
 }
 
-/* What the convolution takes. */
+/* What the convolution reads. */
 static float *taken(const struct layer *layer, uint32_t fusion)
 {
     float *input = host_floats(place_count(&layer->x));
@@ -267,7 +266,7 @@ static void forward(struct layer *layer, uint32_t fusion)
         if (fusion & DNN_SUMMED)
             check(layer, place_distance(&layer->sum, input), "sum");
         if (fusion & DNN_STATISTICS) {
-            /* Sums are compared with what they are made of: they may be near 0. */
+            /* Compare sums relative to their terms: they may be near 0. */
             float *found = host_floats((size_t)2 * channels);
             double apart = 0, size = 0;
             fetch_bytes(found, out_vector(layer, layer->on_out, 2),
@@ -303,7 +302,7 @@ static void weight(struct layer *layer, uint32_t fusion)
     place_free(&w);
 }
 
-/* The parameters' gradients, and that of x, from the dz that was wanted. */
+/* Check the gradients of the parameters and of x, from the expected dz. */
 static void check_norm(const struct layer *l, const struct before *norm, const struct place *from,
                        const struct place *dz)
 {
@@ -411,7 +410,7 @@ static struct kernel_window square(uint32_t in, uint32_t side, uint32_t out, uin
 
 static void plans_compute_as_the_reference(void **unused)
 {
-    /* Of ResNet-50: one of each kind a stage. */
+    /* ResNet-50: one of each kind per stage. */
     static const uint32_t layers[][5] = {
         {64, 56, 64, 1, 1},   {64, 56, 64, 3, 1},    {64, 56, 256, 1, 1},  {256, 56, 64, 1, 1},
         {128, 56, 128, 3, 2}, {256, 56, 512, 1, 2},  {128, 28, 128, 3, 1}, {512, 28, 128, 1, 1},
@@ -503,7 +502,7 @@ static void norms_beside(enum device_type type)
     rows_alike(wanted, found, 2, 7);
     rows_alike(wanted, found, 10, 11);
 
-    /* The ReLU's sign, stored and computed anew; d_gamma, d_beta, then a, b and c. */
+    /* The ReLU's sign, stored and recomputed; d_gamma, d_beta, then a, b and c. */
     const struct device_affine affine = {.scale = right.scale, .bias = right.bias, .relu = true};
     must(device_affine(&pixels, &affine, x.device, mask.device, place_runtime.stream));
     struct device_norm_gradient gradient = {

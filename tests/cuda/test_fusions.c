@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cuDNN fuses with the convolutions of ResNet-50 in FP16 on an A100 and an H200 that are only
- * described: everything that is asked of it, but for what is listed here.
+ * What cuDNN fuses with the convolutions of ResNet-50 in FP16 on a described A100 and H200:
+ * everything that is asked for, except what is listed here.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,7 @@ int __lsan_is_turned_off(void)
 
 enum { BATCH = 64, SHAPES_MAX = 64 };
 
-/* Different convolutions of the network; the image has 8 channels. */
+/* The distinct convolutions of the network; the image has 8 channels. */
 static uint32_t convolutions(struct kernel_window *shapes)
 {
     struct graph *graph = network_find("resnet50")->build(224, 1000);
@@ -78,8 +78,8 @@ static const struct form {
     {DNN_DATA, DNN_NORM | DNN_ADDED | DNN_SUMMED | DNN_DUAL, true, 80},
 };
 
-/* Known: the stem, of 8 channels and a window of 7, fuses on the way back on an A100 alone, which
- * nobody asks for. */
+/* Known: the stem, with 8 channels and a window of 7, fuses backward on an A100 only, which is
+ * never asked for. */
 static void fuse_as_known(struct dnn *dnn, uint32_t capability, const struct form *form,
                           const struct kernel_window *w)
 {
@@ -112,7 +112,7 @@ static void resnet50_layers_fuse(void **unused)
     }
 }
 
-/* BN is fused in FP16 alone. */
+/* BN is fused in FP16 only. */
 static void other_types_are_refused(void **unused)
 {
     static const enum device_type types[] = {DEVICE_FP32, DEVICE_BF16};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches on their way to a device, with the host in its place (emulated_runtime.c), where uploads
- * are late: training and inference come to the same bits however far ahead batches are uploaded,
- * though their giver overwrites each one as soon as it is its own again; times and memory are told
- * as they are.
+ * Batch uploads to an emulated device (emulated_runtime.c), where uploads are late: training and
+ * inference give the same bits however far ahead batches are uploaded, though each batch is
+ * overwritten as soon as it is returned; times and memory are reported as they are.
  */
 #include "tests/unit/unit.h"
 
@@ -20,7 +19,7 @@ enum { SIDE = 28, CLASSES = 10, BATCH = 4, STEPS = 7, LATE_US = 3000 };
 
 static const size_t row_bytes = (size_t)SIDE * SIDE * 3;
 
-/* All that training leaves behind. */
+/* The results of training. */
 struct outcome {
     uint32_t count;
     double losses[STEPS];
@@ -73,8 +72,7 @@ static void keep(struct outcome *outcome, const struct backend_loss *loss,
     outcome->losses[outcome->count++] = loss->loss;
 }
 
-/* One batch is all the memory there is: each step's is where the one before was. The last one is
- * short. */
+/* All steps share the memory of one batch. The last batch is short. */
 static struct outcome learn(const char *backend, bool late)
 {
     struct training training;
@@ -141,7 +139,7 @@ static void training_is_the_same_however_far_ahead(void **unused)
 
 /* ---- gradients that the host exchanges, and inference ---- */
 
-/* What a backend makes of a few batches. */
+/* Run a few batches on a backend. */
 struct course {
     struct plugin_choice choice;
     struct backend backend;
@@ -204,7 +202,7 @@ static void arrive(struct course *course, const struct course *wanted, const cha
     graph_destroy(course->graph);
 }
 
-/* As if there was a second rank, whose gradients are these and a number. */
+/* Add the gradients of a second rank: these plus a constant. */
 static void exchange_and_update(struct course *course, const struct backend_loss *loss)
 {
     struct backend_memory memory;
@@ -304,7 +302,7 @@ static void answer(struct course *course, const char *backend, bool training, bo
     assert_int_equal(code, 0);
 }
 
-/* On a state that infers, and on one that trains, as evaluations do. */
+/* Once on an inference state and once on a training state, as evaluations do. */
 static void answers_are_the_same_however_far_ahead(void **unused)
 {
     static const char *const ways[] = {"ahead=0", "ahead=2", "ahead=2,graph=no"};
@@ -324,7 +322,7 @@ static void answers_are_the_same_however_far_ahead(void **unused)
     }
 }
 
-/* Logits are those of the batch at hand. */
+/* Logits belong to the batch just given. */
 static void logits_are_never_late(void **unused)
 {
     struct course course;
@@ -339,7 +337,7 @@ static void logits_are_never_late(void **unused)
             assert_int_equal(backend_infer(&course.backend, &batch, logits[late], &loss), 0);
             assert_int_equal(loss.count, BATCH);
         }
-        course.told = STEPS; /* nothing of it matters */
+        course.told = STEPS; /* contents are irrelevant */
         backend_release(&course.backend, course.rows);
         backend_close(&course.backend);
         plugin_release(&course.choice);
@@ -366,8 +364,8 @@ static struct backend_times step_apart(struct training *training, struct backend
     return loss.times;
 }
 
-/* By the device's clock. Nothing hides an upload here: header and rows are copied one after the
- * other. What the host waited is the device's wait only as far as the device had nothing to do. */
+/* By the device's clock. No upload is hidden here: header and rows are copied one after the other.
+ * The host's wait counts only while the device was idle. */
 static void times_are_told_as_they_are(void **unused)
 {
     const uint64_t upload_ns = (uint64_t)2 * LATE_US * 1000, pause_ns = 20000000;
@@ -382,7 +380,7 @@ static void times_are_told_as_they_are(void **unused)
         draw(0, rows, labels);
         struct backend_batch batch = {.rows = rows, .labels = labels, .count = BATCH};
         struct backend_times times = step_apart(&training, &batch, 5000);
-        assert_int_equal(times.wait_ns, 5000); /* nothing was before it */
+        assert_int_equal(times.wait_ns, 5000); /* it is the first */
         assert_true(times.upload_ns >= upload_ns && times.copy_ns >= upload_ns);
         assert_true(times.compute_ns > 0 && times.exchange_ns == 0);
         clock_sleep_ns(pause_ns);

@@ -6,7 +6,7 @@
  */
 #include "tests/cuda/place.h"
 
-/* Both, of the same values. */
+/* Observe the same values on both. */
 struct pair {
     struct magnitudes host, *device;
     uint32_t *scratch;
@@ -45,7 +45,7 @@ static void observe(struct pair *pair, const struct place *place)
     assert_int_equal(scratch, 0);
 }
 
-/* `count` random numbers, scaled; every third one is 0. */
+/* Random numbers of growing size; every third one is 0. */
 static void observe_random(struct pair *pair, enum device_type type, size_t count, float scale)
 {
     struct place place = place_random(type, 1, 1, count, count);
@@ -81,7 +81,7 @@ static void histograms_are_those_of_the_host(void **unused)
     }
 }
 
-/* So much that all bins become one, and more often than a number has bits. */
+/* Grow until all bins merge into one, more often than a number has bits. */
 static void a_range_can_double_often(void **unused)
 {
     struct pair pair = pair_start();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether each access is ordered with those before it: the cuda backend on the emulated device,
- * whose streams are threads, all built for ThreadSanitizer, which reports two accesses to the same
- * memory that no event and no wait has ordered, even where they came out right this time. Uploads
+ * Data races: the cuda backend on the emulated device, whose streams are threads, all built for
+ * ThreadSanitizer, which reports two accesses to the same memory that no event and no wait orders,
+ * even if they came out right this time. Uploads
  * ahead, graphs and none, sums by NCCL on a stream of its own, gradients on the host, inference
  * and what is seen when it calibrates.
  */
@@ -144,13 +144,13 @@ static void update(struct job *job, uint64_t number, const struct backend_loss *
     if (!loss->update_due)
         return;
     backend_memory(&job->backend, &memory);
-    if (!memory.on_device) /* as an exchange on the host does */
+    if (!memory.on_device) /* as a host exchange does */
         for (uint64_t i = 0; i < job->graph->parameter_floats; i++)
             memory.gradients[i] *= 0.5f;
     must(backend_update(&job->backend, &update));
 }
 
-/* The batch is this side's again when it was given, and is written at once. */
+/* The batch is ours again once given, and is overwritten at once. */
 static struct backend_batch next_batch(struct job *job, uint64_t number)
 {
     struct random random = random_start(number + 1);

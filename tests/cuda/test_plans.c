@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks compiled for an A100 and an H200 that are only described: cuDNN has an engine for each
- * of their layers in each precision, forward and backward; the plans come back from their file; and
- * a ResNet-50 of batch 1024 fits. IOBENCH_LONG=1: every network of the zoo.
+ * Networks compiled for a described A100 and H200: cuDNN has an engine for each of their layers in
+ * each precision, forward and backward; plans are read back from their file; and ResNet-50 fits
+ * with a batch of 1024. IOBENCH_LONG=1: every network of the zoo.
  */
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* NVIDIA's libraries keep memory to the end, some of it for modules that are gone when the leak
- * sanitizer looks, so they cannot be suppressed by name. What trainer/cuda itself forgets
- * is found in the emulated tests. */
+/* NVIDIA's libraries keep memory until exit, some of it for modules that are unloaded by then, so
+ * the leak sanitizer cannot suppress them by name. Leaks of trainer/cuda itself are found by the
+ * emulated tests. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
@@ -50,7 +50,7 @@ static struct dnn *open_for(uint32_t capability, const char *file)
     return dnn;
 }
 
-/* Steps that the last network had, by what they compute beside their convolution. */
+/* Fused steps of the last network, by kind. */
 static struct {
     uint32_t statistics, prologue, sum, dual, weight, back, back_sum, back_dual;
 } fused;
@@ -69,7 +69,7 @@ static void count_fused(const struct cuda_step *step)
     fused.back_dual += shape->kind == DNN_DATA && shape->fusion & DNN_DUAL;
 }
 
-/* Nothing is stored that nobody reads. */
+/* Everything that is stored is read. */
 static void nothing_is_in_vain(const struct cuda_program *program, const struct graph *graph)
 {
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -80,7 +80,7 @@ static void nothing_is_in_vain(const struct cuda_program *program, const struct 
     }
 }
 
-/* Layers that cuDNN computes; every one of them must be. */
+/* Compiles a network; cuDNN must compute all of its layers. Returns how many. */
 static uint32_t compile(struct dnn *dnn, const struct network *network, int precision,
                         uint32_t batch, uint64_t *arena_bytes)
 {
@@ -141,7 +141,8 @@ static void resnet50_has_engines_and_room(void **unused)
     uint64_t bytes = 0;
 
     (void)unused;
-    /* 53 convolutions and the classifier: forward, weights, and all but the first one's data. */
+    /* 53 convolutions and the classifier: forward, weight gradient, and all input gradients but the
+     * first. */
     for (int precision = CUDA_FP32; precision <= CUDA_BF16; precision++)
         if (precision != CUDA_FP16 && getenv("IOBENCH_LONG"))
             assert_int_equal(compile(dnn, network, precision, 1024, NULL), 54 * 3 - 1);
@@ -236,9 +237,9 @@ static void nothing_is_fused_unasked(void **unused)
     dnn_close(dnn);
 }
 
-/* Inference: the convolutions that INT8 takes, with all that is behind them; what goes in becomes
- * INT8 once, and nothing on the way comes out of it. Their engines are compiled when a driver is
- * there, so none is asked for here. */
+/* Inference in INT8: the convolutions with everything after them; the input is quantised once and
+ * nothing in between is converted back. cuDNN compiles their engines on a device, so none is
+ * expected here. */
 static void int8_runs_through(void **unused)
 {
     struct graph *graph = network_find("resnet50")->build(224, 1000);
@@ -265,13 +266,46 @@ static void int8_runs_through(void **unused)
     }
     assert_int_equal(layers, 52);
     assert_int_equal(sums, 16);
-    assert_int_equal(changes, 1); /* from the last one to the pool */
+    assert_int_equal(changes, 1); /* from the last convolution to the pool */
     cuda_program_destroy(program);
     cuda_int8_close(&model);
     cuda_model_outline_free(&model);
     free(ranges);
     graph_destroy(graph);
     dnn_close(dnn);
+}
+
+/* A max-pool after BN and ReLU is no part of a stem where those are in an INT8 convolution. */
+static void int8_keeps_every_pool(void **unused)
+{
+    struct graph *graph = network_find("inception-v3")->build(299, 1000);
+    float *ranges = calloc(graph->node_count, sizeof *ranges);
+    uint32_t pools = 0, computed = 0;
+    struct cuda_model model;
+
+    (void)unused;
+    model_make(&model, NULL, graph, CUDA_FP16);
+    model.config.ranges = ranges;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        ranges[i] = 1;
+        pools +=
+            graph->nodes[i].kind == GRAPH_MAX_POOL || graph->nodes[i].kind == GRAPH_AVERAGE_POOL;
+    }
+    assert_int_equal(cuda_int8_outline(&model), 0);
+    struct cuda_program *program = cuda_compile(&model, 8, false);
+    if (!program)
+        fail_msg("%s", fail_reason());
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        const struct cuda_kernel *kernel = program->steps[i].kernel;
+        computed += kernel == &cuda_kernel_max_pool || kernel == &cuda_kernel_average_pool ||
+                    kernel == &cuda_kernel_stem;
+    }
+    assert_int_equal(computed, pools);
+    cuda_program_destroy(program);
+    cuda_int8_close(&model);
+    cuda_model_outline_free(&model);
+    free(ranges);
+    graph_destroy(graph);
 }
 
 static void plans_come_back_from_their_file(void **unused)
@@ -312,7 +346,7 @@ static json_t *tiny_plans(const char *file)
     return whole;
 }
 
-/* With such a file all layers still have plans, and the file is a good one afterwards. */
+/* All layers still get plans, and the file is repaired. */
 static void survive(const char *file, const json_t *whole, const char *what)
 {
     assert_int_equal(json_dump_file(whole, file, 0), 0);
@@ -406,7 +440,7 @@ static void files_that_are_none_are_left_out(void **unused)
         json_decref(tiny_plans(file));
     }
     unlink(file);
-    /* A pipe that nobody writes to keeps nobody waiting; a folder cannot be replaced. */
+    /* A pipe without a writer does not block; a folder cannot be replaced. */
     assert_int_equal(mkfifo(file, 0600), 0);
     struct dnn *dnn = open_for(90, file);
     dnn_close(dnn);
@@ -449,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_schedule_counts_what_is_moved),
         cmocka_unit_test(nothing_is_fused_unasked),
         cmocka_unit_test(int8_runs_through),
+        cmocka_unit_test(int8_keeps_every_pool),
         cmocka_unit_test(plans_come_back_from_their_file),
         cmocka_unit_test(hostile_rows_cost_a_tournament),
         cmocka_unit_test(rows_of_other_layers_compute_the_same_layer),

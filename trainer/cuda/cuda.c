@@ -41,7 +41,7 @@ static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, b
     if (wanted <= *bytes)
         return 0;
     if (*memory)
-        runtime_wait(stream); /* a step under way may use it */
+        runtime_wait(stream); /* a running step may use it */
     runtime_release(*memory);
     *bytes = 0;
     *memory = runtime_allocate(wanted);
@@ -68,7 +68,7 @@ static int make_room(struct cuda_state *cuda, const struct cuda_program *program
     return code;
 }
 
-/* The program for so many images: made when it is first asked for. */
+/* Returns the program for this many images; compiles it on first use. */
 static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
                         struct cuda_program **found)
 {
@@ -95,7 +95,7 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
 
 /* ---- opening ---- */
 
-/* Below the user's cache folder; "" when there is none, or none is wanted. */
+/* Below the user's cache folder; "" if there is none or none is wanted. */
 static void plans_path(const struct cuda_settings *settings, char *path, size_t bytes)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -114,7 +114,7 @@ static void plans_path(const struct cuda_settings *settings, char *path, size_t 
     if (!folder[0])
         return;
     snprintf(path, bytes, "%s/iobench/cudnn-plans.json", folder);
-    folder_make_parent(path); /* what is wrong with it shows when the file is written */
+    folder_make_parent(path); /* an error shows when the file is written */
 }
 
 static int load(struct cuda_state *cuda, const float *parameters, const float *momenta,
@@ -138,7 +138,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                         &(struct dnn_config){
                             .runtime = &cuda->model.runtime,
                             .deterministic = settings->deterministic,
-                            /* One look at some images is no race. */
+                            /* calibration runs too few batches to pay for timing engines */
                             .tournament = config->calibration ? 1 : (uint32_t)settings->tournament,
                             .plans = path[0] ? path : NULL});
     if (code == 0)
@@ -165,8 +165,7 @@ static void cuda_close(void *state)
 {
     struct cuda_state *cuda = state;
 
-    if (cuda->flights
-            .is_stuck) /* giving memory back would wait for it; the process' end does not */
+    if (cuda->flights.is_stuck) /* freeing memory would wait for it; exiting does not */
         return;
     if (cuda->model.runtime.upload) {
         runtime_wait(cuda->model.runtime.upload);
@@ -221,8 +220,8 @@ static int start(struct cuda_state *cuda, const struct backend_pass *pass,
     return code ? code : cuda_flight_start(&cuda->flights, *program, pass->label_smoothing);
 }
 
-/* Where the host exchanges gradients a step ends before the next one starts, so batches wait for
- * their turn uploaded. Else they wait on the compute stream, and only their results are late. */
+/* If the host exchanges gradients, a step ends before the next one starts, so batches wait
+ * uploaded. Otherwise they wait on the compute stream, and only their results are late. */
 static int cuda_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
 {
     struct cuda_state *cuda = state;
@@ -256,7 +255,7 @@ static int cuda_run(void *state, const struct backend_pass *pass, struct backend
     return code || !started ? code : cuda_program_report_ready(started, pass);
 }
 
-/* NCCL waits for graphs that hold sums of its, for ever. */
+/* NCCL waits forever for graphs that contain its sums. */
 static void cuda_forget(void *state)
 {
     const struct cuda_state *cuda = state;
@@ -293,7 +292,7 @@ static void *cuda_batches(void *state, size_t bytes)
 
 static void cuda_forget_batches(void *state, void *memory)
 {
-    if (!((struct cuda_state *)state)->flights.is_stuck) /* it would be waited for */
+    if (!((struct cuda_state *)state)->flights.is_stuck) /* unpinning would wait for the device */
         runtime_unpin(memory);
 }
 

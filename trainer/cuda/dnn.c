@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tournament: every engine that takes a shape runs on data of its size, and the fastest is
- * kept. Which one that is depends on cuDNN's version, the GPU and the shape alone, which is what
- * the file of plans is keyed by.
+ * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept.
+ * The file of plans is keyed by what decides which one that is: the versions of cuDNN and driver,
+ * the GPU and the shape.
  */
 #include "trainer/cuda/dnn.h"
 
@@ -27,13 +27,13 @@ enum {
 
 static const uint32_t of_norms = DNN_PROLOGUE | DNN_STATISTICS | DNN_NORM;
 static const uint64_t workspace_limit_bytes = 4ull << 30;
-static const uint64_t making_ns = 3000000000; /* of one shape's plans */
+static const uint64_t making_ns = 3000000000; /* to make one shape's plans */
 
 struct dnn_plan {
     struct dnn_plan *next;
     char key[KEY_BYTES];
     struct dnn_shape shape;
-    cudnnBackendDescriptor_t plan; /* NULL: no engine takes the shape */
+    cudnnBackendDescriptor_t plan; /* NULL: no engine supports the shape */
     uint64_t workspace_bytes;
     uint32_t candidates;
     double milliseconds;
@@ -44,16 +44,16 @@ struct dnn {
     cudnnHandle_t handle;
     cudnnBackendDescriptor_t described;
     struct dnn_plan *plans;
-    struct dnn_choices *kept; /* of the file, and new ones */
+    struct dnn_choices *kept; /* from the file, and new ones */
     bool changed;
-    uint16_t *noise; /* what tournaments compute with */
+    uint16_t *noise; /* input of timed engines */
 };
 
 /* ---- opening ---- */
 
-/* cuDNN loads the run-time compiler for each engine that it looks at, and lets it go again: a
- * hundred megabytes that are mapped and relocated a thousand times for a network. Who holds it once
- * spares that; where it is not found cuDNN says what it lacks. */
+/* cuDNN loads the run-time compiler for each engine it considers and unloads it again: 100 MB
+ * mapped and relocated a thousand times for one network. Holding it once avoids that; if it is not
+ * found, cuDNN reports what is missing. */
 static void hold_compiler(void)
 {
     char name[32];
@@ -179,14 +179,14 @@ struct trial {
     struct dnn_tensors tensors;
 };
 
-/* Numbers between 1/2 and 1 in FP16, of either sign: what zeros cost says little. */
+/* Fill with FP16 numbers between 1/2 and 1 of either sign; zeros would be too fast. */
 static int fill(const struct trial *trial, void *memory, uint64_t bytes)
 {
     void *stream = trial->dnn->config.runtime->stream;
     uint64_t done = bytes < NOISE_BYTES ? bytes : NOISE_BYTES;
     int code = runtime_copy(memory, trial->dnn->noise, done, stream);
 
-    while (done < bytes && code == 0) { /* what is there goes on at the device's own speed */
+    while (done < bytes && code == 0) { /* the rest is copied on the device */
         const uint64_t more = bytes - done < done ? bytes - done : done;
         code = runtime_copy((char *)memory + done, memory, more, stream);
         done += more;
@@ -287,14 +287,14 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Plans of the first configurations that make one with a bearable workspace. Some engines are
- * compiled for seconds: a shape has no more of them than fit into its time. */
+/* Make plans of the first configurations that finish with an acceptable workspace. Some engines
+ * compile for seconds: a shape gets only as many as fit into its time. */
 static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
                                 const struct dnn_shape *shape, bool favourites,
                                 cudnnBackendDescriptor_t plans[CANDIDATES_MAX], int *code)
 {
     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
-    /* Where nothing can be timed, the first one is as good as any. */
+    /* without a device nothing is timed: take the first */
     const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
     const uint64_t start_ns = now_ns();
     uint32_t config_count = 0, count = 0;
@@ -317,7 +317,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     return count;
 }
 
-/* The fastest of the plans comes to the front. A plan that fails while it runs has lost. */
+/* Move the fastest plan to the front. A plan that fails while running loses. */
 static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendDescriptor_t *plans,
                    uint32_t count, struct dnn_plan *winner)
 {
@@ -347,8 +347,8 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     return code ? code : taken;
 }
 
-/* The best of what cuDNN expects most of, or of what it falls back to. A plan that is not known to
- * run is none. */
+/* Choose the fastest of cuDNN's favourites or of its fallbacks. A plan that does not run is not
+ * used. */
 static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
                         struct dnn_plan *plan)
 {
@@ -357,7 +357,7 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
     const uint32_t count = make_candidates(dnn, graph, &plan->shape, favourites, plans, &code);
 
     if (code || count == 0)
-        return code ? code : fail(ENOTSUP, "backend cuda: no engine of cuDNN finishes a plan");
+        return code ? code : fail(ENOTSUP, "backend cuda: no cuDNN engine makes a plan");
     if (dnn->config.runtime && (count > 1 || plan->shape.fusion)) /* fused ones may fail to run */
         code = compete(dnn, &plan->shape, plans, count, plan);
     plan->plan = code ? NULL : plans[0];
@@ -383,7 +383,7 @@ static int choose(struct dnn *dnn, struct dnn_plan *plan)
 
 /* ---- choices on disk ---- */
 
-/* The plan that the file's choice means for this shape. */
+/* Remake this shape's plan from the file. */
 static bool recall(const struct dnn *dnn, const struct dnn_shape *shape, struct dnn_plan *plan)
 {
     struct dnn_choice choice;
@@ -435,8 +435,8 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
     struct dnn_plan *plan;
 
     if (shape->type != DEVICE_FP16 && (shape->fusion & of_norms)) {
-        *code = fail(ENOTSUP, "backend cuda: cuDNN fuses BN in FP16 alone");
-        return NULL; /* it would say so itself, after a while */
+        *code = fail(ENOTSUP, "backend cuda: cuDNN fuses BN in FP16 only");
+        return NULL; /* cuDNN would refuse too, only later */
     }
     name_shape(dnn, shape, key);
     for (plan = dnn->plans; plan; plan = plan->next)
@@ -455,11 +455,11 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
         if (!recall(dnn, shape, plan)) {
             *code = choose(dnn, plan);
             if (*code && *code != -ENOMEM && shape->fusion)
-                *code = -ENOTSUP; /* a fused plan that does not run is none: there are others */
+                *code = -ENOTSUP; /* the unfused way is left */
             if (*code == 0)
                 *code = remember(dnn, plan);
-            if (*code == 0 && dnn->handle) /* a first start that is cut short goes on there */
-                dnn_keep(dnn); /* a file that cannot be written is reported at the end */
+            if (*code == 0 && dnn->handle) /* an interrupted first start resumes there */
+                dnn_keep(dnn);             /* write errors are reported at the end */
         }
         if (*code == 0)
             *code = dnn_plan_workspace(plan->plan, &plan->workspace_bytes);

@@ -12,11 +12,11 @@
 struct dnn;
 
 struct dnn_config {
-    const struct runtime *runtime; /* with a stream; NULL: no device, `described` takes its place */
-    uint32_t described;            /* 80 or 90: plans are made as for an A100 or an H200 */
+    const struct runtime *runtime; /* with a stream; NULL: no device, see `described` */
+    uint32_t described;            /* 80 or 90: plan for an A100 or an H200 that is not here */
     bool deterministic;
     uint32_t tournament; /* at most this many engines are timed; 1: none, the first is taken */
-    const char *plans;   /* file that chosen plans are kept in; NULL: none */
+    const char *plans;   /* file of chosen plans; NULL: none */
 };
 
 int dnn_open(struct dnn **dnn, const struct dnn_config *config);
@@ -24,13 +24,13 @@ void dnn_close(struct dnn *dnn);
 
 struct dnn_plan;
 
-/* The best plan for a shape; asked again, the same one. NULL with a reason: -ENOTSUP in *code when
- * no engine takes it, else an error. It belongs to dnn. */
+/* Returns the best plan for a shape, the same one each time; dnn owns it. NULL with a reason: *code
+ * is -ENOTSUP if no engine supports the shape, else an error. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
 uint64_t dnn_workspace_bytes(const struct dnn_plan *plan);
-int64_t dnn_engine(const struct dnn_plan *plan);      /* cuDNN's number of it */
-uint32_t dnn_candidates(const struct dnn_plan *plan); /* engines that took it */
-/* Whether plans are for a device that is there, not a described one. */
+int64_t dnn_engine(const struct dnn_plan *plan);      /* its number in cuDNN */
+uint32_t dnn_candidates(const struct dnn_plan *plan); /* engines that support the shape */
+/* Whether plans run on a device here, not on a described one. */
 bool dnn_has_device(const struct dnn *dnn);
 
 /* Starts it on the runtime's stream. */

@@ -19,17 +19,13 @@
 #include <unistd.h>
 
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
-/* Two seconds. */
-enum {
-    LOCK_TRIES = 6000,
-    LOCK_PAUSE_NS = 10000000
-}; /* a minute, for whoever writes to a busy disk */
+enum { LOCK_TRIES = 6000, LOCK_PAUSE_NS = 10000000 }; /* one minute: the disk may be busy */
 
 struct dnn_choices {
     json_t *rows; /* by key */
 };
 
-/* The rows of a file, or NULL. What others may have written is not believed. */
+/* Read the rows of a file, or NULL. The file is not trusted. */
 static json_t *read_rows(const char *path)
 {
     struct stat status;
@@ -151,9 +147,9 @@ static int write_whole(const json_t *rows, const char *path)
     return code;
 }
 
-/* Jobs side by side add to the same file in turn: what one adds between another's reading and
- * writing would be lost. A lock that cannot be had in time costs no more than that. */
-static void lock_others_out(const char *path, struct file_lock *lock)
+/* Serialise concurrent jobs: rows added between another job's read and write would be lost. If the
+ * lock is not acquired in time, only those rows are lost. */
+static void acquire_lock(const char *path, struct file_lock *lock)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     char name[1200];
@@ -167,14 +163,14 @@ int dnn_choices_write(struct dnn_choices *choices, const char *path)
 {
     struct file_lock lock;
 
-    lock_others_out(path, &lock);
+    acquire_lock(path, &lock);
     json_t *others = read_rows(path);
     if (others)
         json_object_update_missing(choices->rows, others);
     json_decref(others);
     int code = write_whole(choices->rows, path);
     file_lock_release(&lock);
-    return code ? fail(EIO, "%s cannot be written: name another file in cuda:plans=FILE, or none",
+    return code ? fail(EIO, "%s: cannot write: choose another file with cuda:plans=FILE, or none",
                        path)
                 : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dnn_choices: which engine and knobs won a tournament, by what it depends on, in a file. Only
- * numbers are kept: the plan is rebuilt for the graph at hand, so a file, whoever wrote it, can
- * make things slow, but not wrong. For trainer/cuda/dnn*.c alone. Needs nothing of CUDA.
+ * dnn_choices: a file of the fastest engine and its knobs for each shape and device. It holds only
+ * numbers, from which plans are remade, so a wrong file can make things slow, but not wrong. For
+ * trainer/cuda/dnn*.c only. Needs no CUDA.
  */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
 #define IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the engines' configurations, of what one comes down to. */
+/* Most configurations per shape, and most knobs of one. */
 enum { DNN_CONFIGS_MAX = 64, DNN_KNOBS_MAX = 32 };
 
 struct dnn_knob {
-    int32_t type; /* not negative; cuDNN may not know it */
+    int32_t type; /* not negative; may be unknown to cuDNN */
     int64_t value;
 };
 struct dnn_choice {
@@ -25,15 +25,15 @@ struct dnn_choice {
 
 struct dnn_choices;
 
-/* Those of the file; none where it is not there, damaged, too large or of another version: that
- * only costs the tournament again. path may be NULL. NULL: out of memory. */
+/* Reads the file; a missing, damaged, too large or older file has no rows, and engines are timed
+ * again. path may be NULL. NULL: out of memory. */
 struct dnn_choices *dnn_choices_read(const char *path);
 void dnn_choices_free(struct dnn_choices *choices);
 bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct dnn_choice *choice,
                      uint32_t *candidates, double *milliseconds);
 int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
                     uint32_t candidates, double milliseconds);
-/* What others have added meanwhile stays. The file is whole at every moment. */
+/* Keeps rows that others have added meanwhile. Replaces the file atomically. */
 int dnn_choices_write(struct dnn_choices *choices, const char *path);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- engines ---- */
 
-/* Does the engine compute as asked for? */
+/* Whether an engine's precision and determinism are those asked for. */
 static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape, bool deterministic)
 {
     cudnnBackendDescriptor_t engine = NULL;
@@ -51,7 +51,7 @@ static bool fits(cudnnBackendDescriptor_t config, const struct dnn_shape *shape,
     return fit;
 }
 
-/* What one of cuDNN's heuristics names, appended to configs. */
+/* Append what one of cuDNN's heuristics suggests. */
 static int ask(const struct dnn_graph *graph, cudnnBackendHeurMode_t mode,
                cudnnBackendDescriptor_t device, cudnnBackendDescriptor_t *configs, int64_t room,
                int64_t *found)
@@ -171,7 +171,7 @@ static int take_knobs(cudnnBackendDescriptor_t config, struct dnn_choice *choice
     for (int i = 0; i < DNN_KNOBS_MAX; i++)
         if (knobs[i])
             cudnnBackendDestroyDescriptor(knobs[i]);
-    return code ? code : count > DNN_KNOBS_MAX ? fail(ENOTSUP, "a plan of too many knobs") : 0;
+    return code ? code : count > DNN_KNOBS_MAX ? fail(ENOTSUP, "a plan has too many knobs") : 0;
 }
 
 int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
@@ -203,7 +203,7 @@ int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
     return code;
 }
 
-/* Parts are kept with the graph, and go with it. */
+/* The graph owns the parts. */
 static cudnnBackendDescriptor_t engine_of(struct dnn_graph *graph, cudnnBackendDescriptor_t device,
                                           int64_t index)
 {
@@ -227,7 +227,7 @@ int dnn_engines_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
 
     for (uint32_t i = 0; i < choice->knob_count; i++)
         if (choice->knobs[i].type >= CUDNN_KNOB_TYPE_COUNTS)
-            return graph->code = fail(ENOTSUP, "a kept plan has a knob that cuDNN has not");
+            return graph->code = fail(ENOTSUP, "a kept plan has a knob unknown to cuDNN");
     cudnnBackendDescriptor_t engine = engine_of(graph, device, choice->engine);
     for (uint32_t i = 0; i < choice->knob_count; i++) {
         const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)choice->knobs[i].type;
@@ -246,7 +246,7 @@ int dnn_engines_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
                      CUDNN_TYPE_BACKEND_DESCRIPTOR, choice->knob_count, knobs);
     dnn_part_finish(graph, *config);
     if (graph->code == 0 && !fits(*config, shape, deterministic))
-        graph->code = fail(ENOTSUP, "a kept plan does not compute as asked for");
+        graph->code = fail(ENOTSUP, "a kept plan does not compute what the shape asks for");
     return graph->code;
 }
 
@@ -265,7 +265,7 @@ int dnn_plan_workspace(cudnnBackendDescriptor_t plan, uint64_t *bytes)
 
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device)
 {
-    /* NVIDIA A100-SXM4-80GB and H200, as their own tools tell. */
+    /* NVIDIA A100-SXM4-80GB and H200, as reported by NVIDIA's tools. */
     const bool hopper = capability >= 90;
     char text[2048];
     int bytes = snprintf(

@@ -13,20 +13,20 @@
  * (H200). Destroy it with cudnnBackendDestroyDescriptor(). */
 int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device);
 
-/* Engine configurations that compute as the shape asks for: no other precision, and the same bits
- * again if wanted; the likely fastest first, or those that take almost anything. Destroy each of
- * the `count`. -ENOTSUP when there is none. */
+/* Finds engine configurations for the shape: no other precision, and deterministic if wanted;
+ * cuDNN's favourites, likely fastest first, or its fallbacks. Destroy each of the `count`. -ENOTSUP
+ * if there is none. */
 int dnn_engines_find(const struct dnn_graph *graph, const struct dnn_shape *shape,
                      cudnnBackendDescriptor_t device, bool deterministic, bool favourites,
                      cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX], uint32_t *count);
 
-/* A plan of a configuration. device: NULL where there is a handle. */
+/* Makes a plan of a configuration. device: NULL if there is a handle. */
 int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                   cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *plan);
 int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice);
-/* The configuration that a choice means for this graph, to which it belongs. An error where it
- * means none, or one that does not compute as the shape asks for: wherever the choice comes from,
- * what is computed is the graph. */
+/* Makes the configuration of a choice for this graph, which owns it. Fails if there is none or it
+ * does not compute what the shape asks for: wherever the choice comes from, the graph is what is
+ * computed. */
 int dnn_engines_choose(struct dnn_graph *graph, const struct dnn_shape *shape,
                        cudnnBackendDescriptor_t device, bool deterministic,
                        const struct dnn_choice *choice, cudnnBackendDescriptor_t *config);

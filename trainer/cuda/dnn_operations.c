@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a shape asks for, as a graph of operations. cuDNN has engines for the forms below and not
- * for others that compute the same: BN before a ReLU on the way back, for one, is to be written as
- * (x - mean) * inverse * gamma + beta.
+ * cuDNN has engines for the forms below and none for others that compute the same: in the backward
+ * pass, for one, BN before a ReLU must be written as (x - mean) * inverse * gamma + beta.
  */
 #include "trainer/cuda/dnn_operations.h"
 
@@ -24,7 +23,7 @@ int dnn_check(cudnnStatus_t status, const char *what)
         return 0;
     char more[256] = "";
     cudnnGetLastErrorString(more, sizeof more);
-    /* The 3000s say: not supported. */
+    /* 3000 to 3999: not supported */
     return fail(status >= CUDNN_STATUS_NOT_SUPPORTED && status < 4000 ? ENOTSUP : EIO,
                 "backend cuda: cuDNN: %s: %s %s", what, cudnnGetErrorString(status), more);
 }
@@ -56,7 +55,7 @@ void dnn_part_finish(struct dnn_graph *graph, part made)
         graph->code = dnn_check(cudnnBackendFinalize(made), "describe a convolution");
 }
 
-/* made knows other, by that name. */
+/* Set an attribute to another descriptor. */
 static void join(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name, part other)
 {
     dnn_part_set(graph, made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
@@ -74,7 +73,7 @@ static cudnnDataType_t type_of(const struct dnn_shape *shape, enum dnn_tensor wh
     return types[dnn_number(shape, which)];
 }
 
-/* Memory as NHWC. */
+/* Add an NHWC tensor. */
 static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers,
                        int64_t id, bool stored)
 {
@@ -96,14 +95,14 @@ static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDat
     return made;
 }
 
-/* One that the caller brings. */
+/* A tensor in memory. */
 static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 {
     return add_tensor(graph, dnn_extent(graph->shape, which), type_of(graph->shape, which),
                       dnn_uid(which), true);
 }
 
-/* One between two operations, which is never stored. */
+/* A tensor between two operations, never stored. */
 static part between_of(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers)
 {
     return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
@@ -116,8 +115,8 @@ static part between(struct dnn_graph *graph, enum dnn_extent extent)
 
 /* ---- the convolution ---- */
 
-/* Padding behind the input. As before it, where that gives the same output: most engines take
- * nothing else. What no window reaches does not matter. */
+/* Padding after the input; equal to that before it if the output stays the same, since most engines
+ * support nothing else. Pixels that no window reaches do not matter. */
 static int64_t behind(uint32_t in, uint32_t out, uint32_t window, uint32_t stride, uint32_t before)
 {
     const int64_t needed = ((int64_t)out - 1) * stride + window - in - before;
@@ -154,7 +153,7 @@ static part convolution(struct dnn_graph *graph)
     return made;
 }
 
-/* The attributes of the three kinds are called alike, and numbered differently. */
+/* The attributes of the three kinds have the same meaning and different numbers. */
 static const struct operation_kind {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t alpha, beta, convolution, input, weight, output;
@@ -222,7 +221,7 @@ static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
     return made;
 }
 
-/* y = x, or x and b. Returns y. */
+/* y = mode(x) or mode(x, b). Returns y. */
 static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, part b, part y)
 {
     part made = pointwise(graph, mode);
@@ -235,21 +234,21 @@ static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, pa
     return y;
 }
 
-/* The same with a tensor of the caller's, to where nothing is stored. */
+/* The same with a tensor in memory, into one that is not stored. */
 static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
                          enum dnn_tensor which, enum dnn_extent extent)
 {
     return apply(graph, mode, x, tensor(graph, which), between(graph, extent));
 }
 
-/* x * scale + bias, those of the BN before or of the one beside. */
+/* x * scale + bias, of the BN before or of the one beside it. */
 static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
 {
     x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, DNN_IN_PIXELS);
     return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, DNN_IN_PIXELS);
 }
 
-/* What the convolution takes: the input, or ReLU of its BN, or of a sum, which is stored. */
+/* What the convolution reads: the input, ReLU of its BN, or ReLU of a sum, which is stored. */
 static part prologue(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;
@@ -314,7 +313,7 @@ static void build_forward(struct dnn_graph *graph)
         add_statistics(graph, value);
 }
 
-/* A BN on the way back: what it normalises, what it knows of the batch, and its output. */
+/* A BN in the backward pass: its input, its batch statistics and its output. */
 struct norm {
     part x, mean, inverse, gamma, y;
     bool beside;
@@ -341,7 +340,7 @@ static struct norm add_norm(struct dnn_graph *graph, bool beside)
     return norm;
 }
 
-/* dz is the gradient of BN's output. */
+/* Add the gradients of a BN from dz, the gradient of its output. */
 static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm *norm)
 {
     static const struct {
@@ -367,8 +366,8 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm
     add(graph, made);
 }
 
-/* Back through the convolution, the ReLU before it, whose sign is computed anew, and the sums over
- * pixels of the BN before that, or of the two BNs of a sum. */
+/* Go back through the convolution and the ReLU before it, whose sign is recomputed, and sum the
+ * gradients of the BN before that, or of the two BNs of a sum. */
 static void build_norm_data(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;

@@ -14,30 +14,30 @@ int dnn_check(cudnnStatus_t status, const char *what);
 
 enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 96 };
 
-/* What a tensor is called there. */
+/* A tensor's id in the graph. */
 static inline int64_t dnn_uid(enum dnn_tensor which)
 {
     return (int64_t)which + 1;
 }
 
 struct dnn_graph {
-    const struct dnn_shape *shape; /* while it is made */
+    const struct dnn_shape *shape; /* while the graph is made */
     cudnnBackendDescriptor_t operations[DNN_OPERATIONS_MAX];
     uint32_t operation_count;
-    cudnnBackendDescriptor_t whole;                     /* all of them, finished */
-    cudnnBackendDescriptor_t parts[DNN_PARTS_MAX + 34]; /* and those of a choice */
+    cudnnBackendDescriptor_t whole;                     /* the finished graph */
+    cudnnBackendDescriptor_t parts[DNN_PARTS_MAX + 34]; /* including those of a choice */
     uint32_t part_count;
     int code; /* first error */
 };
 
-/* A descriptor that goes with its graph, in which the first error is kept. */
+/* The graph owns the descriptor and keeps the first error. */
 cudnnBackendDescriptor_t dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type);
 void dnn_part_set(struct dnn_graph *graph, cudnnBackendDescriptor_t made,
                   cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
                   const void *values);
 void dnn_part_finish(struct dnn_graph *graph, cudnnBackendDescriptor_t made);
 
-/* handle may be NULL where a device is described. */
+/* handle: NULL for a described device. */
 int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle, const struct dnn_shape *shape);
 void dnn_graph_destroy(struct dnn_graph *graph);
 

@@ -157,7 +157,7 @@ int cuda_flight_start(struct cuda_flights *flights, struct cuda_program *program
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
         code = mark(model, flight, CUDA_COMPUTE);
-    if (code == 0) /* where graphs look for it */
+    if (code == 0) /* the address that captured graphs read */
         code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
     if (code == 0)
         code = cuda_program_start(program, &pass);
@@ -193,9 +193,9 @@ static int between(void *const first, void *const last, uint64_t *ns)
     return code;
 }
 
-/* From the end of the pass before to this one's first kernel the device had nothing to compute. As
- * far as the batch was on its way then, it waited for the upload; else for the host, which had no
- * batch, or was late for another reason, which is nobody's wait. */
+/* Split the gap between the previous pass and this one's first kernel. While the batch was being
+ * uploaded, the device waited for the upload; before that for the host, which had no batch, or was
+ * late for another reason, which counts for none. */
 static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *before,
                     struct backend_times *times)
 {
@@ -218,7 +218,7 @@ static int take_gap(const struct cuda_flight *flight, const struct cuda_flight *
     return code;
 }
 
-/* Beyond the rest of the step, gradients were added up, or are on their way to the host. */
+/* Time that summing gradients, or copying them to the host, took beyond the rest of the step. */
 static int take_exchange(const struct cuda_model *model, const struct cuda_flight *flight,
                          struct backend_times *times)
 {

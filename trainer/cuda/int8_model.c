@@ -11,7 +11,7 @@ enum { ALIGNMENT = 256 };
 
 /* ---- the graph ---- */
 
-/* The only consumer, when it is of that kind; else 0. */
+/* Return the only consumer if it is of that kind, else 0. */
 static uint32_t only_consumer(const struct graph *graph, uint32_t number, enum graph_kind kind)
 {
     uint32_t found = 0, count = 0;

@@ -29,7 +29,7 @@ static void weight_shape(const struct cuda_model *model, const struct graph_para
     }
 }
 
-/* Numbers of a weight's copy, in whose rows the image's channels are padded. */
+/* Size of a weight's copy, whose rows have the image's channels padded. */
 static uint64_t copy_numbers(const struct cuda_model *model,
                              const struct graph_parameter *parameter)
 {
@@ -40,7 +40,7 @@ static uint64_t copy_numbers(const struct cuda_model *model,
     return node->inputs[0] == 0 ? outputs * plane * model->image_channels : parameter->count;
 }
 
-/* cuDNN takes weights at 16 bytes. */
+/* cuDNN needs weights aligned to 16 bytes. */
 static bool needs_copy(const struct cuda_model *model, const struct graph_parameter *parameter)
 {
     return parameter->kind == GRAPH_WEIGHT &&
@@ -55,7 +55,7 @@ static uint64_t aligned(uint64_t bytes)
 
 /* ---- memory ---- */
 
-/* The compute copies, one behind the other. */
+/* Allocate the compute copies in one piece. */
 static int make_copies(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
@@ -89,7 +89,7 @@ static uint32_t chunks_of(uint64_t count)
     return (uint32_t)((count + DEVICE_CHUNK_FLOATS - 1) / DEVICE_CHUNK_FLOATS);
 }
 
-/* What device_optimise() needs to know, on the host. */
+/* Fill the tables of device_optimise() on the host. */
 static void fill_tables(const struct cuda_model *model, struct device_parameter *parameters,
                         struct device_chunk *chunks)
 {
@@ -122,7 +122,7 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
     }
 }
 
-/* On the device, from the host's. */
+/* Copy to new device memory. */
 static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
 {
     void *memory = *code ? NULL : cuda_allocate(&model->memory, bytes);
@@ -182,7 +182,7 @@ static float *floats(struct cuda_model *model, uint64_t count, int *code)
     return memory;
 }
 
-/* What each batch brings and takes away. */
+/* Memory for the input and results of a batch. */
 static int make_slots(struct cuda_model *model)
 {
     const uint64_t batch = model->config.batch_size;
@@ -200,7 +200,7 @@ static int make_slots(struct cuda_model *model)
                : -ENOMEM;
 }
 
-/* How much room the largest sums over pixels take. */
+/* Find the space for the largest sums over pixels. */
 static void look_at_sums(struct cuda_model *model)
 {
     const struct graph *graph = model->graph;
@@ -309,8 +309,8 @@ void cuda_model_close(struct cuda_model *model)
 
 /* ---- the canonical layout ---- */
 
-/* One arena on the host: weights between outputs x channels x plane and outputs x plane x channels.
- * home_first: from ours to the canonical one. */
+/* Permute the weights of an arena on the host between outputs x channels x plane and outputs x
+ * plane x channels. home_first: from our layout to the canonical one. */
 static void permute(const struct cuda_model *model, const float *from, float *to, bool home_first)
 {
     const struct graph *graph = model->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nccl exchange's own part, in a module of its own.
+ * The module of the nccl exchange.
  *
  * Where buckets overlap with compute NCCL gets few multiprocessors, for each one that it holds is
  * lost to the convolutions; with a single bucket nothing else runs and it takes what it likes.
@@ -22,7 +22,7 @@ struct nccl_state {
     struct buckets buckets;
     ncclComm_t ranks;
     void *registered;
-    void *stream; /* of the sums */
+    void *stream; /* of the all-reduces */
     void *event;  /* orders both streams */
 };
 
@@ -71,7 +71,7 @@ static int nccl_open(void *state, const struct nccl_site *site)
             nccl,
             ncclCommInitRankConfig(&nccl->ranks, (int)site->ranks, id, (int)site->rank, &config),
             "join the other ranks");
-    /* Sums then need no copy; where that cannot be had they are copied. */
+    /* Registered buffers are summed without a copy; if that is not supported, NCCL copies. */
     if (code == 0 && ncclCommRegister(nccl->ranks, where->gradients,
                                       where->floats * sizeof *where->gradients, &nccl->registered))
         nccl->registered = NULL;
@@ -85,7 +85,7 @@ static void nccl_close(void *state, bool failed)
     if (failed) {
         if (nccl->ranks)
             ncclCommAbort(nccl->ranks);
-        return; /* the rest may wait for work that never ends; the process' end does not */
+        return; /* closing the rest may wait for work that never ends; exiting does not */
     }
     if (nccl->ranks) {
         if (nccl->registered)
@@ -96,7 +96,7 @@ static void nccl_close(void *state, bool failed)
     runtime_stream_destroy(nccl->stream);
 }
 
-/* One stream goes on when the other has come to where it is now. */
+/* Make one stream wait for what is on the other now. */
 static int order(const struct nccl_state *nccl, void *before, void *after)
 {
     int code = runtime_event_record(nccl->event, before);
@@ -127,7 +127,7 @@ static int nccl_ready(void *state, uint64_t done)
     return code;
 }
 
-/* The sums are done with the step; what went wrong on the way is told here. */
+/* Sums end with the step; asynchronous errors are reported here. */
 static int nccl_finish(void *state)
 {
     const struct nccl_state *nccl = state;

@@ -8,7 +8,7 @@
 struct peer_state {
     struct peer_site site;
     void *stream;
-    float *copied; /* of somebody else's, to be added */
+    float *copied; /* copy of another process's floats, to be added */
 };
 
 extern const struct peer_ops iobench_peer;

@@ -13,12 +13,12 @@
 
 enum { CAPABILITY_LEAST = 80, PAUSE_NS = 20000 };
 
-/* CUDA's codes as ours. */
+/* A CUDA status as a code. */
 static int check(cudaError_t status, const char *what)
 {
     if (status == cudaSuccess)
         return 0;
-    cudaGetLastError(); /* it would be found again by the next look */
+    cudaGetLastError(); /* clear it, or the next check finds it again */
     return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "backend cuda: %s: %s", what,
                 cudaGetErrorString(status));
 }
@@ -43,16 +43,16 @@ int runtime_usable(void)
 {
     int count = 0, driver = 0;
 
-    /* 0 where there is no libcuda.so.1. */
+    /* 0: there is no libcuda.so.1 */
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
         return fail(ENODEV, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded");
     cudaError_t status = cudaGetDeviceCount(&count);
     if (status == cudaErrorInsufficientDriver)
-        return fail(ENODEV,
-                    "the driver knows CUDA %d.%d, and this program needs %d.%d: renew the driver, "
-                    "or build with an older toolkit",
-                    driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
-                    CUDART_VERSION % 1000 / 10);
+        return fail(
+            ENODEV,
+            "the driver supports CUDA %d.%d, this program needs %d.%d: update the driver, or "
+            "build with an older toolkit",
+            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (status != cudaSuccess) {
         cudaGetLastError();
         return fail(ENODEV, "CUDA finds no GPU: %s", cudaGetErrorString(status));
@@ -135,8 +135,8 @@ void *runtime_allocate(uint64_t bytes)
         return memory;
     cudaMemGetInfo(&left, &all);
     snprintf(what, sizeof what,
-             "%llu bytes of GPU memory, of which %zu of %zu are left: use a smaller batch, or look "
-             "who else is there with nvidia-smi",
+             "%llu bytes of GPU memory, %zu of %zu free: use a smaller batch, or see nvidia-smi "
+             "for other processes",
              (unsigned long long)bytes, left, all);
     check(status, what);
     return NULL;
@@ -252,11 +252,11 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
         cudaError_t status = cudaEventQuery(event);
         if (status != cudaErrorNotReady)
             return check(status, "compute");
-        cudaGetLastError(); /* the next kernel would take it for its own */
+        cudaGetLastError(); /* clear it, or the next kernel reports it */
         if (now_ns() - start_ns > timeout_ns)
             return fail(ETIMEDOUT,
                         "backend cuda: GPU %u has not finished a step after %llu s: another rank "
-                        "is silent, or the GPU hangs",
+                        "is unresponsive, or the GPU hangs",
                         current_device(), (unsigned long long)(timeout_ns / 1000000000));
         nanosleep(&pause, NULL);
     }
