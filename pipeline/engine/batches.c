@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants, under the lock: batches [taken - 1 or taken, opened) hold a buffer each, batch b the
- * buffer b % buffers; opened <= known, the number of batches of the epochs announced so far.
- * `opened` is a gate, so that workers look at it without the lock.
+ * Invariants, under the lock:
+ * 1. Each batch in [given, opened) owns a buffer: batch b owns buffer b % buffers.
+ * 2. given <= taken <= given + 1, and taken <= opened <= known, the batches announced so far.
+ * 3. `opened` is a gate, which workers read without the lock.
  */
 #include "pipeline/engine/batches.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * invariants: what the figures of a run owe each other, whatever was measured. One that does not
- * hold is a bug of this program: the run is INVALID and both figures are told. No figure is ever
- * bent into its bounds.
+ * invariants: relations between the figures of a run that hold whatever was measured. A violation
+ * is a bug of this program: the run is INVALID and both figures are reported. No figure is ever
+ * clamped.
  *
- * Pure functions. 0, or -EPROTO with both figures in fail_reason().
+ * Pure functions. Each returns 0, or -EPROTO with both figures in fail_reason().
  */
 #ifndef IOBENCH_PIPELINE_EVIDENCE_INVARIANTS_H
 #define IOBENCH_PIPELINE_EVIDENCE_INVARIANTS_H
@@ -13,11 +13,11 @@
 
 #include <stdint.h>
 
-/* An ended epoch of this rank. draws: of its plan. workers: decode threads. */
+/* Check a finished epoch of this rank. draws: of its plan. workers: decode threads. */
 int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t batch_size,
                      uint32_t workers);
 
-/* A complete run, of all ranks. result: its job, data set and ranks. */
+/* Check a complete run of all ranks. result: its job, data set and ranks. */
 int invariants_run(const struct result *result, const struct result_run *run);
 
 #endif

@@ -63,16 +63,16 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
-struct told {
+struct progress_call {
     void (*progress)(void *context, uint64_t elapsed_ns);
     void *context;
 };
 
 static void pass_on(void *context, const struct cache_progress *progress)
 {
-    const struct told *told = context;
+    const struct progress_call *call_back = context;
 
-    told->progress(told->context, progress->elapsed_ns);
+    call_back->progress(call_back->context, progress->elapsed_ns);
 }
 
 /* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. */
@@ -135,8 +135,8 @@ static void note_no_cache(const struct witness *witness, struct result_cold *col
 int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
                       void *context, struct result_cold *cold)
 {
-    struct told told = {.progress = progress, .context = context};
-    const struct cache_observer observer = {.progress = pass_on, .context = &told};
+    struct progress_call call_back = {.progress = progress, .context = context};
+    const struct cache_observer observer = {.progress = pass_on, .context = &call_back};
     const struct cold_settings *settings = witness->settings;
     struct cold_result found = {0};
     const struct cold_request request = {
@@ -169,11 +169,11 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
     return code;
 }
 
-static void call_server(struct witness *witness, struct told *told,
+static void call_server(struct witness *witness, struct progress_call *call_back,
                         void (*call)(const struct server_request *, struct server_result *),
                         struct server_result *server)
 {
-    const struct cache_observer observer = {.progress = pass_on, .context = told};
+    const struct cache_observer observer = {.progress = pass_on, .context = call_back};
     const struct cold_settings *settings = witness->settings;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
     const char *store = store_of(witness->catalog->root)->client;
@@ -185,7 +185,7 @@ static void call_server(struct witness *witness, struct told *told,
         .check_command = settings->server_check_command,
         .set_bytes = catalog_data_bytes(witness->catalog),
         .timeout_ns = settings->drop_timeout_ns,
-        .observer = told->progress ? &observer : NULL,
+        .observer = call_back->progress ? &observer : NULL,
     };
 
     call(&request, server);
@@ -195,18 +195,18 @@ void witness_make_server_cold(struct witness *witness,
                               void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                               struct result_cold *cold)
 {
-    struct told told = {.progress = progress, .context = context};
+    struct progress_call call_back = {.progress = progress, .context = context};
 
-    call_server(witness, &told, server_make_cold, &cold->server);
+    call_server(witness, &call_back, server_make_cold, &cold->server);
     cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
     result_cold_settle(cold);
 }
 
 void witness_ask_server(struct witness *witness, struct result_cold *cold)
 {
-    struct told told = {0};
+    struct progress_call call_back = {0};
 
-    call_server(witness, &told, server_look_after, &cold->server);
+    call_server(witness, &call_back, server_look_after, &cold->server);
     result_cold_settle(cold);
 }
 

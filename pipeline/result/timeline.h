@@ -57,36 +57,33 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                                uint64_t interval_ns);
 void timeline_destroy(struct timeline *timeline);
 
-/* Nothing but names for so many columns and room for rows and phases, for who has read one from a
- * file. NULL with a reason. */
+/* Allocate an empty timeline of this size, to be filled from a file. Returns NULL with a reason. */
 struct timeline *timeline_blank(uint32_t columns, uint64_t rows, uint64_t phases);
 
 double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
-/* The column of a key, or column_count. */
+/* Return the column of a key, or column_count. */
 uint32_t timeline_find(const struct timeline *timeline, const char *key);
-/* The mean of a column over a part of the time, each row for as long as it lasts; NAN where none is
- * known. */
+/* Mean of a column over an interval, weighted by the duration of rows; NAN if unknown. */
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 double timeline_end_s(const struct timeline *timeline); /* of the last row */
-/* A column in a row of another timeline: rates count nothing where the timeline has no row, so that
- * rows which cover the whole timeline add up to the same. NAN as timeline_mean(). */
+/* A column in a row of another timeline: rates are 0 outside this timeline's rows, so that rows
+ * covering all of it have the same sum. NAN as timeline_mean(). */
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 
 /* ---- several nodes ---- */
 
-/* Its seconds become those of another clock, on which it began at start_s and ended at end_s. */
+/* Convert to another clock, on which the timeline runs from start_s to end_s. */
 void timeline_move(struct timeline *timeline, double start_s, double end_s);
 
-/* All nodes together, in the rows of node 0 and as many after them as others go on for: columns
- * that can be added up, phases and provenances.
- * Takes the nodes over. NULL when memory is short; the nodes are then destroyed. */
+/* Sum all nodes, in the rows of node 0 extended to the end of the last node: columns that can be
+ * summed, phases and provenance. Takes ownership of the nodes. Returns NULL without memory. */
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 
-/* As one piece of memory that another process of this program can unpack; columns: so many of the
- * first; nodes stay behind. To be freed. NULL when memory is short. */
+/* Serialise the first `columns` columns for another process of this program, without nodes; free()
+ * the result. Returns NULL without memory. */
 void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
-/* NULL also when that is not what was packed. */
+/* Returns NULL without memory, or if the bytes are no packed timeline. */
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
 
 #endif
