@@ -351,7 +351,7 @@ static int recordio_parse(const void *settings, const struct shard *shard, const
     if (part_kind(part) == WHOLE) {
         uint32_t length = part_length(part);
         if (padded(length) + (size_t)PART_BYTES != bytes)
-            return fail(EBADMSG, "the record says it has %u bytes, where %zu are its place", length,
+            return fail(EBADMSG, "record header says %u bytes, index says %zu", length,
                         bytes - PART_BYTES);
         return parse_payload(part + PART_BYTES, length, sample);
     }

@@ -323,7 +323,7 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
         return fail(EBADMSG, "a record of %zu bytes is shorter than its frame", bytes);
     uint64_t length = bytes_le64(head);
     if (length != bytes - TFRECORD_FRAME_BYTES)
-        return fail(EBADMSG, "the record says it has %llu bytes, where %zu are its place",
+        return fail(EBADMSG, "record header says %llu bytes, index says %zu",
                     (unsigned long long)length, bytes - TFRECORD_FRAME_BYTES);
     if (!(flags & FORMAT_SKIP_CRC)) {
         if (!head_right(head))

@@ -100,7 +100,7 @@ static void print_settings(const struct text_page *page)
                 job->order.seed, ranks, limit,
                 words_window(result->reads.window, result->reads.read_bytes, window));
     print_entry(page, "Work", "decode %s on %u %s, batches of %" PRIu64 ", trainer %s",
-                job->decode.decoder, result->threads, result->threads == 1 ? "worker" : "workers",
+                job->decode.decoder, result->threads, result->threads == 1 ? "thread" : "threads",
                 job->batch_size, job->trainer);
     if (environment->host[0]) {
         bytes_text(environment->memory_bytes, memory, sizeof memory);

@@ -107,7 +107,7 @@ for way in "--seed=77" "--seed 77"; do
     out "seed 77"
     out "batches of 8"
     out "depth 4"
-    out "on 1 worker"
+    out "on 1 thread"
 done
 for way in "--threads 3 --loaders 2" "--decode-threads=3 --io-threads=2"; do
     # shellcheck disable=SC2086 # words
