@@ -565,8 +565,8 @@ static void a_compressed_shard_is_no_larger_than_it_may_be(void **unused)
     (void)unused;
     write_bomb("bomb.tfrecord");
     expect_limit("shards", "inflates to more than 200 times its");
-    expect_limit("shards:max-inflation=none", "larger than 67108864 bytes; max-index=SIZE");
-    expect_limit("shards:max-inflation=2000,max-index=1m", "larger than 1048576 bytes");
+    expect_limit("shards:max-inflation=none", "exceeds 67108864 bytes; raise max-index=SIZE");
+    expect_limit("shards:max-inflation=2000,max-index=1m", "exceeds 1048576 bytes");
     expect_limit("shards:max-inflation=none,max-index=1g", NULL);
 }
 
