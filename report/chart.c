@@ -16,7 +16,7 @@ enum { WIDTH = 1100, PANEL = 290, BINS_MAX = 1000, LINES = 4 };
 
 /* Curves of a node. A value is the sum of the columns present in the first row of keys that has
  * any: results of `run` have provenance, files of `monitor` only machine totals. */
-enum line { READ, STORAGE, RECEIVE, SEND };
+enum chart_line { READ, STORAGE, RECEIVE, SEND };
 
 static const char *const line_keys[LINES][2][4] = {
     [READ] = {{"read_bytes_per_s"}},
@@ -57,7 +57,7 @@ struct sheet {
     double *values;             /* [node][line][bin] in MB/s; NAN: unknown */
 };
 
-static struct columns find_columns(const struct timeline *timeline, enum line line)
+static struct columns find_columns(const struct timeline *timeline, enum chart_line line)
 {
     struct columns columns = {0};
 
@@ -88,7 +88,7 @@ static double sum_of(const struct timeline *timeline, uint64_t row, const struct
 }
 
 /* Distribute rows into bins, weighted by their overlap. */
-static void fill_bins(const struct sheet *sheet, uint32_t node, enum line line, double *bins)
+static void fill_bins(const struct sheet *sheet, uint32_t node, enum chart_line line, double *bins)
 {
     const struct timeline *timeline = sheet->nodes[node].timeline;
     const struct columns columns = find_columns(timeline, line);
@@ -116,7 +116,7 @@ static void fill_bins(const struct sheet *sheet, uint32_t node, enum line line, 
     }
 }
 
-static double *bins_of(const struct sheet *sheet, uint32_t node, enum line line)
+static double *bins_of(const struct sheet *sheet, uint32_t node, enum chart_line line)
 {
     return sheet->values + ((size_t)node * LINES + line) * sheet->bins;
 }
@@ -149,11 +149,11 @@ static int lay_out(struct sheet *sheet)
         return -ENOMEM;
     for (uint32_t i = 0; i < sheet->count; i++)
         for (int line = 0; line < LINES; line++)
-            fill_bins(sheet, i, (enum line)line, bins_of(sheet, i, (enum line)line));
+            fill_bins(sheet, i, (enum chart_line)line, bins_of(sheet, i, (enum chart_line)line));
     return 0;
 }
 
-static bool knows(const struct sheet *sheet, uint32_t node, enum line line)
+static bool knows(const struct sheet *sheet, uint32_t node, enum chart_line line)
 {
     for (uint32_t i = 0; i < sheet->bins; i++)
         if (isfinite(bins_of(sheet, node, line)[i]))
@@ -180,7 +180,7 @@ static void write_data(FILE *script, const struct sheet *sheet)
         for (uint32_t i = 0; i < sheet->bins; i++) {
             fprintf(script, "%.6g", (i + 0.5) * sheet->step_s);
             for (int line = 0; line < LINES; line++)
-                fprintf(script, " %.6g", bins_of(sheet, node, (enum line)line)[i]);
+                fprintf(script, " %.6g", bins_of(sheet, node, (enum chart_line)line)[i]);
             fputc('\n', script);
         }
         fputs("END\n", script);

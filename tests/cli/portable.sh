@@ -57,7 +57,7 @@ expect 0 ./link --version
 # ---- a module is found, and says what is missing ----
 if [ -n "$modules" ]; then
     expect 0 bare /portable/iobench list backend
-    says "not on this machine: iobench-cuda.so cannot be loaded: libcudnn.so.9"
+    says "unavailable here: iobench-cuda.so cannot be loaded: libcudnn.so.9"
     mkdir -p root/usr/local/nvidia/lib64 # a driver, as containers have it
     cp root/portable/lib/libjansson.so* root/usr/local/nvidia/lib64/libcuda.so.1
     expect 0 bare /bin/sh -c 'LD_DEBUG=files exec /portable/iobench list backend'

@@ -95,7 +95,7 @@ for decode in none checksum jpeg; do
     out "Digest   $own"
 done
 try 1 "$@" --runs 1 --reader null --digest
-err "reader null brings no bytes"
+err "reader null delivers no bytes"
 
 # With a replayed GPU, AU is meaningful and both definitions are explained.
 "$IOBENCH" "$@" --trainer replay:rate=2000 >"$tmp/out" 2>"$tmp/err"

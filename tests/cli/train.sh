@@ -69,5 +69,5 @@ expect 0 "$IOBENCH" run --data set --trainer lenet:classes=3,threads=1 --decode 
     --batch-size 20 --no-calibrate
 says "lenet:classes=3"
 expect 1 "$IOBENCH" run --data set --trainer lenet --decode none --runs 1 --no-calibrate
-says "no square images"
+says "not square images"
 echo "trained, cut and went on"

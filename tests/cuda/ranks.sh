@@ -39,7 +39,7 @@ done
 [ "$(cat nccl.loss mpi.loss p2p.loss | sort -u | wc -l)" = 1 ] ||
     die "the exchanges disagree: $(cat nccl.loss mpi.loss p2p.loss)"
 train 1 nccl reference
-says "exchange nccl adds up on GPUs"
+says "exchange nccl sums on GPUs"
 train 1 p2p reference
 says "exchange p2p copies between GPUs"
 train 1 p2p:star cuda:fp32,plans=none

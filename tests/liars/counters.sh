@@ -30,7 +30,7 @@ twice() {
     lie "the process' counter counts twice"
     can_lie && is_root || return 0
     LIE=io-double run 1 $READ --drop-caches=strict
-    case $out in *" 20"?.?"% of what was"*) [ "$status" = 1 ] || missed= ;; esac
+    case $out in *" 20"?.?"% of the bytes delivered"*) [ "$status" = 1 ] || missed= ;; esac
     caught "by the disks' own counters: " "or a wrong counter"
 }
 
