@@ -29,7 +29,7 @@ QUIET = ["--no-calibrate", "--sample-interval", "none", "--json", "out.json"]
 
 # Values that depend on time, dropped caches or other processes: they may be equal twice by chance.
 TIMES = re.compile(r"_[nm]?s(_reason)?$|_percent|_ratio|device|cold|\.series|resident_|\.advice"
-                   r"|\.limit|notices|valid|degraded")
+                   r"|cache_before|\.limit|notices|valid|degraded")
 
 
 def commands():
