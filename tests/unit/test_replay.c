@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Steps of a trainer; the wall time and the sum of compute_ns. */
+/* Wall time and sum of compute_ns over the steps of a trainer. */
 struct played {
     uint64_t wall_ns, compute_ns;
-    uint64_t shortest_ns, longest_ns; /* step */
+    uint64_t shortest_ns, longest_ns; /* of one step */
 };
 
 static struct played play(const char *text, uint32_t batch_size, uint32_t count, int steps)
@@ -63,7 +63,7 @@ static void assert_refused(const char *text, const char *reason)
     assert_non_null(strstr(fail_reason(), reason));
 }
 
-/* The sum of many short steps is right, because what one oversleeps the next one sleeps less. */
+/* Many short steps add up exactly: each sleep is shortened by what the previous one overslept. */
 static void steps_add_up(void **unused)
 {
     const double nominal_ns = 200 * 10 / 7950.0 * 1e9; /* 0.25 s */
@@ -72,14 +72,14 @@ static void steps_add_up(void **unused)
     manual_clock_late_ns = 60000;
     struct played played = play("replay:h200", 10, 10, 200);
     manual_clock_late_ns = 0;
-    /* A step is a whole number of nanoseconds; the last one is late. */
+    /* Steps are whole nanoseconds; the last one is late. */
     assert_in_range(played.compute_ns, (uint64_t)nominal_ns - 200, (uint64_t)nominal_ns + 60200);
     assert_int_equal(played.shortest_ns, played.longest_ns - 60000);
-    /* AU of a loop fed from memory: nothing but compute time passes. */
+    /* AU of a loop fed from memory: all time is compute time. */
     assert_int_equal(played.compute_ns, played.wall_ns);
 }
 
-/* A machine that stood still is not made up for by more than one step. */
+/* After a stall of the machine, at most one step is caught up. */
 static void a_long_stop_is_not_made_up_for(void **unused)
 {
     (void)unused;
@@ -87,13 +87,14 @@ static void a_long_stop_is_not_made_up_for(void **unused)
     struct played played = play("replay:rate=1000", 1, 1, 9);
     manual_clock_late_ns = 0;
     assert_int_equal(played.longest_ns, 6000000);
-    assert_int_equal(played.compute_ns, 5 * 6000000); /* every other step is over at once */
+    assert_int_equal(played.compute_ns, 5 * 6000000); /* every other step ends at once */
 }
 
 static void rate_gpus_and_scale(void **unused)
 {
     (void)unused;
-    /* 100 samples at 10,000/s are 10 ms; 4 GPUs take a quarter; scale makes it 8 times as long. */
+    /* 100 samples at 10,000/s take 10 ms; 4 GPUs take a quarter; scale makes that 8 times as
+     * long. */
     assert_int_equal(play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2).compute_ns, 40000000);
     /* Half a batch takes half the time. */
     assert_int_equal(play("replay:rate=10000", 100, 50, 4).compute_ns, 20000000);
@@ -110,7 +111,7 @@ static void a_file_is_played(void **unused)
     close(fd);
     snprintf(text, sizeof text, "replay:file=%s", path);
     assert_int_equal(play(text, 8, 8, 4).compute_ns, 40000000); /* 5 + 15 + 5 + 15 */
-    assert_int_equal(play(text, 8, 2, 4).compute_ns, 10000000); /* a quarter of a batch */
+    assert_int_equal(play(text, 8, 2, 4).compute_ns, 10000000); /* a quarter batch */
     unlink(path);
 }
 

@@ -41,7 +41,7 @@ static void fill_epoch(struct result_epoch *epoch, uint64_t run, uint64_t number
 {
     *epoch = (struct result_epoch){
         .epoch = number,
-        .samples = 1000 * (run + 1), /* 500, 1000, 1500 a second; later epochs twice as fast */
+        .samples = 1000 * (run + 1), /* 500, 1000, 1500 samples/s; later epochs are twice as fast */
         .record_bytes = 100000 * (run + 1),
         .request_bytes = 110000 * (run + 1),
         .requests = 10,
@@ -59,7 +59,7 @@ static void fill_epoch(struct result_epoch *epoch, uint64_t run, uint64_t number
     };
 }
 
-/* Three seconds, two figures and two counters; all but the last second is an epoch. */
+/* Three seconds, two figures, two counters; the epoch covers all but the last second. */
 static void fill_timeline(struct made *made)
 {
     static const char *const keys[] = {"read_bytes_per_s", "from_local_bytes_per_s",
@@ -162,14 +162,14 @@ static void summary_adds_up(void **unused)
     make(&made);
     const struct summary *summary = &made.summary;
     assert_int_equal(summary->runs, RUNS);
-    /* 2 epochs of 2000 samples in 3 s is the run in the middle. */
+    /* The median run: 2 epochs of 2000 samples in 3 s. */
     assert_near(summary->samples_per_s.median, 4000.0 / 3);
     assert_near(summary->samples_per_s.minimum, 2000.0 / 3);
     assert_near(summary->samples_per_s.coverage, 0.95);
     assert_near(summary->first.samples_per_s.median, 1000);
     assert_near(summary->later.samples_per_s.median, 2000);
     assert_near(summary->au_percent.median, 75);
-    /* 5/8 s of compute in 7/4 s and in 3/4 s, without the first steps. */
+    /* Without first steps: 5/8 s of compute in 7/4 s and in 3/4 s. */
     assert_near(summary->mlperf_au_percent.median, (100 * 5.0 / 14 + 100 * 5.0 / 6) / 2);
     assert_int_equal(summary->read_latency_ns.count, 3);
     assert_int_equal(summary->cache, RESULT_CACHE_COLD);
@@ -177,14 +177,14 @@ static void summary_adds_up(void **unused)
     assert_true(summary->device_known);
     assert_int_equal(summary->device_bytes, 540000);
     assert_int_equal(summary->first_record_bytes, 600000);
-    /* First epochs are longer, so storage limited most of the time. */
+    /* First epochs are longer, so storage is the bottleneck most of the time. */
     assert_int_equal(summary->limit, RESULT_LIMIT_STORAGE);
     assert_near(summary->shares.loader_storage, 100.0 / 3);
     assert_near(summary->shares.decode_input, 100.0 / 3);
     release(&made);
 }
 
-/* A run that was broken off is shown but never counted. */
+/* An aborted run is shown but not counted. */
 static void broken_runs_do_not_count(void **unused)
 {
     struct made made;
@@ -253,7 +253,7 @@ static void skipped_records_stand_in_the_headline(void **unused)
     release(&made);
 }
 
-/* Every null has its reason beside it. */
+/* Every null has its reason next to it. */
 static void check_nulls(const json_t *value)
 {
     const char *key;
@@ -273,7 +273,7 @@ static void check_nulls(const json_t *value)
     }
 }
 
-/* Every key of the document stands on the page that describes it. */
+/* Every key of the document is on the page that documents it. */
 static void check_documented(const json_t *value, const char *page)
 {
     static const char *const suffixes[] = {"_low95", "_high95", "_min", "_max", "_reason"};
@@ -327,7 +327,7 @@ static void json_is_as_documented(void **unused)
     check_documented(document, page);
     free(page);
 
-    /* A name that is not UTF-8 does not lose the document. */
+    /* A name that is not valid UTF-8 must not lose the document. */
     snprintf(made.result.data, sizeof made.result.data, "/data/\xff\xfe");
     json_array_clear(jobs);
     json_array_append_new(jobs, report_json(&made.result, &made.summary));
@@ -337,7 +337,7 @@ static void json_is_as_documented(void **unused)
     release(&made);
 }
 
-/* A row of numbers is a line, and what is read back is what was written. */
+/* An array of numbers takes one line, and the document reads back as written. */
 static void json_text_is_the_document(void **unused)
 {
     struct made made;
@@ -381,7 +381,7 @@ static char *document_of(const struct made *made)
     return text;
 }
 
-/* Whichever allocation fails: a whole document or none. */
+/* Whichever allocation fails, the document is whole or there is none. */
 static void json_is_whole_or_an_error(void **unused)
 {
     struct made made;
@@ -425,7 +425,7 @@ static void a_series_is_a_table(void **unused)
                               "2.000000,epoch 0+shuffle 1,4400000,,0,5\n"
                               "3.000000,shuffle 1,1234567.89,0,0,\n");
     free(text);
-    /* The first half of the epochs' time is full, the other one half. */
+    /* The first half of the epochs' time is at full rate, the second at half. */
     char spark[REPORT_SPARK_BYTES];
     assert_near(report_spark(&made.timeline, "read_bytes_per_s", spark), 8e6);
     assert_int_equal(strlen(spark), 56 * strlen("█"));
@@ -466,7 +466,7 @@ static void csv_has_one_row_an_epoch(void **unused)
     release(&made);
 }
 
-/* Results of runs with these rates. */
+/* Returns whether results of runs with these rates get the advice. */
 static bool advises(const struct summary *summary, const char *text)
 {
     for (uint32_t i = 0; i < summary->advice_count; i++)
@@ -475,8 +475,8 @@ static bool advises(const struct summary *summary, const char *text)
     return false;
 }
 
-/* Six runs of these rates; the first quarter of each was read `heads` times faster than the rest.
- */
+/* Six runs with these rates; the first quarter of each was read `heads` times faster than the
+ * rest. */
 static struct summary summary_of_runs(const double *rates, const double *heads, bool steady)
 {
     struct job job = {0};
@@ -503,7 +503,7 @@ static struct summary summary_of_runs(const double *rates, const double *heads, 
     return summary;
 }
 
-/* Bursts and drifts are told by name, and neither where there is but noise. */
+/* Bursts and drifts are reported by name; plain noise is reported as neither. */
 static void bursts_and_drifts_are_told(void **unused)
 {
     const double even[] = {1000, 1010, 985, 1005, 990, 1002};
@@ -521,7 +521,7 @@ static void bursts_and_drifts_are_told(void **unused)
     assert_true(advises(&summary, "throttled device with burst credit"));
     assert_true(advises(&summary, "the runs drift by -10%"));
     assert_near(summary.head_ratio.median, 1.135);
-    /* One run in no steady state: the others are not like it. */
+    /* One run without a steady state: the others differ from it. */
     assert_int_equal(summary_of_runs(even, level, false).steady_samples_per_s.count, 0);
 }
 
@@ -583,7 +583,8 @@ static void numbers_as_people_read_them(void **unused)
     assert_int_equal(words_line("aaaaaaaa bb", 5), 8);
 }
 
-/* A reader of the file never sees half of it: the old one stays when the new one cannot be. */
+/* Readers of the file never see a partial one: the old file stays if the new one cannot be
+ * written. */
 static void files_appear_whole(void **unused)
 {
     char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
@@ -598,7 +599,7 @@ static void files_appear_whole(void **unused)
     assert_string_equal(text, "two");
     free(text);
     unlink(path);
-    rmdir(folder); /* succeeds only when no draft was left */
+    rmdir(folder); /* succeeds only if no draft was left */
     assert_false(file_exists(folder));
     assert_int_equal(report_write_file(path, "one", 3), -ENOENT);
     assert_int_equal(report_write_file("/dev/null", "one", 3), 0);

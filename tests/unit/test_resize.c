@@ -18,7 +18,7 @@ static uint8_t *make_image(struct random *random, uint32_t width, uint32_t heigh
     return image;
 }
 
-/* Rows come in uneven portions, and hold more columns than the box, as a JPEG's do. */
+/* Rows come in uneven portions and have more columns than the box, as in a JPEG. */
 static void run(struct bump *bump, struct random *random, const uint8_t *image,
                 const struct resize_box *box, uint32_t side, uint8_t *output)
 {
@@ -57,7 +57,7 @@ static struct resize_box random_box(struct random *random, uint32_t width, uint3
     return box;
 }
 
-/* Noise is the hardest picture: every weight shows. */
+/* Noise is the hardest image: every weight shows. */
 static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
 {
     struct random random = random_start(4);
@@ -137,7 +137,7 @@ static void a_mirrored_box_is_the_box_read_backwards(void **unused)
     bump_close(&bump);
 }
 
-/* Same size: no filter at all, so the crop must be exact to the byte. */
+/* Same size: no filtering, so the crop must match byte for byte. */
 static void an_unscaled_box_is_copied(void **unused)
 {
     struct random random = random_start(7);
@@ -172,7 +172,7 @@ static void the_pool_keeps_its_limit(void **unused)
     bump_close(&bump);
 }
 
-/* What did not fit once fits from the next reset on: no allocation in the steady state. */
+/* What did not fit fits after the next reset: no allocation in the steady state. */
 static void the_pool_grows_to_the_largest_image(void **unused)
 {
     struct bump bump;

@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOR_READS = 0, KIND_SHIFT = 32 }; /* of user_data, as readers/uring.c tags it */
+enum { FOR_READS = 0, KIND_SHIFT = 32 }; /* bits of user_data, as tagged by readers/uring.c */
 
-/* What becomes of the reads from now on. */
+/* How reads are changed from now on. */
 static struct {
-    int error;                          /* instead of the result of every read; 0: none */
-    uint32_t most;                      /* bytes that a read brings; 0: all */
-    int after;                          /* reads that are left alone first */
-    uint32_t changed;                   /* so many were */
-    const struct read_request *request; /* with most: whose rest was not read */
+    int error;                          /* replaces the result of every read; 0: none */
+    uint32_t most;                      /* bytes per read; 0: all */
+    int after;                          /* first reads to leave unchanged */
+    uint32_t changed;                   /* reads changed so far */
+    const struct read_request *request; /* with most: the request whose rest is unread */
 } plan;
 
 int __real_uring_enter(struct io_uring *ring, uint64_t wait_ns);
@@ -59,7 +59,7 @@ int __wrap_uring_enter(struct io_uring *ring, uint64_t wait_ns)
 static const char *const readers[] = {"uring", "uring:direct=yes", "uring:registered=no"};
 enum { READERS = sizeof readers / sizeof *readers };
 
-/* False where there is no ring. */
+/* Returns false if io_uring is not available. */
 static bool open_ring(struct run *run, const char *reader)
 {
     memset(&plan, 0, sizeof plan);
@@ -86,7 +86,7 @@ static void an_error_is_an_error(void **unused)
         assert_int_equal(run_read(&run, run_request(&run, 0, 0, 8192, 5000)), errors[i % 4]);
         assert_int_equal(plan.changed, 1);
         assert_int_equal(run.reader.figures.errors, 1);
-        assert_int_equal(run.reader.figures.latency_ns.count, 1); /* a failure is no read */
+        assert_int_equal(run.reader.figures.latency_ns.count, 1); /* a failed read is not counted */
         assert_non_null(strstr(fail_reason(), path));
         snprintf(text, sizeof text, "offset %d", 8192);
         assert_non_null(strstr(fail_reason(), text));
@@ -95,7 +95,7 @@ static void an_error_is_an_error(void **unused)
     free(path);
 }
 
-/* All bytes arrive, and in their places, however few a read brings. */
+/* All bytes arrive in the right places, however short the reads are. */
 static void short_reads_are_resumed_where_they_ended(void **unused)
 {
     struct run run;
@@ -115,7 +115,7 @@ static void short_reads_are_resumed_where_they_ended(void **unused)
     }
 }
 
-/* Half of it is there, the rest cannot be read. */
+/* Half of the record is read; the rest fails. */
 static void an_error_after_a_short_read_is_an_error(void **unused)
 {
     struct run run;

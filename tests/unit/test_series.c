@@ -28,7 +28,7 @@ static void growth_of_counters(void **unused)
     assert_true(series_growth(&wide, 5, 12, &growth) && growth == 7);
     assert_false(series_growth(&wide, 12, 5, &growth));                             /* restarted */
     assert_true(series_growth(&narrow, UINT32_MAX - 1, 3, &growth) && growth == 5); /* wrapped */
-    assert_false(series_growth(&narrow, 1000, 3, &growth)); /* back by little: restarted */
+    assert_false(series_growth(&narrow, 1000, 3, &growth)); /* slightly lower: restarted */
     assert_false(series_growth(&wide, PROBE_MISSING, 3, &growth));
     assert_false(series_growth(&wide, 3, PROBE_MISSING, &growth));
     assert_false(series_growth(&stuck, UINT32_MAX, UINT32_MAX, &growth));
@@ -54,7 +54,7 @@ static void rates_over_gaps(void **unused)
     assert_true(series_rate(&series, 1, 1) == 9 * 1024.0);
     assert_true(isnan(series_rate(&series, 2, 0)) && isnan(series_rate(&series, 2, 1)));
     assert_true(series_rate(&series, 3, 0) == 600 * 512 / 2.0); /* over both seconds */
-    assert_true(isnan(series_rate(&series, 4, 0)));             /* it restarted */
+    assert_true(isnan(series_rate(&series, 4, 0)));             /* restarted */
     assert_true(series_rate(&series, 5, 0) == 10 * 512.0);
     /* 200 + 600 + 10 */
     assert_true(series_total(&series, 0, 0, UINT64_MAX) == 810 * 512.0);

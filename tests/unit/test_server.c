@@ -24,7 +24,7 @@ static void answers_are_added_up(void **unused)
     assert_int_equal(server_parse("  " ROW("1", "2", "3") "\n", &look), 0);
     assert_true(look.resident_known && look.disk_known);
     assert_true(look.resident_bytes == 1 && look.total_bytes == 2 && look.disk_read_bytes == 3);
-    /* As cachectl prints it, of two paths, on two servers. */
+    /* cachectl output for two paths on two servers. */
     assert_int_equal(server_parse("[" ROW("1", "2", "3") "," ROW(
                                       "10", "20", "0") "]\n"
                                                        "[" ROW("100", "200", "300") "]",
@@ -32,7 +32,7 @@ static void answers_are_added_up(void **unused)
                      0);
     assert_true(look.resident_bytes == 111 && look.total_bytes == 222);
     assert_int_equal(look.disk_read_bytes, 303);
-    /* One that does not know makes the sum unknown. */
+    /* One unknown value makes the sum unknown. */
     assert_int_equal(
         server_parse("[" ROW("1", "2", "null") ",{\"resident_bytes\": null, "
                                                "\"total_bytes\": 5, \"reason\": \"ZFS\"}]",
@@ -44,7 +44,7 @@ static void answers_are_added_up(void **unused)
     assert_int_equal(server_parse("{\"disk_read_bytes\": 7}", &look), 0);
     assert_true(!look.resident_known && look.disk_known && look.disk_read_bytes == 7);
     assert_int_equal(server_parse("{\"resident_bytes\": 0}", &look), 0);
-    assert_false(look.resident_known); /* of how much? */
+    assert_false(look.resident_known); /* of an unknown total */
 }
 
 static void hostile_answers_are_refused(void **unused)
@@ -120,13 +120,13 @@ static void only_an_answer_proves(void **unused)
     assert_int_equal(result.state, SERVER_COLD);
     assert_string_equal(result.reason, "");
     assert_true(result.looked && result.looked_before && result.start.disk_read_bytes == 5);
-    result = ask(NULL, SAY("1000", "1000000", "null"), 0); /* 0.1% may be */
+    result = ask(NULL, SAY("1000", "1000000", "null"), 0); /* 0.1% is allowed */
     assert_int_equal(result.state, SERVER_COLD);
     result =
-        ask("true", SAY("1001", "9000000", "5"), 0); /* of the set, not of what was looked at */
+        ask("true", SAY("1001", "9000000", "5"), 0); /* of the set, not of the bytes looked at */
     assert_int_equal(result.state, SERVER_WARM);
     assert_non_null(strstr(result.reason, "though its caches were dropped"));
-    result = ask("true", SAY("0", "999999", "5"), 0); /* another set, or a part of it */
+    result = ask("true", SAY("0", "999999", "5"), 0); /* another set, or part of this one */
     assert_int_equal(result.state, SERVER_UNVERIFIED);
     assert_non_null(strstr(result.reason, "of the set's files"));
     result = ask("true", SAY("null", "1000000", "5"), 0);
@@ -151,8 +151,8 @@ static void commands_that_fail_prove_nothing(void **unused)
     result = ask("true", "yes", 0);
     assert_int_equal(result.state, SERVER_UNVERIFIED);
     assert_int_equal(result.check.status, -EFBIG);
-    /* The shell's child must go too, and hold nobody up by keeping the pipe. Whoever waits for one
-     * takes a minute. */
+    /* The shell's child must end too, and must not block by keeping the pipe open. A caller that
+     * waits for it takes a minute. */
     result = ask("true", "sleep 60 & sleep 60", 200000000);
     assert_int_equal(result.check.status, -ETIMEDOUT);
     assert_int_equal(result.state, SERVER_UNVERIFIED);
@@ -175,7 +175,7 @@ static void disks_are_read_from_start_to_end(void **unused)
     assert_true(result.state == SERVER_COLD && result.disk_known);
     assert_int_equal(result.disk_read_bytes, 600);
     result.disk_known = false;
-    request.check_command = SAY("0", "1000000", "99"); /* it was started anew */
+    request.check_command = SAY("0", "1000000", "99"); /* it was restarted */
     server_look_after(&request, &result);
     assert_false(result.disk_known);
     assert_int_equal(result.state, SERVER_UNVERIFIED);

@@ -16,14 +16,14 @@
 
 /* Each strategy, with sizes that fit 499 records of 1000 bytes in 13 shards. */
 enum {
-    ELASTIC = 1, /* has that partition */
-    FIXED = 2,   /* one order for all seeds */
+    ELASTIC = 1, /* supports this partition */
+    FIXED = 2,   /* one sample order for all seeds */
 };
 
 static const struct {
     const char *text;
     unsigned kind;
-    uint64_t digest; /* of its orders, for orders_never_change() */
+    uint64_t digest; /* of its sample orders, for orders_never_change() */
 } strategies[] = {
     {"none", ELASTIC | FIXED, 0xe42684b78f488d79},
     {"none:stride=yes", ELASTIC | FIXED, 0x9d67fa6e123f3229},
@@ -76,7 +76,7 @@ static void open_plan(struct plan *plan, struct plugin_choice *choice, const cha
     assert_int_equal(code, 0);
 }
 
-/* Run an epoch with odd portions, checking slots; the drawn records are appended to order. */
+/* Run an epoch in odd portions and check slots; append the drawn records to order. */
 static void run_epoch(struct plan *plan, uint64_t epoch, struct order *order)
 {
     static const uint32_t portions[] = {1, 7, 64, 3};
@@ -109,9 +109,9 @@ static void run_epoch(struct plan *plan, uint64_t epoch, struct order *order)
     free(held);
 }
 
-static uint64_t fewest, largest; /* draws of a rank in the last all_ranks() */
+static uint64_t fewest, largest; /* draws per rank in the last all_ranks() */
 
-/* One epoch of all ranks, one rank after the other. */
+/* Run one epoch of all ranks, one rank after the other. */
 static struct order all_ranks(const char *strategy, struct plan_scope scope, uint64_t epoch)
 {
     struct order order = {0};
@@ -142,7 +142,7 @@ static void count_records(const struct order *order, uint8_t *times)
         times[order->records[i]]++;
 }
 
-/* MXNet's cuts are its own: ceil(N / P) or bytes. */
+/* MXNet has its own partition: ceil(N / P) or bytes. */
 static void check_coverage(const struct plan_scope *scope, const struct order *order, bool even)
 {
     uint8_t times[RECORDS];
@@ -201,7 +201,7 @@ static void elastic_batches_do_not_depend_on_the_ranks(void **unused)
     (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int remainder = 0; (strategies[s].kind & ELASTIC) && remainder < 3; remainder++) {
-            uint64_t first[RECORDS / GLOBAL + 1][RECORDS]; /* times of a record in a batch */
+            uint64_t first[RECORDS / GLOBAL + 1][RECORDS]; /* occurrences of a record in a batch */
             memset(first, 0, sizeof first);
             for (uint32_t ranks = 1; ranks <= GLOBAL; ranks++) {
                 uint64_t here[RECORDS / GLOBAL + 1][RECORDS];
@@ -257,7 +257,7 @@ static bool same_order(struct order a, struct order b)
     return same;
 }
 
-/* Epochs may be begun in any order; the same one gives the same order, others another one. */
+/* Epochs may begin in any order; the same epoch gives the same sample order, others differ. */
 static void orders_follow_from_seed_epoch_and_rank(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
@@ -299,8 +299,8 @@ static void orders_follow_from_seed_epoch_and_rank(void **unused)
     catalog_destroy(catalog);
 }
 
-/* From any draw on, the order is the one of the whole epoch, and only what a buffer holds is
- * fetched of what came before. */
+/* From any draw on, the sample order is that of the whole epoch, and of the earlier records only
+ * those that a buffer holds are fetched. */
 static void seeking_costs_what_is_held(void **unused)
 {
     static const uint64_t places[] = {0, 1, 17, 100, 165, 166};
@@ -351,7 +351,7 @@ static void seeking_costs_what_is_held(void **unused)
     catalog_destroy(catalog);
 }
 
-/* Fixed for ever: a seed names the same order in every version and on every machine. */
+/* Fixed forever: a seed gives the same sample order in every version and on every machine. */
 static void orders_never_change(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
@@ -380,7 +380,7 @@ static void orders_never_change(void **unused)
     catalog_destroy(catalog);
 }
 
-/* Where counts divide there is nothing to pad or to drop. */
+/* Counts that divide evenly leave nothing to pad or to drop. */
 static void counts_that_divide_have_no_remainder(void **unused)
 {
     struct catalog *catalog = outline_create(480, 12, 1000, 300);
@@ -404,7 +404,7 @@ static void counts_that_divide_have_no_remainder(void **unused)
     catalog_destroy(catalog);
 }
 
-/* In LMDB neighbours by key need not be neighbours in the file. */
+/* In LMDB, records adjacent by key need not be adjacent in the file. */
 static void offsets_need_not_rise(void **unused)
 {
     static const char *const chunked[] = {"block:4096", "mxnet-chunk:4096",

@@ -49,7 +49,7 @@ static bool near(double value, double want, double tolerance)
     return false;
 }
 
-/* 12 records of 4096 bytes in 3 shards, 4 classes: counted by hand. */
+/* 12 records of 4096 bytes in 3 shards, 4 classes: expected values computed by hand. */
 static void measures_are_those_of_a_known_order(void **unused)
 {
     struct catalog *catalog = outline_create(12, 3, 4096, 0);
@@ -68,12 +68,12 @@ static void measures_are_those_of_a_known_order(void **unused)
     assert_true(near(q.same_label_at_random, 0.25, 1e-12));
     assert_true(near(q.retention, 1, 0));
     assert_true(near(q.amplification, 1, 0));
-    assert_true(near(q.bytes_per_read, 4 * 4096, 0)); /* a shard each */
+    assert_true(near(q.bytes_per_read, 4 * 4096, 0)); /* one shard each */
     assert_true(near(q.distance_bytes, 0, 0));
-    assert_true(near(q.reads, 3, 0) && near(q.seeks, 3, 0)); /* of an epoch, not of both */
+    assert_true(near(q.reads, 3, 0) && near(q.seeks, 3, 0)); /* per epoch, not of both */
     terms.reads.read_bytes = 2 * 4096;
     q = measure(terms, "none");
-    assert_true(near(q.reads, 6, 0) && near(q.seeks, 3, 0)); /* every other goes on */
+    assert_true(near(q.reads, 6, 0) && near(q.seeks, 3, 0)); /* every other read is adjacent */
     assert_true(q.missing == 0 && q.repeated == 0 && q.draws == 12);
     assert_true(q.buffer_bytes == 4096 && q.slots == 1);
 
@@ -98,11 +98,11 @@ static void reads_are_counted_as_the_loader_makes_them(void **unused)
     struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
 
     (void)unused;
-    terms.reads.window = 1; /* a read a record, in pages of 4 KiB */
+    terms.reads.window = 1; /* one read per record, in pages of 4 KiB */
     struct quality q = measure(terms, "epoch");
     assert_true(near(q.bytes_per_read, 4096 * 1.2, 4096 * 0.1));
     assert_true(near(q.amplification, 4.9, 0.4));
-    assert_true(q.distance_bytes > 250000 && q.distance_bytes < 400000); /* a third of all */
+    assert_true(q.distance_bytes > 250000 && q.distance_bytes < 400000); /* a third of the set */
     assert_true(q.buffer_bytes == 1000);
     terms.reads.window = 100;
     terms.reads.alignment = 1;
@@ -127,7 +127,7 @@ static void partitions_show_in_retention_and_coverage(void **unused)
     q = measure(usual(catalog, 4, PLAN_DISJOINT), "epoch");
     assert_true(near(q.retention, 0.25, 0.01) && q.missing == 0 && q.repeated == 0);
     q = measure(usual(catalog, 4, PLAN_DISJOINT), "dali");
-    assert_true(near(q.retention, 0, 0.001)); /* ranges go round */
+    assert_true(near(q.retention, 0, 0.001)); /* ranges rotate */
     q = measure(usual(catalog, 4, PLAN_SHARDS), "webdataset");
     assert_true(near(q.retention, 1, 0) && q.missing == 0 && q.draws_least < q.draws_most);
     q = measure(usual(catalog, 4, PLAN_REPLICATED), "tfdata");
@@ -142,7 +142,7 @@ static void partitions_show_in_retention_and_coverage(void **unused)
     catalog_destroy(catalog);
 }
 
-/* The quicker half of bench/shuffle-quality: figures found by simulating the original programs. */
+/* The fast half of bench/shuffle-quality: figures from simulating the original programs. */
 static void orders_are_as_random_as_the_originals(void **unused)
 {
     struct catalog *catalog = outline_create(1281167, 1282, 110000, 0);

@@ -21,7 +21,7 @@ static struct catalog *make_catalog(const char *root)
     for (uint32_t i = 0; i < SHARDS; i++) {
         char *path = file_format_path("%s/shard-%u", root, i);
         assert_int_equal(catalog_begin_shard(catalog, path, NULL, i == 2 ? SHARD_GZIP : 0), 0);
-        /* The second one is empty. */
+        /* The second shard is empty. */
         for (uint32_t record = 0; i != 1 && record < RECORDS; record++)
             assert_int_equal(catalog_add(catalog, record * 100, 60 + record % 40), 0);
         if (i == 2)
@@ -110,7 +110,7 @@ static void stale_ones_are_not_used(void **unused)
     assert_int_equal(sidecar_load(path, root, "other", KEY, &catalog), -ESTALE);
     assert_int_equal(sidecar_load(folder_path("set/none"), root, "made", KEY, &catalog), -ENOENT);
 
-    /* The same size, another time. */
+    /* Same size, different time. */
     char *shard = strdup(folder_path("set/shard-0"));
     assert_int_equal(stat(shard, &before), 0);
     struct timespec times[2] = {before.st_mtim, before.st_mtim};
@@ -122,14 +122,14 @@ static void stale_ones_are_not_used(void **unused)
     assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
     assert_int_equal(load(&catalog), 0);
     catalog_destroy(catalog);
-    /* The same time, another size. */
+    /* Same time, different size. */
     assert_int_equal(truncate(shard, SHARD_BYTES - 1), 0);
     assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
     assert_int_equal(load(&catalog), -ESTALE);
     assert_int_equal(truncate(shard, SHARD_BYTES), 0);
     assert_int_equal(utimensat(AT_FDCWD, shard, times, 0), 0);
     free(shard);
-    /* A shard has come; then one has gone. */
+    /* First a new shard, then a missing one. */
     folder_write("set/shard-3", "", 0);
     assert_int_equal(load(&catalog), -ESTALE);
     assert_int_equal(unlink(folder_path("set/shard-3")), 0);
@@ -140,7 +140,7 @@ static void stale_ones_are_not_used(void **unused)
     assert_int_equal(rename(folder_path("gone"), folder_path("set/shard-1")), 0);
 }
 
-/* Every bit of the header and the table, some of the rest, and every kind of cut. */
+/* Flip every bit of the header and the table and some of the rest; cut at every kind of place. */
 static void damage_is_found(void **unused)
 {
     struct catalog *catalog;
@@ -172,7 +172,7 @@ static void damage_is_found(void **unused)
     free(bytes);
 }
 
-/* One whose CRCs are right but which lies. */
+/* Sidecars with correct CRCs and wrong contents. */
 static void lies_are_found(void **unused)
 {
     static const struct {
@@ -183,9 +183,9 @@ static void lies_are_found(void **unused)
         {4, 1},                           /* of 4 GiB */
         {8, SHARD_BYTES + 1},             /* longer than the shard */
         {12, 1},                          /* of another shard */
-        {12, 4000000},                    /* of none */
-        {8, 0},                           /* of no bytes */
-        {16 * (2 * RECORDS - 1), 200000}, /* behind the stream of the compressed one */
+        {12, 4000000},                    /* of no shard */
+        {8, 0},                           /* no bytes */
+        {16 * (2 * RECORDS - 1), 200000}, /* past the end of the compressed shard's stream */
     };
     struct catalog *catalog;
     char *bytes;
@@ -209,7 +209,7 @@ static void lies_are_found(void **unused)
     free(bytes);
 }
 
-/* The index of the set with another name for its first shard, and all CRCs right. */
+/* Save the index of the set with another name for its first shard and correct CRCs. */
 static void save_with_name(const char *name)
 {
     const size_t at = 64 + 4 + strlen("made") + 44;
@@ -231,7 +231,7 @@ static int load_planted(struct catalog **catalog)
     return sidecar_load(folder_path("set/.planted"), folder_path("set"), "made", KEY, catalog);
 }
 
-/* Another name of the shard, with its size and time: only the name is wrong. */
+/* Copy the shard to another name, with its size and time: only the name is wrong. */
 static void copy_shard(const char *name)
 {
     unlink(folder_path(name));
@@ -273,14 +273,14 @@ static void a_link_out_of_the_set_needs_a_scan(void **unused)
     assert_int_equal(symlink("../other", target), 0);
     catalog = make_catalog(set);
     assert_int_equal(sidecar_save(catalog, folder_path("kept"), KEY), -EXDEV);
-    /* One that stays within is no matter. */
+    /* A link that stays inside the set is fine. */
     assert_int_equal(unlink(target), 0);
     assert_int_equal(symlink("shard-0", target), 0);
     assert_int_equal(sidecar_save(catalog, folder_path("kept"), KEY), 0);
     catalog_destroy(catalog);
     assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), 0);
     catalog_destroy(catalog);
-    /* A link that leads out, put there after the index was made, under a name that was there. */
+    /* Put a link that leads outside under an existing name, after the index was made. */
     assert_int_equal(unlink(target), 0);
     assert_int_equal(symlink("../other", target), 0);
     assert_int_equal(sidecar_load(folder_path("kept"), set, "made", KEY, &catalog), -ESTALE);
@@ -315,7 +315,7 @@ static void what_others_may_have_written_is_not_believed(void **unused)
     free(path);
 }
 
-/* The wrapper of formats: a sidecar is made, used, and made again when the data changes. */
+/* The wrapper of formats: a sidecar is written, used, and written again when the data changes. */
 static void formats_use_it(void **unused)
 {
     struct plugin_choice recordio;

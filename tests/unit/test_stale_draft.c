@@ -23,11 +23,11 @@ static void only_a_draft_without_a_writer_is_stale(void **unused)
 
     (void)unused;
     char *path = strdup(folder_path("r")), *second = strdup(folder_path("second"));
-    assert_int_equal(file_draft_remove_stale(path, "next"), 0); /* there is none */
+    assert_int_equal(file_draft_remove_stale(path, "next"), 0); /* no draft */
     assert_int_equal(file_draft_open(&draft, path, &options), 0);
     assert_int_equal(file_draft_remove_stale(path, "next"), -EBUSY);
     assert_int_equal(file_draft_commit(&draft), 0);
-    folder_write(".r.next.partial", "left", 4); /* by a killed process */
+    folder_write(".r.next.partial", "left", 4); /* left by a killed process */
     assert_int_equal(link(folder_path(".r.next.partial"), second), 0);
     assert_int_equal(file_draft_remove_stale(path, "next"), -EPERM);
     assert_int_equal(unlink(second), 0);

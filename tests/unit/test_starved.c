@@ -21,20 +21,20 @@
 
 enum { SHARDS = 400, RECORD_BYTES = 3000, SLOTS = 300, BATCH = 16, DEPTH = 8 };
 
-/* ---- a storage whose records hold the number of their shard ---- */
+/* ---- storage whose records hold the number of their shard ---- */
 
 static struct {
     bool zero_copy, refuses, silent;
-    uint32_t files;  /* reads and borrowed mappings at once; more are refused; 0: no limit */
-    bool keeps_last; /* of the reads it has; until another comes, or all have come */
+    uint32_t files;  /* limit on reads plus borrowed mappings; more are refused; 0: none */
+    bool keeps_last; /* keep the last read until another is submitted or all have come */
 } storage;
 
-static struct counter submitted, waiting; /* reads; 1 while the reader keeps its last and waits */
+static struct counter submitted, waiting; /* reads; 1 while the reader waits, keeping its last */
 
 struct test_reader {
     struct read_request *held[DEPTH];
     uint32_t count;
-    struct counter borrowed; /* mapped pages: acquired by its thread, released by the loader's */
+    struct counter borrowed; /* mapped pages: I/O thread acquires, loader releases */
     struct flag woken;
 };
 
@@ -65,7 +65,7 @@ static int test_submit(void *state, struct read_request *request)
     return 0;
 }
 
-/* True while the last read is kept. Ends only when woken, or when all reads have come. */
+/* True while the last read is kept. Ends only when woken or when all reads have come. */
 static bool keeps_last(struct test_reader *reader)
 {
     if (!storage.keeps_last || reader->count != 1)
@@ -124,7 +124,7 @@ static const struct reader_ops test_reader = {
     .wake = test_wake,
 };
 
-/* ---- a run of one epoch; this thread is worker and trainer ---- */
+/* ---- one epoch; this thread is decode thread and trainer ---- */
 
 static struct catalog *make_catalog(void)
 {
@@ -144,7 +144,7 @@ static struct catalog *make_catalog(void)
     return catalog;
 }
 
-/* Nothing is left to do but to give something back. */
+/* Wait until the reader waits: all that is left to do is to release something. */
 static void await_waiting(void)
 {
     while (storage.keeps_last && !counter_get(&waiting) && counter_get(&submitted) < SHARDS)
@@ -180,7 +180,7 @@ static uint32_t count_records(struct loader *loader, struct batches *batches,
     return records;
 }
 
-/* What the loader's thread ended with; *records: that came. */
+/* Returns the status of the loader's thread; *records: records received. */
 static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
 {
     struct catalog *catalog = make_catalog();
@@ -222,9 +222,9 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     return code;
 }
 
-/* ---- the tests; most with one loader and with three ---- */
+/* ---- tests; most with one loader and with three ---- */
 
-/* The shuffle holds more records than there are files: they are copied, the files given back. */
+/* The shuffle holds more records than the file limit: records are copied and files released. */
 static void mappings_are_released_when_files_run_out(void **unused)
 {
     static const uint32_t files[] = {1, 7, SLOTS / 2};
@@ -268,8 +268,8 @@ static void a_reader_that_answers_no_read_ends_the_run(void **unused)
     }
 }
 
-/* All memory, or all files, are with the worker, which gives them back only when the reader waits:
- * for a read that the loader begins when it is notified. */
+/* The decode thread holds all memory, or all files, and releases them only when the reader waits
+ * for a read that the loader issues when notified. */
 static void what_comes_back_is_used_at_once(void **unused)
 {
     uint32_t records;

@@ -38,8 +38,8 @@ static void check_interval(const double *values, size_t count, double low, doubl
     assert_near(summary.coverage, coverage, 1e-9);
 }
 
-/* Of 6 values and more: order statistics; coverages are 1 - 2 binom.cdf(k - 1, n, 1/2) of SciPy.
- * Of 3 to 5: exp(t.interval(0.95, n - 1, mean, sem)) of the logarithms. */
+/* 6 values and more: order statistics; coverages are 1 - 2 binom.cdf(k - 1, n, 1/2) of SciPy. 3 to
+ * 5 values: exp(t.interval(0.95, n - 1, mean, sem)) of the logarithms. */
 static void intervals_as_scipy(void **unused)
 {
     const double three[] = {121, 100, 110}, signed_three[] = {-1, 0, 1};
@@ -87,7 +87,7 @@ static double draw_lognormal(struct random *random)
     return exp(0.5 * random_normal(random));
 }
 
-/* A disk that now and then is slow: a tenth of the runs take a third longer. */
+/* A disk that is sometimes slow: a tenth of the runs take a third longer. */
 static double draw_bursty(struct random *random)
 {
     return (random_below(random, 10) ? 100 : 75) + random_normal(random);
@@ -101,8 +101,8 @@ static const struct {
             {"log-normal", draw_lognormal, 1},
             {"bursty", draw_bursty, 100 - 0.139710299}};
 
-/* What is called a 95% interval holds the true median in 95% of the cases, within what chance
- * leaves of 4,000 trials (three standard deviations: 1%). */
+/* A 95% interval contains the true median in 95% of the cases, within the chance error of 4,000
+ * trials (three standard deviations: 1%). */
 static void intervals_cover_the_median(void **unused)
 {
     struct random random = random_start(3);
@@ -126,8 +126,8 @@ static void intervals_cover_the_median(void **unused)
     }
 }
 
-/* Measuring goes on until the half width is small enough; the interval of that moment still covers
- * the median in 95% of the cases, however soon it ends. 40 runs at most. */
+/* Runs are added until the half width is small enough; the interval at that point still covers the
+ * median in 95% of the cases, however early it stops. At most 40 runs. */
 static void intervals_cover_after_stopping(void **unused)
 {
     static const double widths[] = {0.01, 0.02, 0.05, 0.1, 0.2};

@@ -29,8 +29,8 @@ static uint64_t read_through(const char *path)
     return bytes;
 }
 
-/* Read the file once between two looks. False when others used the device meanwhile, so that the
- * count is not of this read alone. */
+/* Measure the device before and after one read of the file. Returns false if others used the device
+ * meanwhile and the count is not of this read alone. */
 static bool count_read(struct storage *storage, const char *path, uint64_t least, uint64_t most)
 {
     struct storage_bytes before, after;
@@ -96,7 +96,7 @@ static void words_and_numbers(void **unused)
 
     (void)unused;
     assert_true(text_u64(&text, &value) && value == UINT64_MAX);
-    assert_false(text_u64(&text, &value)); /* one too large: nothing taken */
+    assert_false(text_u64(&text, &value)); /* too large: nothing consumed */
     assert_true(text_word(&text, &word) && text_is(word, "18446744073709551616"));
     assert_false(text_u64(&text, &value));
     assert_true(text_word(&text, &word) && text_is(word, "x1"));
@@ -183,7 +183,7 @@ static void leaves_are_found(void **unused)
     make_slave("virtual/md0", "pci/sda/sda1");
     make_slave("virtual/md0", "pci/sdb");
     make_slave("virtual/dm-0", "virtual/md0");
-    make_device("virtual/dm-1", "253:1"); /* a snake that bites its tail must end */
+    make_device("virtual/dm-1", "253:1"); /* a cycle of devices must end */
     make_slave("virtual/dm-1", "virtual/dm-1");
 
     devices_of_device(&roots, 8, 1, &list);
@@ -217,7 +217,7 @@ static void make_attribute(const char *path, const char *text)
     folder_write(path, text, strlen(text));
 }
 
-/* A disk that another machine serves may be cached there; it is seen through what lies above. */
+/* A disk served by another machine may be cached there; it is found through the device above it. */
 static void disks_on_the_network_are_told_apart(void **unused)
 {
     (void)unused;
@@ -237,7 +237,7 @@ static void disks_on_the_network_are_told_apart(void **unused)
     make_device("fabrics/nvme1n1", "259:1");
     make_attribute("sys/devices/fabrics/nvme1n1/device/transport", "tcp\n");
     assert_string_equal(elsewhere_beneath(259, 1), "nvme1n1, a disk on the network");
-    /* Of a subsystem: by each of its paths. */
+    /* A subsystem: by each of its paths. */
     make_device("subsystem/nvme2n1", "259:2");
     make_attribute("sys/devices/subsystem/nvme2n1/device/nvme2/transport", "pcie\n");
     assert_string_equal(elsewhere_beneath(259, 2), "");
@@ -245,7 +245,7 @@ static void disks_on_the_network_are_told_apart(void **unused)
     assert_string_equal(elsewhere_beneath(259, 2), "nvme2n1, a disk on the network");
 }
 
-/* Whatever has no disk of this machine beneath it, and is no memory, may be cached elsewhere. */
+/* A file system without a local disk beneath it that is not in memory may be cached elsewhere. */
 static void file_systems_without_a_disk_are_told_apart(void **unused)
 {
     static const struct {
@@ -259,7 +259,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
 
     (void)unused;
     snprintf(proc, sizeof proc, "%s/proc", test_folder);
-    snprintf(sys, sizeof sys, "%s/nothing", test_folder); /* no disk is seen */
+    snprintf(sys, sizeof sys, "%s/nothing", test_folder); /* no disk is visible */
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         struct device_list list = {0};
         snprintf(text, sizeof text, "22 1 0:99 / / rw - %s somewhere rw\n", types[i].type);
@@ -273,7 +273,7 @@ static void file_systems_without_a_disk_are_told_apart(void **unused)
     assert_int_equal(devices_of_path(&roots, test_folder, &list), 0);
     assert_string_equal(list.elsewhere, "/no/such, which is out of sight");
 
-    /* A loop device is as far away as its file. */
+    /* A loop device is as remote as its file. */
     char backing[160];
     snprintf(sys, sizeof sys, "%s/sys", test_folder);
     make_attribute("proc/self/mountinfo", "22 1 0:99 / / rw - nfs4 nas:/ rw\n");

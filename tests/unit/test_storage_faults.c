@@ -21,7 +21,7 @@ static char folder[64];
 
 static const char *const readers[] = {"uring", "uring:direct=yes", "uring:registered=no",
                                       "pread", "pread:direct=yes", "mmap"};
-/* The last one reads through the page cache, by pages: only its errors can be told here. */
+/* The last one reads through the page cache, page by page: only its errors can be distinguished. */
 enum { READERS = sizeof readers / sizeof *readers, UNCACHED = READERS - 1 };
 
 static bool open_reader(struct run *run, const char *reader, uint64_t timeout_ns)
@@ -35,7 +35,7 @@ static bool open_reader(struct run *run, const char *reader, uint64_t timeout_ns
     return true;
 }
 
-/* Files are opened with the first read: through the page cache for a reader that maps them. */
+/* The first read opens the files: through the page cache for a reader that maps them. */
 static void set_faults(const struct run *run, struct fault_knobs knobs)
 {
     knobs.cached = run->reader.traits.zero_copy;
@@ -51,7 +51,7 @@ static void check_bytes(const struct read_request *request)
         assert_int_equal(bytes[i], fault_fs_byte(request->shard, request->offset + i));
 }
 
-/* Read total requests with all of DEPTH in flight; gives the failed ones. */
+/* Read total requests, DEPTH in flight. Returns the number that failed. */
 static uint32_t read_many(struct run *run, uint32_t total)
 {
     struct read_request *done[DEPTH];
@@ -107,7 +107,7 @@ static void an_error_names_file_and_offset(void **unused)
     }
 }
 
-/* Threads read instead there, but not for who asked for io_uring. */
+/* Threads read instead there, unless the user asked for io_uring. */
 static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
 {
     struct run run;
@@ -174,9 +174,9 @@ static void late_answers_arrive(void **unused)
     }
 }
 
-/* A read that never ends is given up in time, with its memory; the others go on; and closing
- * does not wait for it, or it would wait for ever. False: this machine was too slow for the others
- * to be answered in time. */
+/* A read that never ends is given up in time, with its memory; the others continue; and close does
+ * not wait for it, which would take forever. Returns false if this machine was too slow to complete
+ * the others in time. */
 static bool give_up(const char *reader, bool answers_at_last, uint64_t timeout_ns)
 {
     struct fault_knobs stuck = {.stuck = true}, none = {0};
@@ -222,7 +222,7 @@ static void no_answer_is_no_hang(void **unused)
     fault_fs_await_threads();
 }
 
-/* io_uring can take a read back when the file system lets it: then its memory is free again. */
+/* io_uring can cancel a read if the file system allows it; its memory is then free again. */
 static bool take_back(uint64_t timeout_ns)
 {
     struct fault_knobs stuck = {.stuck = true, .obeys_interrupts = true};
@@ -248,7 +248,7 @@ static void a_late_read_is_cancelled(void **unused)
     uint64_t timeout_ns = 8 * TIMEOUT_NS;
 
     (void)unused;
-    /* The kernel has an eighth of it to take the read back; more on a slow machine. */
+    /* The kernel has an eighth of the timeout to cancel the read; more on a slow machine. */
     while (!take_back(timeout_ns)) {
         timeout_ns *= 4;
         assert_true(timeout_ns < PATIENCE_NS);

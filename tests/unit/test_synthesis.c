@@ -39,7 +39,7 @@ static uint32_t checksum(const struct sample *sample)
     return (uint32_t)crc32(0, sample->image, (uInt)sample->image_bytes);
 }
 
-/* These never change: a seed names the same data set on every machine and in every version. */
+/* Fixed forever: a seed names the same data set on every machine and in every version. */
 static void the_first_images_are_fixed(void **unused)
 {
     static const uint32_t known[] = {0x72bf9323u, 0x21f541ebu, 0x7a74ee2du, 0xb8f36923u};
@@ -58,7 +58,7 @@ static void the_first_images_are_fixed(void **unused)
     synthesis_close(synthesis);
 }
 
-/* Neither the order nor what was made before matters; index and seed do. */
+/* An image depends on index and seed alone, not on order or on earlier images. */
 static void an_image_depends_on_seed_and_index_alone(void **unused)
 {
     struct synthesis_settings other = synthesis_imagenet;
@@ -131,8 +131,8 @@ static int compare_blocks(const void *a, const void *b)
     return memcmp(a, b, BLOCK);
 }
 
-/* What deduplicating or compressing storage would gain: nothing. Blocks as a shard has them (images
- * back to back) and as single files have them. */
+/* Deduplicating or compressing storage gains nothing: neither in blocks of a shard (images back to
+ * back) nor in blocks of single files. */
 static void storage_gains_nothing(void **unused)
 {
     enum { IMAGES = 40 };
@@ -167,7 +167,7 @@ static void storage_gains_nothing(void **unused)
     synthesis_close(synthesis);
 }
 
-/* Mean colour difference, from the DC coefficients alone; any warning of libjpeg fails. */
+/* Mean colour difference, from the DC coefficients alone; any libjpeg warning fails. */
 static void mean_colour(const struct sample *sample, double colour[2])
 {
     struct jpeg_decompress_struct jpeg;
@@ -197,7 +197,7 @@ static void mean_colour(const struct sample *sample, double colour[2])
     colour[1] /= count;
 }
 
-/* Even the mean colour, without any texture, tells four classes apart far better than chance. */
+/* Mean colour alone, without texture, separates four classes far better than chance. */
 static void classes_can_be_learnt(void **unused)
 {
     enum { CLASSES = 4, IMAGES = 200 };

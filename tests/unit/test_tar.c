@@ -27,7 +27,7 @@ static int teardown(void **unused)
     return folder_teardown(unused);
 }
 
-/* ---- an archive made by hand ---- */
+/* ---- an archive built by hand ---- */
 
 struct maker {
     uint8_t bytes[1 << 16];
@@ -64,7 +64,7 @@ static uint8_t *put(struct maker *maker, const char *name, char type, const char
     return block;
 }
 
-/* With the end that every archive has. */
+/* Index it with the end that every archive has. */
 static int index_made(const struct maker *maker, const struct format_scan *scan,
                       struct catalog **catalog)
 {
@@ -95,7 +95,7 @@ static void expect_failure(const struct maker *maker, unsigned offset, const cha
         fail_msg("'%s' does not say '%s' at %u", fail_reason(), words, offset);
 }
 
-/* Parse record out of the archive's bytes, from memory of just its length. */
+/* Parse a record of the archive from a copy of exactly its length. */
 static int parse(const uint8_t *bytes, const struct extent *extent, struct sample *sample,
                  uint8_t **copy)
 {
@@ -298,13 +298,13 @@ static void cut_archives_are_told(void **unused)
         if (maker->used)
             assert_non_null(strstr(fail_reason(), "truncated"));
         code = index_cut(maker, &scan, &catalog);
-        assert_int_equal(faults, 1); /* and what is whole is kept, padding may be missing */
+        assert_int_equal(faults, 1); /* whole records are kept; padding may be missing */
         assert_int_equal(code, maker->used > 512 ? 0 : -ENODATA);
         if (code == 0)
             assert_int_equal(catalog->record_count, maker->used > 1536 ? 2 : 1);
         catalog_destroy(code ? NULL : catalog);
     }
-    for (; maker->used <= whole + 1024; maker->used += 512) { /* one block of zeros will do */
+    for (; maker->used <= whole + 1024; maker->used += 512) { /* one block of zeros is enough */
         assert_int_equal(index_cut(maker, NULL, &catalog), 0);
         assert_int_equal(catalog->record_count, 2);
         catalog_destroy(catalog);
@@ -332,7 +332,7 @@ static void classes_are_integers(void **unused)
     maker->used = 0;
     put(maker, "a.cls", '0', "1");
     const struct extent all = {.bytes = (uint32_t)maker->used};
-    assert_int_equal(parse(maker->bytes, &all, &sample, &copy), -EBADMSG); /* no image */
+    assert_int_equal(parse(maker->bytes, &all, &sample, &copy), -EBADMSG); /* not an image */
     free(copy);
     free(maker);
 }

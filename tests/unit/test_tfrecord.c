@@ -64,7 +64,7 @@ static void expect_reason(const char *part)
         fail_msg("'%s' is not in '%s'", part, fail_reason());
 }
 
-/* ---- messages made by hand ---- */
+/* ---- messages built by hand ---- */
 
 struct text {
     uint8_t bytes[1024];
@@ -86,7 +86,7 @@ static struct text join(struct text a, struct text b)
     return a;
 }
 
-/* A field of bytes. */
+/* A bytes field. */
 static struct text field(uint32_t number, struct text value)
 {
     struct text text = {0};
@@ -179,7 +179,7 @@ static void labels_of_every_shape(void **unused)
                   300);
     expect_sample("shards", join(image, entry("label", field(2, real))), "i", 3);
     expect_sample("shards", join(image, entry("label", field(2, field(1, packed_real)))), "i", 3);
-    /* The last duplicate of a key wins, also in a second Features. */
+    /* The last duplicate of a key wins, even in a second Features. */
     struct text twice = join(join(image, label_entry("label", 5)), label_entry("label", 6));
     expect_sample("shards", twice, "i", 6);
     expect_sample("shards",
@@ -213,7 +213,7 @@ static void examples_that_hold_no_sample(void **unused)
     expect_reason("damaged");
 }
 
-/* A flipped bit anywhere is found by the CRCs; without them it is survived. */
+/* CRCs find a flipped bit anywhere; without CRCs the parser survives it. */
 static void any_damage_is_found(void **unused)
 {
     struct text example =
@@ -253,7 +253,7 @@ static int note_fault(void *context, const struct catalog_fault *fault)
     struct faults *faults = context;
 
     assert_true(faults->count < 8);
-    assert_null(strstr(fault->what, fault->path)); /* told apart */
+    assert_null(strstr(fault->what, fault->path)); /* distinguishable */
     faults->offsets[faults->count++] = fault->offset;
     return 0;
 }
@@ -271,7 +271,7 @@ static void verify_goes_on_after_damage(void **unused)
         used += record = frame(file + used, example.bytes, example.used);
     file[record] ^= 4;                                /* the length of record 1 */
     file[3 * record + 9] ^= 1;                        /* the CRC of the length of record 3 */
-    folder_write("damaged.tfrecord", file, used - 2); /* record 4 is cut off */
+    folder_write("damaged.tfrecord", file, used - 2); /* record 4 is truncated */
     assert_null(index_of("damaged.tfrecord"));
     char expected[64];
     snprintf(expected, sizeof expected, "damaged.tfrecord: offset %zu: ", record);
@@ -286,7 +286,7 @@ static void verify_goes_on_after_damage(void **unused)
     catalog_destroy(catalog);
 }
 
-/* Byte by byte it would take minutes. */
+/* Byte by byte this would take minutes. */
 static void zeros_are_passed_quickly(void **unused)
 {
     const uint64_t hole = UINT64_C(8) << 30;
@@ -315,7 +315,7 @@ static void a_bad_file_is_named(void **unused)
     uint8_t head[16] = {0};
 
     (void)unused;
-    bytes_put_le64(head, UINT64_MAX - 3); /* absurd, with the right CRC */
+    bytes_put_le64(head, UINT64_MAX - 3); /* absurd, with a correct CRC */
     bytes_put_le32(head + 8, masked(head, 8));
     folder_write("absurd.tfrecord", head, sizeof head);
     assert_null(index_of("absurd.tfrecord"));
@@ -408,14 +408,14 @@ static void written_and_read_back(void **unused)
         check_shard(&format, "made.tfrecord");
         plugin_release(&format);
     }
-    /* An index of another file is not believed. */
+    /* The index of another file is rejected. */
     assert_true(file_exists(folder_path("made.idx")));
     folder_write("made.idx", "0 100\n100 100\n", 14);
     write_shard(&shards, "made.tfrecord");
     check_shard(&shards, "made.tfrecord");
 }
 
-/* With its .idx file a shard is not scanned: damage between the probed records is left to parse. */
+/* With an .idx file a shard is not scanned: parse must find damage between the probed records. */
 static void an_idx_saves_the_scan(void **unused)
 {
     enum { RECORDS = 200 };
@@ -438,7 +438,7 @@ static void an_idx_saves_the_scan(void **unused)
     catalog_destroy(catalog);
 }
 
-/* One that lists a record twice and leaves one out, or takes two for one, has the right size. */
+/* An index that lists a record twice and omits one, or merges two, has the right size. */
 static void an_idx_that_is_not_of_the_file_is_not_used(void **unused)
 {
     static const char *const lies[] = {"0 20\n0 20\n", "0 40\n", "20 20\n0 20\n"};
@@ -480,7 +480,7 @@ static void compressed_shards(void **unused)
         catalog_destroy(packed);
         catalog_destroy(plain);
 
-        /* Cut off anywhere: a sentence, and for verify what lies before. */
+        /* Truncated anywhere: a message, and for verify the records before the cut. */
         char *file;
         size_t count;
         assert_int_equal(file_load(folder_path("packed.tfrecord"), 1 << 20, &file, &count), 0);
@@ -526,11 +526,11 @@ static void the_first_failing_shard_is_told(void **unused)
     catalog_destroy(catalog);
 }
 
-/* ---- what costs more than it is worth ---- */
+/* ---- compression bombs ---- */
 
 enum { BOMB_RECORDS = 4500000, BOMB_BYTES = BOMB_RECORDS * 16 };
 
-/* Empty records: 72 MB of them are 0.2 MB of gzip, and would be 72 MB of index. */
+/* Empty records: 72 MB of them are 0.2 MB of gzip, and would make 72 MB of index. */
 static void write_bomb(const char *name)
 {
     uint8_t *records = malloc(BOMB_BYTES);

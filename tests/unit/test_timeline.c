@@ -13,13 +13,13 @@
 
 enum { METRICS_MAX = 16, SECOND = 1000000000 };
 
-/* A metric, and how much it grows in each of three seconds; all zeros end a table. */
+/* A metric and its growth in each of three seconds; all zeros end a table. */
 struct line {
     const char *probe, *part, *quantity;
     uint64_t growth[3];
 };
 
-/* Every counter starts somewhere else; the first row is at second 10 of the monotonic clock. */
+/* Each counter has its own start value; the first row is at second 10 of the monotonic clock. */
 static void make(const struct line *lines, struct series *series)
 {
     struct metric metrics[METRICS_MAX];
@@ -57,17 +57,17 @@ static struct provenance provenance_in(const struct line *lines, uint64_t from_s
 
 static void nfs_over_infiniband(void **unused)
 {
-    /* 500, then half of it cached, then all; gradients of 100 each way, headers of 10. */
+    /* 500, then half cached, then all; gradients of 100 each way, headers of 10. */
     static const struct line node[] = {
         {"pipeline", "", "read_bytes", {500, 500, 500}},
         {"pipeline", "", "gradient_bytes", {100, 100, 100}},
         {"nfs", "/data", "server_read_bytes", {500, 250, 0}},
-        {"process", "", "read_bytes", {500, 250, 0}}, /* NFS is in it */
+        {"process", "", "read_bytes", {500, 250, 0}}, /* includes NFS */
         {"infiniband", "mlx5_0/1", "receive_bytes", {400, 260, 60}},
         {"infiniband", "mlx5_1/1", "receive_bytes", {210, 100, 50}},
         {"infiniband", "mlx5_0/1", "transmit_bytes", {60, 60, 60}},
         {"infiniband", "mlx5_1/1", "transmit_bytes", {50, 50, 50}},
-        {"net", "ib0", "receive_bytes", {600, 300, 90}}, /* IPoIB: in the ports' bytes */
+        {"net", "ib0", "receive_bytes", {600, 300, 90}}, /* IPoIB: included in the ports' bytes */
         {"net", "eth0", "receive_bytes", {3, 3, 3}},
         {"net", "eth0", "transmit_bytes", {2, 2, 2}},
         {0}};
@@ -81,7 +81,7 @@ static void nfs_over_infiniband(void **unused)
     assert_true(provenance.gradients == 100);
     provenance = provenance_in(node, 1, 2);
     assert_true(provenance.fabric == 250 && provenance.page_cache == 250 && provenance.local == 0);
-    provenance = provenance_in(node, 2, 3); /* all cached: both ways alike */
+    provenance = provenance_in(node, 2, 3); /* all cached: the same in both directions */
     assert_true(provenance.fabric == 0 && provenance.page_cache == 500);
     assert_true(provenance.excess == 1);
     provenance = provenance_in(node, 0, 3);
@@ -89,7 +89,7 @@ static void nfs_over_infiniband(void **unused)
                 provenance.read == 1500);
 }
 
-/* A port of soft-RoCE counts by its interface: once, and not twice. */
+/* A soft-RoCE port is counted by its interface: once, not twice. */
 static void nfs_over_soft_roce(void **unused)
 {
     const struct line lines[] = {{"pipeline", "", "read_bytes", {500}},
@@ -114,7 +114,7 @@ static void nfs_beside_a_local_disk(void **unused)
         {"pipeline", "", "read_bytes", {1000, 1000, 1000}},
         {"nfs", "/data", "server_read_bytes", {300, 0, 0}},
         {"disk", "vda", "read_bytes", {900, 0, 0}}, /* serves others too */
-        {"process", "", "read_bytes", {700, 0, 0}}, /* 300 of NFS, 400 of the disk */
+        {"process", "", "read_bytes", {700, 0, 0}}, /* 300 from NFS, 400 from the disk */
         {0}};
     struct provenance provenance = provenance_in(node, 0, 1);
 
@@ -142,7 +142,7 @@ static void local_disks(void **unused)
     (void)unused;
     assert_int_equal(provenance.witness, PROVENANCE_DISK);
     assert_true(provenance.local == 128 && provenance.ahead == 28 && provenance.page_cache == 0);
-    assert_true(provenance.fabric == 0); /* what else the network carries is no storage */
+    assert_true(provenance.fabric == 0); /* other network traffic is not storage */
     provenance = provenance_in(node, 1, 2);
     assert_true(provenance.local == 0 && provenance.page_cache == 100 && provenance.ahead == 0);
     provenance = provenance_in(no_process, 0, 1);
@@ -221,7 +221,7 @@ static void figures_over_time(void **unused)
     assert_true(value(timeline, 1, "from_local_bytes_per_s") == 50);
     assert_true(isnan(value(timeline, 1, "fabric_receive_bytes_per_s")));
     assert_int_equal(timeline_find(timeline, "nfs_read_bytes_per_s"), timeline->column_count);
-    /* Phases in the order of time; epochs alone make up the whole. */
+    /* Phases in order of time; epochs alone make up the total. */
     assert_int_equal(timeline->phase_count, 2);
     assert_string_equal(timeline->phases[0].name, "shuffle");
     assert_true(timeline->phases[1].from_s == 1 && timeline->phases[1].to_s == 3);
@@ -231,8 +231,8 @@ static void figures_over_time(void **unused)
     series_close(&series);
 }
 
-/* Of a second of two processors one computes for 600 ms: 30% of the machine; ten reads took 30 ms.
- */
+/* In one second of two processors, one computes for 600 ms: 30% of the machine; ten reads took 30
+ * ms. */
 static void shares_and_means(void **unused)
 {
     static const struct line node[] = {{"cpu", "all", "user_ms", {600, 600, 600}},
@@ -251,13 +251,13 @@ static void shares_and_means(void **unused)
     struct timeline *timeline = timeline_make(&series, anchor, SECOND);
     assert_non_null(timeline);
     assert_true(fabs(value(timeline, 0, "cpu_user_percent") - 30) < 1e-9);
-    assert_true(value(timeline, 0, "storage_read_ms") == 3); /* of one read */
+    assert_true(value(timeline, 0, "storage_read_ms") == 3); /* per read */
     assert_true(isnan(value(timeline, 1, "storage_read_ms")));
     timeline_destroy(timeline);
     series_close(&series);
 }
 
-/* However long it is, it has few rows, and nothing is lost between them. */
+/* However long it is, a timeline has few rows, and no bytes are lost between them. */
 static void a_long_timeline_is_thinned(void **unused)
 {
     const struct metric metric = {
@@ -286,7 +286,7 @@ static void a_long_timeline_is_thinned(void **unused)
     series_close(&series);
 }
 
-/* A sample right after another one is part of the next bin. */
+/* A sample right after another one joins the next bin. */
 static void a_moment_is_no_bin(void **unused)
 {
     const struct metric metric = {

@@ -17,7 +17,7 @@ static const char *const keys[COLUMNS] = {"read_bytes_per_s", "from_local_bytes_
                                           "from_fabric_bytes_per_s", "fabric_receive_bytes_per_s",
                                           "fabric_send_bytes_per_s"};
 
-/* Half a second a row, but the last; all rates are exact in six digits. */
+/* Half a second per row, except the last; all rates are exact in six digits. */
 static const double rows[ROWS][1 + COLUMNS] = {
     {0.5, 0, 0, 0, 1e6, 1e6},       {1.0, 8e7, 0, 8e7, 1.01e8, 2e7}, {1.5, 9e7, 0, 6e7, 8e7, 2e7},
     {2.0, 9e7, NAN, NAN, NAN, NAN}, {2.5, 9e7, 1e6, 0, 2e7, 2.1e7},  {2.75, 0, 0, 0, 0, 0}};
@@ -96,7 +96,7 @@ static void check_provenance(const struct provenance *read)
 
 /* ---- JSON ---- */
 
-/* Through a file's text. */
+/* Through the text of a file. */
 static json_t *json_of(struct timeline *timeline)
 {
     json_t *written = report_timeline(timeline);
@@ -138,7 +138,7 @@ static void json_is_read_back(void **unused)
     assert_int_equal(read->phases[1].number, 4);
     assert_true(read->phases[1].from_s == 0.5 && read->phases[1].to_s == 2.75);
     check_provenance(&read->phases[1].provenance);
-    /* Written again it is the same. */
+    /* Writing it again gives the same text. */
     json_t *again = json_of(read);
     assert_true(json_equal(json, again));
     json_decref(again);
@@ -176,8 +176,7 @@ static void damaged_json_is_refused(void **unused)
 
 /* ---- several nodes ---- */
 
-/* Two nodes on one clock, whose times of day are 2.5 s apart; the hosts' names are as long as can
- * be. */
+/* Two nodes on one clock, whose times of day differ by 2.5 s; host names have maximum length. */
 static struct timeline *make_joined(void)
 {
     struct timeline_node *nodes = calloc(2, sizeof *nodes);
@@ -235,7 +234,7 @@ static void nodes_in_json(void **unused)
     timeline_destroy(joined);
 }
 
-/* Its first rows lie before second 0 of node 0. */
+/* Its first rows are before second 0 of node 0. */
 static void a_node_that_began_earlier(void **unused)
 {
     struct timeline *joined = make_joined();
@@ -288,7 +287,7 @@ static void csv_is_read_back(void **unused)
     free(text);
 }
 
-/* The names of the columns are longer with the hosts before them. */
+/* Column names get longer with the hosts as prefix. */
 static void nodes_in_csv(void **unused)
 {
     struct timeline *joined = make_joined();
@@ -306,7 +305,7 @@ static void nodes_in_csv(void **unused)
     timeline_destroy(joined);
 }
 
-/* A host may be called anything. */
+/* A host may have any name. */
 static void hosts_keep_to_their_columns(void **unused)
 {
     struct timeline *joined = make_joined();
@@ -377,7 +376,7 @@ static void lines_of_monitor_are_read(void **unused)
     assert_null(report_lines_load("x", "{\"elapsed_s\":2,\"a\":2}\n{\"elapsed_s\":1,\"a\":2}\n"));
 }
 
-/* ---- the picture's program ---- */
+/* ---- the chart's script ---- */
 
 static char *script_of(const struct chart_node *nodes, uint32_t count)
 {
@@ -417,7 +416,7 @@ static void one_node(void **unused)
     timeline_destroy(made);
 }
 
-/* The second node's clock is a second later; it has no fabric and other bins. */
+/* The second node's clock is one second ahead; it has no fabric and other bins. */
 static void two_nodes_by_their_clocks(void **unused)
 {
     struct timeline *made = make(), *late = timeline_blank(1, 4, 0);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A timeline of so many rows, all as long: the columns are named, all values zero. */
+/* A timeline of `rows` rows of equal length: columns are named, all values zero. */
 static struct timeline *blank(const char *const *keys, uint64_t rows, double row_s)
 {
     uint32_t columns = 0;
@@ -37,7 +37,7 @@ static void set(struct timeline *timeline, uint32_t column, const double *values
 
 static const char *const read_alone[] = {"read_bytes_per_s", NULL};
 
-/* One column, its values. */
+/* One column with these values. */
 static struct timeline *reader(uint64_t rows, double row_s, const double *values)
 {
     struct timeline *timeline = blank(read_alone, rows, row_s);
@@ -100,7 +100,7 @@ static void rates_and_bytes_add_up(void **unused)
     set(second, 2, (double[]){10, 20});
     struct timeline *sum = join_two(first, second);
     assert_int_equal(sum->row_count, 2);
-    assert_int_equal(sum->column_count, 4); /* no mean of percents, no mean of times */
+    assert_int_equal(sum->column_count, 4); /* no mean of percentages, no mean of times */
     expect_values(sum, "read_bytes_per_s", (double[]){15, 27});
     expect_values(sum, "page_cache_bytes", (double[]){100, 200}); /* the other has no such column */
     expect_values(sum, "decode_busy_percent", (double[]){75, 180});
@@ -108,7 +108,7 @@ static void rates_and_bytes_add_up(void **unused)
     timeline_destroy(sum);
 }
 
-/* Single counters are of a node: one name may be two things on two of them. */
+/* Single counters belong to a node: one name may mean two things on two nodes. */
 static void counters_are_not_added(void **unused)
 {
     static const char *const keys[] = {"read_bytes_per_s", "disk.vda.read_bytes_per_s", NULL};
@@ -122,7 +122,7 @@ static void counters_are_not_added(void **unused)
     timeline_destroy(sum);
 }
 
-/* Rows of other lengths, which begin elsewhere: no byte is lost or made. */
+/* Rows of other lengths and other starts: no byte is lost or added. */
 static void bins_need_not_agree(void **unused)
 {
     struct timeline *first = reader(4, 0.5, (double[]){0, 0, 0, 0});
@@ -152,7 +152,7 @@ static double total(const struct timeline *timeline, uint32_t column)
     return sum;
 }
 
-/* A node that begins and ends within rows of the first, or goes on after it: counted once. */
+/* A node that begins and ends within rows of the first, or continues after it, is counted once. */
 static void edges_lose_and_make_nothing(void **unused)
 {
     static const double starts_s[] = {0, 0.3, 0.9, 1, 1.4, 2.6, 7};
@@ -170,7 +170,7 @@ static void edges_lose_and_make_nothing(void **unused)
     }
 }
 
-/* What one does not know is not known of both; another row is. */
+/* A value unknown on one node is unknown for both; another row is not affected. */
 static void a_gap_is_a_gap(void **unused)
 {
     struct timeline *first = reader(3, 1, (double[]){1, 2, 3});
@@ -182,7 +182,7 @@ static void a_gap_is_a_gap(void **unused)
     timeline_destroy(sum);
 }
 
-/* It adds nothing while it was not there, and a gap of the others is not filled by that. */
+/* A node adds nothing while absent, and its absence does not fill a gap of the others. */
 static void one_comes_late_and_leaves_early(void **unused)
 {
     struct timeline *first = reader(5, 1, (double[]){1, 2, 3, 4, NAN});
@@ -205,13 +205,13 @@ static void one_alone_and_empty_ones(void **unused)
     sum = join_two(reader(2, 1, (double[]){1, 2}), reader(0, 1, NULL)); /* it has no row */
     expect_values(sum, "read_bytes_per_s", (double[]){1, 2});
     timeline_destroy(sum);
-    sum = join_two(reader(0, 1, NULL), reader(2, 1, (double[]){1, 2})); /* rows as long as its */
+    sum = join_two(reader(0, 1, NULL), reader(2, 1, (double[]){1, 2})); /* rows of equal length */
     assert_int_equal(sum->row_count, 2);
     expect_values(sum, "read_bytes_per_s", (double[]){1, 2});
     timeline_destroy(sum);
 }
 
-/* The provenance of an epoch is that of all nodes; other phases are those of the first. */
+/* The provenance of an epoch is that of all nodes; other phases are the first node's. */
 static void epochs_add_up(void **unused)
 {
     struct timeline *timelines[2];
@@ -223,7 +223,7 @@ static void epochs_add_up(void **unused)
         phases[0] = (struct timeline_phase){.name = "drop", .to_s = 1, .provenance = {.read = 5}};
         phases[1] = (struct timeline_phase){
             .name = "epoch", .from_s = 1 + i, .to_s = 2, .provenance = {.read = 100, .local = 40}};
-        /* The second's is of another run. */
+        /* The second node's phase is of another run. */
         phases[2] = (struct timeline_phase){
             .name = "epoch", .run = (uint64_t)i, .number = 1, .provenance = {.read = 7}};
         timelines[i]->phase_count = 3;
@@ -250,7 +250,7 @@ static void clocks_that_differ_and_drift(void **unused)
     timeline->begin_s = 0.5;
     timeline->phases[0] = (struct timeline_phase){.name = "epoch", .from_s = 1, .to_s = 4};
     timeline->phase_count = 1;
-    /* It began 100 s later, and gains a tenth: its 4 s are 4.4 of the others. */
+    /* The node began 100 s later, and 4 s of its clock are 4.4 s of the others. */
     timeline_move(timeline, 100, 104.4);
     for (uint64_t row = 0; row < 4; row++)
         assert_true(fabs(timeline_time_s(timeline, row) - (100 + 1.1 * (double)(row + 1))) < 1e-9);
@@ -258,18 +258,18 @@ static void clocks_that_differ_and_drift(void **unused)
     assert_true(fabs(timeline->phases[0].from_s - 101.1) < 1e-9);
     assert_true(fabs(timeline->phases[0].to_s - 104.4) < 1e-9);
     expect_values(timeline, "read_bytes_per_s", (double[]){1, 2, 3, 4});
-    /* One that began before the first: its rows have times below 0. */
+    /* A node that began before the first: its rows have times below 0. */
     timeline_move(timeline, -3, timeline_time_s(timeline, 3) - 3);
     assert_true(fabs(timeline_time_s(timeline, 0) - (101.1 - 3)) < 1e-9);
     timeline_destroy(timeline);
 
-    timeline = reader(0, 1, NULL); /* without rows there is a start alone */
+    timeline = reader(0, 1, NULL); /* without rows there is only a start */
     timeline_move(timeline, 5, 5);
     assert_true(timeline->begin_s == 5);
     timeline_destroy(timeline);
 }
 
-/* ---- one piece of memory ---- */
+/* ---- one block of memory ---- */
 
 static struct timeline *sent(const struct timeline *timeline, uint32_t columns)
 {
@@ -299,7 +299,7 @@ static void arrives_as_it_was(void **unused)
     timeline->phase_count = 1;
     timeline->absent_count = 1;
     snprintf(timeline->absent[0], sizeof timeline->absent[0], "gpu: there is none");
-    for (uint32_t columns = 2; columns <= 4; columns++) { /* 4: there are no more than 3 */
+    for (uint32_t columns = 2; columns <= 4; columns++) { /* 4: there are at most 3 */
         struct timeline *received = sent(timeline, columns);
         assert_int_equal(received->column_count, columns < 3 ? columns : 3);
         assert_int_equal(received->figure_count, 2);
@@ -353,11 +353,11 @@ static void what_is_no_timeline_is_refused(void **unused)
     assert_null(timeline_unpack(packed, bytes - 1));
     memcpy(&head, packed, sizeof head);
     const struct timeline good = head;
-    head.column_count = 2; /* more than there is */
+    head.column_count = 2; /* more than there are */
     memcpy(packed, &head, sizeof head);
     assert_null(timeline_unpack(packed, bytes));
     head = good;
-    head.row_count += UINT64_C(1) << 60; /* the same size, but for what does not fit 64 bits */
+    head.row_count += UINT64_C(1) << 60; /* the same size, apart from what overflows 64 bits */
     memcpy(packed, &head, sizeof head);
     assert_null(timeline_unpack(packed, bytes));
     head = good;

@@ -31,7 +31,7 @@ struct figures {
 
 struct golden_case {
     const char *network;
-    double floor; /* of gradients; a tenth of it of what ten steps make of them */
+    double floor; /* for gradients; a tenth of it for the result of ten steps */
 };
 
 static const struct golden_case cases[] = {
@@ -40,8 +40,8 @@ static const struct golden_case cases[] = {
     {"resnet50", 1e-2},
 };
 
-/* What tiny and resnet50 lack: LRN, groups, biases, concatenation, flat windows, average pools with
- * and without padding in the count, a hidden layer. */
+/* What tiny and resnet50 lack: LRN, groups, biases, concatenation, non-square windows, average
+ * pools with and without padding in the count, a hidden layer. */
 static struct graph *build_pieces(uint32_t side, uint32_t classes)
 {
     struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
@@ -125,7 +125,7 @@ struct line {
     double distance;
     double values[VALUES_MAX];
     size_t count;
-    uint64_t number; /* in its case */
+    uint64_t number; /* within its case */
 };
 
 struct compared {
@@ -143,9 +143,9 @@ static void compare(const struct compared *compared, const char *part, double ou
                  compared->line->name, part, ours, right, allowed);
 }
 
-/* Norm, projection and samples of a tensor. An error vector of norm e, which points anywhere,
- * changes the projection on a vector of random entries of deviation 1 by about e, and an element
- * by about e / sqrt(count). */
+/* Norm, projection and samples of a tensor. An error vector of norm e in any direction changes the
+ * projection on a vector of random entries of deviation 1 by about e, and an element by about e /
+ * sqrt(count). */
 static void compare_tensor(const struct compared *compared, const float *ours, uint64_t count,
                            double floor)
 {
@@ -223,7 +223,7 @@ static void compare_line(const struct compared *compared, const struct graph *gr
     } else if (strcmp(line->what, "mean") == 0 || strcmp(line->what, "variance") == 0) {
         compare_statistics(compared, graph, sgd->statistics);
     } else if (strcmp(line->what, "infer") == 0) {
-        /* No gradient has touched the first: nothing but rounding. */
+        /* No gradient has changed the first step: rounding only. */
         if (strcmp(line->name, "step0") == 0)
             compare_logits(compared, sgd->logits_first, 5e-6);
         else

@@ -16,7 +16,7 @@ static void check(const double *values, size_t count, double p, double slope, do
     assert_near(trend.drift, slope * (double)(count - 1) / middle, 1e-12);
 }
 
-/* p are scipy.stats.kendalltau(range(n), values).pvalue, which is exact without ties; slopes
+/* p is scipy.stats.kendalltau(range(n), values).pvalue, exact without ties; slopes are
  * scipy.stats.theilslopes(values, range(n))[0]. */
 static void trend_as_scipy(void **unused)
 {
@@ -45,8 +45,8 @@ static void few_values_have_no_trend(void **unused)
     assert_true(trend_test(equal, 6).p == 1 && trend_test(equal, 6).drift == 0);
 }
 
-/* Of runs that do not drift at most 5% are said to, whatever their law; of runs that lose 2% each,
- * with a noise of 1.5%, most. */
+/* Runs without drift are reported as drifting in at most 5% of the cases, whatever their
+ * distribution; runs that lose 2% each, with 1.5% noise, in most. */
 static void false_alarms_are_rare(void **unused)
 {
     struct random random = random_start(11);

@@ -18,7 +18,7 @@ struct verdict {
     struct result_run run;
 };
 
-/* A run of 1,000 delivered bytes, cold before it, of which `device` bytes left storage. */
+/* A run of 1,000 delivered bytes that began cold; `device` bytes left storage. */
 static void judge(struct verdict *verdict, enum job_drop drop, const struct job_plugins *plugins,
                   uint64_t device)
 {
@@ -34,7 +34,7 @@ static void judge(struct verdict *verdict, enum job_drop drop, const struct job_
     validity_check(&job, plugins, &verdict->run, &verdict->result);
 }
 
-/* Another process that reads the same files during the run. */
+/* Another process reads the same files during the run. */
 static void bytes_that_no_storage_gave(void **unused)
 {
     struct verdict verdict;
@@ -53,7 +53,7 @@ static void bytes_that_no_storage_gave(void **unused)
     judge(&verdict, JOB_DROP_NO, &uring, 500);
     assert_string_equal(verdict.result.degraded_reason, "");
     assert_int_equal(verdict.result.notice_count, 1);
-    /* A loop device whose file was in memory: the process read all, the disk gave half of it. */
+    /* A loop device with its file in memory: the process read everything, the disk gave half. */
     judge(&verdict, JOB_DROP_STRICT, &uring, 1000);
     verdict.run = (struct result_run){.valid = true,
                                       .epoch_count = 1,
@@ -69,7 +69,7 @@ static void bytes_that_no_storage_gave(void **unused)
     assert_true(verdict.run.valid);
 }
 
-/* Ranks of a node that read the same files bring them in once, by themselves. */
+/* Ranks of a node that read the same files share the page cache: each byte is read once. */
 static void ranks_that_share_a_cache_read_less(void **unused)
 {
     static const struct {
@@ -99,7 +99,7 @@ static void ranks_that_share_a_cache_read_less(void **unused)
         }
 }
 
-/* More than the disks gave cannot have been read from them. */
+/* More bytes than the disks gave cannot have been read from them. */
 static void bytes_counted_twice(void **unused)
 {
     const uint64_t bytes = 100000000;
@@ -116,16 +116,16 @@ static void bytes_counted_twice(void **unused)
     validity_check(&job, &uring, &run, &result);
     assert_non_null(strstr(result.degraded_reason, "by the disks' own counters"));
     result.degraded_reason[0] = '\0';
-    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may be under way */
+    epoch.device.beneath_bytes = 197 * bytes / 100; /* the rest may be in flight */
     validity_check(&job, &uring, &run, &result);
     assert_string_equal(result.degraded_reason, "");
-    epoch.device.of_node = true; /* by another witness than this process */
+    epoch.device.of_node = true; /* by a witness other than this process */
     epoch.device.beneath_bytes = bytes;
     validity_check(&job, &uring, &run, &result);
     assert_string_equal(result.degraded_reason, "");
 }
 
-/* What a run of 1,000 bytes delivered and requested, all from storage, is called. */
+/* Returns the label of a run of 1,000 bytes, delivered and requested, all from storage. */
 static enum result_cache label(struct result_cold cold, enum job_drop drop,
                                const struct job_plugins *plugins, uint64_t device, bool valid)
 {
@@ -142,7 +142,7 @@ static enum result_cache label(struct result_cold cold, enum job_drop drop,
     return run.cold.state;
 }
 
-/* Each part of a cold cache that is not proven is in the label, and fails strict alone. */
+/* Each part of a cold cache that is unverified is in the label, and alone fails strict. */
 static void nothing_unproven_is_called_cold(void **unused)
 {
     struct result_cold cold = {.dropped = true, .metadata_dropped = true};
@@ -167,7 +167,7 @@ static void nothing_unproven_is_called_cold(void **unused)
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_UNVERIFIED);
 }
 
-/* Direct reads do not use the page cache, whatever is in it, when their bytes left storage. */
+/* Direct reads bypass the page cache, warm or not, if their bytes left storage. */
 static void direct_reads_pass_a_warm_cache_by(void **unused)
 {
     struct result_cold cold = {.pages = RESIDENCY_WARM, .metadata_dropped = true};
@@ -186,7 +186,7 @@ static void direct_reads_pass_a_warm_cache_by(void **unused)
     assert_int_equal(label(cold, JOB_DROP_YES, &direct, 1000, true), RESULT_CACHE_CLIENT_COLD);
 }
 
-/* What the server's disks read proves a cold server, or that it was none. */
+/* Bytes read by the server's disks show whether the server was cold. */
 static void server_disks_are_a_witness(void **unused)
 {
     struct result_cold cold = {.metadata_dropped = true,
@@ -200,17 +200,17 @@ static void server_disks_are_a_witness(void **unused)
     cold.total_bytes = 500; /* read twice, by two nodes: once from disk */
     cold.server.disk_read_bytes = 490;
     label(cold, JOB_DROP_STRICT, &uring, 1000, true);
-    /* A server that cannot look into its memory. */
+    /* A server that cannot measure its residency. */
     cold.server.state = SERVER_UNVERIFIED;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, false), RESULT_CACHE_CLIENT_COLD);
     cold.server.looked = true;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
     cold.server.disk_read_bytes = 489;
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
-    cold.server.disk_read_bytes = 751; /* others read there, too */
+    cold.server.disk_read_bytes = 751; /* others read from it too */
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
     cold.server.disk_read_bytes = 490;
-    cold.server.start.resident_known = true; /* it knows, and it was not cold, or of another set */
+    cold.server.start.resident_known = true; /* known, and not cold or of another set */
     label(cold, JOB_DROP_STRICT, &uring, 1000, false);
 }
 

@@ -16,8 +16,8 @@ static struct view_box draw(uint64_t record, uint32_t width, uint32_t height)
     return view_box(&view, &view_rules_imagenet, width, height);
 }
 
-/* Largest distance between the empirical distribution of counts (20 equal bins) and the even one.
- */
+/* Return the largest distance of the empirical distribution of counts (20 equal bins) from the
+ * uniform one. */
 static double distance_from_even(const int bins[20], int total)
 {
     double sum = 0, worst = 0;
@@ -36,8 +36,9 @@ static int bin_of(double share)
     return bin < 0 ? 0 : bin > 19 ? 19 : bin;
 }
 
-/* On a large square image no try is refused for being too wide until the area nears 1, so below
- * 3/4 the area is even; the aspect is even on a log scale; the place is even in what is free. */
+/* On a large square image no try is rejected as too wide until the area nears 1, so below 3/4 the
+ * area is uniform; the aspect is uniform on a log scale; the position is uniform in the free
+ * space. */
 static void train_boxes_follow_the_distribution(void **unused)
 {
     int area_bins[20] = {0}, aspect_bins[20] = {0}, x_bins[20] = {0}, y_bins[20] = {0};
@@ -61,7 +62,7 @@ static void train_boxes_follow_the_distribution(void **unused)
         y_bins[bin_of(box.y / (4000 - box.height + 1))]++;
     }
     assert_true(fabs((double)mirrored / DRAWS - 0.5) < 0.01);
-    /* Kolmogorov: 1.95 / sqrt(n) is passed by chance once in a thousand. */
+    /* Kolmogorov: chance exceeds 1.95 / sqrt(n) once in a thousand. */
     const double limit = 1.95 / sqrt(small);
     assert_true(small > DRAWS / 2);
     assert_true(distance_from_even(area_bins, small) < limit);
@@ -89,7 +90,7 @@ static void boxes_lie_inside_any_image(void **unused)
     }
 }
 
-/* A very wide image refuses every try; what is left is the centre with the widest aspect. */
+/* A very wide image rejects every try; the fallback is the centre with the widest aspect. */
 static void a_strip_falls_back_to_its_centre(void **unused)
 {
     (void)unused;
@@ -111,7 +112,7 @@ static void the_same_seed_gives_the_same_box(void **unused)
         differing += a.x != c.x || a.y != c.y || a.width != c.width;
     }
     assert_true(differing > 950);
-    /* Fixed for ever: a seed names the same crop in every version. */
+    /* Fixed forever: a seed gives the same crop in every version. */
     struct view_box box = draw(0, 500, 375);
     assert_true(box.x == 30 && box.y == 51 && box.width == 316 && box.height == 279 && box.mirror);
 }

@@ -23,13 +23,13 @@
 
 enum { DEPTH = 4, WATCHDOG_S = 120, BYTES = 512 };
 
-/* ---- a reader that completes nothing until `needed` reads were submitted ---- */
+/* ---- a reader that completes nothing until `needed` reads are submitted ---- */
 
 static struct storage {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t needed, submitted, waiting;
-    bool holds_submit; /* submit() does not return */
+    bool holds_submit; /* submit() blocks */
 } storage;
 
 struct gated {
@@ -50,7 +50,7 @@ static void gated_close(void *state)
     (void)state;
 }
 
-/* Under the lock. False when nothing has changed for too long. */
+/* Call with the lock held. Returns false if nothing has changed for too long. */
 static bool wait_for_change(void)
 {
     struct timespec until;
@@ -114,7 +114,7 @@ static const struct reader_ops gated_ops = {
     .wake = gated_wake,
 };
 
-/* ---- threads of it ---- */
+/* ---- its threads ---- */
 
 struct crew {
     struct plugin_choice gated, threads;
@@ -173,7 +173,7 @@ static void await_waiting(uint32_t waiting)
     pthread_mutex_unlock(&storage.lock);
 }
 
-/* Each thread has a read and waits for it; a read more for one of them ends all. */
+/* Each thread has a read and waits for it; one more read for one of them completes all. */
 static void an_io_thread_that_waits_takes_what_comes(void **unused)
 {
     struct crew crew;
@@ -193,8 +193,8 @@ static void an_io_thread_that_waits_takes_what_comes(void **unused)
         }
 }
 
-/* The thread's reader is at its first read for a while: the second waits in the inbox, and that is
- * part of its latency. */
+/* The thread's reader is busy with its first read for a while: the second waits in the inbox, and
+ * its latency includes that wait. */
 static void a_wait_in_the_inbox_counts(void **unused)
 {
     const uint64_t held_ns = 20000000;

@@ -75,13 +75,13 @@ static const struct reader_ops witness = {
     .reap = witness_reap,
 };
 
-/* ---- an epoch of the loader, and the same of the model ---- */
+/* ---- an epoch of the loader, and of the model ---- */
 
 struct terms {
     const char *shuffle;
     uint32_t window;
     uint64_t read_bytes, memory_bytes;
-    uint32_t kept; /* records that a slow worker holds at once */
+    uint32_t kept; /* records that a slow decode thread holds at once */
 };
 
 static uint64_t drawn[RECORDS], modelled[RECORDS], windows_cut;
@@ -173,7 +173,7 @@ static struct catalog *make_catalog(void)
     return catalog;
 }
 
-/* Both, with the same terms. */
+/* Run the loader and the model with the same terms and compare their reads. */
 static struct catalog *compare(const struct terms *terms)
 {
     struct catalog *catalog = make_catalog();
@@ -200,7 +200,7 @@ static struct catalog *compare(const struct terms *terms)
     return catalog;
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 static void a_window_of_one_reads_as_drawn(void **unused)
 {
@@ -222,7 +222,7 @@ static void a_window_is_sorted_and_no_more(void **unused)
     struct catalog *catalog = compare(&terms);
 
     (void)unused;
-    assert_int_equal(asked_count, RECORDS); /* a read a record, for its size */
+    assert_int_equal(asked_count, RECORDS); /* one read per record, because of its size */
     for (uint32_t i = 1; i < RECORDS; i++)
         assert_true(i % terms.window == 0 || coalesce_before(&asked[i - 1], &asked[i]));
     catalog_destroy(catalog);
@@ -243,9 +243,8 @@ static void every_window_makes_the_reads_of_the_model(void **unused)
                                                     .kept = 500}));
 }
 
-/* Where windows end is the plan's matter: neither decode threads that keep enough records that
- * fetches run short, nor memory that ends a window before its time, makes other reads than the
- * model's. */
+/* The plan decides where windows end: neither decode threads that hold so much that fetches run
+ * short, nor memory that ends a window early, changes the reads from the model's. */
 static void shortage_makes_no_other_reads(void **unused)
 {
     (void)unused;
