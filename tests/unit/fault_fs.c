@@ -39,13 +39,13 @@ struct fault_fs {
     char folder[256];
     uint32_t file_count;
     uint64_t file_bytes;
-    const uint8_t *image; /* the server has a copy, as of everything */
+    const uint8_t *image; /* the server has a copy, as of everything else */
     bool is_async;
     pid_t server;
     pthread_mutex_t lock; /* of knobs and reads */
     struct fault_knobs knobs;
     uint64_t reads;
-    /* the server's own */
+    /* owned by the server */
     struct pending pending[PENDING_MOST];
     uint32_t pending_count;
     _Alignas(8) uint8_t message[MESSAGE_BYTES];
@@ -63,7 +63,7 @@ static void reply(struct fault_fs *fs, uint64_t unique, int error, const void *b
         .len = (uint32_t)(sizeof header + bytes), .error = error, .unique = unique};
     struct iovec parts[2] = {{&header, sizeof header}, {(void *)(uintptr_t)body, bytes}};
 
-    /* Fails if the caller is gone; harmless then. */
+    /* Fails if the caller is gone, which is harmless then. */
     if (writev(fs->fd, parts, bytes ? 2 : 1) < 0)
         return;
 }
@@ -292,7 +292,7 @@ void fault_fs_await_threads(void)
 {
     struct stat tasks;
 
-    /* A folder has a link for itself, one for its name, and one for each folder in it. */
+    /* A folder has one link for itself, one for its name, and one per subfolder. */
     while (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3)
         clock_sleep_ns(UINT64_C(1000000) * TICK_MS);
 }
@@ -301,7 +301,7 @@ void fault_fs_unmount(struct fault_fs *fs)
 {
     if (!fs)
         return;
-    kill(fs->server, SIGKILL); /* ends what still waits */
+    kill(fs->server, SIGKILL); /* ends reads that still wait */
     waitpid(fs->server, NULL, 0);
     umount2(fs->folder, MNT_DETACH);
     munmap(fs, sizeof *fs);

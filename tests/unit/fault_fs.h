@@ -13,17 +13,17 @@ struct fault_knobs {
     uint64_t eio_begin, eio_end; /* reads that touch these offsets fail */
     uint32_t eio_every;          /* every Nth read fails; 0: none */
     uint32_t short_every;        /* every Nth read returns half of the bytes */
-    uint64_t delay_ns;           /* of each answer to a read */
+    uint64_t delay_ns;           /* of each reply to a read */
     bool stuck;                  /* reads get no reply until this is cleared */
-    bool cached;                 /* files opened now use the page cache: can be mapped */
+    bool cached;                 /* files opened from now on can be mapped (page cache) */
     bool obeys_interrupts;       /* a stuck read ends if the kernel interrupts it */
 };
 
 struct fault_fs;
 
-/* file_count files "0", "1", ... of file_bytes each, in folder. image: what each holds, copied;
- * NULL: fault_fs_byte(). is_async: the kernel waits for direct reads in no thread. 0, or a negative
- * errno with a reason when this machine or user cannot mount. */
+/* Mount file_count files "0", "1", ... of file_bytes each at folder. image: content of each file,
+ * copied; NULL: fault_fs_byte(). is_async: no kernel thread waits for direct reads. Returns 0, or a
+ * negative errno with a reason if this machine or user cannot mount. */
 int fault_fs_mount(struct fault_fs **fs, const char *folder, uint32_t file_count,
                    uint64_t file_bytes, const void *image, bool is_async);
 void fault_fs_unmount(struct fault_fs *fs);

@@ -66,7 +66,7 @@ static inline int folder_see_draft(void *context, const char *name, unsigned cha
     return length > 8 && strcmp(name + length - 8, ".partial") == 0;
 }
 
-/* Does it contain drafts? */
+/* Return whether the folder contains drafts. */
 static inline bool folder_has_draft(const char *name)
 {
     struct folder folder;

@@ -96,7 +96,7 @@ int nvmlDeviceGetClockInfo(void *device, int which, unsigned *megahertz)
     return 0;
 }
 
-/* 138 and 139 of all links: what went out and what came in, in KiB. */
+/* 138 and 139, over all links: KiB sent and KiB received. */
 int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields)
 {
     for (int i = 0; i < count; i++) {

@@ -52,7 +52,7 @@ void set_index(void)
 int set_up(void **unused)
 {
     (void)unused;
-    /* Next to the test, not on /tmp: that may be a tmpfs without O_DIRECT. */
+    /* Next to the test, not in /tmp, which may be a tmpfs without O_DIRECT. */
     snprintf(set.folder, sizeof set.folder, "test_reader_set.XXXXXX");
     assert_non_null(mkdtemp(set.folder));
     for (uint32_t i = 0; i < SET_SHARDS; i++) {

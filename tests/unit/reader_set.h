@@ -14,13 +14,13 @@ struct reader_set {
     uint8_t *content[SET_SHARDS];
 };
 extern struct reader_set set;
-extern const uint32_t set_sizes[SET_SHARDS]; /* the last one is empty; none ends on a page */
+extern const uint32_t set_sizes[SET_SHARDS]; /* the last one is empty; none ends page-aligned */
 
 int set_up(void **unused);
 int tear_down(void **unused);
 char *set_path(uint32_t shard); /* free() it */
 void set_write(uint32_t shard);
-void set_index(void); /* the catalog anew */
+void set_index(void); /* index the set again */
 
 struct run {
     struct reader reader;
@@ -30,7 +30,7 @@ struct run {
     uint32_t depth;
 };
 
-/* Returns 0, or the code of reader_open(). Always call run_close(). */
+/* Return 0, or the code of reader_open(). Always call run_close(). */
 int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeout_ns);
 void run_close(struct run *run);
 

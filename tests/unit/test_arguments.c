@@ -42,7 +42,7 @@ struct parsed {
     int code;
 };
 
-/* Words separated by blanks. */
+/* Parse words separated by blanks. */
 static struct parsed parse(const char *line)
 {
     static char words[512];
@@ -102,7 +102,7 @@ static void every_way_of_writing(void **unused)
     assert_int_equal(parsed.settings.rate, 0);
     release(&parsed);
 
-    /* The last one counts; the word for 0 goes both ways. */
+    /* The last one counts; the word for 0 works in both directions. */
     parsed = parse("--count 3 --count auto --no-choice --on=no --duration 5ms");
     assert_int_equal(parsed.code, 0);
     assert_int_equal(parsed.settings.count, 0);

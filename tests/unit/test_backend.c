@@ -13,7 +13,7 @@ enum { SIDE = 16, CLASSES = 6, BATCH = 4 };
 static const struct backend_update sgd = {
     .recipe = BACKEND_SGD, .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
 
-/* Runs a body with each backend that works here, on a small network with dropout in it. */
+/* Run a body with each backend available here, on a small network with dropout. */
 static void each_backend(void (*body)(const char *backend, struct graph *graph))
 {
     for (const struct plugin *const *plugin = backend_registry; *plugin; plugin++) {
@@ -168,7 +168,7 @@ static void final_gradients(const char *backend, struct graph *graph)
     watched = (struct watched){memory.gradients, watched.seen, 0, 99};
     assert_int_equal(
         backend_step(&training.backend, &training.batch, 0, keep_final, &watched, &loss),
-        -ECANCELED); /* what the exchange says comes back */
+        -ECANCELED); /* the exchange's status is returned */
     free(watched.seen);
     training_end(&training);
 }
@@ -190,7 +190,7 @@ static double distance(const float *a, const float *b, uint64_t count)
     return sqrt(apart / (norm > 0 ? norm : 1));
 }
 
-/* Rows without a label and rows beyond count have no part in loss and gradients. */
+/* Rows without a label and rows past count do not affect loss and gradients. */
 static void partial(const char *backend, struct graph *graph)
 {
     struct training full, small;
@@ -322,7 +322,7 @@ static void dropout_is_the_same_on_every_backend(void **unused)
 
 /* ---- updates ---- */
 
-/* What a step of the recipe must make of saved arrays. */
+/* Apply the recipe's update to saved arrays: the expected result of a step. */
 static void update_saved(const struct graph *graph, const struct backend_update *update,
                          struct saved *saved)
 {

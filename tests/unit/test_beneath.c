@@ -24,7 +24,7 @@ static void put(const char *name, const char *text)
     folder_write(name, text, strlen(text));
 }
 
-/* /sys/devices/PATH, and its number under /sys/dev/block. */
+/* Create /sys/devices/PATH, and its number under /sys/dev/block. */
 static void make_device(const char *path, const char *number)
 {
     char name[256], link[256];
@@ -36,7 +36,7 @@ static void make_device(const char *path, const char *number)
     assert_int_equal(symlink(link, name), 0);
 }
 
-/* A link at /sys/AT to the device. */
+/* Create a link at /sys/AT to the device. */
 static void link_device(const char *at, const char *device)
 {
     char name[256], target[256];
@@ -49,7 +49,7 @@ static void link_device(const char *at, const char *device)
     assert_int_equal(symlink(target, name), 0);
 }
 
-/* A folder that is a mount point; "%" in the options stands for the folder of the test. */
+/* A folder that is a mount point; "%" in the options is replaced by the test's folder. */
 static void make_mount(const char *point, const char *type, const char *source, const char *options)
 {
     const size_t used = strlen(mountinfo);
@@ -141,7 +141,7 @@ static void a_loop_device_lies_on_its_file(void **unused)
     assert_string_equal(devices_text(&list, text, sizeof text), "sdb");
     assert_int_equal(list.backing_count, 1);
     assert_string_equal(list.backing[0], folder_path("images/disk.img"));
-    /* The file is gone, or in another mount namespace: the loop device itself is counted. */
+    /* The file is deleted, or in another mount namespace: the loop device itself is counted. */
     make_device("virtual/loop1", "7:1");
     put("sys/devices/virtual/loop1/loop/backing_file", "/none/disk.img (deleted)\n");
     list.count = 0;
@@ -207,7 +207,7 @@ static uint64_t value_of(const struct look *look, const char *part, const char *
     return 0;
 }
 
-/* One of two disks is unplugged: the other one still counts, and no zero is invented. */
+/* One of two disks is unplugged: the other still counts, and no zero is invented. */
 static void disks_that_go(void **unused)
 {
     struct look look;

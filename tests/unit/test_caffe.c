@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Input is in memory of exactly its length, so that a sanitizer sees an overrun. */
+/* Input is in memory of exactly its length, so that a sanitizer detects an overrun. */
 static int parse(enum caffe_flavour flavour, const void *bytes, size_t count, struct sample *sample,
                  uint8_t **copy)
 {
@@ -126,7 +126,7 @@ static void other_writers_forms(void **unused)
     struct sample sample = {0};
 
     (void)unused;
-    /* A label before the image; label cut to 32 bits; no label at all: Caffe takes it for 0. */
+    /* A label before the image; a label truncated to 32 bits; no label: Caffe reads it as 0. */
     assert_int_equal(caffe_parse(CAFFE_DATUM, "\x38\x01\x28\x05\x22\x01x", 7, &sample), 0);
     assert_int_equal(sample.label, 5);
     assert_int_equal(
@@ -135,7 +135,7 @@ static void other_writers_forms(void **unused)
     sample.label = -1;
     assert_int_equal(caffe_parse(CAFFE_DATUM, "\x38\x01\x22\x01x", 5, &sample), 0);
     assert_int_equal(sample.label, 0);
-    /* Numbers of a tensor that are not packed; a float label, packed or not. */
+    /* Unpacked numbers of a tensor; a float label, packed or not. */
     assert_int_equal(caffe_parse(CAFFE_TENSORS,
                                  "\x0a\x05\x10\x04\x32\x01x\x0a\x06\x10\x02\x20\x09\x20\x01", 15,
                                  &sample),
@@ -151,7 +151,7 @@ static void other_writers_forms(void **unused)
                                  17, &sample),
                      0);
     assert_int_equal(sample.label, 4);
-    /* 3.75 is not a class, nor 3. */
+    /* Neither 3.75 nor 3 is a class. */
     assert_false(sample.has_odd_label);
     assert_int_equal(caffe_parse(CAFFE_TENSORS,
                                  "\x0a\x05\x10\x04\x32\x01x\x0a\x07\x10\x01\x1d\0\0\x70\x40", 16,
@@ -166,8 +166,8 @@ static void damage_is_said(void **unused)
     (void)unused;
     expect(-EBADMSG, CAFFE_AUTO, "", 0);
     expect(-EBADMSG, CAFFE_DATUM, "\x28\x05", 2);           /* no image */
-    expect(-EBADMSG, CAFFE_DATUM, "\x22\x00\x38\x01", 4);   /* an empty one */
-    expect(-EBADMSG, CAFFE_DATUM, "\x22\x7fx\x38\x01", 5);  /* longer than there is */
+    expect(-EBADMSG, CAFFE_DATUM, "\x22\x00\x38\x01", 4);   /* empty */
+    expect(-EBADMSG, CAFFE_DATUM, "\x22\x7fx\x38\x01", 5);  /* longer than the input */
     expect(-EBADMSG, CAFFE_DATUM, "\x22\x01x\x2a\x01x", 6); /* a label of bytes */
     expect(-EBADMSG, CAFFE_DATUM, "\x22\x01x\x28\x80\x80\x80\x80\x80\x01", 10); /* 2^35 */
     expect(-EBADMSG, CAFFE_DATUM, "\x08\x03\x10\x02\x18\x02\x22\x01x", 9); /* 3 x 2 x 2 is not 1 */
@@ -180,7 +180,7 @@ static void damage_is_said(void **unused)
     expect(-EBADMSG, CAFFE_TENSORS, "\x0a\x00", 2);
     expect(-EBADMSG, CAFFE_TENSORS, "\x12\x00", 2);
     expect(-EBADMSG, CAFFE_TENSORS, "\x0a\x05\x10\x03\x2a\x01x", 7); /* no dimensions */
-    expect(-ENOTSUP, CAFFE_TENSORS, "\x0a\x05\x10\x06\x2a\x01x", 7); /* half floats or so */
+    expect(-ENOTSUP, CAFFE_TENSORS, "\x0a\x05\x10\x06\x2a\x01x", 7); /* half floats, for example */
     expect(-EBADMSG, CAFFE_TENSORS, "\x0a\x05\x10\x04\x32\x01x\x0a\x02\x10\x02", 11);
     /* A label that is not a number: NaN. */
     expect(-EBADMSG, CAFFE_TENSORS, "\x0a\x05\x10\x04\x32\x01x\x0a\x07\x10\x01\x1d\0\0\xc0\x7f",

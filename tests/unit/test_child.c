@@ -22,7 +22,7 @@ static int shell(const char *script, uint64_t timeout_ns, struct child_result *r
     const struct child_task task = {.argv = argv, .timeout_ns = timeout_ns};
     int code = child_run(&task, result);
 
-    /* Nothing is left for others to wait for. */
+    /* No child is left to wait for. */
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     return code;
@@ -69,7 +69,7 @@ static void nothing_is_passed_on(void **unused)
     sigprocmask(SIG_SETMASK, &all, &former);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
-    /* Of signals 1 to 28; posix_spawn() of glibc ignores two that it keeps for itself. */
+    /* Signals 1 to 28; glibc's posix_spawn() skips two that it reserves. */
     assert_int_equal(
         shell("sed -n 's/^Sig\\(Blk\\|Ign\\):.*\\(.......\\)$/\\2/p' /proc/self/status | "
               "tr -d '\\n0'; "
@@ -92,15 +92,15 @@ static void endless_output_is_ended(void **unused)
     (void)unused;
     assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
     assert_non_null(strstr(fail_reason(), "not done"));
-    /* Of a leftover program too; it ends when nobody reads. */
+    /* A leftover program too: it ends when nobody reads its output. */
     assert_int_equal(shell("yes & exit 3", 0, &result), 0);
     assert_int_equal(result.status, 3);
     assert_int_equal(shell("sleep 600 & echo $!; exit 4", 0, &result), 0);
     assert_int_equal(result.status, 4);
-    assert_int_equal(kill((pid_t)atoi(result.output), SIGKILL), 0); /* it was left alone */
+    assert_int_equal(kill((pid_t)atoi(result.output), SIGKILL), 0); /* it was left running */
 }
 
-/* Standard output and errors stay separate; output that does not fit is dropped. */
+/* Standard output and standard error stay separate; output that does not fit is dropped. */
 static void standard_output_is_kept_whole(void **unused)
 {
     static char text[CHILD_TEXT_BYTES];
@@ -149,7 +149,7 @@ static void deaf_ones_are_killed(void **unused)
     snprintf(script, sizeof script,
              "trap '' TERM; (while :; do sleep 1; done) & echo $! >%s; while :; do sleep 1; done",
              path);
-    /* The shell may be slow to start, so it gets more time until it wrote its line. */
+    /* The shell may be slow to start: increase the limit until it has written its line. */
     for (uint64_t limit_ns = 3 * tenth_ns; pid == 0; limit_ns *= 2) {
         assert_int_equal(shell(script, limit_ns, &result), -ETIMEDOUT);
         FILE *file = fopen(path, "re");
@@ -158,7 +158,7 @@ static void deaf_ones_are_killed(void **unused)
             pid = 0;
         fclose(file);
     }
-    while (is_alive(pid)) /* SIGKILL was sent; it takes effect when it does */
+    while (is_alive(pid)) /* SIGKILL was sent but may take effect later */
         clock_sleep_ns(tenth_ns / 100);
     close(fd);
     unlink(path);
@@ -229,7 +229,7 @@ static void a_command_keeps_what_nohup_ignores(void **unused)
     close(inherited);
 }
 
-/* The last test: from then on nothing is started. */
+/* The last test: afterwards no child is started. */
 static void an_interrupt_ends_it(void **unused)
 {
     struct child_result result;

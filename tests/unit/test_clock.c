@@ -9,7 +9,7 @@
 enum { LOOK = 1000 };
 static const int64_t SECOND = 1000000000;
 
-/* Ten seconds on CLOCK_MONOTONIC, and more on the others. */
+/* Ten seconds on CLOCK_MONOTONIC, plus these amounts on the other clocks. */
 static bool agrees(int64_t raw_more, int64_t boot_more)
 {
     const struct clock_moment from = {5000, 5000 + LOOK, 77, 99};
@@ -30,7 +30,7 @@ static void clocks_that_differ_are_told(void **unused)
 {
     (void)unused;
     assert_true(agrees(0, 0));
-    assert_true(agrees(SECOND / 20, 0)); /* NTP may slew by 500 in a million */
+    assert_true(agrees(SECOND / 20, 0)); /* NTP may slew by 500 ppm */
     assert_true(agrees(-SECOND / 20, 0));
     assert_false(agrees(SECOND / 5, 0));
     assert_false(agrees(-SECOND / 5, 0));

@@ -64,7 +64,8 @@ static void read_page(const char *path, unsigned page)
     close(fd);
 }
 
-/* How often the page cache was dropped, on request or for lack of memory. 0 without a counter. */
+/* How often the page cache was dropped, on request or under memory pressure. 0 without a
+ * counter. */
 static uint64_t cache_losses(void)
 {
     static const char *const names[] = {"drop_pagecache ", "pgsteal_kswapd ", "pgsteal_direct "};
@@ -83,7 +84,7 @@ static uint64_t cache_losses(void)
 
 /* Another process may drop the machine's page cache between warming a file and checking it. Then,
  * and only then, both are repeated: struct attempt attempt = attempt_first(); do warm, look; while
- * (attempt_again(&attempt, it does not look as it must)); */
+ * (attempt_again(&attempt, the result is not as expected)); */
 struct attempt {
     unsigned count;
     uint64_t losses;
@@ -103,7 +104,7 @@ static bool attempt_again(struct attempt *attempt, bool wrong)
     return wrong && lost && ++attempt->count < 100;
 }
 
-/* Run body in a child, optionally as nobody. Returns true if it returned true. */
+/* Run body in a child, optionally as nobody. Return whether it returned true. */
 static bool in_child(bool unprivileged, bool (*body)(const char *path), const char *path)
 {
     int status = 0;
@@ -152,7 +153,7 @@ static void warm_partly_warm_and_cold(void **unused)
     assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
 }
 
-/* The first check of a new probe reads a page to test itself; no trace may stay. */
+/* The first check of a new probe reads a page to test itself; it must leave no trace. */
 static void looking_leaves_no_trace(void **unused)
 {
     const char *path = make_file("trace", FILE_PAGES);
@@ -191,13 +192,13 @@ static void odd_files(void **unused)
     evict(short_one);
     assert_true(look(short_one).state == RESIDENCY_COLD);
     assert_int_equal(mkfifo(fifo, 0644), 0);
-    assert_true(look(fifo).state == RESIDENCY_UNVERIFIED); /* and it was not waited for */
+    assert_true(look(fifo).state == RESIDENCY_UNVERIFIED); /* and it did not block */
     assert_true(look(folder_path("none")).state == RESIDENCY_UNVERIFIED);
     assert_non_null(strstr(look(folder_path("none")).reason, "No such file"));
     assert_true(look("/dev/zero").state == RESIDENCY_UNVERIFIED);
 }
 
-/* ---- where cachestat sees nothing ---- */
+/* ---- where cachestat is blind ---- */
 
 /* A warm file must be reported as warm, even by the first check on its mount, and not be evicted by
  * it.
@@ -292,10 +293,10 @@ static void many_files_are_added_up(void **unused)
     assert_int_equal(total.worst[1].resident_bytes, 0);
     assert_int_equal(total.unverified_count, 1);
     assert_non_null(strstr(total.reason, "many.9"));
-    assert_true(total.state == RESIDENCY_WARM); /* proven, whatever the lost one was */
+    assert_true(total.state == RESIDENCY_WARM); /* verified, whatever the missing one was */
     evict(paths[7]);
     assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
-    assert_true(total.state == RESIDENCY_UNVERIFIED); /* one of them could not be looked at */
+    assert_true(total.state == RESIDENCY_UNVERIFIED); /* one of them could not be checked */
     for (int i = 0; i < COUNT; i++)
         free((void *)(uintptr_t)paths[i]);
 }
@@ -306,7 +307,7 @@ static bool stranger_is_not_told(const char *path)
 {
     struct residency residency = look(path);
 
-    /* Older kernels report cachestat to everybody, and it is then correct. */
+    /* Older kernels report cachestat to everyone; it is then correct. */
     return residency.state == RESIDENCY_UNVERIFIED
                ? strstr(residency.reason, "owner") != NULL
                : residency.method == RESIDENCY_CACHESTAT && residency.resident_bytes == 0;
@@ -400,7 +401,7 @@ static void mapped_by_another_is_caught(void **unused)
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no process running */
         int fd = open(path, O_RDONLY);
         const volatile char *map = mmap(NULL, FILE_PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
         for (int i = 0; i < FILE_PAGES / 2; i++)
@@ -498,7 +499,7 @@ static int teardown(void **state)
     return folder_teardown(state);
 }
 
-/* gVisor and some network file systems show nothing: there nothing can be tested. */
+/* gVisor and some network file systems hide residency: nothing can be tested there. */
 static bool page_cache_shows(void)
 {
     bool shows = false;

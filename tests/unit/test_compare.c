@@ -34,7 +34,7 @@ static struct comparison compared(const json_t **a, size_t a_count, const json_t
     return comparison;
 }
 
-/* Equal back-to-back runs at another time: the machine changed, not the program. */
+/* Equal back-to-back runs at different times: the machine changed, not the program. */
 static void one_sitting_each_tells_nothing(void **unused)
 {
     const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
@@ -44,14 +44,14 @@ static void one_sitting_each_tells_nothing(void **unused)
     (void)unused;
     assert_int_equal(comparison.basis, COMPARE_NOTHING);
     assert_near(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
-    /* More samples are better, a higher latency is not. */
+    /* More samples are better, higher latency is not. */
     for (int i = 0; i < COMPARE_FIGURES; i++)
         assert_int_equal(comparison.figures[i].more_is_better,
                          !strstr(comparison.figures[i].key, "latency"));
     assert_true(isnan(comparison.figures[0].p));
     assert_false(compare_significant(&comparison.figures[0], 0.05));
     assert_true(compare_untold(&comparison.figures[0], 0.05));
-    assert_true(isnan(comparison.figures[4].a)); /* AU is not there */
+    assert_true(isnan(comparison.figures[4].a)); /* AU is missing */
     json_decref((json_t *)a);
     json_decref((json_t *)b);
 }
@@ -97,7 +97,7 @@ static void runs_that_took_turns_are_pairs(void **unused)
     compare_correct(comparisons, 2);
     assert_near(first->p_corrected, 2 * first->p);
     assert_int_equal(comparisons[0].together, 2);
-    /* Runs of different sessions are not a pair; pairs of two sessions are pooled. */
+    /* Runs of different sessions do not form a pair; pairs of two sessions are pooled. */
     assert_int_equal(compared(&a, 1, &others[1], 1).basis, COMPARE_NOTHING);
     assert_int_equal(
         compared((const json_t *[]){a, others[0]}, 2, (const json_t *[]){b, others[1]}, 2).pairs,

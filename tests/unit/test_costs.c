@@ -30,7 +30,7 @@ static size_t put_segment(uint8_t *to, uint8_t marker, const void *bytes, size_t
     return count + 4;
 }
 
-/* A grey progressive JPEG of width x height whose every scan is 12 bytes: "nothing here". */
+/* A grey progressive JPEG of width x height in which every scan is 12 bytes: "nothing here". */
 static struct decode_source many_scans(unsigned scans, unsigned width, unsigned height)
 {
     static const uint8_t dc_table[18] = {0x00, 1}, ac_table[18] = {0x10, 1, [17] = 0xe0};
@@ -56,7 +56,7 @@ static struct decode_source many_scans(unsigned scans, unsigned width, unsigned 
     at += put_segment(bytes + at, 0xc4, ac_table, sizeof ac_table);
     for (unsigned i = 0; i < scans; i++) {
         at += put_segment(bytes + at, 0xda, i ? ac : dc, sizeof dc);
-        /* a bit for each of 64 blocks; afterwards one run of blocks that have nothing */
+        /* one bit for each of 64 blocks, then one run of empty blocks */
         memset(bytes + at, 0, 8);
         at += i ? 2 : 8;
     }
@@ -76,7 +76,7 @@ static void expect_scans(struct bench *bench, unsigned scans, unsigned width, un
     drop(&image);
 }
 
-/* The work is counted in pixels gone over: scans, and scans times pixels. */
+/* The cost is counted in pixels visited: scans, and scans times pixels. */
 static void scans_are_limited(void **unused)
 {
     struct bench bench;
@@ -95,7 +95,7 @@ static void scans_are_limited(void **unused)
     stop(&bench);
 }
 
-/* In place of zlib's own, for libpng: counts what is inflated. */
+/* Replaces zlib's own function, for libpng: counts inflated bytes. */
 static uint64_t inflated_bytes;
 
 int inflate(z_streamp stream, int flush)

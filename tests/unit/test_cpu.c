@@ -12,10 +12,10 @@
 #include <string.h>
 
 #ifndef BACKEND
-#define BACKEND "cpu" /* tests/cuda/local.mk has another */
+#define BACKEND "cpu" /* tests/cuda/local.mk defines another */
 #endif
 
-/* Or what the environment says: the same backend with other options. */
+/* Return the backend to test; the environment may give the same backend with other options. */
 static const char *tested(void)
 {
     const char *named = getenv("IOBENCH_TEST_BACKEND");
@@ -25,7 +25,7 @@ static const char *tested(void)
 
 enum { BATCH = 6, CLASSES = 7, SIDE = 16 };
 
-/* Everything of a backend in the canonical layout, after some steps. */
+/* All state of a backend in the canonical layout, after some steps. */
 struct outcome {
     double losses[4];
     uint32_t correct;
@@ -47,7 +47,7 @@ static struct graph *finish(struct graph *graph)
     return graph;
 }
 
-/* Convolutions with and without bias, in groups, of odd sizes; ReLU fused and not; a residual. */
+/* Convolutions with and without bias, grouped, of odd sizes; ReLU fused and not; a residual. */
 static struct graph *residual(void)
 {
     struct graph *graph = start();
@@ -83,7 +83,7 @@ static uint32_t bottleneck(struct graph *graph, uint32_t input, uint32_t stride,
     return graph_relu(graph, graph_add(graph, x, other));
 }
 
-/* BN and ReLU between convolutions, alone, with two consumers, and with sums of all kinds. */
+/* BN and ReLU between convolutions, standalone, with two consumers, and with all kinds of sums. */
 static struct graph *bottlenecks(void)
 {
     struct graph *graph = start();
@@ -98,7 +98,7 @@ static struct graph *bottlenecks(void)
     return finish(graph);
 }
 
-/* Branches of channel counts that no block holds, LRN, an odd window, a hidden layer, dropout. */
+/* Branches whose channel counts fit no block, LRN, an odd window, a hidden layer, dropout. */
 static struct graph *branches(void)
 {
     struct graph *graph = start();
@@ -150,7 +150,7 @@ static float *floats(uint64_t count)
     return memory;
 }
 
-/* Three whole steps and a short one, then inference. steps: fewer for exact gradients. */
+/* Run three full steps and a partial one, then inference. steps: fewer for exact gradients. */
 static struct outcome train(const char *name, const struct graph *graph, int steps,
                             enum backend_recipe recipe, uint32_t threads)
 {
@@ -208,7 +208,7 @@ static void forget(struct outcome *outcome)
     free(outcome->logits);
 }
 
-/* Largest difference over the largest value. */
+/* Return the largest difference over the largest value. */
 static double distance(const float *a, const float *b, uint64_t count)
 {
     double most = 1e-6, difference = 0;

@@ -9,16 +9,16 @@
 
 enum { REQUEST_BYTES = 128 * 1024 };
 
-/* ways reads at one time, each takes latency_ns; past thrash reads in flight it gets slower. */
+/* `ways` parallel reads, latency_ns each; beyond `thrash` reads in flight it gets slower. */
 struct storage {
     uint32_t ways;
     uint64_t latency_ns;
-    double noise; /* of the throughput of a burst, as a share */
+    double noise; /* of a burst's throughput, as a share */
     uint32_t thrash;
-    uint32_t consumer; /* reads in flight before memory runs out; 0: any */
+    uint32_t consumer; /* reads in flight before memory runs out; 0: no limit */
     double drift;      /* of the throughput over seconds, as a share */
     double gusts;      /* of the throughput over tens of milliseconds, as a share */
-    uint32_t soft;     /* no sharp knee: half of its throughput is reached at this depth */
+    uint32_t soft;     /* no sharp knee: half the throughput is reached at this depth */
     uint64_t seed;
 };
 
@@ -103,7 +103,7 @@ static void the_limit_of_the_reader_holds(void **unused)
     }
 }
 
-/* By half up and down within two seconds. */
+/* Up and down by half within two seconds. */
 static void a_storage_that_drifts_has_its_knee_all_the_same(void **unused)
 {
     uint32_t right = 0;
@@ -119,7 +119,7 @@ static void a_storage_that_drifts_has_its_knee_all_the_same(void **unused)
     assert_in_range(right, 90, 100);
 }
 
-/* What depth 64 gives, but for 3%. */
+/* The throughput of depth 64, less 3%. */
 static void a_knee_that_is_not_sharp_is_not_found_too_early(void **unused)
 {
     uint32_t right = 0;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static const struct {
-    const char *text, *escaped; /* NULL: the same */
+    const char *text, *escaped; /* NULL: unchanged */
 } cases[] = {
     {"", NULL},
     {"plain text", NULL},
@@ -30,15 +30,15 @@ static const struct {
      "\\xc2\\x9b31m"}, /* CSI as one C1 control */
     {"\x9b"
      "31m",
-     "\\x9b31m"},                        /* and as a byte */
+     "\\x9b31m"},                        /* and as one byte */
     {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* right-to-left override */
     {"\xe2\x81\xa6\xe2\x81\xa9", "\\xe2\\x81\\xa6\\xe2\\x81\\xa9"},
     {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"}, /* line separator */
     {"\xc0\xaf", "\\xc0\\xaf"},          /* overlong */
     {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},
     {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          /* a surrogate */
-    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* past the last code */
-    {"\xe6\x9d", "\\xe6\\x9d"},                   /* cut */
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* past the last code point */
+    {"\xe6\x9d", "\\xe6\\x9d"},                   /* truncated */
     {"\xe6\x9d"
      "a\xff",
      "\\xe6\\x9da\\xff"},
@@ -71,7 +71,7 @@ static void reasons_are_clean(void **unused)
     assert_string_equal(fail_reason(), "again: \\x1b[31mred\\x0aINVALID\\xff: lost");
 }
 
-/* Bytes that reach the descriptor when text is written in pieces of this size. */
+/* Check the bytes that reach the descriptor when text is written in pieces of this size. */
 static void check_stream(const char *text, size_t piece, const char *wanted)
 {
     int file = memfd_create("output", 0), former = dup(STDOUT_FILENO);
@@ -179,7 +179,8 @@ static char *write_stream(void)
     return text_stream_take(&stream, &text, &bytes) ? NULL : text;
 }
 
-/* Whichever allocation fails: the complete text, or an error; and the next text is complete. */
+/* Whichever allocation fails, the text is complete or there is an error; the next text is
+ * complete. */
 static void check_sweep(char *(*make)(void))
 {
     char *whole = make();

@@ -82,7 +82,7 @@ static void pages_past_the_cut_are_lost(void **unused)
     assert_false(fault_guard_end(map + 2 * page, 4 * page));
     assert_int_equal(pthread_create(&other, NULL, use_again, NULL), 0);
     assert_int_equal(pthread_join(other, NULL), 0);
-    fault_guard_begin(); /* what is whole, is whole */
+    fault_guard_begin(); /* intact pages read as before */
     assert_int_equal(add_up(map, 3 * page), 3 * page * 'x');
     assert_true(fault_guard_end(map, 3 * page));
 }
@@ -105,7 +105,7 @@ static void own_handler(int number)
     _exit(number == SIGBUS ? 7 : 8);
 }
 
-/* Without a guard the previous handler gets the fault. */
+/* Without a guard, the previous handler receives the fault. */
 static void other_faults_go_on(void **unused)
 {
     int status;

@@ -16,7 +16,7 @@
 #define S(seconds) ((uint64_t)((seconds)*1e9))
 #define assert_near(value, wanted) assert_true(fabs((value) - (wanted)) <= 1e-9 * fabs(wanted))
 
-/* Of 10 s: 8 steps of 1 s of compute, the first of which ended after 2.5 s; 1.5 s of waits. */
+/* 10 s: 8 steps of 1 s of compute, the first of which ended after 2.5 s; 1.5 s of waits. */
 static const struct result_epoch worked = {.samples = 800,
                                            .record_bytes = 40000,
                                            .batches = 8,
@@ -62,13 +62,13 @@ static void bytes_that_left_storage(void **unused)
     struct result_run run = {.epoch_count = 2, .epochs = epochs};
 
     (void)unused;
-    assert_true(result_run_device_percent(&run) < 0); /* not known */
+    assert_true(result_run_device_percent(&run) < 0); /* unknown */
     epochs[0].device = (struct result_bytes){.known = true, .bytes = 39000};
     epochs[1].device = (struct result_bytes){.known = true, .bytes = 1};
-    assert_near(result_run_device_percent(&run), 97.5); /* of the first epoch alone */
+    assert_near(result_run_device_percent(&run), 97.5); /* of the first epoch only */
     epochs[0].device.beneath_known = true;
     epochs[0].device.beneath_bytes = 10000;
-    assert_near(result_run_device_percent(&run), 25.0); /* by the witness that saw least */
+    assert_near(result_run_device_percent(&run), 25.0); /* by the witness with the lowest count */
     epochs[0].device.beneath_bytes = 80000;
     assert_near(result_run_device_percent(&run), 97.5);
 }
@@ -83,7 +83,7 @@ struct made {
     struct summary summary;
 };
 
-/* Every time of the epoch is another one. */
+/* All times of the epoch differ. */
 static void make(struct made *made)
 {
     memset(made, 0, sizeof *made);
@@ -121,7 +121,7 @@ static void make(struct made *made)
                                     .read_errors = 137,
                                     .short_reads = 139,
                                     .memory_peak_bytes = 149};
-    /* 10,000 reads; of each of five lengths the last ends where a percentile lies. */
+    /* 10,000 reads; the last read of each of five lengths is at a percentile. */
     static const struct {
         uint64_t ns;
         int count;
@@ -191,7 +191,7 @@ static void every_figure_under_its_own_key(void **unused)
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
         if (!(fabs(load_number(run, of_run[i].key) - of_run[i].value) <= 1e-9 * of_run[i].value))
             fail_msg("%s is %.12g", of_run[i].key, load_number(run, of_run[i].key));
-    /* Shares of 1,000 s, and of two workers' 2,000 s. */
+    /* Shares of 1,000 s, and of 2,000 s for two decode threads. */
     const json_t *shares = json_object_get(json_object_get(job, "summary"), "shares");
     assert_near(load_number(shares, "loader_for_storage_percent"), 4.1);
     assert_near(load_number(shares, "loader_for_memory_percent"), 4.3);

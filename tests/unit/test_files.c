@@ -101,7 +101,7 @@ static void unread_samples_are_told(void **unused)
     make("mixed/b/deeper", "5.tiff");
     assert_int_equal(symlink("nowhere", folder_path("mixed/b/6.png")), 0);
     assert_int_equal(symlink("../a", folder_path("mixed/b/linked")), 0);
-    for (int round = 0; round < 2; round++) { /* no sidecar hides them */
+    for (int round = 0; round < 2; round++) { /* not hidden by a sidecar */
         assert_int_equal(format_catalog(&files, folder_path("mixed"), true, NULL, &catalog), 0);
         assert_int_equal(catalog->record_count, 1);
         assert_int_equal(catalog->left_out, 1);
@@ -157,7 +157,7 @@ static void links_are_followed_but_not_in_circles(void **unused)
     assert_int_equal(symlink("..", folder_path("linked/b/up")), 0);
     assert_int_equal(symlink(".", folder_path("linked/round")), 0);
     struct catalog *catalog = index_of("linked");
-    /* "round" is a class: the root again, where "b" is met once more and the links are not. */
+    /* "round" is a class: the root again, where "b" is found once more and the links are not. */
     assert_int_equal(catalog->record_count, 5);
     expect(catalog, 0, "a/c.jpg", 0);
     expect(catalog, 1, "b/link.jpg", 1);
@@ -222,7 +222,7 @@ static void what_is_written_is_read(void **unused)
     assert_int_equal(format_writer_open(&writer, &files, folder_path("made")), -ENOTEMPTY);
     assert_int_equal(format_writer_close(&writer, false), 0);
     assert_true(file_exists(folder_path("made/00003/00000003.jpg")));
-    /* Abandoned: nothing is left. Raw pixels and unlimited classes are refused. */
+    /* Abandoned: nothing remains. Raw pixels and unlimited classes are refused. */
     assert_int_equal(format_writer_open(&writer, &files, folder_path("gone")), 0);
     sample.label = 100000;
     assert_int_equal(format_writer_append(&writer, &sample), -EINVAL);

@@ -331,7 +331,7 @@ static void a_draft_replaces_a_regular_file_only(void **unused)
     assert_int_equal(file_draft_open(&draft, folder_path("folder"), NULL), -EISDIR);
     assert_int_equal(file_draft_open(&draft, folder_path("folder/"), NULL), -EISDIR);
 
-    /* What comes after it was opened, too. */
+    /* A link that appears after the draft was opened is refused, too. */
     assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
     assert_int_equal(symlink("precious", folder_path("r")), 0);
     assert_int_equal(file_draft_commit(&draft), -EEXIST);
@@ -385,9 +385,9 @@ static void folders_are_renamed_without_replacing(void **unused)
     folder_close(&folder);
 }
 
-/* ---- a file system that knows no RENAME_NOREPLACE ---- */
+/* ---- a file system without RENAME_NOREPLACE ---- */
 
-/* In this process from now on these calls answer EINVAL and EPERM. */
+/* From now on these calls fail with EINVAL and EPERM in this process. */
 static int refuse_calls(bool links)
 {
     struct sock_filter filter[] = {
@@ -406,7 +406,7 @@ static int refuse_calls(bool links)
 
 enum { REFUSED = 77 };
 
-/* In a child: 0, REFUSED, or the number of the step that went wrong. */
+/* In a child. Returns 0, REFUSED, or the number of the step that failed. */
 static int rename_without_replacing(bool links)
 {
     const struct file_draft_options options = {.no_replace = true};
@@ -537,8 +537,7 @@ static void one_foreign_name_keeps_the_whole_tree(void **unused)
     folder_close(&folder);
 }
 
-/* Between the checking walk and the removing walk a folder becomes a link: its target is not
- * removed. */
+/* Between the checking walk and the removing walk a folder becomes a link: its target must stay. */
 static bool swap_at_the_end(void *context, const char *below, const struct stat *status)
 {
     int *left = context;
@@ -554,7 +553,7 @@ static bool swap_at_the_end(void *context, const char *below, const struct stat 
 static void a_swap_between_the_walks_is_seen(void **unused)
 {
     struct folder folder = open_test_folder();
-    int calls = 7; /* six names, and the top once more */
+    int calls = 7; /* six names, and the top again */
 
     (void)unused;
     make_tree();

@@ -15,7 +15,7 @@ enum { RANKS = 3, EPOCHS = 2, REPORT_MOST = 1 << 20 };
 /* Ranks 0 and 1 on node 0, rank 2 on node 1. */
 static struct wire {
     uint8_t report[RANKS][REPORT_MOST];
-    bool is_kept; /* of all ranks */
+    bool is_kept; /* across all ranks */
     uint32_t rank;
 } wire;
 
@@ -86,7 +86,7 @@ static void fill(struct result_run *run, uint32_t rank)
             .start_barrier_ns = 30 * r,
             .waits = {.loader_storage_ns = 60 * r},
             .limit = rank == 2 ? RESULT_LIMIT_DECODE : RESULT_LIMIT_STORAGE,
-            /* ranks 0 and 2 lead: the devices of their nodes are counted once a node */
+            /* ranks 0 and 2 are node leaders: a node's devices are counted once */
             .device = {.known = true,
                        .of_node = true,
                        .bytes = 400 * r,
@@ -139,7 +139,7 @@ static void counts_and_bytes_are_sums(void **unused)
         assert_int_equal(epoch->requests, 30);
         assert_int_equal(epoch->digest_sum, 6);
         assert_int_equal(epoch->digest_xor, 7);
-        assert_int_equal(epoch->device.bytes, 400 + 1200); /* of the two nodes */
+        assert_int_equal(epoch->device.bytes, 400 + 1200); /* of both nodes */
         assert_int_equal(epoch->device.beneath_bytes, 300 + 900);
     }
     assert_int_equal(run.read_errors, 6);
@@ -251,7 +251,7 @@ static void the_worst_node_counts(void **unused)
     assert_int_equal(run.node_count, 2);
     assert_int_equal(run.nodes[0].ranks, 2);
     assert_int_equal(run.nodes[1].ranks, 1);
-    assert_int_equal(run.cold.resident_bytes, 10 + 30); /* rank 1 does not lead */
+    assert_int_equal(run.cold.resident_bytes, 10 + 30); /* rank 1 is no node leader */
     assert_true(run.cold.residue_percent == 3);
     assert_false(run.cold.dropped);
     clear(&run);
@@ -278,7 +278,7 @@ static void the_straggler_is_the_longest_at_work(void **unused)
     struct result_comparison found;
 
     (void)unused;
-    /* Rank 3 takes as long as all, but waits in the exchange; rank 2 works for longest. */
+    /* Rank 3 takes as long as the others but waits in the exchange; rank 2 works longest. */
     for (uint64_t i = 0; i < 4; i++)
         ranks[i].total = (struct result_epoch){.samples = 10 * (i + 1),
                                                .wall_ns = S(10),

@@ -51,7 +51,7 @@ static void open_set(struct opened *opened, const struct expected *expected)
     free(root);
 }
 
-/* Exactly the record's bytes, so that a sanitizer sees a read past them. */
+/* Exactly the record's bytes, so that a sanitizer detects a read past them. */
 static uint8_t *load_record(const struct shard *shard, const struct extent *extent)
 {
     uint8_t *bytes = malloc(extent->bytes);
@@ -111,7 +111,7 @@ static uint64_t check_manifest(const char *path)
                   &expected.number, &expected.label, &expected.crc, &expected.bytes,
                   expected.name) == 7) {
         if (!plugin_find(format_registry, expected.format))
-            continue; /* built without it */
+            continue; /* not in this build */
         if (opened.catalog && strcmp(opened.path, expected.path) != 0) {
             assert_int_equal(of_set, opened.catalog->record_count);
             of_set = 0;

@@ -19,7 +19,7 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest value that at least this share of all values does not exceed. */
+/* Return the smallest value that at least this share of all values does not exceed. */
 static uint64_t exact(const uint64_t *sorted, uint64_t count, double fraction)
 {
     uint64_t at = 0;
@@ -45,7 +45,7 @@ static void small_values_are_exact(void **unused)
     }
 }
 
-/* Two values far apart: one rank too far is the other one. */
+/* Two values far apart: an off-by-one rank gives the other one. */
 static void ranks_are_not_off_by_one(void **unused)
 {
     struct histogram histogram = {0};

@@ -60,7 +60,7 @@ static void submit(struct run *run, uint32_t index, uint64_t record)
     assert_int_equal(reader_submit(&run->reader, &requests[index]), 0);
 }
 
-/* The next completion: bytes, or a negative errno with its reason. */
+/* Return the next completion: bytes, or a negative errno with its reason. */
 static int answer(struct run *run)
 {
     struct read_request *done;
@@ -76,14 +76,14 @@ static int read_one(struct run *run, uint64_t record)
     return answer(run);
 }
 
-/* What is mapped goes through the page cache. */
+/* Mapped reads go through the page cache. */
 static void set_faults(struct fault_knobs knobs)
 {
     knobs.cached = catalog->shards[0].flags == 0;
     fault_fs_set(fs, &knobs);
 }
 
-/* The last record cannot be read while the file has a fault at the offset; the first can. */
+/* The last record is unreadable while the file has a fault at the offset; the first is readable. */
 static void an_error_is_told(const char *reader, uint64_t offset)
 {
     const uint64_t last = catalog->record_count - 1;
@@ -101,7 +101,7 @@ static void an_error_is_told(const char *reader, uint64_t offset)
     stop(&run);
 }
 
-/* Unresponsive storage: all requests fail in time, and closing does not wait. */
+/* Unresponsive storage: all requests fail in time, and close does not wait. */
 static void no_answer_is_no_hang(const char *reader)
 {
     const uint64_t last = catalog->record_count - 1;
@@ -116,7 +116,7 @@ static void no_answer_is_no_hang(const char *reader)
         assert_int_equal(answer(&run), -ETIMEDOUT);
         assert_non_null(strstr(fail_reason(), "no answer for 0.2 s"));
     }
-    assert_int_equal(run.reader.held, 1); /* the others waited behind it */
+    assert_int_equal(run.reader.held, 1); /* the others waited for it */
     stop(&run);
     set_faults((struct fault_knobs){0});
     fault_fs_await_threads();

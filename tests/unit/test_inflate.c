@@ -16,7 +16,7 @@ enum { SHARDS = 5, STREAM_BYTES = 700000, EXTENT_BYTES = 1000, DEPTH = 8 };
 static uint8_t content[SHARDS][STREAM_BYTES];
 static struct catalog *catalog;
 
-/* Half noise, half runs, so that both stored and matched data occur. */
+/* Half noise, half runs, so that both stored blocks and matches occur. */
 static void fill(uint8_t *bytes, size_t count, uint64_t seed)
 {
     struct random random = random_start(seed);
@@ -81,7 +81,7 @@ static void any_step_gives_the_stream(void **unused)
         for (int64_t count; (count = inflate_read(stream, got, steps[i])) > 0;) {
             assert_memory_equal(got, content[1] + at, (size_t)count);
             at += (uint64_t)count;
-            count = inflate_read(stream, NULL, 77); /* and over some */
+            count = inflate_read(stream, NULL, 77); /* and skip some */
             at += (uint64_t)count;
             assert_int_equal(inflate_stream_offset(stream), at);
         }
@@ -90,7 +90,7 @@ static void any_step_gives_the_stream(void **unused)
     }
 }
 
-/* Members of a gzip file are one stream, wherever the input buffer cuts them. */
+/* Members of a gzip file form one stream, wherever the input buffer cuts them. */
 static void members_are_joined(void **unused)
 {
     static uint8_t packed[600000], got[STREAM_BYTES];
@@ -229,7 +229,7 @@ static void drain(struct bench *bench)
         assert_true(reap_some(bench) > 0);
 }
 
-/* Shards side by side, with fewer cursors than shards too, in two passes. */
+/* Shards side by side, also with fewer cursors than shards, in two passes. */
 static void shards_advance_side_by_side(void **unused)
 {
     static const char *const choices[] = {"inflate", "inflate:threads=1", "inflate:threads=3",
@@ -267,7 +267,7 @@ static void going_back_is_refused(void **unused)
     assert_int_equal(submit_one(&bench, 2, 7000), -ESPIPE);
     assert_non_null(strstr(fail_reason(), "compressed shards have no random access; use --shuffle "
                                           "none or buffer:N, or `iobench pack`"));
-    /* A new pass: from where this one began, from the front, or after the end. */
+    /* A new pass: from where this one began, from the start, or past the end. */
     assert_int_equal(submit_one(&bench, 2, 5000), 0);
     assert_int_equal(submit_one(&bench, 2, 6000), 0);
     assert_int_equal(submit_one(&bench, 2, 0), 0);
@@ -292,7 +292,7 @@ static void a_changed_file_is_noticed(void **unused)
     bench_close(&bench);
 }
 
-/* Data read ahead is still available; then the stream ends too early. */
+/* Data read ahead is still delivered; then the stream ends too early. */
 static void a_file_cut_short_while_open(void **unused)
 {
     struct bench bench;

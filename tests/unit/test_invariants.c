@@ -44,7 +44,7 @@ static struct result_epoch epoch_of(uint64_t number, uint64_t samples, uint64_t 
                                            .decode_slot_ns = S(2)}};
 }
 
-/* *made must not move. */
+/* *made must not move: pointers refer into it. */
 static void make(struct made *made)
 {
     memset(made, 0, sizeof *made);
@@ -99,7 +99,7 @@ static void a_sound_account_passes(void **unused)
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
 }
 
-/* Figure by figure of an epoch; 3 decode threads had 6 s. */
+/* Each figure of an epoch in turn; 3 decode threads had 6 s. */
 static void a_broken_epoch_is_told(void **unused)
 {
     const struct result_epoch sound = epoch_of(0, 100, 13);

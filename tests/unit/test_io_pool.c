@@ -54,7 +54,7 @@ static void close_pool(struct io_pool *pool, int pagemap)
         close(pagemap);
 }
 
-/* Reads and compares a piece of the first shard. Returns true if a thread was needed. */
+/* Read and compare part of the first shard. Return whether a thread was needed. */
 static bool used_a_thread(struct io_pool *pool, uint64_t offset, int *result)
 {
     struct read_request request = {.offset = offset, .bytes = PIECE, .needed = PIECE}, *done;
@@ -80,9 +80,9 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     struct io_pool *pool = open_pool(&pagemap);
 
     (void)unused;
-    assert_true(used_a_thread(pool, 0, &result)); /* which opens the file */
+    assert_true(used_a_thread(pool, 0, &result)); /* this opens the file */
     for (uint64_t offset = 0; offset + PIECE <= set_sizes[0]; offset += 10001) {
-        /* The kernel may just move a page, or take it away. */
+        /* The kernel may be moving or reclaiming a page at that moment. */
         uint32_t tries = pagemap < 0 ? 1 : 1000;
         while (used_a_thread(pool, offset, &result) && --tries > 0)
             ;
@@ -91,7 +91,7 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     close_pool(pool, pagemap);
 }
 
-/* Touching it would raise SIGBUS. */
+/* An access would raise SIGBUS. */
 static void truncated_pages_are_not_borrowed(void **unused)
 {
     int pagemap, result;

@@ -81,7 +81,7 @@ static void evaluation_gives_the_pixels_of_pillow(void **unused)
     drop(&image);
 }
 
-/* The whole image, by plain libjpeg. */
+/* Decode the whole image with plain libjpeg. */
 static uint8_t *decode_whole(const struct decode_source *source, bool fancy, uint32_t *width,
                              uint32_t *height)
 {
@@ -107,8 +107,8 @@ static uint8_t *decode_whole(const struct decode_source *source, bool fancy, uin
     return image;
 }
 
-/* Skipping rows and columns changes no pixel: 200 random crops, mirrored ones among them, against
- * the same box of the whole image. */
+/* Skipping rows and columns changes no pixel: 200 random crops, some mirrored, against the same box
+ * of the whole image. */
 static void crops_equal_those_of_the_whole_image(const char *name, const char *text, bool fancy,
                                                  double most, double mean)
 {
@@ -152,7 +152,7 @@ static void skipping_changes_no_pixel(void **unused)
     crops_equal_those_of_the_whole_image("large.jpg", "jpeg:size=48,scale=any", true, 60, 4);
 }
 
-/* Every kind shows the same scene; it is compared with the PNG, which loses nothing. */
+/* All kinds show the same scene; each is compared with the lossless PNG. */
 static void every_kind_of_image_is_decoded_and_counted(void **unused)
 {
     static const struct {
@@ -198,8 +198,8 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     drop(&png);
 }
 
-/* Truncated anywhere after its headers, an image is refused, whatever rows the crop needs, or
- * decoded as far as possible on request. */
+/* An image truncated anywhere after its headers is refused, whatever rows the crop needs, or on
+ * request decoded as far as possible. */
 static void cut_images_are_told(void **unused)
 {
     static const char *const names[] = {"yuv420.jpg", "progressive.jpg", "palette.png"};
@@ -229,7 +229,7 @@ static void cut_images_are_told(void **unused)
     stop(&lenient);
 }
 
-/* Its end marker is there, its data are not. */
+/* Its end marker is intact, its data are not. */
 static void corrupt_images_are_told(void **unused)
 {
     struct decode_source image = load("yuv420.jpg");
@@ -239,7 +239,7 @@ static void corrupt_images_are_told(void **unused)
 
     (void)unused;
     memcpy(copy, image.bytes, image.length);
-    copy[image.length / 2] = 0xff; /* a marker amid the data */
+    copy[image.length / 2] = 0xff; /* a marker within the data */
     copy[image.length / 2 + 1] = 0xd9;
     start(&strict, "jpeg:size=8,view=evaluate,crop=1");
     start(&lenient, "jpeg:size=8,view=evaluate,crop=1,damaged=decode");
@@ -256,7 +256,7 @@ static void corrupt_images_are_told(void **unused)
     drop(&image);
 }
 
-/* YCCK, which Pillow does not write: inks of a plain colour, and what they must come back as. */
+/* YCCK, which Pillow cannot write: inks of a plain colour, and the expected colours. */
 static void ycck_and_inks_without_adobe_marker(void **unused)
 {
     static const uint8_t inks[4] = {200, 100, 50, 230};
@@ -374,7 +374,7 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
     drop(&png);
 }
 
-/* Any damage ends in pixels or in a reason. The sanitizers find the rest. */
+/* Any damage ends in pixels or in a reason. The sanitizers find everything else. */
 static void damaged_images_end_well(void **unused)
 {
     struct random random = random_start(11);
@@ -390,7 +390,7 @@ static void damaged_images_end_well(void **unused)
             struct decode_source source = {.bytes = copy, .length = image.length};
             memcpy(copy, image.bytes, image.length);
             for (uint64_t flips = 1 + random_below(&random, 4); flips; flips--) {
-                /* Half of them in the headers, where they do more. */
+                /* Half of them in the headers, where they have more effect. */
                 uint64_t reach = round % 2 && image.length > 700 ? 700 : image.length;
                 copy[random_below(&random, reach)] ^= (uint8_t)(1u << random_below(&random, 8));
             }
@@ -431,7 +431,7 @@ static void decoding_allocates_nothing(void **unused)
     stop(&bench);
 }
 
-/* A progressive image of one colour: few bytes, and coefficients of every pixel. */
+/* A progressive image of one colour: few bytes, but coefficients for every pixel. */
 static struct decode_source make_huge(uint32_t side)
 {
     struct decode_source source = {.layout = DECODE_ENCODED};
@@ -459,8 +459,8 @@ static struct decode_source make_huge(uint32_t side)
     return source;
 }
 
-/* Any number of threads decoding huge images stay within the limit, and report it; memory is
- * released afterwards. */
+/* Any number of threads decoding huge images stay within the limit, and report reaching it; memory
+ * is released afterwards. */
 static void huge_images_share_what_memory_there_is(void **unused)
 {
     struct decode_source huge = make_huge(4000), small = load(fixtures[0]);
@@ -476,14 +476,14 @@ static void huge_images_share_what_memory_there_is(void **unused)
     bump_limit_together(100 << 20);
     assert_int_equal(decode(&bench, &huge, 1), 0);
     assert_int_equal(bump_open(&other, 4096, 1 << 30), 0);
-    assert_null(bump_alloc(&other, 64 << 20)); /* the first one keeps its block */
+    assert_null(bump_alloc(&other, 64 << 20)); /* the first keeps its block */
     assert_non_null(bump_alloc(&other, 30 << 20));
     bump_close(&other);
     stop(&bench);
     assert_int_equal(bump_open(&other, 4096, 1 << 30), 0);
     bump_limit_together(160 << 20);
     for (int i = 0; i < 3;
-         i++) { /* all was given back, and is again, but for a block of the usual */
+         i++) { /* all was released, and is again, except one block of usual size */
         assert_non_null(bump_alloc(&other, 90 << 20));
         bump_reset(&other);
         assert_true(other.block_bytes <= BUMP_KEPT_MOST);
@@ -494,8 +494,8 @@ static void huge_images_share_what_memory_there_is(void **unused)
     drop(&small);
 }
 
-/* Debian's dataset-fashion-mnist: 28 x 28 grey bytes, stored bare. Unscaled they come back as they
- * are, mirrored or not. */
+/* Debian's dataset-fashion-mnist: 28 x 28 grey bytes, stored raw. Unscaled they come back
+ * unchanged, mirrored or not. */
 static void fashion_mnist_comes_back(void **unused)
 {
     gzFile file = gzopen("/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz", "rb");
@@ -526,7 +526,7 @@ static void fashion_mnist_comes_back(void **unused)
     gzclose(file);
 }
 
-/* Mean differences from the exact box of the whole image, all ways and with their signs. */
+/* Mean differences, signed and absolute, from the exact box of the whole image. */
 static void compare_photograph(const char *path, const char *text, double most, double bias)
 {
     struct decode_source source = {.layout = DECODE_ENCODED};
@@ -556,8 +556,8 @@ static void compare_photograph(const char *path, const char *text, double most, 
     stop(&bench);
 }
 
-/* Photographs of Debian's mate-backgrounds. Skipping changes nothing; shrinking in the DCT is a
- * sharper filter, which shows in fine texture, but shifts no mean. */
+/* Photographs from Debian's mate-backgrounds. Skipping changes nothing; shrinking in the DCT is a
+ * sharper filter, which shows in fine texture but shifts no mean. */
 static void photographs_look_the_same(void **unused)
 {
     glob_t found;

@@ -126,10 +126,10 @@ static const struct kernel_window convolutions[] = {
     {2, 3, 5, 4, 2, 5, 4, 3, 3, 1, 1, 1, 1, false},
     {3, 2, 7, 6, 3, 4, 3, 3, 2, 2, 1, 0, 1, false},
     {2, 4, 5, 5, 6, 3, 3, 3, 3, 2, 1, 1, 2, false},
-    {5, 3, 2, 2, 4, 1, 1, 1, 1, 2, 0, 0, 1, false}, /* leaves pixels out */
-    {2, 4, 3, 3, 4, 3, 3, 3, 3, 1, 1, 1, 4, false}, /* a group a channel */
-    {1, 1, 1, 1, 2, 3, 3, 3, 3, 1, 2, 2, 1, false}, /* some windows see padding alone */
-    {2, 2, 4, 9, 2, 4, 3, 1, 7, 1, 0, 0, 1, false}, /* flat windows */
+    {5, 3, 2, 2, 4, 1, 1, 1, 1, 2, 0, 0, 1, false}, /* leaves out pixels */
+    {2, 4, 3, 3, 4, 3, 3, 3, 3, 1, 1, 1, 4, false}, /* one group per channel */
+    {1, 1, 1, 1, 2, 3, 3, 3, 3, 1, 2, 2, 1, false}, /* some windows cover only padding */
+    {2, 2, 4, 9, 2, 4, 3, 1, 7, 1, 0, 0, 1, false}, /* non-square windows */
 };
 enum { CONVOLUTIONS = sizeof convolutions / sizeof *convolutions };
 
@@ -147,7 +147,7 @@ static void convolutions_differentiate(void **unused)
     }
 }
 
-/* The definition, one output pixel at a time. */
+/* Compute one output pixel, by the definition. */
 static double one_pixel(const struct kernel_window *w, const real *input, const real *weight,
                         uint32_t image, uint32_t channel, uint32_t y, uint32_t x)
 {
@@ -171,7 +171,7 @@ static double one_pixel(const struct kernel_window *w, const real *input, const 
 
 static void convolutions_are_as_defined(void **unused)
 {
-    /* The last has more pixels than a chunk, and chunks that cut images. */
+    /* The last one has more pixels than a chunk, and chunks that split images. */
     const struct kernel_window large = {3, 5, 13, 11, 19, 13, 11, 3, 3, 1, 1, 1, 1, false};
 
     (void)unused;
@@ -504,7 +504,7 @@ static void lrn_backward(const void *shape, real *const *inputs, const real *d_o
 static void lrn_differentiates(void **unused)
 {
     const struct kernel_lrn wide = {2, 7, 3, 5, 0.9, 0.75, 1};
-    const struct kernel_lrn narrow = {2, 2, 3, 5, 0.5, 0.6, 2}; /* fewer channels than the size */
+    const struct kernel_lrn narrow = {2, 2, 3, 5, 0.5, 0.6, 2}; /* fewer channels than size */
 
     (void)unused;
     differentiate(&(struct check){"lrn", &wide, {42}, 42, lrn_forward, lrn_backward});

@@ -11,7 +11,7 @@
 
 enum { CLASSES = 4, STEPS = 12 };
 
-/* The smallest square that has pixels left behind the last pool, with some to spare. */
+/* The smallest square that leaves pixels after the last pool, with some margin. */
 static const struct {
     const char *network;
     uint32_t side, batch;
@@ -21,7 +21,7 @@ static const struct {
     {"inception-bn", 32, 8}, {"inception-v3", 75, 8}, {"resnet50", 32, 8},
 };
 
-/* Each class has a colour of its own, under noise. */
+/* Each class has its own colour, with noise added. */
 static void make_batch(struct training *training, uint32_t batch)
 {
     const struct graph_shape *shape = &training->graph->nodes[0].shape;

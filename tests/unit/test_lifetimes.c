@@ -38,7 +38,7 @@ static void those_needed_together_never_share(void **unused)
     }
 }
 
-/* A chain needs two neighbours at a time, whatever its length. */
+/* A chain needs two adjacent buffers at a time, whatever its length. */
 static void a_chain_takes_two_places(void **unused)
 {
     struct lifetime lifetimes[64];

@@ -6,7 +6,7 @@
 
 enum { MS = 1000000, WORKERS = 4 };
 
-/* Milliseconds of an epoch of one second; decode_busy: of its four workers together. */
+/* Milliseconds in an epoch of one second; decode_busy: over its four decode threads together. */
 struct row {
     const char *what;
     uint64_t wait, upload, compute, exchange, update, decode_busy;
@@ -54,7 +54,7 @@ static void the_longest_wait_is_the_limit(void **unused)
     }
 }
 
-/* On a CPU nothing is uploaded: not even an epoch of no time can be limited by that. */
+/* On a CPU nothing is uploaded: even an epoch of zero length is not limited by uploads. */
 static void no_upload_is_no_limit(void **unused)
 {
     const struct result_epoch empty = {0};
@@ -64,7 +64,7 @@ static void no_upload_is_no_limit(void **unused)
     assert_int_equal(result_epoch_limit(&empty, WORKERS, false), RESULT_LIMIT_HARNESS);
 }
 
-/* ---- where records come from ---- */
+/* ---- provenance of records ---- */
 
 enum { MIB = 1048576 };
 

@@ -47,7 +47,7 @@ static struct image load(const char *name)
     return image;
 }
 
-/* The meta page that holds. */
+/* Return the meta page in effect. */
 static uint8_t *meta_of(const struct image *image)
 {
     uint8_t *first = image->bytes, *second = first + PAGE;
@@ -65,7 +65,7 @@ static uint8_t *node_of(uint8_t *page, unsigned index)
     return page + bytes_le16(page + 16 + 2 * index);
 }
 
-/* The first node of a leaf, from index on, whose value is on overflow pages. */
+/* Return the first node of a leaf, from index on, whose value is on overflow pages. */
 static uint8_t *big_node(uint8_t *leaf, unsigned index)
 {
     unsigned count = (bytes_le16(leaf + 12) - 16u) / 2;
@@ -139,7 +139,7 @@ static void the_larger_transaction_holds(void **unused)
     catalog_destroy(catalog);
     bytes_put_le64(other + TRANSACTION, UINT64_MAX);
     expect_failure(&image, -EBADMSG, "depth");
-    /* liblmdb wants both to be meta pages, and so do we. */
+    /* Both must be meta pages, for liblmdb and for us. */
     other[META] ^= 1;
     expect_failure(&image, -EBADMSG, "not a meta page");
     free(image.bytes);
@@ -163,7 +163,7 @@ static void loops_end(void **unused)
     expect_failure(&image, -EBADMSG, "no page of its own"); /* far outside */
     bytes_put_le16(first + 4, 0);
     bytes_put_le16(first, child);
-    /* A leaf of the level below, entered as a branch. */
+    /* A leaf of the level below, used as a branch. */
     bytes_put_le16(meta_of(&image) + DEPTH, 4);
     expect_failure(&image, -EBADMSG, "not a branch page");
     bytes_put_le16(meta_of(&image) + DEPTH, 2);
@@ -260,7 +260,7 @@ static void faults_are_counted(void **unused)
     free(image.bytes);
 }
 
-/* A value on pages of its own becomes one without bytes. */
+/* A value on overflow pages becomes empty. */
 static void empty_values_are_faults(void **unused)
 {
     struct image image = load("lsun/data.mdb");
@@ -290,7 +290,7 @@ static bool within_values(const struct catalog *catalog, uint64_t offset)
     return false;
 }
 
-/* Parse all of catalog out of bytes. False when one is damaged. */
+/* Parse all of catalog from bytes. Returns false if a record is damaged. */
 static bool parse_all(const struct catalog *catalog, const uint8_t *bytes)
 {
     struct format_scratch scratch = {0};
@@ -327,8 +327,8 @@ static void flip(const char *name, unsigned rounds)
         if (code == 0) {
             bool good = parse_all(damaged, image.bytes);
             found += !good;
-            /* Outside values a flip is detected or harmless; except in a meta page, where it can
-             * bring back the previous transaction. */
+            /* Outside values a flip is detected or harmless, except in a meta page, where it can
+             * restore the previous transaction. */
             if (good && bit / 8 >= 2 * PAGE && !within_values(whole, bit / 8)) {
                 assert_int_equal(damaged->record_count, whole->record_count);
                 assert_memory_equal(damaged->records, whole->records,
@@ -432,7 +432,7 @@ static void what_is_abandoned_is_gone(void **unused)
     assert_int_equal(format_writer_close(&writer, false), 0);
     assert_false(file_exists(path));
     assert_false(folder_has_draft("."));
-    /* Where nothing can be made. */
+    /* Where no file can be created. */
     assert_true(format_writer_open(&writer, &lmdb, folder_path("no/such/folder/data.mdb")) < 0);
     assert_int_equal(format_writer_close(&writer, false), 0);
 }

@@ -87,7 +87,7 @@ static void every_value_is_borrowed(void **unused)
     read_all("datum/data.mdb");
     read_all("datum_raw.mdb");
     read_all("tensors/data.mdb");
-    read_all("lsun/data.mdb"); /* where names that are no samples come first */
+    read_all("lsun/data.mdb"); /* where names that are not samples come first */
     read_all("deep/data.mdb");
 }
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- a storage in memory: byte b of shard s at offset o is a function of (s, o) ---- */
+/* ---- storage in memory: byte b of shard s at offset o is a function of (s, o) ---- */
 
 static uint8_t byte_at(uint32_t shard, uint64_t offset)
 {
@@ -28,8 +28,8 @@ static struct {
     uint32_t alignment;
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
-    uint64_t patience;  /* read number so much is answered when one behind it is there; 0: none */
-    uint64_t naps_most; /* ... or after so many milliseconds: */
+    uint64_t patience;  /* this read completes only when a later one is submitted; 0: none */
+    uint64_t naps_most; /* ... or after this many milliseconds: */
     bool gave_up;
 } storage;
 
@@ -77,7 +77,7 @@ static int test_submit(void *state, struct read_request *request)
     return 0;
 }
 
-/* The last read that it knows of waits for the next one. */
+/* True while the last submitted read waits for the next one. */
 static bool is_patient(struct test_reader *reader)
 {
     if (!storage.patience || reader->submitted != storage.patience || storage.gave_up)
@@ -145,7 +145,7 @@ static const struct reader_ops test_reader = {
 static struct {
     uint64_t slots;
     bool in_order;
-    uint64_t fails_at; /* this epoch's order cannot be made; 0: all can */
+    uint64_t fails_at; /* this epoch's order cannot be created; 0: all can */
 } strategy;
 
 struct test_plan {
@@ -230,7 +230,7 @@ static const struct shuffle_ops test_shuffle = {
     .draws = plan_test_draws,
 };
 
-/* ---- the bench: catalog, loader, and this thread as worker and trainer ---- */
+/* ---- the bench: catalog, loader; this thread is decode thread and trainer ---- */
 
 enum { SHARDS = 5, RECORDS = 1000, BATCH = 64, SLOTS = 3 };
 
@@ -325,7 +325,7 @@ static void check_bytes(const struct catalog *catalog, const struct fetch *fetch
                      byte_at(place->shard, place->offset + place->bytes - 1));
 }
 
-/* One worker and trainer in turn. Returns the number of records that came with an error. */
+/* Decode and train in turn. Returns the number of records delivered with an error. */
 static uint32_t drain_epoch(struct bench *bench, uint64_t epoch)
 {
     uint32_t *seen = memory_array(RECORDS, sizeof *seen), errors = 0;
@@ -416,7 +416,7 @@ static void every_record_comes_once_in_draw_order(void **unused)
         }
 }
 
-/* Overlapping epochs are drawn in the same order, whatever the plan holds and storage does. */
+/* Overlapping epochs are drawn in the same order, whatever the plan holds and the storage does. */
 static void overlapping_epochs_keep_the_order(void **unused)
 {
     static const uint64_t slots[] = {1, 37, 512};
@@ -431,7 +431,7 @@ static void overlapping_epochs_keep_the_order(void **unused)
         storage.alignment = 512;
         strategy.slots = slots[variant / 2];
         strategy.in_order = false;
-        limit_samples = variant == 3 ? 1000 : 0; /* a plan that is cut short */
+        limit_samples = variant == 3 ? 1000 : 0; /* a truncated plan */
         overlap = false;
         bench_open(&bench, 8, 65536, 0, false);
         assert_int_equal(run_epochs(&bench, 4), 0);
@@ -452,8 +452,8 @@ static void overlapping_epochs_keep_the_order(void **unused)
     limit_samples = 0;
 }
 
-/* The next epoch's first read goes out while the last one of this epoch is still on its way: a
- * storage that waits for it is served. */
+/* The next epoch's first read is issued while the last one of this epoch is in flight: storage that
+ * waits for it can continue. */
 static void reads_go_on_over_the_border(void **unused)
 {
     struct bench bench;
@@ -465,7 +465,7 @@ static void reads_go_on_over_the_border(void **unused)
     strategy.in_order = false;
     for (int i = 0; i < 2; i++) {
         overlap = i == 1;
-        storage.patience = RECORDS; /* a read a record */
+        storage.patience = RECORDS; /* one read per record */
         storage.gave_up = false;
         storage.naps_most = overlap ? PATIENCE_NS / 1000000 : 500;
         bench_open(&bench, 8, 1, 64 << 20, false);

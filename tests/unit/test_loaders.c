@@ -18,7 +18,7 @@
 
 enum { SAMPLES = 1500, SHARDS = 3, BYTES_MAX = 30000 };
 
-/* ---- a trainer that writes down what it is given ---- */
+/* ---- a trainer that records its input ---- */
 
 struct seen {
     uint32_t count;

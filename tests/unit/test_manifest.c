@@ -140,7 +140,7 @@ static void hostile_lines_list_nothing(void **unused)
     lists(HEAD "shard 4\nfile 1 2 a\ndone 4\n", "", 0);
     lists(HEAD "shard -1\nfile 1 2 a\ndone -1\n", "", 0);
     lists(HEAD "shard 4294967295\nfile 1 2 a\ndone 4294967295\n", "", 0);
-    /* Text for people has no control characters. */
+    /* Text shown to users has no control characters. */
     struct manifest manifest;
     assert_int_equal(parse(&manifest, HEAD "command rm%1B[2J\nby a%0Ab\n"), 0);
     assert_true(!manifest.command && !manifest.maker);
@@ -176,7 +176,7 @@ static void a_head_is_this_version_s_or_cut(void **unused)
     }
 }
 
-/* Bytes changed at random: never more than a refusal. */
+/* Bytes changed at random: refused at worst. */
 static void damaged_text_is_survived(void **unused)
 {
     static const char whole[] = HEAD "by 12%20on%20host\ncommand a%20b\nshard 0\nfile 1 2 a\n"

@@ -26,7 +26,7 @@ enum { CLASSES = 10, IMAGE_BYTES_MAX = 3000 };
 
 static uint64_t samples_total, expected_sum, expected_xor;
 
-/* An image that starts as a JPEG does, so that formats which look may look. */
+/* An image that starts like a JPEG, for formats that check. */
 static size_t make_image(struct random *random, uint8_t *image)
 {
     size_t bytes = 16 + random_below(random, IMAGE_BYTES_MAX - 16);
@@ -34,13 +34,13 @@ static size_t make_image(struct random *random, uint8_t *image)
     for (size_t i = 0; i < bytes; i++)
         image[i] = (uint8_t)random_next(random);
     memcpy(image, "\xff\xd8\xff\xe0", 4);
-    /* The RecordIO magic in the middle of some: such records have several parts. */
+    /* Some contain the RecordIO magic: such records have several parts. */
     if (bytes > 200 && bytes % 5 == 0)
         memcpy(image + 100, "\x0a\x23\xd7\xce", 4);
     return bytes;
 }
 
-/* False when this build cannot write the format. */
+/* Returns false if this build cannot write the format. */
 static bool write_shards(const struct plugin_choice *format, const char *folder, uint32_t shards)
 {
     const struct format_ops *ops = format_of(format->plugin);
@@ -145,7 +145,7 @@ static void check_all_ranks(const struct catalog *catalog, const char *format, c
 
     for (uint32_t rank = 0; rank < ranks; rank++)
         run_rank(catalog, format, reader, shuffle, rank, ranks, sums, xors);
-    if (expected_sum == 0) { /* the first of all: every later one must agree with it */
+    if (expected_sum == 0) { /* the first of all: every later one must match it */
         expected_sum = sums[0];
         expected_xor = xors[0];
     }
@@ -155,7 +155,7 @@ static void check_all_ranks(const struct catalog *catalog, const char *format, c
                      format, reader, shuffle, ranks, i);
 }
 
-/* The null reader brings nothing; inflate and lmdb are for one kind of file alone. */
+/* The null reader returns no data; inflate and lmdb each read one kind of file only. */
 static bool reads_everything(const struct plugin *reader)
 {
     static const char *const special[] = {"null", "inflate", "lmdb", "nfs", NULL};
@@ -191,8 +191,8 @@ static void check_format(const struct plugin *plugin)
     assert_int_equal(catalog->record_count, samples_total);
     assert_ptr_equal(format_detect(folder), plugin);
 
-    /* Every reader with the three basic orders, and every order through one reader; the numbers of
-     * ranks go round. All with all when there is time. */
+    /* Every reader with the three basic shuffles, and every shuffle through one reader; rank counts
+     * rotate. All combinations with IOBENCH_LONG. */
     const bool all = getenv("IOBENCH_LONG") != NULL;
     for (const struct plugin *const *reader = reader_registry; *reader; reader++)
         for (const struct plugin *const *shuffle = shuffle_registry;

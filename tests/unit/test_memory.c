@@ -12,8 +12,8 @@
 
 enum { EXTENTS = 400, ROUNDS = 200000 };
 
-/* Random allocations and frees; each extent is filled with its own mark, which must be intact when
- * freed: extents never overlap. At the end the heap is whole again. */
+/* Random allocations and frees; each extent is filled with its own pattern, which must be intact
+ * when freed: extents never overlap. At the end the heap is whole again. */
 static void extents_never_overlap_and_merge_again(void **unused)
 {
     struct heap *heap = heap_create(8 << 20, 512);

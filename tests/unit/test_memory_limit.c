@@ -13,7 +13,7 @@
 static char proc[160], sys[160];
 static const struct telemetry_roots roots = {.proc = proc, .sys = sys};
 
-/* A folder below the made /sys/fs/cgroup, with its controllers. */
+/* Create a folder below the fake /sys/fs/cgroup, with its controllers. */
 static void make_group(const char *path, const char *subtree_control)
 {
     char folder[400], name[512];
@@ -53,7 +53,8 @@ static void contains(const char *group, const char *name, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-/* What is here of no consequence in a made tree, where files stay in a group that is removed. */
+/* Enter and leave a group. Side effects do not matter in a fake tree, where files stay in a removed
+ * group. */
 static void enter_and_leave(const char *parent, const char *limit_name)
 {
     struct memory_limit limit;
@@ -78,7 +79,7 @@ static void version_1(void **unused)
     make_process("7:blkio:/\n4:memory:/user/me\n0::/\n");
     make_group("/memory/user/me", NULL);
     enter_and_leave("/memory/user/me", "memory.limit_in_bytes");
-    /* The path is that of the host, from inside a container. */
+    /* The path is the host's, seen from inside a container. */
     make_process("4:memory,cpu:/docker/0123\n");
     enter_and_leave("/memory", "memory.limit_in_bytes");
 }
@@ -91,7 +92,7 @@ static void version_2_below_our_own_group(void **unused)
     enter_and_leave("/user.slice/run.scope", "memory.max");
 }
 
-/* The kernel refuses "+memory" where processes are: a folder stands for that refusal. */
+/* The kernel refuses "+memory" in a group with processes: a folder simulates that refusal. */
 static void version_2_beside_our_own_group(void **unused)
 {
     (void)unused;

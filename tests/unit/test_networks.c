@@ -33,7 +33,7 @@ static void parameters_and_operations_are_as_published(void **unused)
     }
 }
 
-/* ResNet-50: 24.30 GFLOP an image trained, at two a multiply-accumulate. */
+/* ResNet-50: 24.30 GFLOP per image trained, at two per multiply-accumulate. */
 static void training_costs_three_times_forward_but_for_the_image(void **unused)
 {
     const struct network *network = network_find("resnet50");

@@ -11,9 +11,9 @@
 enum { NODES = 3 };
 
 static struct result_cold found[NODES];
-static enum result_cache labels[NODES]; /* of each, when they were gathered */
+static enum result_cache labels[NODES]; /* of each node, as gathered */
 
-/* A rank a node. */
+/* One rank per node. */
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
     (void)state;
@@ -77,16 +77,16 @@ static void the_worst_node_is_told(void **unused)
     snprintf(found[1].reason, sizeof found[1].reason, "mapped");
     assert_int_equal(gather(&run), RESULT_CACHE_WARM);
     assert_string_equal(run.cold.reason, "host1: mapped");
-    /* Not hidden by one that does not know. */
+    /* Not hidden by a node that does not know. */
     found[2].pages = RESIDENCY_UNVERIFIED;
     assert_int_equal(gather(&run), RESULT_CACHE_WARM);
     assert_string_equal(run.cold.reason, "host1: mapped");
     found[1].pages = RESIDENCY_COLD;
     assert_int_equal(gather(&run), RESULT_CACHE_UNVERIFIED);
-    assert_false(run.cold.metadata_dropped); /* of any */
+    assert_false(run.cold.metadata_dropped); /* of any node */
 }
 
-/* Rank 0 asks it for all. */
+/* Rank 0 asks the server on behalf of all. */
 static void the_server_is_that_of_all(void **unused)
 {
     struct result_run run;

@@ -71,7 +71,7 @@ static void a_thread_is_kept_on_its_node(void **unused)
     struct numa_policy policy = numa_prefer(&numa, 0);
     numa_put_back(&policy);
     struct numa_policy again = numa_prefer(&numa, 0);
-    assert_int_equal(policy.mode, again.mode); /* it was put back */
+    assert_int_equal(policy.mode, again.mode); /* it was restored */
     numa_put_back(&again);
 }
 

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* In the place of the program's: the linker takes the first. */
+/* Replaces the program's own: the linker takes the first. */
 static struct format_ops read_only;
 const struct plugin *const format_registry[] = {&read_only.plugin, &format_recordio.plugin, NULL};
 
@@ -72,7 +72,7 @@ static void read_only_is_not_packed(void **unused)
     option_release(pack_options, &job);
 }
 
-/* Every member of a registry, as the ops that it begins. */
+/* Visit every member of a registry as the ops that it begins with. */
 #define FOR_ALL(registry, type, ...)                                     \
     for (const struct plugin *const *at = registry; *at; at++) {         \
         const struct type *ops = (const struct type *)(const void *)*at; \

@@ -7,7 +7,8 @@
 
 enum { READS = 100000, READ_BYTES = 100000 };
 
-/* A device that gives 1 GB/s while its credit lasts, then half of that. Returns when all came. */
+/* A device that gives 1 GB/s while its credit lasts, then half. Returns when all bytes have
+ * arrived. */
 static uint64_t read_all(struct pace *pace, uint64_t credit_bytes)
 {
     uint64_t ns = 0;
@@ -19,7 +20,7 @@ static uint64_t read_all(struct pace *pace, uint64_t credit_bytes)
     return ns;
 }
 
-/* However many were added, both ways of looking are within a hundredth of the whole. */
+/* However many points were added, both look-ups are within a hundredth of the total. */
 static void lines_follow_what_was_added(void **unused)
 {
     const uint64_t bytes = (uint64_t)READS * READ_BYTES, credit = bytes / 10;
@@ -35,7 +36,7 @@ static void lines_follow_what_was_added(void **unused)
     }
     assert_int_equal(pace_when(&pace, bytes), all_ns);
     assert_int_equal(pace_amount(&pace, all_ns), bytes);
-    /* The quarter that has a credit of a tenth of all: 1.25 times as fast as the rest. */
+    /* The quarter with a credit of a tenth of the total: 1.25 times as fast as the rest. */
     const uint64_t quarter_ns = pace_when(&pace, bytes / 4);
     const double ratio = (double)(all_ns - quarter_ns) / 3 / (double)quarter_ns;
     assert_true(ratio > 1.23 && ratio < 1.27);
@@ -49,7 +50,7 @@ static void ends_and_nothing(void **unused)
     assert_int_equal(pace_when(&pace, 5), 0);
     assert_int_equal(pace_amount(&pace, 5), 0);
     pace_add(&pace, 100, 10);
-    pace_add(&pace, 200, 10); /* nothing came meanwhile */
+    pace_add(&pace, 200, 10); /* nothing arrived meanwhile */
     pace_add(&pace, 300, 30);
     assert_int_equal(pace_when(&pace, 1), 100);
     assert_int_equal(pace_when(&pace, 20), 250);

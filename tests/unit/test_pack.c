@@ -20,7 +20,7 @@
 
 static const struct image_limits limits = {.pixels = 1 << 20, .scans = 16};
 
-/* A JPEG whose upper half is red and whose lower half is blue. */
+/* A JPEG with a red upper half and a blue lower half. */
 static size_t make_jpeg(void **jpeg, enum sample_encoding encoding)
 {
     static uint8_t pixels[32 * 16 * 3];
@@ -92,7 +92,7 @@ static void raw_pixels_that_cannot_be_are_refused(void **unused)
     free(jpeg);
 }
 
-/* Truncated anywhere, it is refused with a reason; the copies have exact size. */
+/* A JPEG truncated anywhere is refused with a reason; the copies have exact size. */
 static void a_jpeg_that_is_cut_short_is_refused(void **unused)
 {
     void *jpeg;
@@ -125,7 +125,7 @@ static void without_memory_no_jpeg_is_called_damaged(void **unused)
     const uint64_t count = counter_get(&allocations) - before;
     for (uint64_t at = 1; at <= count; at++) {
         allocation_refused = counter_get(&allocations) + at;
-        int code = image_check_decode(jpeg, bytes, &limits); /* libjpeg may do with less */
+        int code = image_check_decode(jpeg, bytes, &limits); /* libjpeg may need less */
         assert_true(code == 0 || code == -ENOMEM);
         refused += code == -ENOMEM;
     }
@@ -148,7 +148,7 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
     free(jpeg);
 }
 
-/* ---- what samples keep ---- */
+/* ---- what samples preserve ---- */
 
 static void pack(const char *source, const char *target, const char *format)
 {

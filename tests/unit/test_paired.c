@@ -99,7 +99,7 @@ static void holm_as_statsmodels(void **unused)
     assert_near(three[2], 0.9, 1e-12);
 }
 
-/* ---- simulated sittings ---- */
+/* ---- simulated sessions ---- */
 
 /* Sequential runs on one storage; *state persists between runs. */
 static double run_normal(struct random *random, double *state)
@@ -135,8 +135,8 @@ static const struct law {
             {"bursty", run_bursty},
             {"wandering", run_wandering}};
 
-/* Rounds of a baseline and rivals in random order, as `run --against` carries them out; rates of
- * rivals are multiplied by effect. rates[0] is the baseline's. */
+/* Rounds of a baseline and rivals in random order, as in `run --against`; rates of rivals are
+ * multiplied by effect. rates[0] is the baseline's. */
 static void sit(const struct law *law, struct random *random, size_t rounds, uint64_t jobs,
                 double effect, double (*rates)[PAIRS])
 {
@@ -158,7 +158,7 @@ static bool is_rare(int count, int of)
 }
 
 /* With corrected p, any false alarm among all comparisons of a session is as rare as in a single
- * one: at most 5%, and what chance leaves of the trials: three standard deviations. */
+ * one: at most 5%, plus the trials' chance error of three standard deviations. */
 static void equal_options_differ_rarely(void **unused)
 {
     struct random random = random_start(5);
@@ -188,7 +188,7 @@ static void equal_options_differ_rarely(void **unused)
         }
 }
 
-/* How often 5% are found with 5 pairs, by the spread of single runs. */
+/* How often a 5% difference is found with 5 pairs, by the spread of single runs. */
 static void five_percent_are_found(void **unused)
 {
     struct random random = random_start(6);
@@ -205,7 +205,7 @@ static void five_percent_are_found(void **unused)
     assert_true(found >= 0.9 * trials);
 }
 
-/* Pairs continue until the interval is narrow enough. It keeps its coverage of the true ratio, and
+/* Pairs are added until the interval is narrow enough. It keeps its coverage of the true ratio, and
  * false alarms stay as rare as stated. */
 static void covers_after_stopping(void **unused)
 {

@@ -36,7 +36,7 @@ static void put(const char *name, const char *text)
     folder_write(name, text, strlen(text));
 }
 
-/* Open a probe by name on the folder; its values after one sample. */
+/* Open a probe by name on the folder; holds its values after one sample. */
 struct look {
     struct probe probe;
     uint64_t values[256];
@@ -90,7 +90,7 @@ static void network_interfaces(void **unused)
     assert_int_equal(value_of(&look, "eth0", "receive_bytes"), 5000000000);
     assert_int_equal(value_of(&look, "eth0", "transmit_drop_count"), 4);
     assert_int_equal(value_of(&look, "ib0.8002", "transmit_bytes"), 1);
-    /* eth0 is gone: unknown, and not zero. */
+    /* eth0 is gone: unknown, not zero. */
     put("proc/net/dev", "x\ny\n ib0.8002: 10 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n");
     probe_sample(&look.probe, look.values);
     assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
@@ -140,7 +140,7 @@ static void memory_and_pressure(void **unused)
     assert_true(value_of(&look, "", "available_bytes") == PROBE_MISSING); /* before 3.14 */
     probe_close(&look.probe);
 
-    assert_int_equal(look_open(&look, "pressure"), -ENOENT); /* a kernel without */
+    assert_int_equal(look_open(&look, "pressure"), -ENOENT); /* a kernel without it */
     probe_close(&look.probe);
     put("proc/pressure/io", "some avg10=59.14 avg60=54.89 avg300=38.67 total=281802792\n"
                             "full avg10=2.79 avg60=0.78 avg300=0.32 total=35444971\n");
@@ -168,7 +168,7 @@ static void a_process_by_its_io(void **unused)
     probe_close(&look.probe);
 }
 
-/* Bytes sent by the server and bytes read by programs are two columns. */
+/* Bytes sent by the server and bytes read by programs are separate columns. */
 static void a_server_by_its_mount(void **unused)
 {
     const char *paths[] = {"/"};
@@ -195,7 +195,7 @@ static void a_server_by_its_mount(void **unused)
     probe_close(&look.probe);
 }
 
-/* Sectors have 512 bytes, whatever the disk's own are. */
+/* A sector is 512 bytes, whatever the disk's own sector size. */
 static void a_disk_by_its_sectors(void **unused)
 {
     const char *path = test_folder;
@@ -208,7 +208,7 @@ static void a_disk_by_its_sectors(void **unused)
     (void)unused;
     assert_int_equal(stat(test_folder, &status), 0);
     if (major(status.st_dev) == 0)
-        skip(); /* a file system without a device of its own */
+        skip(); /* a file system without its own device */
     put("sys/devices/disk0/stat", " 11 2 1000 7 22 3 3000 9 1 15 16 0 0 0 0 0 0\n");
     snprintf(name, sizeof name, "sys/dev/block/%u:%u", major(status.st_dev), minor(status.st_dev));
     put("sys/dev/block/other", "");
@@ -303,14 +303,14 @@ static void mellanox_adapter(void **unused)
     put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
     put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
     put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
-    /* An old driver that knows 64 bits under another name only. */
+    /* An old driver that has 64-bit counters under another name only. */
     put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
-    /* Software RDMA: no bytes of its own. */
+    /* Software RDMA: no byte counters of its own. */
     put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
     put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
     put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
     put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
-    /* Amazon's adapter: bytes among the driver's own, not in words of four. */
+    /* Amazon's adapter: bytes are among the driver's own counters, not in 4-byte words. */
     put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
     put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
     /* RoCE: the port counts what the network interface does not see. */
@@ -463,8 +463,8 @@ static void held_sample(void *state, uint64_t *values)
     }
 }
 
-/* False: the machine held up the first sample, which was taken again; so the second one begins
- * where the probe is no longer held up. */
+/* Returns false if the machine delayed the first sample, which was repeated; the second then begins
+ * where the probe is no longer delayed. */
 static bool hold_up_the_second_sample(void)
 {
     static const struct probe_ops held = {.plugin = {.name = "held",
@@ -505,7 +505,7 @@ static void a_sample_that_was_held_up_is_taken_again(void **unused)
         assert_true(clock_now_ns() < end_ns);
 }
 
-/* All rows, and those in which the GPU was asked. */
+/* All rows, and those in which the GPU was sampled. */
 struct gpu_rows {
     uint64_t all, known;
 };
@@ -539,7 +539,7 @@ static void asked_for_probes_must_be_there(void **unused)
     struct sampler *sampler = sampler_open(&slow);
     assert_non_null(sampler);
     assert_int_equal(sampler_start(sampler), 0);
-    /* Sampled twice a second, whatever the interval: other rows come in between, if the machine has
+    /* Sampled twice a second, whatever the interval: other rows come in between if the machine has
      * time. */
     while ((rows.known == 0 || rows.known == rows.all) && clock_now_ns() < end_ns) {
         clock_sleep_ns(20000000);

@@ -44,9 +44,9 @@ static void damage_is_found(void **unused)
 {
     (void)unused;
     expect_damage("\x08", 1);                                              /* no number */
-    expect_damage("\x08\x80", 2);                                          /* cut off */
+    expect_damage("\x08\x80", 2);                                          /* truncated */
     expect_damage("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12); /* over 64 bits */
-    expect_damage("\x1a\x02x", 3);                                     /* longer than there is */
+    expect_damage("\x1a\x02x", 3);                                     /* longer than the input */
     expect_damage("\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11); /* 2^64 - 1 bytes */
     expect_damage("\x11"
                   "1234567",

@@ -87,7 +87,7 @@ static void a_histogram_widens_and_loses_nothing(void **unused)
     assert_true(isinf(histogram.largest));
 }
 
-/* 1 to 100,000: one in 10,000 lies beyond 99,990, and bins are 128 wide at most. */
+/* 1 to 100,000: one in 10,000 is above 99,990, and bins are at most 128 wide. */
 static void a_percentile_leaves_one_in_10000(void **unused)
 {
     struct magnitudes histogram = {0};
@@ -116,10 +116,10 @@ static void weights_fill_their_channel(void **unused)
     assert_true(quantise_value(1000, 0.5f) == 63.5f && quantise_value(-0.3f, 0.5f) == -0.5f);
 }
 
-/* ---- what becomes INT8 ---- */
+/* ---- nodes that become INT8 ---- */
 
-/* Residuals with and without a convolution aside, groups, a node that INT8 and FP32 both read, and
- * channels that INT8 does not take. */
+/* Residuals with and without a convolution in the shortcut, groups, a node read by both INT8 and
+ * FP32, and channel counts that INT8 does not support. */
 static struct graph *mixed(void)
 {
     struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
@@ -177,7 +177,7 @@ static void convolutions_of_sixteens_become_int8(void **unused)
         assert_true(nodes[named(graph, yes[i])].in_int8);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         assert_false(nodes[named(graph, no[i])].in_int8);
-    /* Of the sum of two BNs the first is stored, the second is in the convolution with the sum. */
+    /* Of the sum of two BNs, the first is stored, the second is in the convolution with the sum. */
     assert_true(nodes[named(graph, "b.bn")].step == 1);
     assert_true(nodes[named(graph, "aside.bn")].step == 0);
     assert_true(nodes[named(graph, "aside")].step == 0);
@@ -194,7 +194,7 @@ struct answers {
     float logits[BATCH * CLASSES];
 };
 
-/* Opens a backend with this to see, or to compute by, and answers once. */
+/* Open a backend with this setting, to observe ranges or to compute, and answer once. */
 static struct answers answer(const char *name, struct graph *graph, struct calibration *calibration,
                              const float *ranges)
 {
@@ -216,7 +216,7 @@ static struct answers answer(const char *name, struct graph *graph, struct calib
     training_batch(&training, 1);
     if (backend_infer(&training.backend, &training.batch, answers.logits, NULL))
         fail_msg("%s: %s", name, fail_reason());
-    /* Other weights and back: what was made of the first ones is not kept. */
+    /* Load other weights, then the first again: data derived from the first ones is not kept. */
     float *others = calloc(graph->parameter_floats, sizeof *others);
     struct answers again;
     assert_int_equal(backend_load(&training.backend, others, NULL, NULL), 0);
@@ -272,7 +272,7 @@ static void compare(const char *name, struct graph *graph)
     print_message("%s: INT8 is off by %.4f from FP32, from the reference's by %.5f\n", name, cost,
                   off);
     assert_true(cost > 1e-3 && cost < 0.1); /* it is INT8 */
-    /* Without instructions for it, oneDNN has a bit less of the weights. */
+    /* Without INT8 instructions, oneDNN uses one bit less of the weights. */
     assert_true(off < (has_int8(name) ? 0.1 * cost : 2 * cost + 0.01));
     free(ranges);
 }
@@ -298,8 +298,8 @@ static void int8_is_that_of_the_reference(void **unused)
     }
 }
 
-/* Each backend stores other nodes, but all that INT8 asks for, in FP32 and so but for rounding:
- * 1e-4 of a range, or a bin where one must be chosen. */
+/* Backends store different nodes, but all store those that INT8 needs, in FP32 and thus equal up to
+ * rounding: 1e-4 of a range, or one bin where one must be chosen. */
 static void find_same(const char *name, struct graph *graph, enum quantise_method method)
 {
     const double most = method == QUANTISE_ABSMAX ? 1e-4 : 1e-4 + 2.0 / QUANTISE_BINS;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chi-square over cells that should be equally full, as standard deviations from its mean. */
+/* Chi-square over cells that should be equally full, in standard deviations from its mean. */
 static double excess(const uint32_t *cells, uint32_t count, double expected)
 {
     double sum = 0;
@@ -82,7 +82,7 @@ static void a_permutation_is_a_bijection_with_an_inverse(void **unused)
     }
 }
 
-/* All 120 orders of five come equally often. */
+/* All 120 orders of five are equally likely. */
 static void small_permutations_reach_every_order(void **unused)
 {
     uint32_t orders[120] = {0};
@@ -102,8 +102,9 @@ static void small_permutations_reach_every_order(void **unused)
     assert_true(fabs(excess(orders, 120, 200)) < 4);
 }
 
-/* Of the bijection on many: where a value goes is even, two neighbours and two values with a
- * common half go to independent places, values stay or follow each other as often as by chance. */
+/* For large counts: the image of a value is uniform, two adjacent values and two values with a
+ * common half map independently, and values stay in place or follow each other as often as by
+ * chance. */
 static void large_permutations_look_random(void **unused)
 {
     static const uint64_t counts[] = {512, 784, 1040, 65536};
@@ -142,7 +143,7 @@ static void large_permutations_look_random(void **unused)
     }
 }
 
-/* Fixed for ever: a seed gives the same order in every version and on every machine. */
+/* Fixed forever: a seed gives the same order in every version and on every machine. */
 static void orders_never_change(void **unused)
 {
     static const uint64_t small[] = {6, 7, 2, 9, 0, 3, 8, 1, 4, 5};

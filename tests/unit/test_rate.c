@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "readers/rate.h"
 
-/* Bytes a second over ten seconds, when the sleeper wakes up to late_ns too late. */
+/* Return bytes/s over ten seconds if the sleeper wakes up to late_ns too late. */
 static double run(uint64_t bytes_per_s, uint64_t late_ns)
 {
     struct rate rate = {.bytes_per_s = bytes_per_s};
@@ -51,7 +51,7 @@ static void a_pause_is_not_caught_up(void **unused)
     assert_in_range(burst, 250000, 252000);
 }
 
-/* Nor is a shorter one, beyond the credit. */
+/* Nor is a shorter pause, beyond the credit. */
 static void a_short_pause_is_caught_up_by_the_credit(void **unused)
 {
     struct rate rate = {.bytes_per_s = 1000000};

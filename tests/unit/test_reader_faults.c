@@ -21,7 +21,7 @@ static const char *const readers[] = {"uring", "uring:direct=yes", "pread", "pre
                                       "mmap"};
 enum { READERS = sizeof readers / sizeof *readers };
 
-/* False if the reader is not usable here, such as uring without liburing. */
+/* Returns false if the reader is unavailable, such as uring without liburing. */
 static bool open_or_skip(struct run *run, size_t reader, uint32_t depth)
 {
     const char *text = readers[reader];
@@ -114,7 +114,7 @@ static void a_file_replaced_while_open_is_noticed(void **unused)
     assert_int_equal(ftruncate(fd, set_sizes[0]), 0);
     close(fd);
     assert_int_equal(rename(fresh, path), 0);
-    usleep(1100000); /* an open file is looked at again after a second */
+    usleep(1100000); /* an open file is checked again after a second */
     for (size_t i = 0; i < READERS; i++)
         if (usable[i]) {
             expect_change(run_read(&runs[i], run_request(&runs[i], 0, 0, 0, 5000)));
@@ -162,7 +162,7 @@ static void closing_waits_for_what_is_in_flight(void **unused)
     }
 }
 
-/* All shards are read although hardly any can be open at a time. */
+/* All shards are read although few can be open at a time. */
 static void few_descriptors_are_enough(void **unused)
 {
     struct rlimit few = {.rlim_cur = 70, .rlim_max = 70};

@@ -15,7 +15,7 @@
 
 enum { REQUESTS = 400 };
 
-/* An extent anywhere in a shard, often at its end. */
+/* Draw an extent anywhere in a shard, often at its end. */
 static void draw_request(struct run *run, struct read_request *request, struct random *random)
 {
     uint32_t shard = (uint32_t)random_below(random, SET_SHARDS - 1);
@@ -72,7 +72,7 @@ static void read_many(struct run *run, uint32_t total)
     assert_int_equal(run->reader.figures.requests, total);
     assert_int_equal(run->reader.figures.bytes, bytes);
     assert_int_equal(run->reader.figures.latency_ns.count, total);
-    /* As many at a time as the depth, each latency within the total time. */
+    /* As many at a time as the depth; each latency is within the total time. */
     assert_true(run->reader.figures.latency_ns.minimum > 0);
     assert_true(run->reader.figures.latency_ns.maximum <= clock_now_ns() - start_ns);
     assert_true(run->reader.figures.latency_ns.sum <= run->depth * (clock_now_ns() - start_ns));

@@ -72,7 +72,7 @@ static void sgd_falls_as_a_cosine(void **unused)
         assert_true(recipe_rate(&recipe, step) < recipe_rate(&recipe, step - 1));
 }
 
-/* Networks without batch norm: the rate of Caffe's files, and far from where they diverge. */
+/* Networks without batch norm: the rate of Caffe's files, far below where they diverge. */
 static void plain_networks_learn_slowly(void **unused)
 {
     static const struct {

@@ -25,7 +25,7 @@ static int teardown(void **unused)
     return folder_teardown(unused);
 }
 
-/* ---- a shard made by hand ---- */
+/* ---- a shard built by hand ---- */
 
 struct maker {
     uint8_t bytes[4096];
@@ -132,7 +132,7 @@ static void parts_are_joined(void **unused)
 
     (void)unused;
     bytes_put_le_float(header + 4, 3);
-    bytes_put_le64(header + 8, 0xced7230a); /* the magic inside the header */
+    bytes_put_le64(header + 8, 0xced7230a); /* the magic within the header */
     uint8_t first[8];
     memcpy(first, header, 8);
     put_part(&maker, 1, first, 8);
@@ -178,7 +178,7 @@ static void labels_behind_the_header(void **unused)
     struct sample sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     expect_image(&sample, "img");
-    bytes_put_le32(maker.bytes + 8, 1); /* one label is after the header, too */
+    bytes_put_le32(maker.bytes + 8, 1); /* one label after the header, too */
     sample = parse_bytes(maker.bytes, maker.used, 0);
     assert_int_equal(sample.label, 41);
     assert_int_equal(sample.image_bytes, 4 + 3);
@@ -232,7 +232,7 @@ static void verify_goes_on_after_damage(void **unused)
     size_t record = maker.used / 5;
     maker.bytes[record + 1] ^= 0x10;                          /* the magic of record 1 */
     bytes_put_le32(maker.bytes + 3 * record + 4, 0x1fffffff); /* the length of record 3 */
-    folder_write("damaged.rec", maker.bytes, maker.used - 4); /* and the end is missing */
+    folder_write("damaged.rec", maker.bytes, maker.used - 4); /* and a missing end */
     assert_null(index_of("damaged.rec", NULL));
     assert_non_null(strstr(fail_reason(), "damaged.rec: offset 44: no record begins here"));
     struct catalog *catalog = index_of("damaged.rec", &faults);

@@ -23,7 +23,7 @@ enum training_stream {
 };
 
 struct training {
-    struct graph *graph; /* the caller's */
+    struct graph *graph; /* owned by the caller */
     struct plugin_choice choice;
     struct backend backend;
     struct backend_batch batch;
@@ -47,7 +47,7 @@ static inline double training_spread(uint64_t key, uint64_t index)
     return ((double)(training_bits(key, index) >> 40) * 0x1p-24 - 0.5) * sqrt(12);
 }
 
-/* The images and labels of a step, into training->batch. */
+/* Fill training->batch with the images and labels of a step. */
 static inline void training_batch(struct training *training, uint64_t step)
 {
     const struct graph_shape *shape = &training->graph->nodes[0].shape;
@@ -73,7 +73,7 @@ static inline double training_deviation(const struct graph *graph,
     return sqrt((node->kind == GRAPH_CONVOLUTION ? 2.0 : 1.0) / (double)fan_in);
 }
 
-/* Parameters unlike those training starts from, so that every one of them counts. */
+/* Parameters unlike the initial ones, so that each of them matters. */
 static inline void training_load(struct training *training)
 {
     const struct graph *graph = training->graph;
@@ -94,7 +94,7 @@ static inline void training_load(struct training *training)
     free(values);
 }
 
-/* A backend as tests compare it with the reference: in FP32, if nothing else is wanted. */
+/* A backend as tests compare it with the reference: in FP32 unless requested otherwise. */
 static inline const char *training_text(const char *backend)
 {
     const char *wanted = getenv("IOBENCH_CUDA");
@@ -104,8 +104,8 @@ static inline const char *training_text(const char *backend)
     return wanted ? wanted : "cuda:fp32,plans=none,tournament=1";
 }
 
-/* threads: 0 is all CPUs; tests that compute for long take 1, since threads that wait for each
- * other on a busy machine take far longer. */
+/* threads: 0 is all CPUs; long computations take 1, since threads that wait for each other on a
+ * busy machine take far longer. */
 static inline void training_start(struct training *training, const char *backend,
                                   struct graph *graph, uint32_t batch_size, uint64_t seed,
                                   uint32_t threads)

@@ -18,8 +18,7 @@
         _fail(__FILE__, __LINE__);          \
     } while (0)
 
-/* How long a test waits for what must come, where a bug would mean for ever: a busy machine is
- * slow. */
+/* How long a test waits for an event that a bug would delay forever: a busy machine is slow. */
 #define PATIENCE_NS UINT64_C(120000000000)
 enum { PATIENCE_S = 600 }; /* of alarm(), for all tests of a program */
 
