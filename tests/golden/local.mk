@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Small files that the reference tools of each format wrote (by the make_*.py beside them, which
-# the build does not need), and what is in them.
+# Small files written by the reference tools of each format (with the make_*.py next to them, which
+# the build does not need), and manifests of their contents.
 EXTRA_DIST += \
 	tests/golden/make_quantise.py \
 	tests/golden/make_recordio.py \
@@ -30,7 +30,7 @@ EXTRA_DIST += \
 	tests/golden/lmdb/lsun/data.mdb \
 	tests/golden/lmdb/tensors/data.mdb
 
-# Ours, read by the reference tools: tests/golden/peers.sh, run by hand.
+# Files of iobench for the reference tools to read: tests/golden/peers.sh, run by hand.
 EXTRA_PROGRAMS += tests/golden/peers
 tests_golden_peers_SOURCES = tests/golden/peers.c
 tests_golden_peers_LDADD = $(LIBIOBENCH_LIBS)

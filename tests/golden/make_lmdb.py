@@ -19,7 +19,7 @@ from caffe_messages import BYTE, FLOAT, INT32, STRING, Datum, TensorProtos
 
 
 def jpeg(seed, side, kind="JPEG"):
-    """An image whose length grows with side: 24 stays within a leaf page, 72 takes one overflow
+    """Return an image whose length grows with side: 24 fits in a leaf page, 72 takes one overflow
     page and 96 two."""
     noise = random.Random(seed)
     image = Image.new("RGB", (side, side))
@@ -94,7 +94,7 @@ class Database:
 
 
 def caffe_encoded(folder, manifest):
-    """As convert_imageset --encoded; in-page and overflow values."""
+    """Like convert_imageset --encoded; in-page and overflow values."""
     made = Database(folder, "datum", manifest)
     rows = []
     for i in range(7):
@@ -106,7 +106,7 @@ def caffe_encoded(folder, manifest):
 
 
 def caffe_raw(folder, manifest):
-    """One file (NOSUBDIR); planes, gray, a label that is missing, none, negative and largest."""
+    """One file (NOSUBDIR); planes, grey; labels: missing, none, negative and largest."""
     made = Database(folder, "datum_raw.mdb", manifest, subdir=False)
     raw = bytes(range(256)) * 3
     rows = [
@@ -139,7 +139,7 @@ def caffe2(folder, manifest):
 
 
 def lsun(folder, manifest):
-    """Bare images under hash-like keys, with the two names that are no samples."""
+    """Unwrapped images under hash-like keys, with the two names that are not samples."""
     made = Database(folder, "lsun", manifest)
     rows = []
     for i in range(6):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many of 2,048 bins the least KL divergence over 128 levels keeps, by NumPy: the figures in
-tests/unit/test_quantise.c. Counts are whole numbers from whole numbers, the same everywhere."""
+"""Compute with NumPy how many of 2,048 bins the smallest KL divergence over 128 levels keeps: the
+figures in tests/unit/test_quantise.c. Counts use integer arithmetic only, the same everywhere."""
 import numpy as np
 
 LEVELS, BINS = 128, 2048

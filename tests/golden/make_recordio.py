@@ -11,20 +11,20 @@ import zlib
 
 import numpy
 
-numpy.bool = bool  # MXNet 1.9.1 uses the name that numpy 1.24 dropped
+numpy.bool = bool  # MXNet 1.9.1 uses the name that NumPy 1.24 removed
 import mxnet as mx
 
 MAGIC = (0xCED7230A).to_bytes(4, "little")
 
 
 def images():
-    """(label, id, bytes): where the magic number lies in the payload is what matters."""
+    """Yield (label, id, bytes): the cases differ in where the payload contains the magic number."""
     plain = bytes(range(1, 200))
     yield 0, 0, plain
     yield 1, 1, b""
     yield 2, 2, b"x"
-    yield 3, 3, MAGIC + plain  # aligned: the writer cuts the record in two
-    yield 4, 4, plain[:3] + MAGIC + plain  # not aligned: it stays
+    yield 3, 3, MAGIC + plain  # aligned: the writer splits the record in two
+    yield 4, 4, plain[:3] + MAGIC + plain  # not aligned: it is kept
     yield 5, 5, plain[:8] + MAGIC + MAGIC + MAGIC + plain[:5]
     yield 6, 6, plain[:8] + MAGIC  # the last part is empty
     yield 7, 0xCED7230A, plain[:10]  # in the header
@@ -54,7 +54,7 @@ def main(folder):
         write(folder, "train.rec", everything, manifest)
         write(folder, "shards/part-0.rec", everything[:5], manifest)
         write(folder, "shards/part-1.rec", everything[5:], manifest)
-    # One that has to be scanned.
+    # A file that must be scanned.
     os.remove(os.path.join(folder, "recordio", "shards/part-1.idx"))
 
 

@@ -16,7 +16,7 @@ import zlib
 import webdataset
 from PIL import Image
 
-tarfile.RECORDSIZE = 1024  # the files need not be padded to 10 KiB
+tarfile.RECORDSIZE = 1024  # files need no padding to 10 KiB
 
 
 def image(seed, kind="JPEG"):
@@ -39,7 +39,7 @@ class Expected:
 
 
 def shards(folder, manifest):
-    """As webdataset's ShardWriter makes them, with a .json that is left alone."""
+    """As written by webdataset's ShardWriter, with a .json file that is ignored."""
     expected = Expected(manifest, "webdataset")
     os.makedirs(os.path.join(folder, "tar/webdataset"))
     pattern = os.path.join(folder, "tar/webdataset/train-%06d.tar")
@@ -60,7 +60,7 @@ def add(archive, path, content=b"", **fields):
 
 
 def archive(folder, manifest, name, form, long_path):
-    """Names of every length the format can hold, and all that is no sample in between."""
+    """Names of every length the format can hold, with all kinds of non-samples in between."""
     expected = Expected(manifest, name)
     with tarfile.open(os.path.join(folder, "tar", name), "w", format=form) as tar:
         add(tar, "folder", type=tarfile.DIRTYPE)
@@ -93,7 +93,7 @@ def archive(folder, manifest, name, form, long_path):
 
 
 def old(folder, manifest):
-    """By hand: without magic (version 7), a size in base 256, a checksum of signed bytes."""
+    """Built by hand: no magic (version 7), a size in base 256, a checksum of signed bytes."""
     def header(name, size, signed=False):
         block = bytearray(512)
         block[:len(name)] = name

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 
 def picture(number, channels=3):
-    """A small gradient, different for each number."""
+    """Return a small gradient, different for each number."""
     height, width = 20 + number, 32
     pixels = [
         [[(x * 7 + y * 3 + number * 29 + c * 50) % 256 for c in range(channels)] for x in range(width)]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/trainer.golden: what PyTorch computes for networks of the trainer.
+"""Make tests/golden/trainer.golden: PyTorch's results for the networks of the trainer.
 
 Run by hand: make_trainer.py > trainer.golden. Needs PyTorch (1.10 or later) and NumPy; made with
-1.13 on a CPU. Nothing of iobench is used: networks, optimisers and the generator of weights and
-images are written here anew, so that the file need hold results only.
+1.13 on a CPU. No code of iobench is used: networks, optimisers and the generator of weights and
+images are reimplemented here, so the file needs to contain results only.
 
-Results are computed in double. The same is computed in single precision too, and the distance
-between the two is noted with every result: that is how far rounding alone moves it, hence what
-tests/unit/test_trainer_golden.c makes its tolerances of. Lines are: what, name, distance, values.
+Results are computed in double and also in single precision. Each result has the distance between
+the two, which is the effect of rounding alone; tests/unit/test_trainer_golden.c derives its
+tolerances from it. Lines are: what, name, distance, values.
 """
 import math
 import sys
@@ -53,7 +53,7 @@ PARAMETERS, IMAGES, LABELS, PROJECTIONS, PLACES = range(5)
 
 
 def spread(stream, number, count):
-    """Mean 0, deviation 1, uniform; 24 bits."""
+    """Uniform, 24 bits, with mean 0 and deviation 1."""
     units = (mixed_array(key_of(stream, number), count) >> numpy.uint64(40)) * 2.0**-24
     return (units - 0.5) * math.sqrt(12)
 
@@ -61,7 +61,7 @@ def spread(stream, number, count):
 # ---- networks ----
 
 class Network:
-    """Keeps parameters in the order they are asked for, which is that of the graph."""
+    """Keeps parameters in the order of requests, which is the order of the graph."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -84,7 +84,7 @@ class Network:
 
     def bn(self, name, x):
         channels = x.shape[1]
-        # The last of a block starts small, as in practice: else rounding grows from block to block.
+        # The last BN of a block starts small, as in practice: otherwise rounding grows per block.
         center = 0.25 if name.endswith("bn3") else 1
         gamma = self.parameter(name + ".gamma", (channels,), center, 0.1)
         beta = self.parameter(name + ".beta", (channels,), 0, 0.1)
@@ -132,7 +132,7 @@ def resnet50(net, x, classes):
 
 
 def pieces(net, x, classes):
-    """What the other two lack; the graph is in test_trainer_golden.c."""
+    """What the other two networks lack; the graph is in test_trainer_golden.c."""
     x = F.relu(net.conv("conv1", x, 8, **square(5, 2, 2), bias=True))
     x = F.max_pool2d(F.local_response_norm(x, 5, 0.5, 0.75, 1), 3, 2)
     x = F.relu(net.conv("conv2", x, 12, **square(3, 1, 1), groups=2, bias=True))
@@ -159,7 +159,7 @@ def batch(step, count, side, classes, dtype):
 
 
 def rate_of(rate, step):
-    """Rises and falls, so that LARS has something to rescale."""
+    """Rise and fall, so that LARS has something to rescale."""
     return rate * (1 + step % 3)
 
 
@@ -188,7 +188,7 @@ def infer(net, build, x, classes):
 
 
 def run(build, recipe, count, side, classes, rate, dtype):
-    """Everything there is to compare, as name -> array."""
+    """Return everything to compare, as name -> array."""
     net, momenta, out, losses = Network(dtype), {}, {}, []
     for step in range(STEPS):
         x, labels = batch(step, count, side, classes, dtype)

@@ -74,14 +74,14 @@ def ks_p(a, b):
                                      for k in range(1, 101)))) if x > 0.2 else 1.0
 
 
-# ---- the originals: (our strategy, a function from a seed to an order) ----
+# ---- the originals: (our strategy, function from seed to sample order) ----
 
 def mosaic():
     spec = importlib.util.find_spec("streaming")
     if not spec:
         return
     root = list(spec.submodule_search_locations)[0]
-    # The package's own import wants torch and more; its shuffle functions want numpy alone.
+    # Importing the package needs torch and more; its shuffle functions need only NumPy.
     for name, path in (("streaming", root), ("streaming.base", os.path.join(root, "base"))):
         module = types.ModuleType(name)
         module.__path__ = [path]
@@ -130,7 +130,7 @@ def dali():
     if not importlib.util.find_spec("nvidia") or not importlib.util.find_spec("nvidia.dali"):
         return
     from nvidia.dali import fn, pipeline_def, types as types_of
-    # A tar file: its reader for plain files shuffles the whole list of them as well.
+    # A tar file, because the reader of plain files also shuffles the whole file list.
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "all.tar")
         with tarfile.open(path, "w") as tar:
@@ -167,7 +167,7 @@ def ffcv():
     def order(seed):
         pages = np.arange(RECORDS).reshape(-1, page).copy()
         result = np.zeros(RECORDS, dtype=np.int64)
-        # Rows of a numpy array are what the function shuffles in place.
+        # The function shuffles rows of a NumPy array in place.
         space["generate_order_inner"](seed, pages, np.full(len(pages), page), result, 64)
         return result
     yield "ffcv:64,page=64KiB", order

@@ -19,7 +19,7 @@
 
 enum { SAMPLES = 50, LARGEST = 3000 };
 
-/* Noise with RecordIO's magic number in it at every alignment, some of them side by side. */
+/* Noise that contains RecordIO's magic number at every alignment, some occurrences adjacent. */
 static size_t make_image(uint8_t *image, uint32_t number)
 {
     struct random random = random_start(number);
@@ -34,8 +34,8 @@ static size_t make_image(uint8_t *image, uint32_t number)
 
 struct set {
     const char *format, *path;
-    bool names;     /* the tool reads them back as they were */
-    uint32_t first; /* number: 0 has an empty image, which some formats refuse */
+    bool names;     /* the tool reads names back unchanged */
+    uint32_t first; /* first number: 0 has an empty image, which some formats refuse */
 };
 
 static const struct set sets[] = {
@@ -89,7 +89,7 @@ static int write_set(const char *folder, const struct set *set)
         code = format_writer_open(&writer, &format, path);
     else
         writer = (struct format_writer){0};
-    bool absent = code == -ENOTSUP; /* built without its library */
+    bool absent = code == -ENOTSUP; /* the library is not in this build */
     if (code == 0)
         code = append_all(&writer, format.plugin->name, set);
     int closed = format_writer_close(&writer, code == 0);

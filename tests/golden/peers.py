@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Read what tests/golden/peers wrote with the reference tool of each format.
+"""Read the files written by tests/golden/peers with the reference tool of each format.
 
 usage: peers.py FOLDER < lines of peers
 """
@@ -14,7 +14,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 def read_recordio(path):
     import numpy
-    numpy.bool = bool  # MXNet 1.9.1 uses the name that numpy 1.24 dropped
+    numpy.bool = bool  # MXNet 1.9.1 uses the name that NumPy 1.24 removed
     import mxnet as mx
 
     plain = mx.recordio.MXRecordIO(path, "r")
@@ -52,7 +52,7 @@ def read_shards(path):
 
 
 def read_tar(path):
-    """With webdataset, and with tarfile that every header is one it takes."""
+    """Read with webdataset; tarfile checks that it accepts every header."""
     import tarfile
     import webdataset
 
@@ -65,7 +65,7 @@ def read_tar(path):
 
 
 def read_lmdb(path):
-    """As Caffe and Caffe2 do: in the order of the keys, by the generated classes."""
+    """Read like Caffe and Caffe2: in key order, with the generated classes."""
     import lmdb
     from caffe_messages import Datum, INT32, STRING, TensorProtos
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: tests/golden/peers.sh BUILD-FOLDER [VENV]
-# Are the files that iobench writes read by the reference tools of each format (TensorFlow,
-# MXNet, webdataset, py-lmdb with protobuf)?
-# They come from PyPI into a private environment (about 2 GB), so this is no part of `make check`.
-# Exit 77: they cannot be had here.
+# Check that the reference tools of each format (TensorFlow, MXNet, webdataset, py-lmdb with
+# protobuf) read the files that iobench writes.
+# They are installed from PyPI into a private environment (about 2 GB), so `make check` does not
+# run this. Exit 77: they cannot be installed here.
 set -e
 build=$1 venv=$2 here=$(cd "$(dirname "$0")" && pwd)
 [ -f "$build/Makefile" ] || { echo "usage: $0 BUILD-FOLDER [VENV]" >&2; exit 2; }
