@@ -5,7 +5,7 @@
 # Fuzz all targets in rotation, one process at low priority, until each has --least executions
 # (10^6) and all together --total (10^8); then print a table. The first --addresses (10^5) of each
 # target run under the address and undefined-behaviour sanitizers (FOLDER/asan), the others under
-# the second alone (FOLDER/ubsan), which is faster. A stopped campaign resumes: its progress is in
+# the second only (FOLDER/ubsan), which is faster. A stopped campaign resumes: its progress is in
 # FOLDER/tally, inputs that reached new code are in FOLDER/corpus.
 #        tests/fuzz/campaign.sh --table          print the table
 #        tests/fuzz/campaign.sh --merge [TARGET...]  add inputs of new coverage to tests/fuzz/corpus
@@ -43,7 +43,7 @@ build() {
 
 build_with() {
 	local made=$folder/$1
-	mkdir -p "$made/bin" # a concurrent build leaves it alone
+	mkdir -p "$made/bin" # a concurrent build does not touch it
 	if [ ! -f "$made/Makefile" ]; then
 		(cd "$made" && "$source/configure" -q --without-cuda CC="${CC:-clang}" \
 			CFLAGS="-g -O1 -fsanitize=fuzzer-no-link,$2 -fno-sanitize-recover=all")
@@ -54,15 +54,15 @@ build_with() {
 	done
 }
 
-# The executions of a target so far, by one build or all.
+# Print the executions of a target so far, by one build or all.
 done_by() {
 	awk -v t="$1" -v b="${2:-}" '$1 == t && (!b || $5 == b) { n += $2 } END { print n + 0 }' \
 		"$folder/tally"
 }
 done_by_all() { awk '{ n += $2 } END { print n + 0 }' "$folder/tally"; }
 
-# One turn of a target. The tally gets: target, executions, edges, findings, build. A small
-# quarantine of freed memory: a large one costs most of the time.
+# Run one turn of a target. Adds to the tally: target, executions, edges, findings, build. The
+# quarantine of freed memory is small: a large one takes most of the time.
 fuzz() {
 	local name=$1 log=$folder/log-$1 found=0 build=asan
 	[ "$(done_by "$name" asan)" -lt "$addresses" ] || build=ubsan
@@ -124,7 +124,7 @@ while :; do
 		fuzz "$name" || stopped="$stopped$name "
 	done
 	[ "$all_did_least" = no ] || [ "$(done_by_all)" -lt "$total" ] || break
-	# Every target may have stopped.
+	# All targets may have stopped.
 	[ "$(wc -w <<<"$stopped")" -lt ${#targets[@]} ] || break
 done
 table

@@ -35,7 +35,7 @@ static inline void fuzz_remove_folder(void)
         fprintf(stderr, "%s is left behind\n", fuzz_folder);
 }
 
-/* Path of a name in a folder of this process; valid for the next three calls. */
+/* Return the path of a name in a folder of this process; valid for the next three calls. */
 static inline const char *fuzz_path(const char *name)
 {
     static char paths[4][128];
@@ -62,7 +62,8 @@ static inline const char *fuzz_write(const char *name, const void *bytes, size_t
     return path;
 }
 
-/* A copy with nothing after it, so that a sanitizer sees a read past the end. free() it. */
+/* Return a copy with nothing after it, so that a sanitizer detects a read past the end. free()
+ * it. */
 static inline uint8_t *fuzz_exact(const uint8_t *bytes, size_t count)
 {
     uint8_t *copy = malloc(count ? count : 1);

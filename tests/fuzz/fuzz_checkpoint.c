@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     } else {
         FUZZ_CHECK(checkpoint_write(path, &found, parameters, momenta, statistics) == 0);
         FUZZ_CHECK(file_load(path, 1 << 20, &again, &again_bytes) == 0);
-        FUZZ_CHECK(again_bytes <= count - 1); /* bytes after the CRC are left out */
+        FUZZ_CHECK(again_bytes <= count - 1); /* bytes after the CRC are dropped */
         free(again);
         struct checkpoint same;
         FUZZ_CHECK(checkpoint_read(path, &wanted, &same, parameters, momenta, statistics) == 0);

@@ -18,7 +18,7 @@ static ssize_t put_in_sink(int fd, const void *bytes, size_t count)
     return (ssize_t)count;
 }
 
-/* Its functions, not its symbols: the stream's is inside. */
+/* Replace its functions, not its symbols: the stream's code is included. */
 #define write(fd, bytes, count) put_in_sink(fd, bytes, count)
 #include "base/escape.c"
 #undef write

@@ -35,7 +35,7 @@ static bool is_some_folder(const char *path)
     return strlen(path) % 2;
 }
 
-/* Its functions, not its symbols: the files are those above. */
+/* Replace its functions, not its symbols: it reads the files above. */
 #define file_stream_kernel open_text
 #define file_is_folder is_some_folder
 #include "base/headroom.c"

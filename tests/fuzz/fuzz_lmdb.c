@@ -28,7 +28,7 @@ static void check_overlap(const struct plugin_choice *format, const char *path)
     catalog_destroy(catalog);
 }
 
-/* A value that was read can be written, and then reads the same. */
+/* A value that was parsed can be written, and then parses to the same. */
 static void parse_value(enum caffe_flavour flavour, const uint8_t *bytes, size_t count)
 {
     uint8_t *value = fuzz_exact(bytes, count);

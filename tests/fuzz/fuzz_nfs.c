@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
-/* Its functions, not its symbols: the boundary to libnfs is inside. */
+/* Replace its functions, not its symbols: the boundary to libnfs is included. */
 #include "dataset/store_nfs.c"
 
 static int check_entry(void *context, const struct store_entry *entry)
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                                       .nfs_ino = numbers[4]};
     struct store_status status = status_of(&found);
     FUZZ_CHECK(status.bytes == numbers[1]);
-    /* A link would be looked up on a server. */
+    /* Following a link would need a server. */
     const uint32_t mode = (uint32_t)numbers[5];
     struct nfsdirent entry = {.name = name,
                               .inode = numbers[4],

@@ -5,7 +5,7 @@
 
 #include "formats/tar_walk.h"
 
-/* As far as the sizes lead. */
+/* Correct checksums, as far as the sizes lead. */
 static void mend(uint8_t *bytes, size_t count)
 {
     for (size_t offset = 0; count - offset >= TAR_BLOCK_BYTES;) {

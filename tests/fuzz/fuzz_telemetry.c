@@ -15,7 +15,7 @@
 #include "telemetry/pressure.h"
 #include "telemetry/process.h"
 
-/* Words lie in the text, are never empty, and there are no more than bytes. */
+/* Words are within the text and never empty, and there are no more words than bytes. */
 static void walk(struct text text)
 {
     const char *begin = text.at, *end = text.end;

@@ -26,7 +26,7 @@ static int replay(const char *folder, const char *name)
     return code;
 }
 
-/* replay_NAME runs tests/fuzz/corpus/NAME of the source folder that automake names. */
+/* replay_NAME runs tests/fuzz/corpus/NAME in the source folder given by automake. */
 static char *corpus_of(const char *program)
 {
     const char *name = strrchr(program, '/'), *source = getenv("srcdir");

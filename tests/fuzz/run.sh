@@ -3,7 +3,7 @@
 # usage: tests/fuzz/run.sh TARGET [SECONDS [FOLDER]]
 # Fuzz one target (recordio, tfrecord, ...) with clang's libFuzzer, address and undefined-behaviour
 # sanitizers, starting from its corpus. New inputs go to FOLDER/new-TARGET, a crash to the current
-# folder; what is worth keeping is merged into the corpus by hand:
+# folder. Merge inputs worth keeping into the corpus by hand:
 #   FOLDER/tests/fuzz/fuzz_TARGET -merge=1 tests/fuzz/corpus/TARGET FOLDER/new-TARGET
 set -e
 target=$1 seconds=${2:-120} source=$(cd "$(dirname "$0")/../.." && pwd)
