@@ -58,7 +58,7 @@ static unsigned long wanted_at, counts[CLASSES];
 
 /* ---- which call fails ---- */
 
-/* Should this call fail? Sets errno; 0: do half of it. */
+/* Return whether this call should fail. Sets errno; 0: do half of the work. */
 static bool fails(enum fault_class class)
 {
     if (!armed)
@@ -77,7 +77,7 @@ static size_t half_of(size_t count)
     return count > 1 ? count / 2 : count;
 }
 
-/* The next definition of a function, looked up once. */
+/* Look up the next definition of a function, once. */
 #define NEXT(TYPE, NAME)          \
     static __typeof__(TYPE) next; \
     if (!next)                    \
@@ -165,7 +165,7 @@ FILE *fopen(const char *path, const char *mode)
     return fails(OPEN) ? NULL : next(path, mode);
 }
 
-static __thread DIR *listed; /* of a listing only the first name counts */
+static __thread DIR *listed; /* in a listing, only the first name counts as a call */
 
 DIR *opendir(const char *path)
 {
@@ -342,7 +342,7 @@ static int armed_main(int argc, char **argv, char **environment)
     wanted_at = at ? strtoul(at, NULL, 10) : 0;
     wanted_errno = code ? atoi(code) : 0;
     unsetenv("LD_PRELOAD");
-    /* Open it now: the program may later drop the right to create files. */
+    /* Open it now: the program may later drop its right to create files. */
     int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     armed = true;
     int status = real_main(argc, argv, environment);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Storage that fails, with the tools of the machine: skipped where they are missing.
+# Failing storage, with tools of the machine; skipped if they are missing.
 FAULT_TESTS = tests/fault/refused.sh tests/fault/nfs.sh tests/fault/nfs_data.sh
 TESTS += $(FAULT_TESTS)
 EXTRA_DIST += $(FAULT_TESTS) tests/fault/server.sh
@@ -7,7 +7,7 @@ check_PROGRAMS += tests/fault/nfs_reads
 tests_fault_nfs_reads_SOURCES = tests/fault/nfs_reads.c
 tests_fault_nfs_reads_LDADD = $(LIBIOBENCH_LIBS)
 
-# One call fails after the other: tests/fault/sweep.sh, a sample by default.
+# Calls fail one by one: tests/fault/sweep.sh, a sample by default.
 TESTS += tests/fault/sweep.sh
 EXTRA_DIST += tests/fault/sweep.sh
 check_PROGRAMS += tests/fault/faults.so tests/fault/sweep

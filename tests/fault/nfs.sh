@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The nfs reader against nfs-ganesha in a network namespace of its own: right bytes by NFS 3 and
-# 4; a server that stops or is silent for a while is waited for, one that stays so ends in a
-# sentence.
+# The nfs reader against nfs-ganesha in its own network namespace: correct bytes with NFS 3 and 4.
+# The reader waits for a server that is down or unresponsive for a while; if it stays so, the reader
+# ends with an error message.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 
@@ -46,7 +46,7 @@ grep -q 'errors [1-9].*no answer for 0.5 s\|not responding: the last' "$tmp/out"
     fault "no sentence about the silence"
 wait $!
 
-# Away for good.
+# Down for good.
 (sent 1000000; kill -9 $server) &
 tests/fault/nfs_reads "$url" "$tmp/export/set" 3 4 700 >"$tmp/out" 2>&1 || fault "outage"
 grep -q 'errors [1-9].*no answer for 0.7 s' "$tmp/out" || fault "no sentence about the outage"

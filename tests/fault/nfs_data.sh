@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data sets on nfs:// URLs, without a mount, against a real server: written, checked, described and
-# read as the same files are here; a server that stops and starts, or stays away, a file that is cut
-# or replaced while it is read: recovered from, or one sentence, never a hang.
+# Data sets on nfs:// URLs, without a mount, against a real server: pack, verify, inspect and run
+# give the same results as with local files. A server that restarts or stays down, or a file
+# truncated or replaced while it is read, leads to recovery or one error message, never a hang.
 # shellcheck source=tests/fault/server.sh
 . "$(dirname "$0")/server.sh"
 
@@ -17,7 +17,7 @@ must() {
     shift
     timeout 600 "$@" >"$tmp/out" 2>&1 || fault "$what"
 }
-# refuses TEXT COMMAND: it fails soon, with TEXT in a line.
+# refuses TEXT COMMAND: the command fails soon, with TEXT in one line.
 refuses() {
     what=$1
     shift
@@ -26,7 +26,7 @@ refuses() {
     if [ $status -eq 0 ] || [ $status -ge 124 ]; then fault "status $status, wanted: $what"; fi
     grep -q "$what" "$tmp/out" || fault "no word of: $what"
 }
-# digest DATA [OPTION...]: of all labels and images of an epoch.
+# digest DATA [OPTION...]: print the digest of all labels and images of an epoch.
 digest() {
     data=$1
     shift
@@ -48,7 +48,7 @@ must "inspect" ./iobench inspect "$url/rec"
 grep -q '^records *160' "$tmp/out" || fault "inspect counts"
 must "shuffle" ./iobench shuffle --data "$url/rec" epoch
 
-# Read in two orders, with both protocol versions: the same samples as locally.
+# Read in two sample orders, with both protocol versions: the same samples as locally.
 wanted=$(digest "$here/rec")
 same "$(digest "$url/rec")" "$wanted" "epoch"
 grep -q '^ *Reader *libnfs, NFS 3' "$tmp/out" || fault "not read by libnfs"
@@ -100,7 +100,7 @@ refuses 'a URL with options' ./iobench verify "$url/rec?version=4"
 # A shard that is truncated, or replaced, while it is read.
 bytes=$(du -sb "$here/rec" | cut -f1)
 for fault_kind in cut replaced; do
-    hurt=hurt-$fault_kind # a server may cache a name for long
+    hurt=hurt-$fault_kind # a server may cache a name for a long time
     cp -rp "$there/rec" "$there/$hurt"
     (
         sent 1000000
@@ -132,7 +132,7 @@ stop
 start
 wait $run || { cp "$tmp/run" "$tmp/out"; fault "a server that came back ends the run"; }
 same "$(sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/run")" "$wanted" "server stopped and started"
-# Stopped while a set is written: one error message, and the same command resumes.
+# The server stops while a set is written: one error message, and the same command resumes.
 timeout 600 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
     --threads 1 --io-timeout 1s >"$tmp/pack" 2>&1 &
 pack=$!

@@ -16,7 +16,7 @@
 
 enum { DEPTH = 16, LARGEST = 1 << 20 };
 
-/* Sizes and times are those of the local files. */
+/* Take sizes and times from the local files. */
 static struct catalog *make_catalog(const char *url, const char *folder, unsigned files)
 {
     struct catalog *catalog = catalog_create(url, "test");
@@ -49,7 +49,7 @@ static int compare(const struct read_request *request, const char *folder)
     return same ? 0 : -1;
 }
 
-/* Each request has its own region. A reader that has abandoned storage refuses more. */
+/* Each request has its own region. A reader that has abandoned the storage refuses more reads. */
 static int submit(struct reader *reader, struct read_request *request, struct random *random,
                   uint32_t region)
 {

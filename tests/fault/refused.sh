@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Features of io_uring are refused one by one, as by old kernels and containers: every byte is still
-# right, and the actual engine is named.
+# Refuse features of io_uring one by one, as old kernels and containers do: every byte is still
+# correct, and the output names the engine in use.
 skip() {
     echo "skipped: $1"
     exit 77
@@ -15,7 +15,7 @@ case $(file -L tests/unit/test_readers 2>/dev/null; ldd tests/unit/test_readers)
 esac
 
 failed=0
-# inject WHAT WORDS: with WHAT injected, test_readers passes and says WORDS.
+# inject WHAT WORDS: with WHAT injected, test_readers passes and prints WORDS.
 inject() {
     said=$(strace -f -o /dev/null -e trace="${1%%:*}" -e inject="$1" tests/unit/test_readers quick 2>&1) || {
         echo "FAULT: $1: $said"

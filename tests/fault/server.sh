@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# An NFS server for tests, sourced by them: nfs-ganesha in a network namespace of its own, which
-# exports $tmp/export, as NFS 3 under that path and as NFS 4 under /export. Skips where it cannot.
-#   start, stop: the server; stopping is a kill, as of a machine that loses power
-#   sent BYTES: returns when the server has sent so many more: a client is at work
+# An NFS server for tests, which source this file: nfs-ganesha in its own network namespace exports
+# $tmp/export, as NFS 3 under that path and as NFS 4 under /export. Skips if that is impossible.
+#   start, stop: start or kill the server, as if its machine lost power
+#   sent BYTES: returns when the server has sent BYTES more, so a client is reading
 #   fault TEXT: fail, showing $tmp/out
 # Sets tmp (removed at the end), address, server (process id, empty when stopped).
 skip() {
@@ -66,11 +66,11 @@ NFSV4 { Graceless = true; RecoveryBackend = fs; RecoveryRoot = $tmp/recovery; On
 EXPORT_DEFAULTS { Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 3,4; Transports = TCP; }
 EXPORT { Export_Id = 7; Attr_Expiration_Time = 0; Path = $tmp/export; Pseudo = /export; FSAL { Name = VFS; } }
 CONF
-# Its /run is private: rpcbind needs a socket there.
+# /run is private: rpcbind needs a socket there.
 ip netns exec $ns unshare -m sh -c "mount -t tmpfs none /run; mkdir /run/rpcbind
     rpcbind -w -f & echo \$! >$tmp/rpcbind.pid; exec sleep 1000" &
 holder=$!
-listens() { # PORT: somebody does, within 120 s
+listens() { # PORT: wait up to 120 s for a listener
     for _ in $(seq 480); do
         ip netns exec $ns ss -ltn | grep -q ":$1 " && return
         sleep 0.25

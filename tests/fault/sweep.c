@@ -26,7 +26,7 @@ enum { SAMPLE_EVERY = 3, TEXT_BYTES = 1 << 20 };
 struct work {
     const char *name, *words; /* @ is the base set of the format, % the output folder */
     const char *format;
-    bool makes; /* its files must be the same, byte by byte */
+    bool makes; /* its files must be identical, byte for byte */
 };
 
 #define RUN "run -n 1 --no-calibrate -m 8m -q 4 -t 1 -B 4 --digest --json %/r.json -d @ "
@@ -57,7 +57,7 @@ static const struct work works[] = {
 
 static const struct fault {
     const char *class;
-    int codes[5]; /* in rotation; a code of 0 that is not the last: half the work */
+    int codes[5]; /* in rotation; a 0 that is not the last code: half of the work */
     int count;
 } faults[] = {
     {"alloc", {ENOMEM}, 1},
@@ -82,7 +82,7 @@ static char folder[PATH_MAX], program[PATH_MAX], library[PATH_MAX];
 static unsigned point_count, fault_count, tolerated_count, failed_count;
 static bool is_long;
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 /* Names and contents of the output folder, or of the set in it. */
 static struct listing {
@@ -121,7 +121,7 @@ static struct listing list_output(void)
     return made;
 }
 
-/* The first file that differs from those of a complete pack: drafts are not a result, and are
+/* Return the first file that differs from a complete pack's: drafts do not count, and are
  * removed. */
 static const char *torn_file(const struct listing *now, const struct listing *whole)
 {
@@ -139,7 +139,7 @@ static const char *torn_file(const struct listing *now, const struct listing *wh
     return found;
 }
 
-/* All keys of a JSON value, except those that depend on the machine. */
+/* List all keys of a JSON value, except those that depend on the machine. */
 static void list_keys(json_t *value, const char *path, json_t *keys)
 {
     char below[1024];
@@ -182,7 +182,7 @@ static bool is_optional(const char *key)
     return false;
 }
 
-/* NULL, or the first key of whole that is missing. */
+/* Return the first key of whole that is missing, or NULL. */
 static const char *missing_key(json_t *keys, json_t *whole)
 {
     static char text[1100];
@@ -336,7 +336,7 @@ static void sweep_class(const struct work *work, size_t number, const struct out
             one_point(work, whole, fault->class, at, fault->codes[at % (unsigned)fault->count]);
         return;
     }
-    /* A sample: another call in each work and class, each third pair of them. */
+    /* A sample: a different call for each work and class, and every third pair of them. */
     if (calls == 0 || (number + fault_number) % SAMPLE_EVERY != 0)
         return;
     const unsigned long at = (number * 7919 + fault_number * 104729) % calls + 1;

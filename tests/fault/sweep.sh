@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Calls fail one by one in small runs, packs and training runs: tests/fault/sweep.c.
+# Make calls fail one by one in small runs, packs and training runs: tests/fault/sweep.c.
 skip() {
     echo "skipped: $1"
     exit 77
