@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    LIMIT_MS = 120000, /* far beyond what a loaded machine with sanitizers takes */
+    LIMIT_MS = 120000, /* far more than a loaded machine with sanitizers needs */
     CPU_LIMIT_S = 60,
     FILE_LIMIT_BYTES = 1 << 30,
     TEXT_LIMIT = 1 << 20,
@@ -80,7 +80,7 @@ __attribute__((noreturn)) static void become(char *const words[], unsigned flags
     _exit(97);
 }
 
-/* Returns false after the limit. */
+/* Wait for the child to end. Returns false after the limit. */
 static bool wait_end(pid_t child)
 {
     struct pollfd watch = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
@@ -158,8 +158,8 @@ void command_free(struct command_result *result)
     *result = (struct command_result){0};
 }
 
-/* Length of the UTF-8 character at text; 0 if invalid, or if a terminal could interpret it as a
- * command. */
+/* Return the length of the UTF-8 character at text; 0 if it is invalid or a terminal could
+ * interpret it as a command. */
 static int printable(const unsigned char *text)
 {
     if (text[0] < 0x80)

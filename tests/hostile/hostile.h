@@ -18,7 +18,7 @@
 
 /* Expected outcome of a command. */
 enum hostile_verdict {
-    EITHER,  /* any exit status of the three */
+    EITHER,  /* any of the three exit statuses */
     REFUSED, /* every command that reads it must fail */
     DAMAGED, /* verify and a run that checks every record must fail */
     FINE,    /* commands that read it must succeed */
@@ -30,7 +30,7 @@ enum hostile_kind {
     KIND_RESULT,     /* compare and plot */
     KIND_JOB,        /* iobench FILE */
     KIND_CHECKPOINT, /* infer --checkpoint */
-    KIND_OWN,        /* its own command alone */
+    KIND_OWN,        /* only its own command */
 };
 
 enum hostile_flags {
@@ -52,7 +52,7 @@ struct hostile_set {
     const char *command; /* KIND_OWN: words; @ is the operand, % the output folder */
     const char
         *allowed; /* below the set's folder: the set's own command may change it and its contents */
-    const char *kept; /* but not this */
+    const char *kept; /* but must not change this */
 };
 
 /* SET(NAME, SUMMARY, MAKE, VERDICT[, more members in order or by name]) */
@@ -61,11 +61,11 @@ struct hostile_set {
         .name = (NAME), .summary = (SUMMARY), .make = (MAKE), .verdict = __VA_ARGS__ \
     }
 
-/* Each ends with an empty row. */
+/* Each array ends with an empty row. */
 extern const struct hostile_set hostile_records[], hostile_lmdb[], hostile_tar[], hostile_trees[],
     hostile_images[], hostile_sidecars[], hostile_outputs[], hostile_targets[];
 
-/* ---- making files: helpers end the program when the machine fails them ---- */
+/* ---- making files: on a system error, helpers end the program ---- */
 
 struct blob {
     uint8_t *bytes;
@@ -78,7 +78,7 @@ void blob_le32(struct blob *blob, uint32_t value);
 void blob_le64(struct blob *blob, uint64_t value);
 void blob_be32(struct blob *blob, uint32_t value);
 void blob_fill(struct blob *blob, int byte, size_t count);
-void blob_save(struct blob *blob, const char *path); /* makes the file and frees the blob */
+void blob_save(struct blob *blob, const char *path); /* write the file and free the blob */
 
 void put_file(const char *path, const void *bytes, size_t count);
 void put_text(const char *path, const char *text);
@@ -88,15 +88,15 @@ void put_fifo(const char *path);
 void put_sparse(const char *path, uint64_t bytes);
 void copy_source(const char *from, const char *path); /* from: below the source folder */
 void load_file(const char *path, struct blob *blob);
-/* The first of these bytes in path is replaced; offsets below 0 count from the end. */
+/* Replace the first of these bytes in path; offsets below 0 count from the end. */
 void patch_file(const char *path, int64_t offset, const void *bytes, size_t count);
 void cut_file(const char *path, uint64_t bytes);
 
-/* A made JPEG of 4 KB; label is below 10. Valid until the next call. */
+/* Return a generated JPEG of 4 KB; label is below 10. Valid until the next call. */
 const uint8_t *sample_jpeg(uint64_t index, size_t *count);
 void put_jpeg(const char *path, uint64_t index);
 
-/* Well-formed records, to be damaged afterwards. */
+/* Well-formed records, for tests to damage. */
 void add_tfrecord(struct blob *blob, const void *payload, size_t count);
 void add_example(struct blob *blob, uint64_t index, uint64_t label); /* a TFRecord with an image */
 void add_recordio(struct blob *blob, uint64_t index);
@@ -104,9 +104,9 @@ void add_member(struct blob *blob, const char *name, char type, uint64_t bytes);
 void add_tar_image(struct blob *blob, const char *name, uint64_t index);
 void add_tar_end(struct blob *blob);
 
-/* Changes the files of a set with MOVES; set by its make(). */
+/* Change the files of a set with MOVES; set by its make(). */
 extern void (*hostile_step)(unsigned turn);
-/* Fork: the child calls hostile_step() for ever. Returns after its first return. */
+/* Fork a child that calls hostile_step() forever. Return after its first call has finished. */
 pid_t keep_moving(void);
 
 /* ---- running ---- */
@@ -124,25 +124,25 @@ enum { COMMAND_WORDS = 40 };
 void command_words(char *words[COMMAND_WORDS], int count, const char *template, const char *at,
                    const char *percent);
 void command_words_free(char *words[COMMAND_WORDS]);
-/* Run words, NULL at the end. */
+/* Run words, which end with NULL. */
 void command_run(char *const words[], unsigned flags, struct command_result *result);
 /* Run the program with these words, separated by blanks. Any failure ends the test. */
 void run_program(const char *words);
 void command_free(struct command_result *result);
-/* NULL, or what is wrong with status and output. Static memory. */
+/* Return what is wrong with status and output, or NULL. Static memory. */
 const char *command_fault(const struct command_result *result);
 
-/* ---- what is there ---- */
+/* ---- snapshots of folders ---- */
 
 struct tree {
     char **lines; /* sorted: one per file, with its kind, owner, mode, size, times and contents */
     size_t count, room;
 };
 
-/* All below folder except the program's outputs and the allowed path (NULL: none). */
+/* Record everything below folder except the program's outputs and the allowed path (NULL: none). */
 void tree_take(struct tree *tree, const char *folder, const char *allowed, const char *kept);
 void tree_free(struct tree *tree);
-/* NULL, or the first difference. Static memory. */
+/* Return the first difference, or NULL. Static memory. */
 const char *tree_difference(const struct tree *before, const struct tree *after);
 
 __attribute__((noreturn, format(printf, 1, 2))) void give_up(const char *format, ...);

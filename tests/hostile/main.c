@@ -119,7 +119,7 @@ static const char *operand_of(const struct hostile_set *set)
     return path;
 }
 
-/* Free with command_words_free(). */
+/* Release with command_words_free(). */
 static void make_words(const struct hostile_set *set, const char *template,
                        char *words[COMMAND_WORDS])
 {
@@ -154,7 +154,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 static void empty(const char *below)
 {
     enter(NULL);
-    umount2("set/small", MNT_DETACH); /* where the previous set mounted one */
+    umount2("set/small", MNT_DETACH); /* where the previous set mounted a file system */
     must(access(below, F_OK) ? 0 : nftw(below, remove_one, OPEN_FOLDERS, FTW_PHYS | FTW_DEPTH),
          below);
     must(mkdir(below, 0777), below);
@@ -173,7 +173,7 @@ static void report(const struct hostile_set *set, const char *command, char *con
         putchar(*at == '\n' || (*at >= ' ' && *at < 0x7f) ? *at : '?');
 }
 
-/* Path of the set's name below the test's folder; NULL without one. Free it. */
+/* Return the path of the set's name below the test's folder; NULL without one. free() it. */
 static char *below_set(const char *name)
 {
     char *path = NULL;
@@ -271,7 +271,7 @@ static void one_set(const struct hostile_set *set, unsigned number)
     }
 }
 
-/* ---- all ---- */
+/* ---- all sets ---- */
 
 static void remove_folder(void)
 {
@@ -303,7 +303,7 @@ static void prepare(void)
     snprintf(path, sizeof path, "%s%sexitcode=66:allocator_may_return_null=1",
              sanitizer ? sanitizer : "", sanitizer ? ":" : "");
     setenv("ASAN_OPTIONS", path, 1);
-    /* Mounts of the sets end with this program. */
+    /* Mounts of the sets end with this process. */
     if (geteuid() == 0 &&
         (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)))
         printf("no mount namespace of its own (%s)\n", strerror(errno));

@@ -199,7 +199,7 @@ static void add_varint(struct blob *blob, uint64_t value)
     blob_fill(blob, (int)value, 1);
 }
 
-/* A bytes field with the contents of `of`, which it frees. */
+/* Add a bytes field with the contents of `of`, and free `of`. */
 static void add_field(struct blob *blob, int number, struct blob *of)
 {
     blob_fill(blob, number << 3 | 2, 1);
@@ -209,7 +209,7 @@ static void add_field(struct blob *blob, int number, struct blob *of)
     *of = (struct blob){0};
 }
 
-/* An entry of the map Features: kind 1 is bytes, 3 numbers. */
+/* Add an entry to the map Features: kind 1 is bytes, 3 numbers. */
 static void add_feature(struct blob *features, const char *key, int kind, struct blob *value)
 {
     struct blob list = {0}, feature = {0}, entry = {0}, text = {0};

@@ -27,7 +27,7 @@ static void fixture(const char *name)
 
 /* ---- JPEG ---- */
 
-/* Position of a marker in bytes; ends the test without one. */
+/* Return the position of a marker in bytes; without one, end the test. */
 static size_t find_marker(const struct blob *blob, uint8_t marker)
 {
     for (size_t i = 2; i + 1 < blob->count; i++)
@@ -131,7 +131,7 @@ static void jpeg_noise(void)
     blob_add(&blob, jpeg, count);
     for (size_t i = find_marker(&blob, 0xda) + 14; i < blob.count; i++) {
         state = state * 1664525u + 1013904223u;
-        blob.bytes[i] = (uint8_t)(state >> 24) & 0xfe; /* no marker */
+        blob.bytes[i] = (uint8_t)(state >> 24) & 0xfe; /* never a marker */
     }
     blob_save(&blob, path);
 }
@@ -162,7 +162,7 @@ static void jpeg_fill(void)
     blob_save(&blob, path);
 }
 
-/* The image data of a progressive JPEG, repeating its last scan. */
+/* The image data of a progressive JPEG, with its last scan repeated. */
 static void jpeg_scans(void)
 {
     struct blob blob = {0}, all = {0};
@@ -181,7 +181,7 @@ static void jpeg_scans(void)
         end++;
     blob_add(&all, blob.bytes, end);
     for (int i = 0; i < SCANS; i++)
-        blob_add(&all, blob.bytes + last, 10); /* its header alone: a scan without data */
+        blob_add(&all, blob.bytes + last, 10); /* only its header: a scan without data */
     blob_add(&all, blob.bytes + end, blob.count - end);
     free(blob.bytes);
     blob_save(&all, path);
@@ -230,7 +230,7 @@ static void start_png(struct blob *blob, uint32_t width, uint32_t height, uint8_
     free(head.bytes);
 }
 
-/* The chunk type with prefix and then zeros, deflated. */
+/* Add a chunk of this type: prefix and then zeros, deflated. */
 static void add_zeros(struct blob *blob, const char *type, const void *prefix, size_t prefix_bytes,
                       size_t zeros)
 {

@@ -107,7 +107,7 @@ static void shards_nested(void)
 {
     struct blob blob = {0}, deep = {0};
 
-    /* Each level claims to contain the rest of the message. */
+    /* Each level claims the rest of the message as its contents. */
     for (int left = 6000; left > 3; left -= 3) {
         const uint8_t level[3] = {0x0a, (uint8_t)(0x80 | (left & 0x7f)), (uint8_t)(left >> 7)};
         blob_add(&deep, level, 3);
@@ -122,7 +122,7 @@ static void shards_groups(void)
 {
     struct blob blob = {0}, deep = {0};
 
-    blob_fill(&deep, 0x0b, 50000); /* start of a group, never ended */
+    blob_fill(&deep, 0x0b, 50000); /* start of a group that never ends */
     add_tfrecord(&blob, deep.bytes, deep.count);
     free(deep.bytes);
     blob_save(&blob, SHARD);

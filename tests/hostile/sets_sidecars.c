@@ -55,7 +55,7 @@ static void add_table(struct blob *table, const struct claim *claim)
     blob_text(table, claim->path);
 }
 
-/* Based on an index written by the program: its key and its sum of names are correct. */
+/* Start from an index written by the program: its key and its sum of names are correct. */
 static void plant(const struct claim *claim)
 {
     struct blob made = {0}, table = {0}, extents = {0}, whole = {0};

@@ -29,7 +29,7 @@ static void end_and_save(struct blob *blob)
     blob_save(blob, TAR);
 }
 
-/* Two good samples, then a header changed at offset, with a corrected checksum. */
+/* Two good samples, then a header with bytes replaced at offset and a corrected checksum. */
 static void save_with(size_t offset, const void *bytes, size_t count, char type)
 {
     struct blob blob = {0};
@@ -265,7 +265,7 @@ static void tar_escapes(void)
     end_and_save(&blob);
 }
 
-/* ---- archives for pack alone ---- */
+/* ---- archives for pack only ---- */
 
 static void save_classes(unsigned count)
 {
@@ -292,7 +292,7 @@ static void many_classes_long(void)
     save_classes(CLASSES_LONG);
 }
 
-/* An archive in an archive in an archive. */
+/* A doubly nested archive. */
 static void nested(void)
 {
     struct blob inner = {0}, outer = {0};

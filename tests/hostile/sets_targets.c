@@ -128,7 +128,7 @@ static void json_folder(void)
 static void half_tar(void)
 {
     pack_base("x", "tar");
-    unlink("x/.iobench-set"); /* which claims that all shards exist */
+    unlink("x/.iobench-set"); /* it claims that all shards exist */
     put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\n");
 }
 

@@ -18,7 +18,7 @@
 
 enum { DEEP = 200, EMPTY_FILES_LONG = 100000, MOVING_RECORDS = 40 };
 
-/* ---- no regular file ---- */
+/* ---- not regular files ---- */
 
 static void good_class(void)
 {
@@ -302,7 +302,7 @@ static void all_formats(void)
     put_text("train-00000-of-00001", "x");
 }
 
-/* ---- rights ---- */
+/* ---- permissions ---- */
 
 static void unreadable(void)
 {
@@ -330,7 +330,7 @@ static void full_disk(void)
         give_up("mount");
 }
 
-/* ---- changing ---- */
+/* ---- changing files ---- */
 
 static void moving_records(unsigned count)
 {

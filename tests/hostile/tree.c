@@ -13,7 +13,7 @@
 
 enum { CONTENTS_LIMIT = 1 << 16, OPEN_FOLDERS = 32 };
 
-static struct tree *taking; /* nftw() passes no context */
+static struct tree *taking; /* nftw() does not pass a context */
 static const char *taking_allowed, *taking_kept;
 
 static bool ends(const char *text, const char *tail)
@@ -30,7 +30,7 @@ static bool below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Reading may leave only an index next to the data. */
+/* Reading may leave nothing but an index next to the data. */
 static bool is_allowed(const char *path)
 {
     return ends(path, ".iobench-index") || below(path, "./out") || below(path, "./cache") ||
