@@ -96,7 +96,7 @@ static double draw_bursty(struct random *random)
 static const struct {
     const char *name;
     double (*draw)(struct random *random);
-    double median; /* bursty: of 100 + N cut at 4/9 of its own distribution */
+    double median; /* bursty: the 4/9 quantile of 100 + N */
 } laws[] = {{"normal", draw_normal, 100},
             {"log-normal", draw_lognormal, 1},
             {"bursty", draw_bursty, 100 - 0.139710299}};
