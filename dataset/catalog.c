@@ -29,8 +29,8 @@ struct catalog *catalog_create(const char *root, const char *format)
     return catalog;
 }
 
-/* Grow by half again, so that adding is constant time on average. The array of extents moves by
- * mremap inside realloc and is never copied page by page when it is large. */
+/* Grow by half, so adding takes constant time on average. realloc() moves a large array of extents
+ * with mremap and never copies it page by page. */
 static int grow(void **array, uint64_t count, uint64_t *capacity, size_t size)
 {
     if (count < *capacity)
@@ -94,7 +94,8 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
     return 0;
 }
 
-/* A record that cannot be one: the handler decides, without one it ends the indexing. */
+/* Report an invalid record: the handler decides whether to continue; without a handler indexing
+ * ends. */
 static int refuse(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
                   const char *why)
 {
@@ -223,7 +224,7 @@ int catalog_seal(struct catalog *catalog)
 void catalog_keep(const struct catalog *catalog)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct catalog *kept; /* where a leak checker finds them */
+    static struct catalog *kept; /* reachable, so a leak checker does not report them */
     struct catalog *keep = (struct catalog *)(uintptr_t)catalog;
 
     pthread_mutex_lock(&lock);

@@ -74,9 +74,9 @@ struct catalog {
     catalog_fault_handler fault;
     void *fault_context;
     uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
-    void *mapping; /* private: memory a sidecar was read into and records lie in, else NULL */
+    void *mapping; /* private: memory a sidecar was read into, which holds records; else NULL */
     size_t mapping_bytes;
-    struct catalog *next_kept; /* private: likewise is_kept */
+    struct catalog *next_kept; /* private, as is is_kept */
     bool is_kept;
 };
 
@@ -89,23 +89,23 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
  * handler given to format_catalog() decides whether indexing continues without it. */
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes);
 void catalog_set_label(struct catalog *catalog, int32_t label); /* of the shard begun last */
-/* The shard begun last turns out to be compressed: SHARD_ZLIB or SHARD_GZIP. */
+/* Mark the shard begun last as compressed: SHARD_ZLIB or SHARD_GZIP. */
 void catalog_set_compressed(struct catalog *catalog, uint32_t flags);
 /* For compressed shards: the inflated length, at the shard's end. */
 void catalog_set_stream_bytes(struct catalog *catalog, uint64_t bytes);
-/* A sample that is left out, since nothing here reads its kind: a fault for a handler, else
- * counted.
+/* Report a sample of an unsupported kind, which is left out: a fault for a handler, else counted.
  */
 int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset,
                        const char *what);
-/* Move the shards and records of part behind those of catalog; part is left empty. For shards that
- * were indexed side by side. */
+/* Append the shards and records of part to catalog; part is left empty. For shards indexed in
+ * parallel. */
 int catalog_append(struct catalog *catalog, struct catalog *part);
-/* Totals, last checks (no record: -ENODATA). After it the catalog is immutable. */
+/* Compute totals and run the last checks (no record: -ENODATA). Afterwards the catalog is
+ * immutable. */
 int catalog_seal(struct catalog *catalog);
 void catalog_destroy(struct catalog *catalog); /* NULL is fine */
-/* A thread that hangs in the kernel had to be left behind and may look into it: to destroy it shall
- * free nothing. From any thread, while the catalog lives. */
+/* Never free the catalog, even when destroyed: a thread stuck in the kernel may still read it. Any
+ * thread, while the catalog exists. */
 void catalog_keep(const struct catalog *catalog);
 
 /* ---- use ---- */

@@ -15,15 +15,15 @@ enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024, FREE_BYTES = 64 << 20 }
 struct inflate {
     struct store_file *file;
     enum inflate_wrapper wrapper;
-    uint64_t file_offset; /* behind the input buffer */
+    uint64_t file_offset; /* end of the input buffer */
     uint64_t stream_offset;
-    uint64_t times; /* the stream may be as many times as large as the file; 0: any */
+    uint64_t times; /* largest allowed ratio of stream size to file size; 0: any */
     bool end;       /* of the file */
     struct inflate_state state;
     uint8_t input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
 
-/* Begin a member with the input that is there. */
+/* Begin a member with the buffered input. */
 static void begin_member(struct inflate *inflate)
 {
     struct inflate_state *state = &inflate->state;
@@ -102,7 +102,7 @@ static const char *what_is_wrong(int result)
                                                : "the compressed data is damaged";
 }
 
-/* Up to count bytes into to; 0 only at the end of the stream. */
+/* Inflate up to count bytes into to. Returns 0 only at the end of the stream. */
 static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count)
 {
     struct inflate_state *state = &inflate->state;
@@ -126,7 +126,7 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         state->avail_out = count;
         int result = isal_inflate(state);
         if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) {
-            /* At an error ISA-L may leave a count below zero. */
+            /* On an error ISA-L may leave a count below zero. */
             if (state->avail_in > avail_in)
                 state->avail_in = avail_in;
             return damaged(inflate, what_is_wrong(result));

@@ -21,7 +21,8 @@ static const char head_format[] =
 
 /* ---- escapes ---- */
 
-/* Printable ASCII but space and '%' as it is, every other byte as %XX: a path is one word. */
+/* Write printable ASCII except space and '%' unchanged, and every other byte as %XX: a path is one
+ * word. */
 static void put_escaped(FILE *stream, const char *text)
 {
     for (const uint8_t *byte = (const uint8_t *)text; *byte; byte++) {
@@ -39,7 +40,7 @@ static int digit_of(char digit)
                                           : -1;
 }
 
-/* NULL for what put_escaped() does not write. free() it. */
+/* Return the text, to free(); NULL for what put_escaped() does not write. */
 static char *unescape(const char *word)
 {
     char *text = malloc(strlen(word) + 1), *out = text;
@@ -64,7 +65,7 @@ static char *unescape(const char *word)
     return text;
 }
 
-/* Below the folder, by plain names: never absolute, never "." or "..". */
+/* Return whether path stays below the folder: not absolute, no "." and no "..". */
 static bool path_stays_below(const char *path)
 {
     for (;;) {
@@ -80,7 +81,7 @@ static bool path_stays_below(const char *path)
 
 /* ---- reading ---- */
 
-/* One line after the other. round counts the blocks; that of a shard is its last one. */
+/* Parser state. round counts the blocks; the last block of a shard is the one that counts. */
 struct parsing {
     struct manifest *manifest;
     uint32_t *rounds;      /* of each shard: its last block */
@@ -116,7 +117,7 @@ static void parse_shard(struct parsing *parsing, const char *rest, bool done)
     parsing->manifest->done[shard] = false;
 }
 
-/* escaped: the path, as it is in the line. */
+/* escaped: the path as it appears in the line. */
 static int add_file(struct parsing *parsing, const char *escaped, struct manifest_file file)
 {
     struct manifest *manifest = parsing->manifest;
@@ -154,7 +155,7 @@ static int parse_file(struct parsing *parsing, const char *rest)
                                .mtime_ns = negative ? -(int64_t)mtime_ns : (int64_t)mtime_ns});
 }
 
-/* For people: no control characters. */
+/* Shown to users, so control characters are dropped. */
 static void parse_text(char **text, const char *rest)
 {
     char *found = unescape(rest);
@@ -208,7 +209,7 @@ static bool parse_head(struct manifest *manifest, const char *line)
         manifest->shards == 0 || manifest->shards > MANIFEST_SHARDS_MAX)
         return false;
     memcpy(manifest->suffix, suffix, sizeof suffix);
-    /* Nothing but what is written here is read. */
+    /* Accept only text that manifest_head() can have written. */
     snprintf(again, sizeof again, head_format, manifest->plan, suffix, manifest->shards);
     again[strlen(again) - 1] = '\0';
     return strcmp(again, line) == 0;
@@ -219,7 +220,7 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct manifest_file *)a)->path, ((const struct manifest_file *)b)->path);
 }
 
-/* Only the files of the last, whole block of each shard stay. */
+/* Keep only the files of each shard's last complete block. */
 static void keep_finished(struct parsing *parsing)
 {
     struct manifest *manifest = parsing->manifest;
@@ -239,7 +240,7 @@ static void keep_finished(struct parsing *parsing)
         manifest->finished += manifest->done[i];
 }
 
-/* A last line without its end was cut by a crash. text: a copy that is cut into lines. */
+/* A last line without a newline was cut by a crash. text: a copy, which is split into lines. */
 static int parse_lines(struct parsing *parsing, char *text, size_t bytes)
 {
     int code = 0;
@@ -249,7 +250,7 @@ static int parse_lines(struct parsing *parsing, char *text, size_t bytes)
         if (!end)
             break;
         *end = '\0';
-        if (strlen(line) == (size_t)(end - line)) /* no NUL in it */
+        if (strlen(line) == (size_t)(end - line)) /* the line contains no NUL */
             code = parse_line(parsing, line);
     }
     return code;
@@ -300,9 +301,9 @@ void manifest_release(struct manifest *manifest)
     *manifest = (struct manifest){0};
 }
 
-/* ---- asking ---- */
+/* ---- lookup ---- */
 
-/* The first file whose path is not before this one. */
+/* Return the index of the first file whose path is not less than this one. */
 static size_t first_from(const struct manifest *manifest, const char *path)
 {
     size_t low = 0, high = manifest->file_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Is a data set complete? A mark in the folder that the path names, or in one of those above it
- * that a shard of the set can be in, says that it is not. */
+ * Check whether a data set is complete. A mark in the folder that the path names, or in a folder
+ * above it that can contain a shard of the set, means that it is incomplete. */
 #include "dataset/manifest.h"
 
 #include "base/fail.h"
@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 enum {
-    /* An image of plain files that is not in its place yet: SET/DRAFT/SHARD/CLASS/IMAGE */
+    /* An image of plain files before its shard is committed: SET/DRAFT/SHARD/CLASS/IMAGE */
     LEVELS = 5,
     LOOKED_AT_BYTES = 256 << 20,
     LOOKED_AT_START = 16 << 10,
 };
 
-/* Anybody may put a mark above a data set, into /tmp for one: only one that the owner of the
- * folder, root or this user made counts there. By stat(2), for which the folder need not be
+/* Anyone may put a mark above a data set, for example into /tmp, so only a mark made by the
+ * folder's owner, root or this user counts there. Uses stat(2), so the folder need not be
  * readable. */
 static bool mark_counts(const char *folder, const char *mark, int level)
 {
@@ -70,7 +70,7 @@ static int check_folder(const char *root, const char *folder, int level)
     return code;
 }
 
-/* Cut the last part of a path off. False when nothing is left above it. */
+/* Remove the last component of path. Returns false when nothing is left above it. */
 static bool go_up(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -81,7 +81,8 @@ static bool go_up(char *path)
     return true;
 }
 
-/* Where root is when links are followed; a server's path as it is. NULL: nowhere. free() it. */
+/* Return the real path of root, or a server's path unchanged; NULL if it does not exist. free()
+ * it. */
 static char *place_of(const char *root)
 {
     if (store_is_local(root))
@@ -103,13 +104,13 @@ int manifest_check_complete(const char *root)
         go_on = go_up(folder);
     }
     free(folder);
-    /* What is not there is no failure of this question. */
+    /* A missing file is not an error here. */
     if (code == 0)
         fail_clear();
     return code;
 }
 
-/* Whoever begins a set writes the line, so it is near the start. */
+/* The process that begins a set writes this line, so it is near the start. */
 static bool says_synthetic(const char *path)
 {
     char text[LOOKED_AT_START + 1];

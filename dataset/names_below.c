@@ -11,11 +11,11 @@
 
 enum { FOLDER_DEPTH = 16 };
 
-/* Sum over the names of a folder, so that their order does not matter. */
+/* Sum the hashes of a folder's names, so their order does not matter. */
 struct names_walk {
-    const struct folder *root; /* NULL: not the kernel's */
+    const struct folder *root; /* NULL: not served by the kernel */
     struct names_below *found;
-    const char *path, *below; /* of this folder: the whole, and from the root */
+    const char *path, *below; /* of this folder: full path, and path from the root */
     uint64_t seed, sum;
     int depth;
 };

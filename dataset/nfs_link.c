@@ -22,11 +22,11 @@ static const char scheme[] = "nfs://";
 struct known {
     struct nfs_place place;
     struct nfs_link *idle;
-    bool is_silent; /* the last wait for it was in vain */
+    bool is_silent; /* the last wait for it timed out */
     struct known *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and its links */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and its links */
 static struct known *places;
 
 /* ---- calls ---- */
@@ -55,7 +55,7 @@ void nfs_call_answer(int status, struct nfs_context *context, void *body, void *
 static void disconnect(struct nfs_link *link)
 {
     if (link->context)
-        nfs_destroy_context(link->context); /* may answer calls */
+        nfs_destroy_context(link->context); /* may call callbacks of pending calls */
     link->context = NULL;
 }
 
@@ -96,7 +96,7 @@ void nfs_client_name(char *name, size_t bytes, const void *connection)
     snprintf(name, bytes, "iobench-%s-%d-%p", host, (int)getpid(), connection);
 }
 
-/* 0, a negative errno with what libnfs says in text, or as nfs_link_wait(). */
+/* Returns 0, a negative errno with libnfs's message in text, or what nfs_link_wait() returns. */
 static int mount_place(struct nfs_link *link, uint64_t deadline_ns, char *text, size_t bytes)
 {
     const struct nfs_place *place = link->place;
@@ -106,7 +106,7 @@ static int mount_place(struct nfs_link *link, uint64_t deadline_ns, char *text, 
     link->context = nfs_init_context();
     if (!link->context)
         return fail(ENOMEM, "out of memory for a connection");
-    nfs_set_autoreconnect(link->context, 0); /* done here, so that time-outs hold */
+    nfs_set_autoreconnect(link->context, 0); /* reconnect here, so that time-outs apply */
     nfs_set_dircache(link->context, 0);
     nfs_set_version(link->context, place->version);
     nfs_client_name(client, sizeof client, link);
@@ -125,7 +125,8 @@ static int mount_place(struct nfs_link *link, uint64_t deadline_ns, char *text, 
     return code;
 }
 
-/* The server's answer about this folder, which will not change by asking again. */
+/* Return whether this is the server's final answer about the folder: a retry would not change
+ * it. */
 static bool is_refusal(int code)
 {
     return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -EPERM ||
@@ -143,7 +144,7 @@ int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nf
         known->idle = link->next;
     bool is_silent = known->is_silent;
     pthread_mutex_unlock(&lock);
-    /* Tidying up at a server that is gone must not take as long again. */
+    /* Cleaning up on an unresponsive server must not wait for the full time-out again. */
     if (is_silent && deadline_ns > clock_now_ns() + SILENT_NS)
         deadline_ns = clock_now_ns() + SILENT_NS;
     *taken = link;
@@ -175,7 +176,7 @@ void nfs_link_give(struct nfs_link *link)
     struct known *known = (struct known *)(uintptr_t)link->place;
 
     pthread_mutex_lock(&lock);
-    known->is_silent = false; /* it came back from use in working order */
+    known->is_silent = false; /* it worked when it was returned */
     link->next = known->idle;
     known->idle = link;
     pthread_mutex_unlock(&lock);
@@ -213,7 +214,7 @@ static int parse(const char *url, struct nfs_place *place)
     return 0;
 }
 
-/* Does path lie in folder, or is it that? */
+/* Return whether path is folder or inside it. */
 static bool lies_in(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
@@ -239,7 +240,7 @@ const char *nfs_place_below(const struct nfs_place *place, const char *url)
     return *below ? below : "/";
 }
 
-/* The topmost known place that wanted lies in: folders below may come and go. */
+/* Return the topmost known place that contains wanted: folders below it may come and go. */
 static const struct nfs_place *look_up(const struct nfs_place *wanted)
 {
     const struct nfs_place *best = NULL;
@@ -257,7 +258,7 @@ static const struct nfs_place *look_up(const struct nfs_place *wanted)
     return best;
 }
 
-/* Some servers mount a file as well, but then nothing below it can be named. */
+/* Some servers also mount a file, but then nothing below it can be named. */
 static int check_folder(struct nfs_link *link, uint64_t deadline_ns)
 {
     struct nfs_stat_64 status;
@@ -269,7 +270,7 @@ static int check_folder(struct nfs_link *link, uint64_t deadline_ns)
     return code < 0 ? code : (status.nfs_mode & S_IFMT) == S_IFDIR ? 0 : -ENOTDIR;
 }
 
-/* Try wanted's folder, and those above it. */
+/* Try to mount wanted's folder, then the folders above it. */
 static int climb(const struct nfs_place *wanted, int version, uint64_t deadline_ns,
                  const struct nfs_place **found, char *text, size_t bytes)
 {

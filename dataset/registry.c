@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kinds of storage; the first whose scheme a path begins with serves it. */
+ * The kinds of storage. The first one whose scheme is a prefix of the path serves it. */
 #include "dataset/store_members.h"
 
 #ifndef HAVE_NFS

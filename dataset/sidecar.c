@@ -34,10 +34,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-en
 
 enum {
     HEADER_BYTES = 64,
-    SIDECAR_VERSION = 3, /* 2: knew of no samples left out and no cut ends */
-    SHARD_BYTES = 44,    /* without its path */
+    SIDECAR_VERSION = 3, /* version 2 knew neither samples left out nor truncated ends */
+    SHARD_BYTES = 44,    /* without the path */
     RECORDS_ALIGNMENT = 4096,
-    CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU's cache */
+    CHUNK_BYTES = 1 << 20, /* read, checked and hashed while it is in the CPU cache */
 };
 
 struct header {
@@ -46,7 +46,7 @@ struct header {
     uint32_t table_crc, records_crc, left_out;
 };
 
-/* ---- where it lies ---- */
+/* ---- path ---- */
 
 static char *cache_path(const char *root)
 {
@@ -85,7 +85,7 @@ char *sidecar_path(const char *root, enum sidecar_place place)
 
 /* ---- saving ---- */
 
-/* The part of path below root; "" for the root itself; NULL when it is not below. */
+/* Return the part of path below root: "" for the root itself, NULL if path is not below it. */
 static const char *path_below(const char *root, const char *path)
 {
     size_t length = strlen(root);
@@ -104,7 +104,7 @@ static const char *path_below(const char *root, const char *path)
     return path;
 }
 
-/* Only what a walk below the root would meet is named. Other shards are found by a scan alone. */
+/* Name only files that a walk below the root can reach. Only a scan finds other shards. */
 static bool may_name(const char *below)
 {
     return below && (*below == '\0' || names_below_has(below));
@@ -260,7 +260,7 @@ static int read_header(struct store_file *file, struct header *header)
     return 0;
 }
 
-/* What the header says must be what the file's size says, before anything is allocated. */
+/* Check the header against the file size before anything is allocated. */
 static int check_sizes(const struct store_file *file, const struct header *header,
                        uint64_t *records_offset)
 {
@@ -281,7 +281,7 @@ struct table_cursor {
     const uint8_t *at, *end;
 };
 
-/* A run of bytes with its length before it, as text. NULL when it is not there. */
+/* Read a length-prefixed string. NULL if the table ends before it. */
 static char *take_text(struct table_cursor *cursor, size_t bytes)
 {
     if ((size_t)(cursor->end - cursor->at) < bytes || memchr(cursor->at, '\0', bytes))
@@ -318,7 +318,7 @@ static int load_shard(struct catalog *catalog, struct table_cursor *cursor, cons
     free(name);
     if (!shard->path)
         return fail(ENOMEM, "out of memory for a path");
-    catalog->shard_count++; /* from here catalog_destroy() frees its path */
+    catalog->shard_count++; /* from here on catalog_destroy() frees its path */
     if (store_stat(shard->path, &status) || status.kind != STORE_FILE ||
         status.bytes != shard->bytes || status.mtime_ns != shard->mtime_ns)
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
@@ -370,7 +370,7 @@ static int load_table(struct catalog *catalog, struct store_file *file, const st
     return code;
 }
 
-/* Check records [first, first + count) and add up their lengths. */
+/* Check records [first, first + count) and sum their lengths. */
 static bool check_records(struct catalog *catalog, uint64_t first, uint64_t count, uint32_t *shard)
 {
     uint64_t total = 0;
@@ -380,7 +380,7 @@ static bool check_records(struct catalog *catalog, uint64_t first, uint64_t coun
         const struct shard *of = &catalog->shards[*shard];
         uint64_t left = of->first_record + of->record_count - first;
         if (left == 0) {
-            ++*shard; /* the counts add up to the whole, so there is a next one */
+            ++*shard; /* the counts add up to the total, so there is a next shard */
             continue;
         }
         uint64_t run = left < count ? left : count, stream_bytes = of->stream_bytes;
@@ -417,7 +417,7 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
     catalog->mapping = to;
     catalog->mapping_bytes = bytes;
     catalog->records = (const struct extent *)(const void *)to;
-    madvise(to, bytes, MADV_HUGEPAGE); /* a wish: without it the load is slower */
+    madvise(to, bytes, MADV_HUGEPAGE); /* best effort: without huge pages the load is slower */
     for (size_t done = 0; done < bytes;) {
         size_t part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
         ssize_t got = store_read_at(file, to + done, part, offset + done);

@@ -31,10 +31,10 @@ const struct store_ops *store_of(const char *path)
 
     while (strncmp(path, (*row)->scheme, strlen((*row)->scheme)) != 0)
         row++;
-    return *row; /* the last one takes every path */
+    return *row; /* the last row accepts every path */
 }
 
-/* NULL with a reason when paths of this kind cannot be had. */
+/* Return the storage of path; NULL with a reason if this build lacks it. */
 static const struct store_ops *find(const char *path)
 {
     const struct store_ops *ops = store_of(path);
@@ -51,7 +51,7 @@ bool store_is_local(const char *path)
     return store_of(path)->scheme[0] == '\0';
 }
 
-/* For what changes the storage. */
+/* As find(), for calls that modify the storage. */
 static const struct store_ops *find_writable(const char *path)
 {
     const struct store_ops *ops = find(path);
@@ -124,8 +124,8 @@ void store_discard(const char *path)
 
 /* ---- folders ---- */
 
-/* The folder that path lies in; "" above a root, a server and a relative name. free() it; NULL
- * with a reason. */
+/* Return the folder that contains path, to free(): "" for a root, a server and a relative name.
+ * NULL with a reason. */
 static char *parent_of(const char *path)
 {
     size_t length = strlen(path), scheme = strlen(store_of(path)->scheme);
@@ -158,7 +158,7 @@ int store_make_folders(const char *path)
     code = store_make_parent(path);
     if (code == 0)
         code = ops->make_folder(path);
-    return code == -EEXIST ? 0 : code; /* another thread was first */
+    return code == -EEXIST ? 0 : code; /* another thread created it first */
 }
 
 int store_make_parent(const char *path)
@@ -188,7 +188,7 @@ int store_free_bytes(const char *path, uint64_t *bytes)
     return code;
 }
 
-/* Removing while listing may skip names, so they are kept first. */
+/* Removing entries while listing may skip names, so collect the names first. */
 struct dir_entries {
     char **list;
     size_t count;
@@ -225,7 +225,7 @@ static int remove_below(const char *path, int depth)
     return code ? code : store_remove(path);
 }
 
-/* A server has no handles of folders. */
+/* A server has no folder handles, so this works on paths. */
 int store_remove_tree(const char *path)
 {
     struct folder parent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of the kernel. */
+ * Files served by the kernel. */
 #include "dataset/store_members.h"
 
 #include "base/fail.h"
@@ -19,7 +19,7 @@
 struct local_file {
     struct store_file file;
     int fd;
-    struct file_draft draft; /* its descriptor is fd */
+    struct file_draft draft; /* draft.fd is fd */
 };
 
 static int fd_of(const struct store_file *file)
@@ -78,7 +78,7 @@ static int visit_one(void *context, const char *name, unsigned char type)
     if (type == DT_REG || type == DT_DIR)
         entry.kind = type == DT_REG ? STORE_FILE : STORE_FOLDER;
     else if (type == DT_LNK && fstatat(listing->folder.fd, name, &status, 0) == 0)
-        entry.kind = kind_of(status.st_mode); /* else a link to nothing */
+        entry.kind = kind_of(status.st_mode); /* else a dangling link */
     return listing->visit(listing->context, &entry);
 }
 
@@ -95,7 +95,8 @@ static int local_list(const char *path, store_visit visit, void *context)
 
 /* ---- open files ---- */
 
-/* A name in its folder. The folder's path is the user's own; the name is not followed. */
+/* A name and its folder. The folder's path is the user's own; the name is opened without following
+ * links. */
 struct local_place {
     struct folder folder;
     char *name;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of an NFS server, by libnfs.
- *
- * A call on a connection that is lost is made again on a new one until the time is over, for all
- * that may be done twice. A file being written is not: a server that started anew may have lost
- * what it had not yet put on its disks, so the writer must begin again. */
+ * Files of an NFS server, through libnfs. A call whose connection is lost is retried on a new
+ * connection until the time-out, if it may safely be repeated. Writing a file may not: a restarted
+ * server may have lost data that had not reached its disks, so the writer must start over. */
 #include "dataset/nfs_link.h"
 #include "dataset/store_members.h"
 
@@ -18,15 +16,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Large enough that the wire is busy; libnfs asks for the parts of one call together. */
+/* Large enough to keep the network busy: libnfs sends the parts of one call in parallel. */
 enum { BLOCK_BYTES = 4 << 20 };
 static const uint64_t RETRY_NS = 200000000;
 
 struct nfs_file {
     struct store_file file;
-    struct nfs_link *link; /* its own while it is open; NULL when lost */
+    struct nfs_link *link; /* exclusive while the file is open; NULL if lost */
     struct nfsfh *handle;
-    char *draft_path; /* of a draft; file.path is what it becomes */
+    char *draft_path; /* of a draft; file.path is its final name */
     bool no_replace;
 };
 
@@ -71,7 +69,7 @@ static struct store_status status_of(const struct nfs_stat_64 *found)
     };
 }
 
-/* ---- one call by name ---- */
+/* ---- calls on paths ---- */
 
 enum nfs_action {
     ACTION_STAT,
@@ -122,7 +120,7 @@ static int start(enum nfs_action action, struct nfs_context *context, const char
     return -1;
 }
 
-/* What a first attempt whose answer was lost may have done already. */
+/* Return whether a first attempt whose reply was lost may have done this already. */
 static bool was_done(enum nfs_action action, int code)
 {
     return (code == -ENOENT &&
@@ -130,8 +128,8 @@ static bool was_done(enum nfs_action action, int code)
            (code == -EEXIST && action == ACTION_MKDIR);
 }
 
-/* Its link is the caller's when *link is set: what was opened lives there. -ETIMEDOUT, and what
- * the server answers, come without a reason, which *reasoned says. */
+/* When *link is set the caller owns the link, since the opened file belongs to it. -ETIMEDOUT and
+ * the server's errors come without a reason; *reasoned says whether there is one. */
 static int perform(enum nfs_action action, const char *url, const char *to, uint64_t deadline_ns,
                    struct nfs_call *call, struct nfs_link **link, bool *reasoned)
 {
@@ -170,7 +168,7 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
     return again && was_done(action, code) ? 0 : code;
 }
 
-/* The same for what leaves nothing open. */
+/* As perform(), for calls that leave nothing open. */
 static int ask(enum nfs_action action, const char *url, const char *to, const char *what,
                struct nfs_call *call)
 {
@@ -255,20 +253,20 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
         if (!target)
             return -ENOMEM;
         if (nfs_store_stat(target, &status))
-            status.kind = STORE_OTHER; /* a link to nothing */
+            status.kind = STORE_OTHER; /* a dangling link */
         entry.kind = status.kind;
         free(target);
     }
     return visit(context, &entry);
 }
 
-/* A name is one step down: a server that says otherwise is not followed to where it points. */
+/* An entry's name is one path component: a name that points elsewhere is ignored. */
 static bool is_name(const char *name)
 {
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* libnfs has brought the whole folder when it is open, attributes too. */
+/* Once a folder is open, libnfs has all its entries, with attributes. */
 static int nfs_store_list(const char *path, store_visit visit, void *context)
 {
     struct nfs_call call = {0};
@@ -313,7 +311,7 @@ static void lose(struct nfs_file *nfs)
     nfs->link = NULL;
 }
 
-/* Open it on a link of its own. A loss between opening and looking: once more. */
+/* Open the file on a link of its own. If the link is lost between open and stat, try once more. */
 static int open_file(struct nfs_file *nfs, const char *path, enum store_access access,
                      struct store_status *status)
 {
@@ -358,7 +356,7 @@ static int nfs_store_open(const char *path, enum store_access access, struct sto
     return 0;
 }
 
-/* After a loss: the same file must still be there. */
+/* Reopen after a lost connection: the same file must still exist. */
 static int open_again(struct nfs_file *nfs)
 {
     struct store_status now;
@@ -420,7 +418,7 @@ static int lost_while_written(const char *url)
                 url);
 }
 
-/* What became of a call that writes. */
+/* Evaluate the result of a call that writes. */
 static int settle(struct nfs_file *nfs, int code, const char *what)
 {
     if (code >= 0)
@@ -470,7 +468,7 @@ static int nfs_store_close(struct store_file *file, bool sync)
     }
     if (!nfs->link)
         return code;
-    /* Its outcome does not matter: what is synced is safe, and what was read needs no good-bye. */
+    /* The outcome does not matter: synced data is safe, and a file only read needs no close. */
     if (nfs_close_async(nfs->link->context, nfs->handle, nfs_call_answer, &closed) == 0)
         nfs_link_wait(nfs->link, &closed, deadline());
     if (nfs->link->context && closed.done)
@@ -482,7 +480,8 @@ static int nfs_store_close(struct store_file *file, bool sync)
 
 /* ---- drafts ---- */
 
-/* What has the name itself: -ENOENT without a reason when nothing has it. */
+/* Query the name itself, not a link's target. Returns -ENOENT without a reason if it does not
+ * exist. */
 static int name_status(const char *path, struct store_status *status)
 {
     struct nfs_stat_64 found;
@@ -531,7 +530,7 @@ static int nfs_store_draft(const char *path, const struct file_draft_options *op
     return 0;
 }
 
-/* Is the draft's name still the file that was made? */
+/* Check that the draft's name is still the file that was created. */
 static int check_draft(const struct nfs_file *nfs)
 {
     struct store_status now;
@@ -542,7 +541,7 @@ static int check_draft(const struct nfs_file *nfs)
     return code;
 }
 
-/* The server has no rename that replaces nothing, but a second name is never one that is taken. */
+/* The server has no rename without replacement, but LINK fails if the name exists. */
 static int nfs_store_settle(struct store_file *file, bool commit)
 {
     struct nfs_file *nfs = nfs_of(file);
@@ -564,7 +563,7 @@ static int nfs_store_settle(struct store_file *file, bool commit)
         code = ask(ACTION_LINK, nfs->draft_path, file->path, "cannot name it: ", &call);
         if (code == -EEXIST && name_status(file->path, &now) == 0 &&
             now.inode == file->status.inode)
-            code = 0; /* done by a first attempt whose answer was lost */
+            code = 0; /* done by a first attempt whose reply was lost */
     }
     char reason[FAIL_REASON_BYTES];
     memcpy(reason, fail_reason(), sizeof reason);

@@ -27,11 +27,11 @@ enum {
     BUMP_LIMIT_BYTES = 1 << 30,
 };
 
-/* What an image shall be, drawn from its number before its pixels. */
+/* Parameters of an image, drawn from its index before its pixels. */
 struct layout {
     uint32_t width, height;
-    uint32_t bytes;   /* aimed at; density is in 1/16 bit a pixel */
-    uint32_t quality; /* libjpeg's scale of the quantisers in percent, 2 * (100 - quality) */
+    uint32_t bytes;   /* target size; density is in 1/16 bit per pixel */
+    uint32_t quality; /* libjpeg's scale of the quantisers in percent: 2 * (100 - quality) */
     int32_t detail;
 };
 
@@ -51,9 +51,10 @@ struct synthesis {
     char reason[JMSG_LENGTH_MAX];
 };
 
-/* ---- sizes, in integers so that every machine draws the same ---- */
+/* ---- sizes, in integers so that every machine draws the same values ---- */
 
-/* Nearly normal: twelve even numbers (Irwin-Hall), mean 0, deviation 65536. */
+/* Return a nearly normal value: the sum of twelve uniform numbers (Irwin-Hall), mean 0, deviation
+ * 65536. */
 static int64_t normal_q16(struct random *random)
 {
     int64_t sum = -6 * 65536;
@@ -63,7 +64,7 @@ static int64_t normal_q16(struct random *random)
     return sum;
 }
 
-/* 2^(exponent / 65536) * scale; cubic for the fraction, right to 0.02%. */
+/* Return 2^(exponent / 65536) * scale; the fraction uses a cubic with an error of at most 0.02%. */
 static uint64_t power_of_two(int64_t exponent, uint64_t scale)
 {
     const int64_t whole = exponent >> 16, f = exponent & 0xffff;
@@ -91,7 +92,7 @@ static uint32_t limit(uint64_t value, uint32_t low, uint32_t high)
     return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
-/* Most images of ImageNet are 500 pixels wide or high; a tenth is of any size. */
+/* Most images of ImageNet are 500 pixels wide or high; one in ten has an arbitrary size. */
 static void draw_shape(struct random *random, uint32_t *width, uint32_t *height)
 {
     static const uint16_t shapes[][3] = {
@@ -114,7 +115,7 @@ struct knot {
     int32_t x, y;
 };
 
-/* Between knots in growing x on straight lines, beyond them level. */
+/* Interpolate linearly between knots of increasing x; constant beyond them. */
 static int32_t interpolate(const struct knot *knots, int count, int32_t x)
 {
     int i = 1;
@@ -126,8 +127,8 @@ static int32_t interpolate(const struct knot *knots, int count, int32_t x)
     return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
 }
 
-/* Texture and quantiser that give about this many 1/16 bits a pixel. Measured on the pictures
- * themselves; what they still differ by (a quarter) is part of the spread of sizes. */
+/* Choose the texture and quantiser that give about this many 1/16 bits per pixel. Measured on
+ * generated pictures; the remaining deviation (a quarter) is part of the spread of sizes. */
 static void choose_detail(struct random *random, uint32_t density, struct layout *layout)
 {
     static const struct knot detail_factor[] = {
@@ -141,12 +142,12 @@ static void choose_detail(struct random *random, uint32_t density, struct layout
     layout->quality = (uint32_t)interpolate(quality_of, 6, plain);
 }
 
-/* The shape follows the bytes only where it must: an image that would need more bits a pixel than
- * JPEGs have gets more pixels, one that would need fewer gets fewer. */
+/* The shape depends on the bytes only where it must: an image that would need more bits per pixel
+ * than JPEGs have gets more pixels, and one that would need fewer gets fewer. */
 static struct layout draw_layout(struct random *random, const struct synthesis *synthesis)
 {
-    /* Percent of the mean that gives this mean: the median is below it, and small pictures have
-     * more edges for their pixels than large ones. Measured. */
+    /* Percent of the mean to aim at so that the result has this mean: the median is below the mean,
+     * and small pictures have more edges per pixel than large ones. Measured. */
     static const struct knot aims[] = {{4000, 73},   {6000, 77},    {12000, 83},    {30000, 90},
                                        {110000, 99}, {400000, 109}, {1500000, 131}, {4000000, 155}};
     const uint64_t mean = synthesis->settings.mean_bytes;
@@ -164,7 +165,8 @@ static struct layout draw_layout(struct random *random, const struct synthesis *
     const uint64_t bytes =
         layout.bytes > 2 * HEADER_BYTES ? layout.bytes - HEADER_BYTES : HEADER_BYTES;
     const uint32_t density = limit(bytes * 128 / wanted, thinnest, densest);
-    /* Pixels over those of the drawn shape, in 1/65536; its root scales both sides. */
+    /* Ratio of the pixels to those of the drawn shape, in 1/65536; its square root scales both
+     * sides. */
     uint64_t scale = (bytes * 128 << 16) / density / ((uint64_t)width * height);
     if (density > thinnest && density < densest)
         scale = (mean << 16) / IMAGENET_MEAN_BYTES;
@@ -175,7 +177,7 @@ static struct layout draw_layout(struct random *random, const struct synthesis *
     return layout;
 }
 
-/* ---- what libjpeg calls ---- */
+/* ---- libjpeg callbacks ---- */
 
 static void on_error(j_common_ptr jpeg)
 {
@@ -213,7 +215,7 @@ static void destination_end(j_compress_ptr jpeg)
     (void)jpeg;
 }
 
-/* ---- the module ---- */
+/* ---- interface ---- */
 
 static int start_jpeg(struct synthesis *synthesis)
 {

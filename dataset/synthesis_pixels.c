@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARGIN = 64 }; /* values behind a row that vector code and upsampling may touch */
+enum { MARGIN = 64 }; /* values past the end of a row that vector code and upsampling may access */
 
 static int32_t between(struct random *random, int32_t low, int32_t high)
 {
@@ -67,8 +67,8 @@ static void random_bytes(struct random *random, uint8_t *bytes, size_t count)
     }
 }
 
-/* Products of two even numbers: many small values and a few large ones, as wavelet coefficients
- * of photographs have. */
+/* Products of two uniform numbers: many small values and a few large ones, like the wavelet
+ * coefficients of photographs. */
 VECTOR_CLONES
 static void add_noise(int16_t *restrict row, const uint8_t *restrict bytes, size_t count,
                       int32_t gain)
@@ -79,7 +79,7 @@ static void add_noise(int16_t *restrict row, const uint8_t *restrict bytes, size
     }
 }
 
-/* One row twice as fine: between two coarse rows, then between neighbours. */
+/* Upsample one row by two: first between two coarse rows, then between adjacent values. */
 VECTOR_CLONES
 static void refine(int16_t *restrict row, int16_t *restrict blend, const int16_t *restrict near,
                    const int16_t *restrict far, size_t count)
@@ -113,7 +113,7 @@ static void make_octaves(struct synthesis_pixels *pixels)
 {
     for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
         struct pixels_octave *octave = &pixels->octaves[i];
-        /* Three more, so that the next finer one finds its neighbours at the far edges. */
+        /* Three more, so that the next finer octave finds adjacent values at the far edges. */
         octave->width = (pixels->width >> i) + 3;
         octave->height = (pixels->height >> i) + 3;
         octave->stride = octave->width + MARGIN;
@@ -125,7 +125,7 @@ static void make_octaves(struct synthesis_pixels *pixels)
 
 /* ---- leaves ---- */
 
-/* Radii r with density r^-3, the one that makes the picture look alike at every scale. */
+/* Draw a radius r with density r^-3, which makes the picture look alike at every scale. */
 static int32_t leaf_radius(struct random *random, int32_t low, int32_t high)
 {
     /* Inverse of the distribution: low / sqrt(1 - u (1 - (low / high)^2)), in integers. */
@@ -136,7 +136,7 @@ static int32_t leaf_radius(struct random *random, int32_t low, int32_t high)
     return (int32_t)((double)low * 256 / floor(sqrt((double)rest)));
 }
 
-/* Sixteen directions of 256 units length, and twelve hues 32 units from grey. */
+/* Sixteen directions as vectors of 256 units, and twelve hues 32 units from grey. */
 static const int16_t cosine16[16] = {256,  237,  181,  98,  0, -98, -181, -237,
                                      -256, -237, -181, -98, 0, 98,  181,  237};
 static const int8_t hue_cb[12] = {32, 28, 16, 0, -16, -28, -32, -28, -16, 0, 16, 28};
@@ -159,18 +159,18 @@ static struct pixels_leaf make_leaf(struct random *random, int32_t width, int32_
         .cb = (uint8_t)between(random, 106, 150),
         .cr = (uint8_t)between(random, 106, 150),
     };
-    /* A third smooth, the rest with texture of all strengths. */
+    /* A third of the leaves are smooth, the others have texture of all strengths. */
     int32_t strength = between(random, 0, 255);
     leaf.gain = (uint8_t)(strength < 80 ? strength / 8 : 10 + strength * strength / 512);
     return leaf;
 }
 
-/* The class: hue of the ground, direction and width of the waves on four large leaves. */
+/* Encode the class: hue of the ground, direction and width of the waves on four large leaves. */
 static void show_class(struct synthesis_pixels *pixels, uint32_t class)
 {
     const uint32_t hue = class % 12, direction = class / 12 % 8, width = class / 96 % 3;
     const uint32_t hue_of_leaf = (hue + 4 + class / 288 % 4 * 2) % 12;
-    const int32_t frequency = 16 << width; /* 65536 / (16 * 256): sixteen pixels and fewer */
+    const int32_t frequency = 16 << width; /* 65536 / (16 * 256): sixteen pixels or fewer */
     struct random *random = &pixels->random;
     struct pixels_leaf *leaf = pixels->leaves;
 
@@ -199,7 +199,7 @@ static void make_leaves(struct synthesis_pixels *pixels, int32_t detail)
         int32_t gain = leaf->gain * detail / 64;
         leaf->gain = (uint8_t)(gain > 255 ? 255 : gain);
     }
-    /* The first is the ground: it covers everything. */
+    /* The first leaf is the ground: it covers everything. */
     pixels->leaves[0].half_width = pixels->leaves[0].half_height = 4 * (width + height);
     pixels->leaves[0].box = 1;
     pixels->leaves[0].shear = 0;
@@ -218,7 +218,7 @@ void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class
     memset(pixels->light_before, 0, width * sizeof(int16_t));
 }
 
-/* The part of row y that a leaf covers; false when it covers none. */
+/* Find the part of row y that a leaf covers; false if it covers none. */
 static inline int leaf_span(const struct pixels_leaf *leaf, int32_t y, int32_t width, int32_t *from,
                             int32_t *to)
 {
@@ -239,7 +239,7 @@ static void paint(int16_t *restrict row, int32_t count, int32_t light, int32_t s
                   int32_t wave, int32_t height)
 {
     for (int32_t i = 0; i < count; i++) {
-        /* A triangle wave of the phase's low 16 bits, -128..127. */
+        /* A triangle wave of the low 16 bits of the phase, -128..127. */
         int32_t part = (phase + i * wave) & 0xffff;
         int32_t turn = part < 0x8000 ? part : 0xffff - part;
         row[i] = (int16_t)((light + i * slope + ((turn >> 7) - 128) * height) >> 8);
@@ -267,8 +267,8 @@ static inline int16_t clamp(int16_t value)
     return value < 0 ? 0 : value > 255 ? 255 : value;
 }
 
-/* The lens: light is averaged with its neighbours right and above, so that edges are not harder
- * than a camera's. */
+/* Simulate the lens: average the light with the values to the right and above, so edges are no
+ * sharper than a camera's. */
 VECTOR_CLONES
 static void expose(uint8_t *restrict luma, const int16_t *restrict light,
                    const int16_t *restrict above, const int16_t *restrict noise,
@@ -297,7 +297,8 @@ static void colour_row(struct synthesis_pixels *pixels, uint32_t row, int32_t y)
     }
 }
 
-/* Texture tints as well: the half-size octave, with each row's own sign for the two colours. */
+/* Texture also tints: one row of the half-size octave is added to Cb, the next is subtracted from
+ * Cr. */
 VECTOR_CLONES
 static void tint(uint8_t *restrict cb, uint8_t *restrict cr, const int16_t *restrict noise,
                  const int16_t *restrict other, size_t count, int32_t gain)
