@@ -31,7 +31,7 @@ enum tensor_field {
 
 enum tensor_type { TENSOR_FLOAT = 1, TENSOR_INT32 = 2, TENSOR_BYTE = 3, TENSOR_STRING = 4 };
 
-/* An image is a field of at most 2^32 bytes, so no side needs more. */
+/* An image is a field of at most 2^32 bytes, so no side exceeds this. */
 enum { SIDE_MAX = 1 << 24, CHANNELS_MAX = 4, DIMS_MAX = 4 };
 
 static int malformed(const char *what)
@@ -39,14 +39,14 @@ static int malformed(const char *what)
     return fail(EBADMSG, "%s", what);
 }
 
-/* protobuf keeps an int32 as a 64-bit number with its sign, or cut to 32 bits by old writers. */
+/* protobuf stores an int32 as a sign-extended 64-bit number; old writers cut it to 32 bits. */
 static bool take_int32(uint64_t value, int32_t *number)
 {
     *number = (int32_t)(uint32_t)value;
     return (int64_t)value == *number || value == (uint32_t)value;
 }
 
-/* The raw image's sides, and that they make up its length. */
+/* Set the sides of a raw image and check that they match its length. */
 static int set_raw(struct sample *sample, enum sample_encoding encoding, uint64_t height,
                    uint64_t width, uint64_t channels)
 {
@@ -70,7 +70,7 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
     bool encoded = false, floats = false;
     int got;
 
-    sample->label = 0; /* what Caffe takes a Datum without a label to have */
+    sample->label = 0; /* Caffe's default for a Datum without a label */
     while ((got = protobuf_next(&cursor, &field)) == 1) {
         const uint32_t number = field.number;
         if (number <= DATUM_WIDTH && field.wire == PROTOBUF_VARINT) {
@@ -106,12 +106,12 @@ struct tensor {
     const uint8_t *bytes; /* byte_data or the first of string_data */
     size_t count;
     bool has_integer, has_float;
-    uint64_t integer; /* the first of each */
+    uint64_t integer; /* the first of each kind */
     float real;
 };
 
-/* A repeated number, packed or not: the first is kept in *first, all of them in the tensor's
- * dims when first is NULL. */
+/* Read a repeated number, packed or not. Keeps the first in *first; if first is NULL, keeps all of
+ * them in the tensor's dims. */
 static int take_numbers(struct tensor *tensor, const struct protobuf_field *field, uint64_t *first)
 {
     struct protobuf_cursor packed = {0};
@@ -230,7 +230,7 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
             return malformed("a tensor is malformed");
         int code = count == 0   ? take_image(&tensor, sample)
                    : count == 1 ? take_label(&tensor, sample)
-                                : 0; /* a bounding box, or what else the network is fed */
+                                : 0; /* a bounding box, or another input of the network */
         if (code)
             return code;
         count++;
@@ -240,7 +240,7 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
     return count ? 0 : malformed("TensorProtos without a tensor");
 }
 
-/* Neither message can begin like an image: a Datum's first byte names a field from 1 to 7. */
+/* Neither message can start like an image: a Datum's first byte is the tag of field 1 to 7. */
 static bool begins_as_image(const uint8_t *value, size_t bytes)
 {
     static const struct {
@@ -278,13 +278,13 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
                                                              : CAFFE_DATUM;
     int code = parse_as(flavour, value, bytes, sample);
     if (sample->label < 0)
-        sample->label = -1; /* no negative number is a class */
+        sample->label = -1; /* a negative number is not a class */
     return code;
 }
 
 /* ---- writing ---- */
 
-/* Where the next byte goes; NULL while the length is being found. */
+/* Write position; NULL while only the length is computed. */
 struct caffe_output {
     uint8_t *to;
     size_t bytes;
@@ -298,7 +298,7 @@ static void put_number(struct caffe_output *output, uint32_t field, uint64_t num
     output->bytes += 1 + protobuf_varint_bytes(number); /* fields below 16 have a tag of one byte */
 }
 
-/* The tag and length of a field of count bytes, which follow. */
+/* Write the tag and length of a field of count bytes; the bytes follow. */
 static void put_length(struct caffe_output *output, uint32_t field, size_t count)
 {
     if (output->to)
@@ -307,7 +307,7 @@ static void put_length(struct caffe_output *output, uint32_t field, size_t count
     output->bytes += 1 + protobuf_varint_bytes(count);
 }
 
-/* Where a channel of a pixel lies; channel 0 is red. */
+/* Return the offset of a pixel's channel; channel 0 is red. */
 static size_t place_of(enum sample_encoding encoding, size_t channels, size_t pixels,
                        size_t channel, size_t pixel)
 {
@@ -316,7 +316,7 @@ static size_t place_of(enum sample_encoding encoding, size_t channels, size_t pi
     return pixel * channels + (encoding == SAMPLE_RAW_HWC ? channel : channels - 1 - channel);
 }
 
-/* The image; bare pixels in the layout of raw. */
+/* Write the image; raw pixels in the layout of raw. */
 static void put_image(struct caffe_output *output, const struct sample *sample,
                       enum sample_encoding raw)
 {
@@ -342,7 +342,7 @@ static uint64_t label_number(const struct sample *sample)
     return (uint64_t)(int64_t)sample->label;
 }
 
-/* Fields in the order of their numbers, as protobuf's own writers put them. */
+/* Write the fields in numeric order, as protobuf's own writers do. */
 static void put_datum(struct caffe_output *output, const struct sample *sample)
 {
     const bool raw = sample->encoding != SAMPLE_ENCODED;

@@ -13,18 +13,18 @@
 
 enum feature_kind { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
 
-/* The first field with this number in each nesting; a Feature's value lists. */
+/* Field numbers at each nesting level, and of a Feature's value lists. */
 enum { FEATURES = 1, FEATURE = 1, MAP_KEY = 1, MAP_VALUE = 2, LIST_VALUE = 1 };
 
 static const char image_key[] = "image/encoded", label_key[] = "image/class/label";
 
 /* ---- reading ---- */
 
-/* What is looked for, the better key of a pair first. */
+/* The features to look for; the preferred key of a pair comes first. */
 enum { IMAGE, IMAGE_OTHER, LABEL, LABEL_OTHER, NAME, NAME_OTHER, MATCHES };
 
 struct feature_match {
-    const char *key; /* NULL: nothing */
+    const char *key; /* NULL: unused */
     size_t key_bytes;
     struct protobuf_field feature; /* bytes NULL: not found */
 };
@@ -49,7 +49,7 @@ static int take_entry(struct feature_match *matches, const struct protobuf_field
     for (int i = 0; i < MATCHES && got == 0; i++)
         if (matches[i].key && matches[i].key_bytes == key.count &&
             memcmp(matches[i].key, key.bytes, key.count) == 0)
-            matches[i].feature = value; /* the last one of a key counts */
+            matches[i].feature = value; /* the last entry of a key counts */
     return got;
 }
 
@@ -73,7 +73,7 @@ static int find_features(struct feature_match *matches, const void *message, siz
     return got;
 }
 
-/* The list in a Feature, the last one written. 0 when it has none. */
+/* Get the list in a Feature, the last one if there are several. Returns 0 if there is none. */
 static int feature_list(const struct protobuf_field *feature, struct protobuf_field *list)
 {
     struct protobuf_cursor cursor = protobuf_nested(feature);
@@ -90,7 +90,7 @@ static int feature_list(const struct protobuf_field *feature, struct protobuf_fi
     return got < 0 ? got : kind;
 }
 
-/* 1 and the first text of a Feature, 0 when it has none, or -EBADMSG. */
+/* Get the first byte string of a Feature. Returns 1, 0 if there is none, or -EBADMSG. */
 static int first_bytes(const struct protobuf_field *feature, struct protobuf_field *value)
 {
     struct protobuf_field list;
@@ -106,7 +106,7 @@ static int first_bytes(const struct protobuf_field *feature, struct protobuf_fie
     return got;
 }
 
-/* 1 and the first number of a Feature (packed or not), 0 when it has none, or -EBADMSG. */
+/* Get the first number of a Feature, packed or not. Returns 1, 0 if there is none, or -EBADMSG. */
 static int first_number(const struct protobuf_field *feature, int64_t *number)
 {
     struct protobuf_field list, value;
@@ -209,7 +209,7 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
 
 /* ---- writing ---- */
 
-/* A field of bytes: the tag, the length; its bytes follow. */
+/* Write the tag and length of a bytes field; the bytes follow. */
 static uint8_t *put_nested(uint8_t *to, uint32_t number, size_t bytes)
 {
     return protobuf_put_varint(protobuf_put_tag(to, number, PROTOBUF_BYTES), bytes);
@@ -220,8 +220,7 @@ static size_t nested_bytes(size_t bytes)
     return 1 + protobuf_varint_bytes(bytes) + bytes;
 }
 
-/* An entry of the map up to the value, whose value_bytes follow; list_bytes: of the list around
- * it. With to NULL only its size is counted. */
+/* Write a map entry up to its value; the value_bytes bytes of the value follow. */
 static uint8_t *put_entry(uint8_t *to, const char *key, enum feature_kind kind, size_t value_bytes)
 {
     size_t list_bytes = nested_bytes(value_bytes), feature_bytes = nested_bytes(list_bytes);
@@ -254,7 +253,8 @@ int example_head(const struct example_keys *keys, const struct sample *sample,
     const char *image = keys->image ? keys->image : image_key;
     const char *label = keys->label ? keys->label : label_key;
     struct image_header header;
-    image_header_read(sample->image, sample->image_bytes, &header); /* as much as it has */
+    image_header_read(sample->image, sample->image_bytes,
+                      &header); /* reads as many headers as the image has */
     const char *kind = header.kind == IMAGE_JPEG ? "JPEG" : "PNG";
     const uint32_t channels = header.palette ? 3 : header.components;
     const char *colours = channels == 1 ? "Grayscale" : channels == 4 ? "CMYK" : "RGB";

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain files: ROOT/CLASS/IMAGE, as torchvision's ImageFolder and im2rec --recursive take them.
- * The folders in ROOT, sorted by name, are the classes 0, 1, ...; below one, images may lie in
- * folders of any depth. Images in ROOT itself have no class. Each file is a shard of one record.
+ * Plain files: ROOT/CLASS/IMAGE, the layout of torchvision's ImageFolder and im2rec --recursive.
+ * The folders in ROOT, sorted by name, are the classes 0, 1, ...; a class folder may hold images at
+ * any depth. Images in ROOT itself have no class. Each file is a shard of one record.
  *
  * A class may be a link to a folder, and an image a link to a file; other links to folders are not
- * followed, so there is no loop.
- */
+ * followed, so there is no loop. */
 #include "formats/plugins.h"
 
 #include "base/fail.h"
@@ -39,8 +38,8 @@ struct class_entry {
 
 struct class_list {
     struct class_entry *list;
-    size_t count, limit; /* limit 0: all */
-    bool follow;         /* links to folders */
+    size_t count, limit; /* limit 0: no limit */
+    bool follow;         /* follow links to folders */
 };
 
 enum { ENOUGH = 1 };
@@ -82,8 +81,8 @@ static int names_add(void *context, const struct store_entry *entry)
     return names->count == names->limit ? ENOUGH : 0;
 }
 
-/* The visible names in a folder, folders first, each kind sorted; at most limit, 0 for all.
- * Release in either case. */
+/* List the visible names in a folder, folders first, each kind sorted; at most limit, or all if
+ * limit is 0. Release the list in either case. */
 static int class_list_read(struct class_list *names, const char *path, bool follow, size_t limit)
 {
     *names = (struct class_list){.follow = follow, .limit = limit};
@@ -102,7 +101,7 @@ struct files_scan {
     int32_t label;
 };
 
-/* A fault whose reason is recorded. */
+/* Report a fault whose reason is recorded. */
 static int add_fault(const struct files_scan *files, int code, const char *path)
 {
     char reason[FAIL_REASON_BYTES];
@@ -125,8 +124,9 @@ static int add_file(struct files_scan *files, const char *path, const struct cla
                        files->catalog->shards[files->catalog->shard_count - 1].bytes);
 }
 
-/* A file of another kind; or what others take for samples: an image that is not read, an image's
- * name that is no regular file, a folder that is not followed. */
+/* Leave out a name that is no supported image. Counts a file of another kind; reports what other
+ * tools take for a sample: an image of an unsupported kind, an image name that is not a regular
+ * file, or a link to a folder. */
 static int leave_out(struct files_scan *files, const char *path, const struct class_entry *name)
 {
     const char *why = name->kind == KIND_LINKED_FOLDER ? "a link to a folder, not followed"
@@ -143,7 +143,7 @@ static int leave_out(struct files_scan *files, const char *path, const struct cl
     return code;
 }
 
-/* The images in names. */
+/* Add the images among names. */
 static int add_files(struct files_scan *files, const char *path, const struct class_list *names)
 {
     int code = 0;
@@ -236,7 +236,7 @@ static int files_detect(const char *root)
     return sure;
 }
 
-/* The name is the folder and the file. */
+/* The sample's name is folder and file. */
 static int files_parse(const void *settings, const struct shard *shard, const void *record,
                        size_t bytes, unsigned flags, struct format_scratch *scratch,
                        struct sample *sample)
@@ -259,9 +259,9 @@ static int files_parse(const void *settings, const struct shard *shard, const vo
 /* ---- writing ---- */
 
 struct files_writer {
-    char *path;      /* without a slash at its end */
-    bool open;       /* the folder is there and was empty */
-    int32_t classes; /* folders made */
+    char *path;      /* without a trailing slash */
+    bool open;       /* the folder exists and was empty */
+    int32_t classes; /* class folders created */
     uint64_t records;
 };
 
@@ -288,7 +288,7 @@ static int files_shard_open(void *state, const void *settings, const char *path)
     return code;
 }
 
-/* All classes below have a folder too, so that this one keeps its number. */
+/* Create the folders of all smaller classes as well, so that this class keeps its number. */
 static int make_classes(struct files_writer *writer, int32_t label)
 {
     int code = 0;
@@ -330,8 +330,8 @@ static int files_shard_append(void *state, const struct sample *sample)
     return code;
 }
 
-/* One sync for all files: one each would take hours for a million. A server is asked file by file:
- * there is no other way. */
+/* Sync all files at once: one sync each would take hours for a million files. A server has no such
+ * call and syncs file by file. */
 static int sync_all(const char *path)
 {
     struct folder folder;
@@ -360,7 +360,7 @@ static int files_shard_close(void *state, bool commit)
     return code;
 }
 
-/* The whole tree is one shard: classes are shared by all samples. */
+/* The whole tree is one shard, since all samples share the classes. */
 static int files_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
 {
     size_t length = strlen(folder);

@@ -100,7 +100,7 @@ int format_choose(const char *text, const char *path, struct plugin_choice *choi
     return plugin_choose("format", format_registry, detected ? detected->name : text, choice);
 }
 
-/* One number for the settings, so that a sidecar made with others is not used. */
+/* Hash the settings, so that a sidecar made with other settings is not used. */
 static uint64_t settings_key(const struct plugin_choice *format)
 {
     uint64_t key = 0;
@@ -134,8 +134,8 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
     return code;
 }
 
-/* Beside the data, else in the user's cache. That neither works is no failure: the next start
- * scans again. */
+/* Save beside the data, else in the user's cache. If neither works that is no failure: the next
+ * start scans again. */
 static void save_sidecar(const struct catalog *catalog, uint64_t key)
 {
     char *beside = sidecar_path(catalog->root, SIDECAR_BESIDE);
@@ -180,8 +180,8 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         catalog_destroy(made);
         return code;
     }
-    /* A scan that was told to go on past faults may have left records out. Samples that are not
-     * read are told of in each run, so they are looked for in each. */
+    /* A scan that continued past faults may have left records out. Unread samples are reported in
+     * every run, so every run must look for them. */
     if (use_sidecar && !scan->fault && made->unread_count == 0)
         save_sidecar(made, key);
     *catalog = made;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Unread: what torchvision, Pillow or OpenCV accept besides JPEG and PNG. */
+/* Unread: accepted by torchvision, Pillow or OpenCV, but not JPEG or PNG. */
 static const struct {
     const char *extension;
     enum image_name kind;

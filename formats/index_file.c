@@ -29,13 +29,13 @@ static bool parse_line(const char *line, char separator, struct index_file_row *
 
 struct lines {
     struct store_file *file;
-    uint64_t offset; /* behind the buffer, in the file */
+    uint64_t offset; /* file offset of the end of the buffer */
     size_t start, end;
     char buffer[BUFFER_BYTES + 1];
 };
 
-/* The next line without its end; NULL behind the last one, for one that is too long, or when it
- * cannot be read: then not all of the file was taken. */
+/* Return the next line without its newline. NULL past the last line, or if a line is too long or
+ * cannot be read: then part of the file was not consumed. */
 static char *next_line(struct lines *lines)
 {
     char *line = lines->buffer + lines->start;
@@ -54,7 +54,7 @@ static char *next_line(struct lines *lines)
         lines->end += (size_t)got;
         newline = memchr(line, '\n', lines->end);
         if (!newline && lines->end > 0 && lines->offset == lines->file->status.bytes)
-            newline = line + lines->end; /* the last one has no end */
+            newline = line + lines->end; /* the last line has no newline */
     }
     if (!newline || newline - line > LINE_BYTES)
         return NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LMDB as Caffe, Caffe2 and LSUN use it: one database whose values are samples. It is indexed by
- * walking its pages (formats/lmdb_walk.h); a record is a value, wherever it lies, so any reader
- * can bring it. Keys are not read again: a sample from here has no name.
- */
+ * LMDB as Caffe, Caffe2 and LSUN use it: one database whose values are samples. Indexing walks its
+ * pages (formats/lmdb_walk.h). A record is a value, wherever it is in the file, so any reader can
+ * read it. Keys are not read again, so a sample has no name. */
 #include "formats/caffe.h"
 #include "formats/lmdb_walk.h"
 #include "formats/lmdb_write.h"
@@ -37,7 +36,7 @@ static const struct option_spec lmdb_options[] = {
     {0},
 };
 
-/* The file of a database that is a folder, or that is one file. free() it. */
+/* Return the data file of a database, which is a folder or a single file. free() it. */
 static char *database_path(const char *root)
 {
     if (store_is_folder(root))
@@ -57,7 +56,7 @@ static int lmdb_detect(const char *root)
     if (path && lmdb_looks_like(start, store_peek(path, start, sizeof start)))
         sure = 100;
     else if (path && strcmp(path, root) != 0 && store_exists(path))
-        sure = 60; /* damaged, perhaps: its own message helps more than none */
+        sure = 60; /* perhaps damaged: LMDB's message then helps most */
     free(path);
     return sure;
 }
@@ -115,7 +114,7 @@ static int lmdb_shard_close(void *state, bool commit)
     return lmdb_write_close(state, commit);
 }
 
-/* One database holds a data set; its tools know no shards. */
+/* A data set is one database; LMDB tools know no shards. */
 static int lmdb_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
 {
     (void)shard;

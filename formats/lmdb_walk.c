@@ -3,17 +3,17 @@
  * A page starts with u64 page number, u16 pad, u16 flags, u16 lower, u16 upper; then one u16 per
  * node, its offset from the start of the page. A node is u16 low, u16 high, u16 flags, u16 key
  * bytes, key, and in a leaf the value: low | high << 16 bytes of it, or with NODE_BIG the u64
- * number of the first of the overflow pages, whose one header is followed by the whole value.
- * In a branch low | high << 16 | flags << 32 is the page number of the child.
+ * number of the first overflow page, whose one header is followed by the whole value. In a branch
+ * low | high << 16 | flags << 32 is the page number of the child.
  *
- * What keeps a damaged file from doing harm:
- *  1. A page is used once: branch, leaf and overflow pages are marked when they are met, and
- *     meeting a marked one is a fault. So the walk ends, and no byte belongs to two values.
- *  2. All leaves lie at the depth that the meta page says, at most DEPTH_MAX. Above are branches.
- *  3. The nodes of a page together fill it from its upper bound to its end, as liblmdb keeps them,
- *     so a page cannot give more records than it has room for.
- *  4. Keys rise through the whole tree, and there are as many as the meta page says.
- */
+ * Invariants that make a damaged file harmless:
+ * 1. A page is used once: branch, leaf and overflow pages are marked when visited, and visiting a
+ *    marked page is a fault. So the walk ends, and no byte belongs to two values.
+ * 2. All leaves are at the depth that the meta page gives, at most DEPTH_MAX. All pages above are
+ *    branches.
+ * 3. The nodes of a page exactly fill it from its upper bound to its end, as liblmdb keeps them, so
+ *    a page cannot yield more records than it has room for.
+ * 4. Keys ascend through the whole tree, and their number is the one in the meta page. */
 #include "formats/lmdb_walk.h"
 
 #include "base/bytes.h"
@@ -75,14 +75,14 @@ struct lmdb_walk {
     lmdb_visit visit;
     void *context;
     struct meta meta;
-    uint64_t file_bytes, page_count; /* pages that the meta page vouches for and the file has */
-    uint8_t *used;                   /* a bit a page */
+    uint64_t file_bytes, page_count; /* pages that are in the file and that the meta page covers */
+    uint8_t *used;                   /* one bit per page */
     struct tree_level levels[DEPTH_MAX];
-    uint8_t *pages; /* one a level */
+    uint8_t *pages; /* one per level */
     uint8_t last_key[PAGE_BYTES_MAX];
     size_t last_key_bytes;
     uint64_t entries, pages_read;
-    bool incomplete; /* a fault was passed over: the count cannot fit */
+    bool incomplete; /* a fault was skipped: the count cannot match */
 };
 
 static int fault(struct lmdb_walk *walk, uint64_t offset, const char *what)
@@ -133,14 +133,15 @@ static int read_meta(struct lmdb_walk *walk, uint64_t offset, struct meta *meta)
     return 0;
 }
 
-/* 1: a fault was passed over and there is nothing to walk. */
+/* Return code, or 1 if the fault was skipped: then there is nothing to walk. */
 static int nothing_left(int code)
 {
     return code ? code : 1;
 }
 
-/* liblmdb writes the two in turn, so the one of the larger transaction holds. It refuses a file
- * when either is no meta page, and so does this: the older one alone may describe reused pages. */
+/* liblmdb writes the two meta pages in turn, so the one of the larger transaction is current.
+ * liblmdb refuses a file if either is not a meta page, and so does this code: the older one alone
+ * may describe reused pages. */
 static int choose_meta(struct lmdb_walk *walk)
 {
     struct meta first = {0}, second = {0};
@@ -179,7 +180,7 @@ static int check_meta(struct lmdb_walk *walk)
 
 /* ---- pages ---- */
 
-/* Mark pages as used. False when one of them was, or does not exist. */
+/* Mark pages as used. Returns false if one was marked already or does not exist. */
 static bool mark_pages(struct lmdb_walk *walk, uint64_t first, uint64_t count)
 {
     if (first < 2 || first >= walk->page_count || count > walk->page_count - first)
@@ -201,7 +202,7 @@ static bool mark_pages(struct lmdb_walk *walk, uint64_t first, uint64_t count)
     return true;
 }
 
-/* What a node takes on its page. */
+/* Return the bytes that a node occupies on its page. */
 static size_t node_bytes(const uint8_t *node, bool leaf)
 {
     size_t bytes = NODE_BYTES + (size_t)bytes_le16(node + 6);
@@ -218,7 +219,7 @@ static const uint8_t *node_at(const struct tree_level *level, uint32_t index)
     return level->page + bytes_le16(level->page + PAGE_HEADER_BYTES + 2 * index);
 }
 
-/* NULL when the page is as it should be, else what is wrong. After it every node may be read. */
+/* Returns NULL if the page is valid, else what is wrong. Afterwards every node may be read. */
 static const char *check_page(const struct lmdb_walk *walk, struct tree_level *level, bool leaf)
 {
     const uint8_t *page = level->page;
@@ -254,8 +255,8 @@ static uint64_t child_page(const uint8_t *node)
            (uint64_t)bytes_le16(node + 4) << 32;
 }
 
-/* Ask for the pages below a branch at once: leaves are scattered between the large values, and
- * one wait for the device each would make a large database slow to index. */
+/* Request all pages below a branch at once: leaves are scattered between the large values, and
+ * waiting for the device once per leaf would make indexing a large database slow. */
 static void advise_children(const struct lmdb_walk *walk, const struct tree_level *level)
 {
     const uint32_t page_bytes = walk->meta.page_bytes;
@@ -275,8 +276,8 @@ static void advise_children(const struct lmdb_walk *walk, const struct tree_leve
         store_advise(walk->file, start * page_bytes, (end - start) * page_bytes);
 }
 
-/* Read page number into the level at depth (1 is the root). 1 when it is there, 0 when it has a
- * fault that was passed over. */
+/* Read page number into the level at depth (1 is the root). Returns 1 if it was read, 0 if a fault
+ * in it was skipped. */
 static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
                       uint64_t parent_offset)
 {
@@ -308,7 +309,7 @@ static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
 
 /* ---- values ---- */
 
-/* Keys are compared as liblmdb does without flags; with others their order is not checked. */
+/* Compare keys as liblmdb does without flags; with flags their order is not checked. */
 static bool key_rises(struct lmdb_walk *walk, const uint8_t *key, size_t bytes)
 {
     bool rises = true;
@@ -392,7 +393,7 @@ static int walk_tree(struct lmdb_walk *walk)
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 static int prepare(struct lmdb_walk *walk)
 {

@@ -19,7 +19,7 @@ enum {
     MAP_STEP_BYTES = 1 << 30,
 };
 
-/* liblmdb's own codes are negative, the others are an errno. */
+/* liblmdb's own codes are negative, other codes are an errno. */
 static int fail_lmdb(const struct lmdb_write *write, const char *what, int code)
 {
     int number = code > 0                                          ? code
@@ -29,8 +29,8 @@ static int fail_lmdb(const struct lmdb_write *write, const char *what, int code)
     return fail(number, "%s: %s: %s", write->draft.draft_path, what, mdb_strerror(code));
 }
 
-/* Make room in the map for bytes of a value more than the transaction to come may hold. Only
- * without a transaction. */
+/* Grow the map so that the next transaction can hold a value of this many bytes more. Call outside
+ * a transaction. */
 static int make_room(struct lmdb_write *write, uint64_t bytes)
 {
     MDB_env *environment = write->environment;
@@ -72,7 +72,7 @@ static int commit_pending(struct lmdb_write *write)
 
     if (!transaction)
         return 0;
-    write->transaction = NULL; /* gone whatever the answer is */
+    write->transaction = NULL; /* freed whatever the result */
     int code = mdb_txn_commit(transaction);
     return code ? fail_lmdb(write, "cannot commit", code) : 0;
 }
@@ -94,9 +94,10 @@ int lmdb_write_open(struct lmdb_write *write, enum caffe_flavour flavour, const 
     if (code)
         return fail_lmdb(write, "cannot make the environment", code);
     write->environment = environment;
-    /* Nobody else knows the file yet: no lock, and the sync of the draft's commit is enough. */
+    /* No other process knows the file yet: no lock is needed, and the draft's commit syncs it. */
     char draft[32];
-    snprintf(draft, sizeof draft, "/proc/self/fd/%d", write->draft.fd); /* whatever its name is */
+    snprintf(draft, sizeof draft, "/proc/self/fd/%d",
+             write->draft.fd); /* independent of its name */
     code = mdb_env_open(environment, draft, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0666);
     return code ? fail_lmdb(write, "cannot make the file", code) : 0;
 }
@@ -135,7 +136,7 @@ int lmdb_write_append(struct lmdb_write *write, const struct sample *sample)
         return code;
     MDB_val name = {.mv_size = make_key(write, sample, key), .mv_data = key};
     MDB_val value = {.mv_size = bytes};
-    /* From the 10^8th on the keys have a digit more and do not rise any longer. */
+    /* From record 10^8 on keys have one more digit and no longer ascend. */
     unsigned flags = write->records < 100000000 ? MDB_RESERVE | MDB_APPEND : MDB_RESERVE;
     code = mdb_put(write->transaction, write->database, &name, &value, flags);
     if (code)

@@ -24,7 +24,7 @@ int protobuf_varint(struct protobuf_cursor *cursor, uint64_t *value)
     return -EBADMSG;
 }
 
-/* 1 when bytes are left behind the cursor; a length or number that is missing is damage. */
+/* Returns 1 if bytes remain after the cursor; a missing length or number is damage. */
 static int next_fixed(struct protobuf_cursor *cursor, struct protobuf_field *field, size_t bytes)
 {
     if ((size_t)(cursor->end - cursor->at) < bytes)

@@ -2,12 +2,11 @@
  *
  * RecordIO as MXNet's im2rec writes it (dmlc-core recordio, MXNet image_recordio.h).
  *
- * A record is one or more parts, each: u32 magic, u32 kind << 29 | length, the bytes, zeros up to
- * a multiple of 4. The magic never occurs in a part at a multiple of 4: the writer drops those
- * four bytes and begins a new part, the reader puts them back. So the next aligned magic whose
- * kind is WHOLE or FIRST is where reading can begin again after damage.
- * The payload: u32 flag, f32 label, u64 id, u64 id2, f32 label[flag] when flag > 0, the image.
- */
+ * A record is one or more parts, each: u32 magic, u32 kind << 29 | length, the bytes, zeros up to a
+ * multiple of 4. The magic never occurs in a part at a multiple of 4: the writer drops those four
+ * bytes and begins a new part, and the reader restores them. So after damage reading can resume at
+ * the next aligned magic whose kind is WHOLE or FIRST.
+ * The payload: u32 flag, f32 label, u64 id, u64 id2, f32 label[flag] if flag > 0, the image. */
 #include "formats/plugins.h"
 
 #include "base/bytes.h"
@@ -86,7 +85,7 @@ static int recordio_detect(const char *path)
     if (store_peek(first, bytes, 4) == 4 && bytes_le32(bytes) == MAGIC)
         sure = 90;
     if (wanted(first))
-        sure = sure ? 100 : 30; /* damaged, perhaps: its own message helps more than none */
+        sure = sure ? 100 : 30; /* perhaps damaged: RecordIO's message then helps most */
     free(first);
     return sure;
 }
@@ -107,8 +106,8 @@ static int compare_rows(const void *a, const void *b)
     return (x->second > y->second) - (x->second < y->second);
 }
 
-/* The offsets, which are in the second column, from the first record to the last. MXNet's readers
- * sort them too; shuffled files are common. */
+/* Read the offsets, in the second column, and sort them. MXNet's readers sort them too, since
+ * shuffled files are common. */
 static uint64_t read_offsets(struct scanner *scanner, struct index_file_row **rows)
 {
     char *path = recordio_index_path(scanner->path);
@@ -131,7 +130,7 @@ static uint64_t record_end(const struct scanner *scanner, const struct index_fil
     return i + 1 < count ? rows[i + 1].second : scanner->file_bytes;
 }
 
-/* Does one record reach from offset to end exactly? */
+/* Return whether one record exactly spans offset to end. */
 static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
 {
     for (bool first = true; end - offset >= PART_BYTES; first = false) {
@@ -150,9 +149,9 @@ static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t end)
     return false;
 }
 
-/* An index may be of another file, or of a part of this one. So it is believed only when it
- * begins at the first record and records probed over the whole file reach exactly from one
- * offset to the next. */
+/* An index may belong to another file, or to a part of this one. So it is accepted only if it
+ * begins at the first record, and records probed across the file exactly span one offset to the
+ * next. */
 static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
                             uint64_t count)
 {
@@ -176,8 +175,8 @@ static uint64_t start_of(const struct index_file_row *row)
     return row->second;
 }
 
-/* 1 when the .idx file was used, 0 when there is none to use. A verify looks at every header
- * itself. */
+/* Returns 1 if the .idx file was used, 0 if no usable one exists. Verifying checks every header
+ * instead. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
     struct index_file_row *rows = NULL;
@@ -194,7 +193,8 @@ static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 
 /* ---- index: scanning ---- */
 
-/* Measure the record at offset. 0 and its end; 1 and *what when it is damaged; or an error. */
+/* Measure the record at offset. Returns 0 and its end; 1 and *what if it is damaged; or an
+ * error. */
 static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
                           const char **what)
 {
@@ -285,7 +285,7 @@ static int recordio_index(const void *settings, const char *root, const struct f
 
 /* ---- parse ---- */
 
-/* Join the parts of a record in scratch. Returns the payload's bytes or a negative errno. */
+/* Join the parts of a record in scratch. Returns the size of the payload, or a negative errno. */
 static int64_t join_parts(const uint8_t *record, size_t bytes, struct format_scratch *scratch)
 {
     uint8_t *to = scratch->bytes;
@@ -331,7 +331,7 @@ static int parse_payload(const uint8_t *payload, size_t bytes, struct sample *sa
                     flag, bytes);
     if (flag > 0)
         label = bytes_le_float(payload + LABEL_BYTES);
-    sample_set_label(sample, (double)label); /* MXNet keeps class numbers as floats */
+    sample_set_label(sample, (double)label); /* MXNet stores class numbers as floats */
     sample->id = bytes_le64(payload + 8);
     sample->image = payload + LABEL_BYTES + flag * sizeof(float);
     sample->image_bytes = bytes - LABEL_BYTES - flag * sizeof(float);
@@ -382,8 +382,8 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
     return code;
 }
 
-/* The payload lies in two pieces, the first a multiple of 4. A part is written when the magic is
- * met: it may begin in the first piece and end in the second. */
+/* The payload is in two pieces; the first is a multiple of 4. A part is written whenever the magic
+ * occurs, so it may begin in the first piece and end in the second. */
 struct payload {
     const uint8_t *header;
     const uint8_t *image;
@@ -453,7 +453,7 @@ static int recordio_shard_append(void *state, const struct sample *sample)
     return code;
 }
 
-/* The .idx comes first: a .rec file that is there has its index. */
+/* Commit the .idx first, so that a .rec file that exists has its index. */
 static int recordio_shard_close(void *state, bool commit)
 {
     struct recordio_writer *writer = state;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCAN_THREADS = 16 }; /* they wait for storage, so more than there are CPUs */
+enum { SCAN_THREADS = 16 }; /* they wait for storage, so there may be more threads than CPUs */
 enum { INDEX_FREE_BYTES = 64 << 20 };
 
 struct shard_scan {
@@ -23,7 +23,7 @@ struct shard_scan {
     const struct format_scan *scan;
     uint64_t total_bytes;
     uint32_t workers;
-    struct catalog **parts; /* a catalog per shard */
+    struct catalog **parts; /* one catalog per shard */
     struct counter done_bytes, inflated_records;
     struct flag stop;
 };
@@ -58,7 +58,7 @@ int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes)
                 scanner->path, (unsigned long long)most_bytes);
 }
 
-/* Behind "start: " when text begins so, else text. */
+/* Return text after the prefix start, or text if it has no such prefix. */
 static const char *skip_start(const char *text, const char *start)
 {
     size_t length = strlen(start);
@@ -75,7 +75,7 @@ int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset)
     if (!scanner->scan->fault)
         return -code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    /* The handler is told the file and the place apart. */
+    /* The handler gets file and offset as separate values. */
     const char *what = skip_start(reason, scanner->path);
     if (what != reason && strncmp(what, "offset ", 7) == 0 && strstr(what, ": "))
         what = strstr(what, ": ") + 2;
@@ -133,12 +133,12 @@ static bool is_zero(const uint8_t *bytes, size_t count)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-/* Move *offset to a byte that is not 0, or to the end of the file. */
+/* Advance *offset to the next non-zero byte, or to the end of the file. */
 static int skip_zeros(struct scanner *scanner, uint64_t *offset)
 {
     while (*offset < scanner->file_bytes) {
         int code = 0;
-        scanner->previous = *offset; /* zeros have many neighbours: fill the window */
+        scanner->previous = *offset; /* zeros come in long runs: fill the window */
         const uint8_t *at = scanner_at(scanner, *offset, 1, &code);
         if (!at)
             return code;
@@ -172,7 +172,7 @@ int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64
             uint64_t other = at + count;
             if ((code = skip_zeros(scanner, &other)))
                 return code;
-            at = bytes_align_down(other - count, step); /* the next head has that byte */
+            at = bytes_align_down(other - count, step); /* the next head contains that byte */
         } else if (steps->begins(scanner, at, head)) {
             *offset = at;
             return 0;
@@ -181,7 +181,7 @@ int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64
     return 0;
 }
 
-/* Walk one shard with a window that is used again for the next. */
+/* Walk one shard; its window is reused for the next shard. */
 static int walk_shard(struct shard_scan *all, uint32_t number, const struct format_scan *scan,
                       uint8_t *window, struct catalog *catalog)
 {
@@ -216,7 +216,7 @@ static int walk_shard(struct shard_scan *all, uint32_t number, const struct form
 static int scan_some(void *context, struct workers *workers, uint64_t number)
 {
     struct shard_scan *all = context;
-    const struct format_scan quiet = {0}; /* progress is reported by the caller's thread */
+    const struct format_scan quiet = {0}; /* the caller's thread reports progress */
     uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
     int code = window ? 0 : -ENOMEM;
 

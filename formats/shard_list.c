@@ -28,7 +28,7 @@ static const char *base_name(const char *path)
 
 int shard_list_numbered(const char *name, uint64_t *number, uint64_t *of)
 {
-    /* The last "-of-" with digits on both sides. */
+    /* Find the last "-of-" with digits on both sides. */
     const char *found = NULL;
 
     for (const char *at = name; (at = strstr(at, "-of-")); at++)
@@ -96,8 +96,8 @@ static int add_entry(void *context, const struct store_entry *entry)
     return add_path(choosing->list, file_join(choosing->root, name));
 }
 
-/* Numbered shards must be one set and complete. The paths are sorted, so a set's numbers rise
- * when they are written with leading zeros, as every tool does. */
+/* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set ascend if
+ * written with leading zeros, as every tool does. */
 static int check_numbers(const struct shard_list *list, const char *root)
 {
     uint64_t expected = 0, first_of = 0;
@@ -170,7 +170,7 @@ char *shard_list_first(const char *root, bool (*wanted)(const char *name))
     struct shard_list list;
     char *first = NULL;
 
-    /* A missing shard or a second set does not matter here, but the list does. */
+    /* A missing shard or a second set does not matter here; only the list does. */
     shard_list_open(&list, root, NULL, wanted);
     if (list.count > 0) {
         first = list.paths[0];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shards of WebDataset: tar archives in which neighbouring files with the same key are a sample.
- * The key is the path up to the first dot of the last name in it, what follows is the extension.
- * A record reaches from the first header of a sample to the last byte of its last file. Of the
- * extensions .jpg, .jpeg and .png are the image and .cls the class; others are left alone. Files
- * without an extension or named like __this__ belong to no sample (webdataset, tariterators.py).
- */
+ * WebDataset shards: tar archives in which adjacent files with the same key form a sample. The key
+ * is the path up to the first dot of its last component; the rest is the extension. A record
+ * extends from the first header of a sample to the last byte of its last file. The extensions .jpg,
+ * .jpeg and .png are the image and .cls is the class; others are ignored. Files without an
+ * extension or named like __this__ belong to no sample (webdataset, tariterators.py). */
 #include "formats/plugins.h"
 
 #include "base/fail.h"
@@ -40,7 +39,7 @@ static const struct option_spec tar_options[] = {
 
 /* ---- names ---- */
 
-/* Does name begin with a part like "__this__"? */
+/* Return whether a component of name looks like "__this__". */
 static bool is_meta(const char *name)
 {
     size_t length = strcspn(name, "/");
@@ -48,7 +47,8 @@ static bool is_meta(const char *name)
     return length >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + length - 2, "__", 2) == 0;
 }
 
-/* The extension, and how long the key in front of its dot is. NULL when it belongs to no sample. */
+/* Return the extension, and the length of the key before its dot. NULL if the file belongs to no
+ * sample. */
 static const char *split_name(const char *name, size_t *key_bytes)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -60,8 +60,8 @@ static const char *split_name(const char *name, size_t *key_bytes)
     return dot + 1;
 }
 
-/* Does it make a sample of its files, whose image then must be another? An image by its last part
- * ("seg.webp"), or a class. */
+/* Return whether this extension marks its files as a sample, so one of them must be its image: the
+ * last part names an image ("seg.webp"), or it is a class. */
 static bool tells_of_sample(const char *extension)
 {
     const char *dot = strrchr(extension, '.');
@@ -86,21 +86,21 @@ static int tar_detect(const char *path)
     if (store_peek(first, block, sizeof block) == sizeof block && tar_is_header(block))
         sure = 95;
     else if (wanted(first))
-        sure = 60; /* damaged, perhaps: its own message helps more than none */
+        sure = 60; /* perhaps damaged: tar's message then helps most */
     free(first);
     return sure;
 }
 
 /* ---- index ---- */
 
-/* The sample being gathered. */
+/* The sample being collected. */
 struct gathering {
     char key[TAR_NAME_BYTES];
     size_t key_bytes;
-    char extensions[EXTENSIONS_BYTES]; /* one after the other, each ended by NUL */
+    char extensions[EXTENSIONS_BYTES]; /* each terminated by NUL */
     size_t extensions_bytes;
     uint64_t first, end;
-    uint32_t files; /* 0: none is being gathered */
+    uint32_t files; /* 0: no sample is being collected */
     bool is_sample, has_image, damaged;
 };
 
@@ -128,7 +128,7 @@ static int finish_sample(struct gathering *sample, struct catalog *catalog)
     return code;
 }
 
-/* NULL, or what is wrong with one more file of this extension. */
+/* Add a file of this extension to the sample. Returns NULL, or what is wrong with it. */
 static const char *note_extension(struct gathering *sample, const char *extension)
 {
     size_t bytes = strlen(extension) + 1;
@@ -189,7 +189,7 @@ static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint
     return tar_is_header(block);
 }
 
-/* Tell what is wrong and look for the next header. 1 when there is one. */
+/* Report a fault and search for the next header. Returns 1 if there is one. */
 static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
 {
     static const struct scan_steps steps = {
@@ -201,8 +201,8 @@ static int pass_fault(struct scanner *scanner, struct tar_walk *walk)
     return code ? code : walk->offset < walk->bytes;
 }
 
-/* A file cut between two entries has whole entries and no end. One block of zeros will do: nothing
- * can be missing before it. */
+/* A file truncated between two entries has complete entries and no end marker. One block of zeros
+ * is accepted: nothing can be missing before it. */
 static int check_end(struct scanner *scanner, const struct tar_walk *walk)
 {
     return walk->ended ? 0
@@ -266,7 +266,7 @@ static const uint8_t *from_memory(void *context, uint64_t offset, size_t count, 
     return (const uint8_t *)context + offset;
 }
 
-/* An integer between blanks. */
+/* Parse an integer surrounded by blanks. */
 static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
 {
     uint64_t at = 0;
@@ -284,7 +284,7 @@ static int take_class(const uint8_t *text, uint64_t bytes, int32_t *label)
         at++;
     if (!some || at < bytes || number > INT32_MAX)
         return fail(EBADMSG, "the class in a .cls file is no integer");
-    *label = negative ? -1 : (int32_t)number; /* no negative number is a class */
+    *label = negative ? -1 : (int32_t)number; /* a negative number is not a class */
     return 0;
 }
 
@@ -312,7 +312,7 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
     int code;
 
     (void)settings, (void)shard, (void)flags;
-    memset(&walk, 0, offsetof(struct tar_walk, name)); /* not the name: it is large */
+    memset(&walk, 0, offsetof(struct tar_walk, name)); /* leave out the name: it is large */
     walk.source = from_memory;
     walk.context = (void *)(uintptr_t)record;
     walk.bytes = bytes;

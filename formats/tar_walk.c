@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A header block: name 100 bytes, mode 8, uid 8, gid 8, size 12 (at 124), time 12, checksum 8
- * (at 148), type 1 (at 156), link name 100, magic 6 (at 257), version 2, ..., prefix 155 (at 345).
- * The bytes follow, padded to whole blocks; two blocks of zeros end the archive. In front of a
- * header may stand others that describe it: type 'L' (its name is that entry's bytes), 'x' (lines
- * "LENGTH KEY=VALUE\n"). Only a 'x' line of path or size, and that it is sparse, matters here.
- */
+ * A header block: name 100 bytes, mode 8, uid 8, gid 8, size 12 (at 124), time 12, checksum 8 (at
+ * 148), type 1 (at 156), link name 100, magic 6 (at 257), version 2, ..., prefix 155 (at 345). The
+ * contents follow, padded to whole blocks; two blocks of zeros end the archive. A header may be
+ * preceded by entries that describe it: type 'L' (its contents are the name) and 'x' (lines "LENGTH
+ * KEY=VALUE\n"). Of the 'x' lines only path, size and those that mark a sparse file matter here. */
 #include "formats/tar_walk.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@ enum {
     PREFIX_OFFSET = 345,
     PREFIX_BYTES = 155,
     GNU_MORE_OFFSET = 482,    /* another block of the sparse map follows */
-    SPARSE_MORE_OFFSET = 504, /* likewise, in such a block */
+    SPARSE_MORE_OFFSET = 504, /* the same flag, in such a block */
 };
 
 static int wrong(struct tar_walk *walk, uint64_t offset, const char *what)
@@ -32,7 +31,7 @@ static int wrong(struct tar_walk *walk, uint64_t offset, const char *what)
     return -EBADMSG;
 }
 
-/* Octal digits, between spaces and ended by a space or NUL. */
+/* Parse octal digits between spaces, terminated by a space or NUL. */
 static bool take_octal(const uint8_t *field, size_t bytes, uint64_t *number)
 {
     size_t at = 0, digits = 0;
@@ -40,11 +39,12 @@ static bool take_octal(const uint8_t *field, size_t bytes, uint64_t *number)
     for (*number = 0; at < bytes && field[at] == ' '; at++)
         ;
     for (; at < bytes && field[at] >= '0' && field[at] <= '7'; at++, digits++)
-        *number = *number << 3 | (uint64_t)(field[at] - '0'); /* 12 digits at most: 36 bits */
+        *number = *number << 3 | (uint64_t)(field[at] - '0'); /* at most 12 digits: 36 bits */
     return digits > 0 && (at == bytes || field[at] == ' ' || field[at] == '\0');
 }
 
-/* Octal, or with the first bit set a number of 11 bytes, of which 8 must do. */
+/* Parse octal digits or, if the first bit is set, an 11-byte number, of which 8 bytes are
+ * supported. */
 static bool take_size(const uint8_t *field, uint64_t *number)
 {
     if (field[0] < 0x80)
@@ -60,8 +60,8 @@ static bool take_size(const uint8_t *field, uint64_t *number)
     return *number < UINT64_MAX / 2;
 }
 
-/* The sum of all bytes with the checksum itself taken for spaces; some old writers added them as
- * signed numbers. */
+/* The checksum is the sum of all bytes, with its own field counted as spaces; some old writers
+ * summed signed bytes. */
 bool tar_is_header(const uint8_t *block)
 {
     uint64_t written;
@@ -82,7 +82,7 @@ static bool is_zero(const uint8_t *block)
     return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK_BYTES - 1) == 0;
 }
 
-/* The name in the header, unless one in front of it holds. */
+/* Take the name from the header, unless a preceding entry gave one. */
 static void take_name(struct tar_walk *walk, const uint8_t *block)
 {
     const char *name = (const char *)block, *prefix = name + PREFIX_OFFSET;
@@ -90,7 +90,8 @@ static void take_name(struct tar_walk *walk, const uint8_t *block)
 
     if (walk->has_name)
         return;
-    /* GNU's own magic ends in spaces and keeps other things where the prefix would be. */
+    /* GNU's own magic ends in spaces, and such a header has other fields where the prefix would
+     * be. */
     if (memcmp(block + MAGIC_OFFSET, "ustar\0", 6) == 0 && *prefix) {
         bytes = strnlen(prefix, PREFIX_BYTES);
         memcpy(walk->name, prefix, bytes);
@@ -123,7 +124,7 @@ static bool has_key(const char *line, size_t bytes, const char *key)
     return bytes >= length && memcmp(line, key, length) == 0;
 }
 
-/* A line without its length: "key=value", at most TAR_NAME_BYTES of it. */
+/* Parse a line without its length: "key=value", of which at most TAR_NAME_BYTES are given. */
 static bool take_pax_line(struct tar_walk *walk, const char *line, size_t bytes, bool whole)
 {
     if (has_key(line, bytes, "path=")) {
@@ -174,7 +175,7 @@ static int take_pax(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
-/* The map of a GNU sparse file may go on in blocks behind its header. Returns how many. */
+/* Skip the further blocks of a GNU sparse file's map, which may follow its header. */
 static int skip_sparse_map(struct tar_walk *walk, const uint8_t *block, uint64_t *offset)
 {
     bool more = block[GNU_MORE_OFFSET] != 0;
@@ -192,14 +193,14 @@ static int skip_sparse_map(struct tar_walk *walk, const uint8_t *block, uint64_t
     return 0;
 }
 
-/* What stands in front of a header describes that header only. */
+/* Entries before a header describe that header only. */
 static void forget(struct tar_walk *walk)
 {
     walk->has_name = walk->has_bytes = walk->is_sparse = false;
 }
 
-/* The header at walk->offset. 1: a block of it was taken, and type, size and offset of its bytes
- * are set; 0: the end. */
+/* Read the header at walk->offset. Returns 1 if one was read, with type, size and offset of its
+ * contents; 0 at the end. */
 static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, uint64_t *bytes)
 {
     const uint64_t header = walk->offset, left = walk->bytes - header;
@@ -230,7 +231,7 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
         if (walk->has_bytes)
             *bytes = walk->pax_bytes;
         if (*type >= '1' && *type <= '6')
-            *bytes = 0; /* links, devices and folders have none, whatever the field says */
+            *bytes = 0; /* links, devices and folders have no contents, whatever the field says */
     }
     if (*bytes > walk->bytes - *offset)
         return wrong(walk, header, "an entry goes past the end of the archive: it is truncated");
@@ -262,7 +263,7 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
             return code;
         walk->offset = behind(walk, offset, bytes);
         if (code == 0 || type == 'K')
-            continue; /* it describes the header behind it */
+            continue; /* it describes the header that follows */
         if ((type == '0' || type == '\0' || type == '7') && !walk->is_sparse) {
             *entry = (struct tar_entry){
                 .header = first, .offset = offset, .bytes = bytes, .name = walk->name};

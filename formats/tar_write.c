@@ -15,7 +15,7 @@ enum {
     NAME_BYTES = 100,
     PREFIX_OFFSET = 345,
     PREFIX_BYTES = 155,
-    NAME_LIMIT = TAR_WRITE_KEY_BYTES + 8, /* with an extension */
+    NAME_LIMIT = TAR_WRITE_KEY_BYTES + 8, /* including an extension */
 };
 
 int tar_write_open(void *state, const void *settings, const char *path)
@@ -28,7 +28,7 @@ int tar_write_open(void *state, const void *settings, const char *path)
 
 /* ---- headers ---- */
 
-/* Put name into the header's two fields. False when it does not fit. */
+/* Write name into the header's two fields. Returns false if it does not fit. */
 static bool put_name(char *block, const char *name)
 {
     size_t length = strlen(name);
@@ -54,7 +54,7 @@ static int write_header(struct tar_write *write, const char *name, char type, ui
     unsigned sum = 0;
 
     if (!put_name(block, name))
-        memcpy(block, name, NAME_BYTES); /* a pax header in front has it whole */
+        memcpy(block, name, NAME_BYTES); /* the pax header before it has the full name */
     memcpy(block + 100, "0000644", 8);
     memcpy(block + 108, "0000000", 8);
     memcpy(block + 116, "0000000", 8);
@@ -62,7 +62,7 @@ static int write_header(struct tar_write *write, const char *name, char type, ui
     memcpy(block + 136, "00000000000", 12);
     memset(block + 148, ' ', 8);
     block[156] = type;
-    memcpy(block + 257, "ustar\00000", 8); /* NUL, then the version "00" */
+    memcpy(block + 257, "ustar\00000", 8); /* NUL, then version "00" */
     for (size_t i = 0; i < sizeof block; i++)
         sum += (uint8_t)block[i];
     snprintf(block + 148, 8, "%06o", sum); /* then NUL and a space */
@@ -79,7 +79,7 @@ static int write_padded(struct tar_write *write, const void *bytes, size_t count
                              (TAR_BLOCK_BYTES - count % TAR_BLOCK_BYTES) % TAR_BLOCK_BYTES);
 }
 
-/* The length of a pax line counts its own digits. */
+/* The length of a pax line includes its own digits. */
 static int write_pax(struct tar_write *write, const char *name)
 {
     char line[NAME_LIMIT + 32];
@@ -108,8 +108,8 @@ static int write_file(struct tar_write *write, const char *extension, const void
 
 /* ---- samples ---- */
 
-/* The name up to the first dot of its last part; leading slashes go. False when it is no key that
- * a reader would take. */
+/* Set the key to the name up to the first dot of its last component, without leading slashes.
+ * Returns false if a reader would not accept the key. */
 static bool take_key(char *key, const struct sample *sample)
 {
     const char *name = sample->name;
@@ -150,7 +150,7 @@ static const char *image_extension(const struct sample *sample)
     return sample->image_bytes > 4 && memcmp(sample->image, "\x89PNG", 4) == 0 ? "png" : "jpg";
 }
 
-/* The order of WebDataset's own writer: the class, then the image. */
+/* Write in the order of WebDataset's own writer: class, then image. */
 int tar_write_append(void *state, const struct sample *sample)
 {
     struct tar_write *write = state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shards of TFRecords that hold tf.train.Examples: finding and reading them. A shard may be
- * compressed as a whole; then extents are offsets of the inflated stream.
- */
+ * TFRecord shards that hold tf.train.Examples: finding and reading them. A shard may be compressed
+ * as a whole; then extents are offsets in the inflated stream. */
 #include "formats/tfrecord.h"
 
 #include "base/bytes.h"
@@ -73,7 +72,7 @@ static const struct option_spec tfrecord_options[] = {
     {0},
 };
 
-/* ---- what a file is ---- */
+/* ---- file types ---- */
 
 static bool wanted(const char *name)
 {
@@ -89,8 +88,8 @@ static bool head_right(const uint8_t *head)
     return bytes_le32(head + 8) == tfrecord_mask(crc32c(0, head, 8));
 }
 
-/* 0, SHARD_GZIP (RFC 1952) or SHARD_ZLIB (RFC 1950): by the first bytes, when they are not those
- * of a plain TFRecord, which a compressed file could begin like. */
+/* Detect compression from the first bytes. Returns 0, SHARD_GZIP (RFC 1952) or SHARD_ZLIB (RFC
+ * 1950). Checks for a plain TFRecord first, since it may begin like a compressed file. */
 static uint32_t compression_of(const uint8_t *first, size_t count)
 {
     if (count >= TFRECORD_HEAD_BYTES && head_right(first))
@@ -132,7 +131,8 @@ static bool record_at(struct scanner *scanner, const struct index_file_row *row)
     return head && head_right(head) && bytes_le64(head) == row->second - TFRECORD_FRAME_BYTES;
 }
 
-/* Believed only when its records cover the file without a gap and those probed are there. */
+/* Accept the index only if its records cover the file without a gap and the probed records
+ * exist. */
 static bool index_plausible(struct scanner *scanner, const struct index_file_row *rows,
                             uint64_t count)
 {
@@ -157,8 +157,8 @@ static uint64_t start_of(const struct index_file_row *row)
     return row->first;
 }
 
-/* 1 when the .idx file was used, 0 when there is none to use. A verify looks at every header
- * itself. */
+/* Returns 1 if the .idx file was used, 0 if no usable one exists. Verifying checks every header
+ * instead. */
 static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 {
     struct index_file_row *rows = NULL;
@@ -177,7 +177,7 @@ static int index_by_idx(struct scanner *scanner, struct catalog *catalog)
 
 /* ---- index: scanning ---- */
 
-/* 0 and the end of the record at offset, or 1 and *what is wrong, or an error. */
+/* Measure the record at offset. Returns 0 and its end, 1 and *what is wrong, or an error. */
 static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
                           const char **what)
 {
@@ -199,8 +199,8 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
     return *what != NULL;
 }
 
-/* The length first: it is the cheaper question. One beyond the end of the file may be right: the
- * file is cut. */
+/* Check the length first, which is cheaper. A length past the end of the file may be right: the
+ * file may be truncated. */
 static bool may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *head)
 {
     return scanner->file_bytes - offset >= TFRECORD_FRAME_BYTES &&
@@ -212,7 +212,8 @@ static const struct scan_steps steps = {.measure = measure_record,
                                         .head_bytes = TFRECORD_HEAD_BYTES,
                                         .alignment = 1};
 
-/* One record of the stream. 1, 0 at its end, or an error; *what when the frame is damaged. */
+/* Read one record of the stream. Returns 1, 0 at the end, or an error; sets *what if the frame is
+ * damaged. */
 static int take_from_stream(struct inflate *stream, struct catalog *catalog, const char **what)
 {
     uint64_t offset = inflate_stream_offset(stream);
@@ -231,7 +232,7 @@ static int take_from_stream(struct inflate *stream, struct catalog *catalog, con
                 "stream)";
         return -EBADMSG;
     }
-    /* Refused before a petabyte of it is looked for. */
+    /* Rejected before searching for a petabyte of data. */
     if (length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES) {
         *what = "a record of more than 1 GiB less 128 KiB, which iobench does not read";
         return -EBADMSG;
@@ -245,7 +246,7 @@ static int take_from_stream(struct inflate *stream, struct catalog *catalog, con
     return code ? code : 1;
 }
 
-/* Nothing can be found again behind damage in a compressed stream: the rest of it is lost. */
+/* After damage in a compressed stream no further record can be found: the rest of it is lost. */
 static int walk_compressed(const struct tfrecord_settings *settings, struct scanner *scanner,
                            struct catalog *catalog, uint32_t flags)
 {

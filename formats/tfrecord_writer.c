@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shards of TFRecords that hold tf.train.Examples: writing them. */
+ * TFRecord shards that hold tf.train.Examples: writing them. */
 #include "formats/index_file.h"
 #include "formats/tfrecord.h"
 
@@ -12,7 +12,7 @@
 
 enum { PACKED_BYTES = 64 * 1024 };
 
-/* Compress what is in input and pass it on; at the end of the shard, all of it. */
+/* Compress the input and write the output; at the end of the shard, flush it. */
 static int deflate_out(struct tfrecord_writer *writer, const void *bytes, size_t count, int flush)
 {
     z_stream *stream = &writer->stream;
@@ -50,7 +50,7 @@ static int put(struct tfrecord_writer *writer, const void *bytes, size_t count)
 
 static int open_stream(struct tfrecord_writer *writer, int compression)
 {
-    /* zlib.h: 16 more asks for a gzip wrapper. */
+    /* zlib.h: 16 more selects a gzip wrapper. */
     int window_bits = compression == TFRECORD_GZIP ? MAX_WBITS + 16 : MAX_WBITS;
 
     writer->packed = memory_zeroed(PACKED_BYTES);
@@ -119,7 +119,7 @@ int tfrecord_shard_append(void *state, const struct sample *sample)
     return code;
 }
 
-/* The .idx comes first: a shard that is there has its index. */
+/* Commit the .idx first, so that a shard that exists has its index. */
 int tfrecord_shard_close(void *state, bool commit)
 {
     struct tfrecord_writer *writer = state;
