@@ -39,7 +39,7 @@ static const struct option_spec tar_options[] = {
 
 /* ---- names ---- */
 
-/* Return whether a component of name looks like "__this__". */
+/* Return whether the first component of name looks like "__this__". */
 static bool is_meta(const char *name)
 {
     size_t length = strcspn(name, "/");

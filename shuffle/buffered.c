@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The orders that are a shuffle buffer over a walk in runs. */
+ * Shuffle strategies that use a shuffle buffer over a walk in runs. */
 #include "base/option.h"
 #include "shuffle/buffer.h"
 #include "shuffle/plugins.h"
@@ -104,8 +104,8 @@ static int plain_open(void *state, const void *settings, const struct plan_scope
 const struct shuffle_ops shuffle_buffer = BUFFERED(
     "buffer", plain_open, buffer_options, "a shuffle buffer over records as they lie in storage");
 
-/* A ring of initial_fill records over the rank's range [s N / S, (s + 1) N / S); the ranges go
- * round the ranks each epoch, unless stick_to_shard: partition sticky. */
+/* A ring of initial_fill records over the rank's range [s N / S, (s + 1) N / S); the ranges rotate
+ * over the ranks each epoch, unless stick_to_shard: partition sticky. */
 static const struct option_spec dali_options[] = {
     BUFFER_ROW("initial-fill", records, "1024", "records held in the buffer"),
     {0},

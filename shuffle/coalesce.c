@@ -6,7 +6,7 @@
 enum {
     AUTO_READS = 24, /* full reads in a window: with 1 MiB, 2 or 3 of each of ten files */
     AUTO_MAX = 16384,
-    GAP_BYTES = 4096, /* formats keep small gaps between records: they are read through */
+    GAP_BYTES = 4096, /* formats leave small gaps between records: read through them */
 };
 
 static uint64_t mean_bytes(const struct catalog *catalog)
@@ -32,7 +32,7 @@ struct coalesce coalesce_rules(const struct catalog *catalog, uint32_t window, u
     const uint64_t wanted = window_wanted(catalog, window, read_bytes);
     struct coalesce rules = {
         .window_bytes = memory_bytes / 4, .read_bytes = read_bytes, .alignment = 1};
-    /* Sizes differ: a quarter is kept free, so that few windows end by their bytes. */
+    /* Sizes differ: a quarter is kept free, so that few windows end because of their bytes. */
     const uint64_t held = rules.window_bytes / 4 * 3 / mean_bytes(catalog);
 
     rules.window = (uint32_t)(wanted < held ? wanted : held);
@@ -68,7 +68,7 @@ bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
         next->offset > run->records_end + GAP_BYTES ||
         bytes_align_up(end, rules->alignment) - run->start > rules->read_bytes)
         return false;
-    if (end > run->records_end) /* the same record twice is one read as well */
+    if (end > run->records_end) /* reading the same record twice is also one read */
         run->records_end = end;
     run->end = bytes_align_up(run->records_end, rules->alignment);
     run->count++;

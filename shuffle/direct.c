@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The orders without a buffer of their own: each record is fetched when it is drawn next. */
+ * Shuffle strategies without a buffer of their own: each record is fetched when it is drawn
+ * next. */
 #include "base/option.h"
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
@@ -77,8 +78,8 @@ static int epoch_open(void *state, const void *settings, const struct plan_scope
     return open_with(state, scope, &(struct sequence_rules){.unit = SEQUENCE_RECORDS}, traits);
 }
 
-/* With an .idx file dmlc-core gives each rank ceil(N / P) records of the list sorted by offset,
- * and permutes that list anew each epoch. */
+/* With an .idx file dmlc-core gives each rank ceil(N / P) records of the list sorted by offset, and
+ * permutes that list again each epoch. */
 static int mxnet_open(void *state, const void *settings, const struct plan_scope *scope,
                       struct plan_traits *traits)
 {

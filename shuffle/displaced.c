@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MosaicML streaming's py1e: shards in random order, shuffled inside, then each record displaced
- * by an even random distance and all sorted by where they fell.
+ * MosaicML streaming's py1e: shards in random order, shuffled inside; then each record is displaced
+ * by a uniform random distance, and all are sorted by where they fell.
  *
  * Streamed: a record falls at most `reach` before its own position, so once records up to p are
- * thrown, those that fell before p - reach are final. A heap holds the rest. Distances are
- * whole multiples of 2^-20 of a record: the same bits on every machine.
+ * thrown, those that fell before p - reach are final. A heap holds the others. Distances are
+ * multiples of 2^-20 of a record: the same bits on every machine.
  *
- * Under the elastic partition there are `nodes` such streams (shuffle/mosaic.c says why), and
- * every rank throws all records and keeps its own; no order that is sorted can be entered in the
+ * Under the elastic partition there are `nodes` such streams (see shuffle/mosaic.c for the reason),
+ * and every rank throws all records and keeps its own: a sorted order cannot be entered in the
  * middle. */
 #include "base/fail.h"
 #include "base/option.h"
@@ -27,14 +27,14 @@ struct fallen {
 
 struct stream {
     uint64_t begin, end; /* positions of the walk */
-    uint64_t thrown;     /* the next one to throw */
-    struct fallen *heap; /* least first */
+    uint64_t thrown;     /* the next position to throw */
+    struct fallen *heap; /* smallest first */
     uint64_t count;
     struct random random;
-    /* the shard part that thrown lies in */
+    /* the shard part that contains position thrown */
     uint64_t part_begin, part_end;
-    int64_t low;    /* bounds of the distance, in 2^-20 records */
-    uint64_t width; /* of the distance, 0: the part stays where it is */
+    int64_t low;    /* lower bound of the distance, in 2^-20 records */
+    uint64_t width; /* range of the distance; 0: the part stays in place */
     struct permutation permutation;
 };
 
@@ -47,10 +47,10 @@ struct displaced_state {
     struct sequence_cursor cursor;
     uint32_t nodes;
     uint64_t block_records;
-    uint64_t heap_capacity; /* of one stream */
+    uint64_t heap_capacity; /* per stream */
     uint64_t total, seed;
-    uint64_t walked; /* draws of all ranks made so far */
-    uint64_t last;   /* the position that the last of them gave */
+    uint64_t walked; /* draws of all ranks so far */
+    uint64_t last;   /* position of the last of these draws */
     struct stream *streams;
     struct fallen *heaps;
 };
@@ -88,7 +88,7 @@ static uint64_t heap_pop(struct stream *stream)
 }
 
 /* A part of n records may fall up to (U(0.75, 1.25) x block - n) / 2 to either side, within the
- * stream; a part that is larger than its block stays. */
+ * stream; a part larger than its block stays in place. */
 static void enter_part(struct displaced_state *displaced, struct stream *stream)
 {
     const uint64_t low = displaced->block_records * 3 / 4;
@@ -166,8 +166,8 @@ static int displaced_open(void *state, const void *settings, const struct plan_s
     if (code)
         return code;
     displaced->block_records = chosen->block;
-    /* Held are records thrown from less than twice the reach before, and not more than a
-     * stream has. */
+    /* The heap holds records thrown from less than twice the reach before, and at most one stream's
+     * records. */
     const uint64_t length = sequence_length_max(&displaced->sequence) > scope->catalog->record_count
                                 ? sequence_length_max(&displaced->sequence)
                                 : scope->catalog->record_count;
@@ -218,12 +218,12 @@ static uint64_t displaced_record(void *context, uint64_t place)
 
     while (displaced->walked <= wanted) {
         const uint64_t draw = displaced->walked++ % displaced->total;
-        if (draw == 0 && displaced->walked > 1) { /* padding begins the order anew */
+        if (draw == 0 && displaced->walked > 1) { /* padding starts the order over */
             const uint64_t walked = displaced->walked;
             start_streams(displaced);
             displaced->walked = walked;
         }
-        /* The last turn has only the longer parts, found as the woven positions say. */
+        /* Only the longer parts take part in the last round; the woven position gives the part. */
         const uint64_t turn = displaced->total / displaced->nodes * displaced->nodes;
         uint64_t node = draw % displaced->nodes;
         if (draw >= turn) {
@@ -249,7 +249,7 @@ static uint64_t displaced_draws(void *state)
     return ((struct displaced_state *)state)->sequence.draws;
 }
 
-/* The records before are thrown when the next one is asked for. */
+/* The records before this draw are thrown when the next one is requested. */
 static void displaced_seek(void *state, uint64_t draw)
 {
     ((struct displaced_state *)state)->cursor = (struct sequence_cursor){.place = draw};

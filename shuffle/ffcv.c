@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * FFCV's quasi-random order: keep 2 x batch pages open; each draw takes the next record of the
- * shuffled page that a fair die picks; a page that runs out is replaced by the next one of the
+ * FFCV's quasi-random order: keep 2 x batch pages open; each draw picks an open page uniformly and
+ * takes the next record of that shuffled page; a page that runs out is replaced by the next of the
  * permuted pages. A page is read whole when its first record is drawn. */
 #include "base/fail.h"
 #include "base/option.h"
@@ -16,9 +16,9 @@ struct ffcv_settings {
 };
 
 struct open_page {
-    uint64_t begin; /* position of its first record in the walk */
+    uint64_t begin; /* position of the page's first record in the walk */
     uint32_t records, fetched, drawn;
-    uint32_t frame; /* its slots are frame * page_most and so on */
+    uint32_t frame; /* its slots start at frame * page_most */
     struct permutation permutation;
 };
 
@@ -27,7 +27,7 @@ struct ffcv_state {
     uint64_t page_most; /* records of the largest page */
     struct open_page *pages;
     uint32_t page_capacity, page_count;
-    uint32_t picked; /* the page that the next operation is for */
+    uint32_t picked; /* the page of the next operation */
     bool picking;
     uint64_t opened; /* position of the next page to open */
     uint64_t seed;
@@ -118,7 +118,7 @@ static void open_pages(struct ffcv_state *ffcv)
     }
 }
 
-/* Swap a page that ran out with the last open one: frames stay distinct. */
+/* Swap an exhausted page with the last open one: frames stay distinct. */
 static void close_page(struct ffcv_state *ffcv, uint32_t number)
 {
     struct open_page page = ffcv->pages[number];

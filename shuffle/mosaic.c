@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MosaicML streaming's py1s, py2s and py1br: shards in random order, records shuffled inside
- * shards or inside blocks, fetched when they are drawn.
+ * MosaicML streaming's py1s, py2s and py1br: shards in random order, records shuffled inside shards
+ * or inside blocks, fetched when they are drawn.
  *
- * Canonical nodes: under the elastic partition the walk is cut into `nodes` parts, each with
- * shards of its own for the whole run, and draw number g takes the next record of part
- * g mod nodes. Any number of ranks then sees the same global batches, and a number that divides
- * the nodes reads each shard on one rank only. Elsewhere the rank's walk is one part. */
+ * Canonical nodes: under the elastic partition the walk is cut into `nodes` parts, each with shards
+ * of its own for the whole run, and draw number g takes the next record of part g mod nodes. Any
+ * number of ranks then sees the same global batches, and if the number of ranks divides `nodes`,
+ * each shard is read on one rank only. Under other partitions the rank's walk is one part. */
 #include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/mosaic.h"
@@ -28,8 +28,8 @@ uint64_t mosaic_weave(uint64_t draw, uint64_t total, uint32_t nodes)
         return draw;
     if (draw < rounds * nodes)
         return mosaic_node_start(total, draw % nodes, nodes) + draw / nodes;
-    /* The last turn has only the parts that are longer by one: part n is, when its end times the
-     * remainder passes a whole number. */
+    /* Only the parts that are one record longer take part in the last round: part n is longer if
+     * its end times the remainder passes an integer. */
     const uint64_t turn = draw - rounds * nodes;
     const uint64_t node = ((turn + 1) * nodes + longer - 1) / longer - 1;
     return mosaic_node_start(total, node, nodes) + rounds;
@@ -53,22 +53,22 @@ struct mosaic_state {
     struct sequence_cursor cursor;
     enum mosaic_kind kind;
     uint32_t nodes;
-    uint64_t total; /* positions before they go round */
+    uint64_t total; /* positions before they wrap around */
     uint64_t seed;
-    /* of py1br */
+    /* py1br only */
     uint64_t block_records, block_capacity, block_count;
     struct mosaic_block *blocks;
-    /* the block or shard that was drawn from last */
+    /* the block or shard of the last draw */
     uint64_t now_begin, now_end;
     struct permutation permutation;
-    /* py2s: the shard of that run, and its own permutation that never changes */
+    /* py2s: the shard of that run, and its own permutation, which never changes */
     uint64_t shard_first;
     struct permutation fixed;
 };
 
-/* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the
- * second block begins a stagger before the first one ends, so some records are shuffled twice,
- * and when the last block ends before the part does, the rest keeps its order. */
+/* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the second
+ * block begins one stagger before the first one ends, so some records are shuffled twice; if the
+ * last block ends before the part does, the remaining records keep their order. */
 static void make_blocks(struct mosaic_state *mosaic, struct random *random, uint64_t begin,
                         uint64_t end)
 {
@@ -104,7 +104,7 @@ static int open_kind(struct mosaic_state *mosaic, enum mosaic_kind kind,
     if (code || kind != MOSAIC_PY1BR)
         return code;
     mosaic->block_records = chosen->block;
-    /* All blocks of a part but the first and the last have at least 3/4 of the block. */
+    /* All blocks of a part except the first and the last have at least 3/4 of the block size. */
     mosaic->block_capacity = sequence_length_max(&mosaic->sequence) / (chosen->block * 3 / 4) +
                              (uint64_t)3 * mosaic->nodes;
     mosaic->blocks = sequence_table(scope, traits, mosaic->block_capacity, sizeof *mosaic->blocks,
@@ -144,12 +144,12 @@ static int mosaic_begin(void *state, uint64_t epoch)
     return 0;
 }
 
-/* The last block that holds a position, block_count when none does. */
+/* Return the last block that contains a position, or block_count if none does. */
 static uint64_t find_block(const struct mosaic_state *mosaic, uint64_t position)
 {
     uint64_t low = 0, high = mosaic->block_count;
 
-    while (low < high) { /* the first block that begins after it */
+    while (low < high) { /* find the first block that begins after position */
         uint64_t middle = low + (high - low) / 2;
         if (mosaic->blocks[middle].begin <= position)
             low = middle + 1;
@@ -165,7 +165,7 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
 
     if (number == mosaic->block_count)
         return sequence_at(&mosaic->sequence, position);
-    for (;;) { /* back through blocks that were shuffled before this one */
+    for (;;) { /* back through the overlapping blocks shuffled before this one */
         const struct mosaic_block *block = &mosaic->blocks[number];
         if (mosaic->now_begin != block->begin || mosaic->now_end != block->end) {
             mosaic->permutation = permutation_start(

@@ -54,13 +54,13 @@ static int by_record(const void *a, const void *b)
     return (x->record > y->record) - (x->record < y->record);
 }
 
-/* Run through the operations before a draw; held[slot] becomes the record there plus 1. */
+/* Replay the operations before a draw; held[slot] becomes the record there plus 1. */
 static int replay(struct plan *plan, uint64_t draw, uint64_t *held)
 {
     struct plan_op ops[256];
 
     while (draw > 0) {
-        /* An operation is at most one draw, so this never goes too far. */
+        /* An operation is at most one draw, so this never overshoots. */
         int count = plan->ops->next(plan->state, ops, draw < 256 ? (uint32_t)draw : 256);
         if (count < 0)
             return count;
@@ -93,7 +93,7 @@ int plan_seek(struct plan *plan, uint64_t draw)
             plan->refetches[plan->refetch_count++] = (struct plan_op){
                 .kind = PLAN_FETCH, .record = held[slot] - 1, .slot = (uint32_t)slot};
     free(held);
-    if (code == 0) /* in storage order */
+    if (code == 0) /* sorted by storage location */
         qsort(plan->refetches, plan->refetch_count, sizeof *plan->refetches, by_record);
     return code;
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 const struct preset preset_table[] = {
-    /* ImageRecordIter with path_imgidx: dmlc-core src/io/indexed_recordio_split.cc gives rank r
-     * the records [r, r + 1) x ceil(N / P) of the index sorted by offset, shuffles that list
-     * anew each epoch and reads record by record, one seek each, on the one thread behind its
-     * prefetching iterator. That iterator is reset between epochs: reads stop there. */
+    /* ImageRecordIter with path_imgidx: dmlc-core src/io/indexed_recordio_split.cc gives rank r the
+     * records [r, r + 1) x ceil(N / P) of the index sorted by offset, shuffles that list again each
+     * epoch and reads record by record, with one seek per record, on the single thread behind its
+     * prefetching iterator. That iterator is reset between epochs, so reads stop there. */
     {.name = "mxnet",
      .summary = "MXNet: RecordIO with .idx, one reader a rank, a fixed range shuffled each epoch",
      .settings = {{"format", "recordio"},
@@ -18,10 +18,10 @@ const struct preset preset_table[] = {
                   {"reader", "pread:threads=1"},
                   {"iodepth", "1"}}},
     /* The ResNet example of TensorFlow's models (official/resnet/imagenet_main.py): 1024 files,
-     * shuffled, ten read in parallel, shuffle buffer of 10000 records; a TFRecordDataset reads
-     * 256 KiB at a time. Under Horovod each process runs that over all files, its seed aside. It
-     * repeats the set behind the buffer (fused shuffle and repeat), so the buffer takes records of
-     * the next epoch while it gives out the last ones of this. The window is a few such reads of
+     * shuffled, ten read in parallel, shuffle buffer of 10000 records; a TFRecordDataset reads 256
+     * KiB at a time. Under Horovod each process does this over all files; only its seed differs. It
+     * repeats the set after the buffer (fused shuffle and repeat), so the buffer takes records of
+     * the next epoch while it yields the last ones of this epoch. The window is a few such reads of
      * each file. */
     {.name = "horovod-tensorflow",
      .summary = "Horovod with TensorFlow: TFRecord, ten readers a rank, every rank reads all files",
@@ -33,9 +33,9 @@ const struct preset preset_table[] = {
                   {"bs", "256KiB"},
                   {"window", "auto"},
                   {"overlap-epochs", "yes"}}},
-    /* DBReader::Read of caffe2/core/db.h: one cursor a rank in key order, moved on by as many
-     * records as there are ranks, back to the first one at the end; no shuffle. The reader goes
-     * through liblmdb's own map, one page fault after the other. */
+    /* DBReader::Read of caffe2/core/db.h: one cursor per rank in key order, advanced by the number
+     * of ranks, wrapping around at the end; no shuffle. The reader goes through liblmdb's own map,
+     * one page fault at a time. */
     {.name = "caffe2",
      .summary = "Caffe2: LMDB in key order, one mapped reader a rank, every P-th record",
      .settings = {{"format", "lmdb"},

@@ -12,14 +12,14 @@
 
 enum { OPS = 256, PAGE_BYTES = 4096 };
 
-/* Distinct values of the batch under way. */
+/* Distinct values in the current batch. */
 struct distinct {
-    uint64_t *seen; /* number of the batch that a value was last seen in, from 1 */
-    uint64_t sum;   /* over whole batches */
+    uint64_t *seen; /* the last batch that contained a value, counted from 1 */
+    uint64_t sum;   /* over full batches */
     uint64_t now;
 };
 
-/* Where a record lies, all shards laid end to end. */
+/* Position of a record with all shards laid end to end. */
 struct record_place {
     uint64_t start, record;
 };
@@ -28,21 +28,21 @@ struct measuring {
     const struct quality_terms *terms;
     struct quality *quality;
     uint64_t *shard_start;       /* of all shards laid end to end */
-    uint32_t *had;               /* the turn (rank and epoch) that last drew a record, from 1 */
-    uint8_t *times;              /* draws of a record, for each epoch; stops at 255 */
+    uint32_t *had;               /* the last turn (rank and epoch) that drew a record, from 1 */
+    uint8_t *times;              /* draws of a record per epoch; saturates at 255 */
     uint64_t *slots;             /* record held */
     struct record_place *window; /* fetches not yet read */
     uint32_t window_count;
     uint64_t window_bytes;
     struct distinct labels, shards;
-    uint64_t batch, row; /* number of the batch under way over everything, from 1 */
+    uint64_t batch, row; /* number of the current batch over all turns, from 1 */
     uint64_t batches;
     uint32_t turn;
     uint32_t last_label;
     uint64_t neighbours, same, retainable, retained;
     uint64_t reads, read_bytes, page_bytes, drawn_bytes, gaps, seeks;
     double distance;
-    uint64_t read_end; /* UINT64_MAX before the first */
+    uint64_t read_end; /* UINT64_MAX before the first read */
     uint64_t held_bytes;
     uint64_t epoch_draws; /* of all ranks, of the last epoch */
 };
@@ -238,7 +238,7 @@ static int prepare(struct measuring *m)
     return 0;
 }
 
-/* What a draw at random gives, for values of any frequency. */
+/* Compute what uniformly random draws would give, for values of any frequency. */
 static int at_random(struct measuring *m)
 {
     const struct catalog *catalog = m->terms->scope.catalog;

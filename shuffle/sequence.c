@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants: runs[i].start grows and runs[run_count].start is the length of the walk; every
- * record of the walk lies in exactly one run. least and most are the same on every rank, so all
- * ranks agree on padding and dropping without a word between them. */
+ * Invariants: runs[i].start increases, and runs[run_count].start is the length of the walk; every
+ * record of the walk is in exactly one run. least and most are the same on every rank, so all ranks
+ * agree on padding and dropping without communicating. */
 #include "shuffle/sequence.h"
 
 #include "base/bytes.h"
@@ -44,7 +44,7 @@ void *sequence_table(const struct plan_scope *scope, struct plan_traits *traits,
 
 /* ---- units ---- */
 
-/* At least as many as there are chunks. */
+/* Upper bound of the number of chunks. */
 static uint64_t bound_chunks(const struct sequence *sequence)
 {
     const struct catalog *catalog = sequence->scope.catalog;
@@ -54,9 +54,9 @@ static uint64_t bound_chunks(const struct sequence *sequence)
     return count < catalog->record_count ? count : catalog->record_count;
 }
 
-/* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several small
- * neighbouring shards whole; when shards are dealt to ranks a chunk stays within one. Bytes are
- * summed up and not taken from offsets, which for LMDB need not rise. */
+/* A chunk is a piece of a large shard, cut at multiples of chunk_bytes, or several adjacent small
+ * shards, whole; when shards are dealt to ranks, a chunk stays within one shard. Bytes are summed,
+ * not computed from offsets, which need not increase in LMDB. */
 static void find_chunks(struct sequence *sequence, uint64_t capacity)
 {
     const struct catalog *catalog = sequence->scope.catalog;
@@ -133,7 +133,7 @@ static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
     return (uint64_t)((unsigned __int128)total * part / parts);
 }
 
-/* Cut the records into parts of equal bytes. */
+/* Cut the records into one part per rank, of equal bytes. */
 static int find_cuts(struct sequence *sequence, struct plan_traits *traits)
 {
     const struct catalog *catalog = sequence->scope.catalog;
@@ -157,7 +157,7 @@ static int find_cuts(struct sequence *sequence, struct plan_traits *traits)
     return 0;
 }
 
-/* Where part number `part` of the walk begins. */
+/* Return the record at which part number `part` of the walk begins. */
 static uint64_t cut(const struct sequence *sequence, uint32_t part)
 {
     const struct catalog *catalog = sequence->scope.catalog;
@@ -186,9 +186,9 @@ static uint64_t records_of_part(const struct sequence *sequence, uint32_t part)
     return count;
 }
 
-/* elastic: whole global batches, then the rest. A dropped rest is a whole global batch, so that
- * all numbers of ranks leave out the same records; a padded one goes round to the first records,
- * so that all of them repeat the same. */
+/* elastic: full global batches, then the remainder. A dropped remainder is a whole global batch, so
+ * any number of ranks leaves out the same records; a padded one wraps around to the first records,
+ * so any number of ranks repeats the same ones. */
 static uint64_t global_batch(const struct plan_scope *scope)
 {
     return (uint64_t)scope->batch_size * scope->ranks;
@@ -203,7 +203,7 @@ static uint64_t elastic_length(const struct plan_scope *scope)
     return (records + (scope->remainder == PLAN_PAD ? global - 1 : 0)) / global * global;
 }
 
-/* Rows of a rank in a global batch of so many rows, and the first of them. */
+/* Return this rank's rows in a global batch of `of` rows, and the first of these rows. */
 static uint64_t rows(const struct sequence *sequence, uint64_t of, uint64_t *first)
 {
     const uint32_t rank = sequence->scope.rank, ranks = sequence->scope.ranks;
@@ -307,8 +307,8 @@ int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
         unit_bounds(sequence, unit, &first, &end);
         sequence->unit_most = end - first > sequence->unit_most ? end - first : sequence->unit_most;
     }
-    /* A range clips units and makes no more of them; nodes cut one each, and dealing shards cuts
-     * units that are larger. */
+    /* A range clips units but does not add any; nodes add one cut each; dealing shards cuts larger
+     * units. */
     sequence->run_capacity = sequence->unit_count + rules->nodes;
     if (scope->partition == PLAN_SHARDS && sequence->run_capacity < scope->catalog->shard_count)
         sequence->run_capacity = scope->catalog->shard_count;
@@ -353,12 +353,12 @@ static void add_run(struct sequence *sequence, uint64_t first, uint64_t end)
     sequence->run_count++;
 }
 
-/* Units that lie in [first, end), in this epoch's order. */
+/* Add the units that overlap [first, end), in this epoch's order. */
 static void add_units(struct sequence *sequence, uint64_t seed, uint64_t first, uint64_t end)
 {
     uint64_t low = 0, count = sequence->unit_count, unit_first, unit_end;
 
-    for (; count > 1; count--) { /* a range of a sticky rank: skip what lies before and after */
+    for (; count > 1; count--) { /* a sticky rank's range: skip the units before and after it */
         unit_bounds(sequence, low, &unit_first, &unit_end);
         if (unit_end > first)
             break;
@@ -384,7 +384,7 @@ static void shuffle_runs(struct sequence *sequence, uint64_t seed, uint64_t low,
     struct random random = random_start(seed);
     uint64_t start = runs[low].start;
 
-    for (uint64_t i = low; i < high; i++) /* start holds the length for a while */
+    for (uint64_t i = low; i < high; i++) /* start temporarily holds the length */
         runs[i].start = runs[i + 1].start - runs[i].start;
     for (uint64_t i = high; i > low + 1; i--) {
         uint64_t j = low + random_below(&random, i - low);
@@ -399,7 +399,7 @@ static void shuffle_runs(struct sequence *sequence, uint64_t seed, uint64_t low,
     }
 }
 
-/* The units of every ranks-th shard. Chunks do not cross shards then and lie in shard order. */
+/* Add the units of every ranks-th shard. Chunks then stay within a shard and are in shard order. */
 static void add_shards(struct sequence *sequence, uint64_t seed)
 {
     const struct catalog *catalog = sequence->scope.catalog;
@@ -420,7 +420,7 @@ static void add_shards(struct sequence *sequence, uint64_t seed)
         shuffle_runs(sequence, seed, 0, sequence->run_count);
 }
 
-/* An order of shards that never changes, cut into parts whose shards are permuted each epoch. */
+/* Cut a fixed order of shards into parts, and permute the shards of each part every epoch. */
 static void add_nodes(struct sequence *sequence, uint64_t seed)
 {
     const uint64_t records = sequence->scope.catalog->record_count;
@@ -496,7 +496,7 @@ static void find_run(struct sequence *sequence, uint64_t position)
     sequence->run_now = low;
 }
 
-/* The run of a place in the walk, most often the last one or the one after it. */
+/* Return the run of a walk position, usually the last run found or the next one. */
 static const struct sequence_run *run_at(struct sequence *sequence, uint64_t walked)
 {
     const struct sequence_run *run = &sequence->runs[sequence->run_now];
@@ -526,7 +526,8 @@ uint64_t sequence_at(struct sequence *sequence, uint64_t position)
 
 void sequence_bounds(struct sequence *sequence, uint64_t position, uint64_t *begin, uint64_t *end)
 {
-    const uint64_t around = position - position % sequence->own; /* how far it went round */
+    const uint64_t around =
+        position - position % sequence->own; /* how far position wrapped around */
     const struct sequence_run *run = run_at(sequence, sequence->offset + position - around);
     const uint64_t low = run->start > sequence->offset ? run->start - sequence->offset : 0;
     const uint64_t high = run[1].start - sequence->offset;

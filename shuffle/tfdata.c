@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tf.data as it is most often written: shuffle the list of files, interleave a few of them,
+ * tf.data in its most common form: shuffle the list of files, interleave a few of them, use a
  * shuffle buffer. */
 #include "base/fail.h"
 #include "base/option.h"
@@ -16,15 +16,15 @@ struct tfdata_settings {
 };
 
 struct open_file {
-    uint64_t position, end; /* in the walk over the shuffled files; equal: none is open */
+    uint64_t position, end; /* in the walk over the shuffled files; if equal, no file is open */
 };
 
 struct tfdata_state {
     struct sequence sequence;
     struct buffer buffer;
     struct open_file *files;
-    uint32_t file_count, turn; /* whose turn it is */
-    uint64_t length, taken;    /* records in a row from one file */
+    uint32_t file_count, turn; /* turn: the file to read from next */
+    uint64_t length, taken;    /* consecutive records from one file */
     uint64_t opened;           /* position of the next file to open */
 };
 
@@ -96,7 +96,7 @@ static int tfdata_begin(void *state, uint64_t epoch)
     return 0;
 }
 
-/* A file that ends is replaced by the next one when its turn comes. */
+/* A file that ends is replaced by the next one at its next turn. */
 static uint64_t tfdata_input(void *context)
 {
     struct tfdata_state *tfdata = context;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The orders that read a window of neighbouring runs whole and then draw it in random order.
+ * Shuffle strategies that read a window of adjacent runs whole and then draw it in random order.
  *
- * A window is the positions [begin, end). The record drawn at begin + j is the one that lies at
- * begin + p(j), where p is a bijection made from the seed and begin; so fetching in storage
- * order needs p's inverse and no table. Of a window that ranks share (elastic) each one fetches
- * only what it draws. */
+ * A window is the positions [begin, end). Draw begin + j gives the record at begin + p(j), where p
+ * is a bijection derived from the seed and begin; so fetching in storage order needs the inverse of
+ * p and no table. If ranks share a window (elastic), each fetches only what it draws. */
 #include "base/fail.h"
 #include "base/option.h"
 #include "shuffle/plugins.h"
@@ -15,12 +14,12 @@
 struct windowed_state {
     struct sequence sequence;
     bool inside;       /* shuffle inside the window */
-    uint64_t capacity; /* whole runs are added while they fit; the first one always does */
+    uint64_t capacity; /* whole runs are added while they fit; the first is always added */
     uint64_t seed;
     uint64_t begin, end;
     struct permutation permutation;
-    uint64_t fetched;     /* of the window */
-    uint64_t base, place; /* places of the window's first draw and of the next one */
+    uint64_t fetched;     /* records of the window fetched */
+    uint64_t base, place; /* places of the window's first draw and of the next draw */
 };
 
 static int windowed_open(struct windowed_state *windowed, const struct plan_scope *scope,
@@ -35,7 +34,7 @@ static int windowed_open(struct windowed_state *windowed, const struct plan_scop
     windowed->capacity = (uint64_t)(share * (double)sequence_length_max(&windowed->sequence));
     const uint64_t most = windowed->sequence.unit_most;
     uint64_t records = windowed->capacity > most ? windowed->capacity : most;
-    if (scope->partition == PLAN_ELASTIC) /* a rank's rows of the batches a window touches */
+    if (scope->partition == PLAN_ELASTIC) /* a rank's rows of the batches that overlap a window */
         records = (records / ((uint64_t)scope->batch_size * scope->ranks) + 2) * scope->batch_size;
     const uint64_t draws = sequence_draws_max(&windowed->sequence);
     traits->slots = records < draws ? records : draws;
@@ -169,7 +168,7 @@ const struct shuffle_ops shuffle_block =
     WINDOWED("block", block_open, block_options,
              "blocks in random order, each read whole and shuffled inside");
 
-/* dmlc-core cuts the bytes of all files evenly among the ranks. */
+/* dmlc-core divides the bytes of all files evenly among the ranks. */
 static const struct option_spec mxnet_chunk_options[] = {
     SIZE_ROW("chunk", "64MiB", "bytes of a chunk"),
     FLAG_ROW("permute", "no", "visit the chunks in random order"),
