@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * caffe: what a value in an image LMDB is: Caffe's Datum, Caffe2's TensorProtos, or the image file
- * itself (LSUN). It knows nothing of LMDB. Pure, any thread.
+ * caffe: parse and write a value of an image LMDB: Caffe's Datum, Caffe2's TensorProtos, or the
+ * image file itself (LSUN). Knows nothing of LMDB. Pure, any thread.
  *
- * Source: caffe.proto (Datum: channels 1, height 2, width 3, data 4, label 5, float_data 6,
- * encoded 7) and caffe2.proto (TensorProtos: protos 1; TensorProto: dims 1, data_type 2,
- * float_data 3, int32_data 4, byte_data 5, string_data 6). A raw Datum holds planes, blue first; a
- * raw tensor of make_image_db (OpenCV) rows of pixels, blue first too.
- */
+ * Source: caffe.proto (Datum: channels 1, height 2, width 3, data 4, label 5, float_data 6, encoded
+ * 7) and caffe2.proto (TensorProtos: protos 1; TensorProto: dims 1, data_type 2, float_data 3,
+ * int32_data 4, byte_data 5, string_data 6). A raw Datum holds planes, blue first; a raw tensor of
+ * make_image_db (OpenCV) holds rows of pixels, also blue first. */
 #ifndef IOBENCH_FORMATS_CAFFE_H
 #define IOBENCH_FORMATS_CAFFE_H
 
@@ -16,16 +15,16 @@
 #include <stdint.h>
 
 enum caffe_flavour {
-    CAFFE_AUTO, /* by the first bytes of each value; Datum for writing */
+    CAFFE_AUTO, /* reading: detected from the first bytes of each value; writing: Datum */
     CAFFE_DATUM,
     CAFFE_TENSORS,
     CAFFE_IMAGE, /* has no label */
 };
 
-/* 0, or -EBADMSG or -ENOTSUP with a reason. The image is borrowed from value. */
+/* Returns 0, or -EBADMSG or -ENOTSUP with a reason. The image is borrowed from value. */
 int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample);
 
-/* The bytes that caffe_put() writes for sample. */
+/* Return the number of bytes that caffe_put() writes for sample. */
 size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample);
 void caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to);
 

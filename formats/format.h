@@ -37,7 +37,7 @@ enum format_parse_flags {
 };
 
 struct format_ops {
-    struct plugin plugin; /* state is a writer's */
+    struct plugin plugin; /* state: a writer's state */
     /* Return the confidence that path (a file or folder) is of this format, 0 (no) to 100
      * (certain), from names and first bytes only. */
     int (*detect)(const char *path);
@@ -47,14 +47,14 @@ struct format_ops {
      * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
-    /* The other four write; all NULL in a read-only format.
-     * path: the file to create, as named by shard_path(); for files a new or empty folder. */
+    /* The other four calls write; all are NULL in a read-only format. path: the file to create, as
+     * named by shard_path(); for files a new or empty folder. */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
-    /* commit false: abandon and remove the shard. Called after every shard_open. */
+    /* commit false: abandon and remove the shard. Called after every shard_open(). */
     int (*shard_close)(void *state, bool commit);
-    /* The path of shard number shard of shards below folder, e.g. "train-00003-of-01024".
-     * shards 0 asks for the most shards this format can have (0: any number). */
+    /* Return the path of shard number shard of shards below folder, e.g. "train-00003-of-01024".
+     * shards 0: assume the most shards this format can have (0: any number). */
     int (*shard_path)(const char *folder, uint32_t shard, uint32_t shards, char **path);
 };
 
@@ -65,7 +65,7 @@ static inline const struct format_ops *format_of(const struct plugin *plugin)
     return (const struct format_ops *)(const void *)plugin; /* plugin is the first member */
 }
 
-/* Return the format's confidence that path is of it: 0 (no) to 100 (certain). */
+/* Return the confidence that path is of this format: 0 (no) to 100 (certain). */
 int format_sure(const struct plugin *format, const char *path);
 
 /* Returns 0, or -ENOTSUP with a reason that lists writable formats. */
@@ -79,12 +79,12 @@ int format_shard_path(const struct plugin *format, const char *folder, uint32_t 
  * incomplete data set (dataset/manifest.h). */
 const struct plugin *format_detect(const char *path);
 
-/* The format that text names ("NAME[:OPTIONS]"), or with "auto" the most certain one for path. 0 or
- * a negative errno. Release the choice after either. */
+/* Select the format that text names ("NAME[:OPTIONS]"), or with "auto" the most likely one for
+ * path. Returns 0 or a negative errno. Release the choice in either case. */
 int format_choose(const char *text, const char *path, struct plugin_choice *choice);
 
-/* Catalog of a data set: from its sidecar when that is fresh, else by indexing (and a new sidecar
- * when use_sidecar). 0 or a negative errno. */
+/* Get the catalog of a data set: from its sidecar if that is up to date, else by indexing (which
+ * saves a new sidecar if use_sidecar). Returns 0 or a negative errno. */
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
@@ -93,7 +93,7 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
 int format_catalog_kept(const struct plugin_choice *format, const char *root,
                         struct catalog **catalog);
 
-/* shard: the one of the catalog that the record lies in. */
+/* shard: the shard of the catalog that contains the record. */
 int format_parse(const struct plugin_choice *format, const struct shard *shard, const void *record,
                  size_t bytes, unsigned flags, struct format_scratch *scratch,
                  struct sample *sample);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_names: classifies files by extension: an image that this program reads, one that only other
- * loaders read, or something else. Pure.
- */
+ * image_names: classify files by extension: an image that this program reads, one that only other
+ * loaders read, or something else. Pure. */
 #ifndef IOBENCH_FORMATS_IMAGE_NAMES_H
 #define IOBENCH_FORMATS_IMAGE_NAMES_H
 
@@ -10,9 +9,9 @@
 
 enum image_name { IMAGE_NAME_NONE, IMAGE_NAME_READ, IMAGE_NAME_UNREAD };
 
-/* extension: without its dot, in any case. */
+/* extension: without the dot, in any case. */
 enum image_name image_name_of(const char *extension);
-/* The same for what follows the last dot of name. */
+/* As image_name_of(), for the part after the last dot of name. */
 enum image_name image_name_of_file(const char *name);
 bool image_name_is_read(const char *name);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lmdb_write: a database being written by liblmdb: formats/lmdb_write.c, or where liblmdb is
- * not there formats/lmdb_absent.c, which says so. One thread.
+ * lmdb_write: write a database with liblmdb (formats/lmdb_write.c); without liblmdb,
+ * formats/lmdb_absent.c reports that it is missing. One thread.
  *
- * The file is written beside its name and renamed when it is complete. Keys are those of Caffe's
- * convert_imageset, "%08d_name", so they rise and pages are filled; what is not yet committed
- * stays within a bound, and the map grows as the file does.
- */
+ * The file is written under a temporary name beside its final name and renamed when complete. Keys
+ * are those of Caffe's convert_imageset, "%08d_name", so they ascend and fill the pages.
+ * Uncommitted data is bounded, and the map grows with the file. */
 #ifndef IOBENCH_FORMATS_LMDB_WRITE_H
 #define IOBENCH_FORMATS_LMDB_WRITE_H
 
@@ -21,7 +20,7 @@ struct lmdb_write {
     enum caffe_flavour flavour;
     uint64_t records;
     uint64_t pending_bytes;   /* of values in the transaction */
-    uint64_t pending_records; /* likewise */
+    uint64_t pending_records; /* in the transaction */
     struct file_draft draft;
 };
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * protobuf: a walk over the fields of one protocol-buffer message, in place. It copies nothing
- * and allocates nothing: a field of bytes points into the message. (protobuf-c would copy each
- * image.) It knows no schema: the caller asks for the numbers and wire types it wants and skips
- * the rest; a nested message is walked by a cursor over the field's bytes. Pure, any thread.
+ * protobuf: walk over the fields of one protocol-buffer message, in place. Copies and allocates
+ * nothing: a field of bytes points into the message. (protobuf-c would copy each image.) Knows no
+ * schema: the caller selects the numbers and wire types it wants and skips the others; a nested
+ * message is walked by a cursor over the field's bytes. Pure, any thread.
  *
- * Source: "Encoding", protobuf.dev. Groups, deprecated since 2008, are refused.
- */
+ * Source: "Encoding", protobuf.dev. Groups, deprecated since 2008, are rejected. */
 #ifndef IOBENCH_FORMATS_PROTOBUF_H
 #define IOBENCH_FORMATS_PROTOBUF_H
 
@@ -14,7 +13,7 @@
 #include <stdint.h>
 
 enum protobuf_wire {
-    PROTOBUF_VARINT = 0,  /* value: as it is; negative numbers fill 64 bits */
+    PROTOBUF_VARINT = 0,  /* value: unchanged; negative numbers fill 64 bits */
     PROTOBUF_FIXED64 = 1, /* value: the 8 bytes, little-endian */
     PROTOBUF_BYTES = 2,   /* bytes, count */
     PROTOBUF_FIXED32 = 5, /* value: the 4 bytes, little-endian */
@@ -45,16 +44,16 @@ static inline struct protobuf_cursor protobuf_nested(const struct protobuf_field
     return protobuf_start(field->bytes, field->count);
 }
 
-/* 1 and *value, 0 at the end, -EBADMSG when it is cut off or longer than 64 bits; for packed
- * numbers. No reason is recorded: the caller knows what the message is. */
+/* Returns 1 and *value, 0 at the end, -EBADMSG if the number is truncated or longer than 64 bits;
+ * for packed numbers. No reason is recorded: the caller knows what the message is. */
 int protobuf_varint(struct protobuf_cursor *cursor, uint64_t *value);
 
-/* 1 and the next field, 0 at the end, -EBADMSG when the message is malformed (no reason). */
+/* Returns 1 and the next field, 0 at the end, -EBADMSG if the message is malformed (no reason). */
 int protobuf_next(struct protobuf_cursor *cursor, struct protobuf_field *field);
 
 /* ---- writing ---- */
 
-/* The bytes a varint takes, and writing one; returns behind it. */
+/* Return the size of a varint; write a varint and return its end. */
 size_t protobuf_varint_bytes(uint64_t value);
 uint8_t *protobuf_put_varint(uint8_t *to, uint64_t value);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scan: indexing shards that are files by looking at their record headers, several shards at
- * once: on a network file system the wait for each header is the whole cost. It knows no format:
- * the caller gives the function that walks one shard.
+ * scan: index shards that are files by reading their record headers, several shards at once: on a
+ * network file system nearly all time is spent waiting for headers. Knows no format: the caller
+ * gives the function that walks one shard.
  *
- * A walk runs on one thread with a catalog of its own; the parts are joined in the order of the
- * list. With a fault handler everything runs on the caller's thread.
- */
+ * A walk runs on one thread with its own catalog; the parts are joined in list order. With a fault
+ * handler everything runs on the caller's thread. */
 #ifndef IOBENCH_FORMATS_SCAN_H
 #define IOBENCH_FORMATS_SCAN_H
 
@@ -18,7 +17,7 @@ struct shard_scan;
 
 /* A file read only at its record headers. */
 struct scanner {
-    const char *path, *next; /* next: the shard that follows; NULL: this is the last */
+    const char *path, *next; /* next: the following shard; NULL: this is the last */
     const struct format_scan *scan;
     struct store_file *file;
     uint64_t file_bytes;
@@ -35,47 +34,49 @@ enum {
     SCANNER_SEARCH_BYTES = 1 << 30,
 };
 
-/* The count bytes at offset (all within the file, count <= SCANNER_HEADER_BYTES); valid until the
- * next call. Reads a little when headers lie far apart, much when they are neighbours. NULL with
- * a reason and its code in *code. */
+/* Return the count bytes at offset (all within the file, count <= SCANNER_HEADER_BYTES), valid
+ * until the next call. Reads little if headers are far apart, much if they are adjacent. Returns
+ * NULL with a reason and its code in *code. */
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code);
 
-/* A fault of this file. See format_fault(). */
+/* Report a fault of this file. See format_fault(). */
 static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offset,
                                 const char *what)
 {
     return format_fault(scanner->scan, code, scanner->path, offset, what);
 }
 
-/* The same for a fault whose reason, file and place included, is already recorded. */
+/* As scanner_fault(), for a fault whose reason, with file and offset, is already recorded. */
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset);
 
-/* One more record of a compressed shard, where the size of the file bounds nothing: -EFBIG when the
- * index of all shards becomes larger than most_bytes; 0: than the data, or 64 MiB. */
+/* Count one more record of a compressed shard, where the file size bounds nothing. Returns -EFBIG
+ * if the index of all shards exceeds most_bytes; 0: exceeds the data, or 64 MiB. */
 int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes);
 
-/* How records that lie one behind the other are found. */
+/* How to find consecutive records. */
 struct scan_steps {
-    /* 0 and the *end of the record at offset, or 1 and *what is wrong with it, or an error. */
+    /* Returns 0 and the *end of the record at offset, 1 and *what is wrong with it, or an error. */
     int (*measure)(struct scanner *scanner, uint64_t offset, uint64_t *end, const char **what);
-    /* May a record begin at offset, where these head_bytes are? Never when all of them are 0. */
+    /* Return whether a record may begin at offset, which has these head_bytes. Never true if all of
+     * them are 0. */
     bool (*begins)(const struct scanner *scanner, uint64_t offset, const uint8_t *head);
     uint32_t head_bytes, alignment; /* records begin at multiples of alignment: a power of 2 */
 };
 
-/* Move *offset to the next place behind it where a record may begin; to the end of the file when
- * there is none within SCANNER_SEARCH_BYTES, which no record is longer than. Zeros do not count:
- * they are passed at the speed of reading, holes at once. */
+/* Advance *offset to the next place after it where a record may begin; to the end of the file if
+ * there is none within SCANNER_SEARCH_BYTES, which no record exceeds. Zeros do not count: they are
+ * skipped at reading speed, and holes at once. */
 int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64_t *offset);
 
-/* Adds all records of the file; a damaged one is a fault, and the scan goes on behind it. */
+/* Add all records of the file; a damaged one is a fault, after which the scan continues. */
 int scanner_add_all(struct scanner *scanner, const struct scan_steps *steps,
                     struct catalog *catalog);
 
-/* The scan has come to offset of the file. -ECANCELED when another thread's shard has failed. */
+/* Report progress: the scan has reached offset of the file. Returns -ECANCELED if another thread's
+ * shard has failed. */
 int scanner_report(struct scanner *scanner, uint64_t offset);
 
-/* Add the records of the shard that was begun in catalog. */
+/* Add the records of the shard begun in catalog. */
 typedef int (*scan_walk)(const void *settings, struct scanner *scanner, struct catalog *catalog);
 
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,

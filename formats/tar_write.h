@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tar_write: a shard of WebDataset being written, as format.h's writer calls: ustar headers, and a
- * pax header in front of a name that does not fit. One thread a state.
+ * tar_write: write a WebDataset shard, with the calls of format.h's writer: ustar headers, and a
+ * pax header before a name that does not fit. One thread per state.
  *
- * The key of a sample is its name without an extension, its number in the shard when it has none;
- * neighbours get different keys. Times and owners are 0: the same samples give the same bytes.
- */
+ * The key of a sample is its name without an extension, or its number in the shard if it has no
+ * name; adjacent samples get different keys. Times and owners are 0: the same samples give the same
+ * bytes. */
 #ifndef IOBENCH_FORMATS_TAR_WRITE_H
 #define IOBENCH_FORMATS_TAR_WRITE_H
 

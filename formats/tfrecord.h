@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tfrecord: what the reading and the writing half of the shards format share: the frame of a
- * TFRecord (tensorflow/core/lib/io/record_writer.h) and the settings.
+ * tfrecord: shared by reading and writing the shards format: the frame of a TFRecord
+ * (tensorflow/core/lib/io/record_writer.h) and the settings.
  *
- * u64 length, u32 masked CRC-32C of those 8 bytes, the payload, u32 masked CRC-32C of it.
- */
+ * u64 length, u32 masked CRC-32C of those 8 bytes, the payload, u32 masked CRC-32C of the
+ * payload. */
 #ifndef IOBENCH_FORMATS_TFRECORD_H
 #define IOBENCH_FORMATS_TFRECORD_H
 
@@ -27,8 +27,8 @@ struct tfrecord_settings {
     char *match;
     char *image, *label;
     int base;                                /* enum example_base */
-    int compression;                         /* enum tfrecord_compression, of what is written */
-    bool idx;                                /* write one */
+    int compression;                         /* enum tfrecord_compression, for writing */
+    bool idx;                                /* write an index */
     uint64_t max_inflation, max_index_bytes; /* of compressed shards */
 };
 
@@ -45,7 +45,7 @@ static inline uint32_t tfrecord_mask(uint32_t crc)
     return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
 }
 
-/* The index beside a shard. free() it. */
+/* Return the path of the index beside a shard. free() it. */
 char *tfrecord_index_path(const char *path);
 
 /* ---- the writer: formats/tfrecord_writer.c ---- */
@@ -53,7 +53,7 @@ char *tfrecord_index_path(const char *path);
 struct tfrecord_writer {
     struct sink sink, idx;
     struct example_keys keys;
-    uint8_t *head; /* of the Example that is written */
+    uint8_t *head; /* of the Example being written */
     z_stream stream;
     bool stream_open;
     uint8_t *packed; /* NULL: not compressed */

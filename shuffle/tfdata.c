@@ -24,7 +24,7 @@ struct tfdata_state {
     struct buffer buffer;
     struct open_file *files;
     uint32_t file_count, turn; /* turn: the file to read from next */
-    uint64_t length, taken;    /* consecutive records from one file */
+    uint64_t length, taken;    /* consecutive records per file and turn */
     uint64_t opened;           /* position of the next file to open */
 };
 

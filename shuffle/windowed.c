@@ -18,7 +18,7 @@ struct windowed_state {
     uint64_t seed;
     uint64_t begin, end;
     struct permutation permutation;
-    uint64_t fetched;     /* records of the window fetched */
+    uint64_t fetched;     /* positions of the window handled so far */
     uint64_t base, place; /* places of the window's first draw and of the next draw */
 };
 
