@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the format family, for formats/registry.c alone. */
+ * The formats, for formats/registry.c only. */
 #ifndef IOBENCH_FORMATS_PLUGINS_H
 #define IOBENCH_FORMATS_PLUGINS_H
 

@@ -17,8 +17,8 @@ struct buffer {
     uint32_t capacity, initial;
     uint32_t *slots; /* a permutation: the first `held` names hold records, the others are free */
     uint32_t held;
-    uint32_t due;  /* fetches before the next draw */
-    uint64_t left; /* inputs still to come */
+    uint32_t due;  /* fetches needed before the next draw */
+    uint64_t left; /* inputs left */
     struct random random;
 };
 
@@ -31,7 +31,7 @@ int buffer_open(struct buffer *buffer, const struct plan_scope *scope, uint64_t 
 void buffer_close(struct buffer *buffer);
 void buffer_begin(struct buffer *buffer, uint64_t seed, uint64_t inputs);
 
-/* input(context) returns the next input record; called as often as begin() was told. */
+/* input(context) returns the next input record; called as many times as begin() was given. */
 int buffer_next(struct buffer *buffer, uint64_t (*input)(void *context), void *context,
                 struct plan_op *ops, uint32_t max);
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    COALESCE_WINDOW_MAX = 1 << 20, /* that may be asked for */
+    COALESCE_WINDOW_MAX = 1 << 20, /* that may be requested */
     COALESCE_RECORDS_MAX = 256,    /* in one read */
 };
 
@@ -26,22 +26,23 @@ struct coalesce {
     uint32_t alignment;    /* of reads; 1: none */
 };
 
-/* Return the rules for `memory_bytes` of record memory (UINT64_MAX: any). `window` 0 is auto: the
- * records that 24 reads of read_bytes hold, 16,384 at most. A window takes a quarter of the memory
- * at most; a longer one is shortened. */
+/* Return the rules for `memory_bytes` of record memory (UINT64_MAX: any). `window` 0 is auto: as
+ * many records as 24 reads of read_bytes hold, at most 16,384. A window takes at most a quarter of
+ * the memory; a longer one is shortened. */
 struct coalesce coalesce_rules(const struct catalog *catalog, uint32_t window, uint64_t read_bytes,
                                uint64_t memory_bytes);
 
-/* Memory that such a window needs to be as long as coalesce_rules() says for any memory. */
+/* Return the memory that a window needs to be as long as coalesce_rules() allows with unlimited
+ * memory. */
 uint64_t coalesce_memory_bytes(const struct catalog *catalog, uint32_t window, uint64_t read_bytes);
 
-/* True if a window of `count` fetches and `bytes` takes no further one. */
+/* Return true if a window of `count` fetches and `bytes` is full. */
 static inline bool coalesce_is_full(const struct coalesce *rules, uint32_t count, uint64_t bytes)
 {
     return count >= rules->window || (count > 0 && bytes >= rules->window_bytes);
 }
 
-/* The order within a window. */
+/* Compare for the order within a window. */
 static inline bool coalesce_before(const struct extent *a, const struct extent *b)
 {
     return a->shard != b->shard ? a->shard < b->shard : a->offset < b->offset;
@@ -51,12 +52,12 @@ static inline bool coalesce_before(const struct extent *a, const struct extent *
 struct coalesce_run {
     uint32_t shard, count;
     uint64_t start, end;  /* of the read, aligned */
-    uint64_t records_end; /* where the last record ends */
+    uint64_t records_end; /* end of the last record */
 };
 
 struct coalesce_run coalesce_start(const struct coalesce *rules, const struct extent *first);
-/* Extend the run by the next record of the window. False, and unchanged, if it needs a read of its
- * own. */
+/* Extend the run by the next record of the window. Returns false, and leaves the run unchanged, if
+ * the record needs a read of its own. */
 bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
                      const struct extent *next);
 

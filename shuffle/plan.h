@@ -39,10 +39,10 @@ enum plan_remainder {
     PLAN_DROP,   /* the remainder is dropped in this epoch */
 };
 
-/* In the order of the enums, with NULL at the end. */
+/* In enum order, terminated by NULL. */
 extern const char *const plan_partition_names[], *const plan_remainder_names[];
 
-/* What a strategy knows of the data set and the job. */
+/* What a strategy knows about the data set and the job. */
 struct plan_scope {
     const struct catalog *catalog; /* records, shards and sizes; never contents */
     uint64_t seed;
@@ -65,7 +65,7 @@ struct shuffle_ops {
     void (*close)(void *state);
     /* Compute the order of an epoch (0, 1, ...) and seek to its start; epochs in any order. */
     int (*begin)(void *state, uint64_t epoch);
-    /* Return at most max operations, and their count; 0 at the end of the epoch. */
+    /* Return at most max operations, and their number; 0 at the end of the epoch. */
     int (*next)(void *state, struct plan_op *ops, uint32_t max);
     /* Exact number of draws of the current epoch. */
     uint64_t (*draws)(void *state);
@@ -82,7 +82,7 @@ struct plan {
     struct plan_scope scope;
     struct plan_traits traits;
     uint64_t begin_ns;         /* duration of the last begin() */
-    struct plan_op *refetches; /* records held where plan_seek() went */
+    struct plan_op *refetches; /* records held at the place that plan_seek() reached */
     uint64_t refetch_count, refetch_at;
 };
 

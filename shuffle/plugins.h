@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the shuffle family, for shuffle/registry.c alone. */
+ * The shuffle strategies, for shuffle/registry.c only. */
 #ifndef IOBENCH_SHUFFLE_PLUGINS_H
 #define IOBENCH_SHUFFLE_PLUGINS_H
 

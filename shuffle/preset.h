@@ -12,11 +12,11 @@ struct preset {
     const char *name;
     const char *summary; /* one line, no full stop */
     struct {
-        const char *option, *value; /* of `iobench run`; ends with a row without option */
+        const char *option, *value; /* of `iobench run`; terminated by a row without an option */
     } settings[PRESET_SETTINGS];
 };
 
-extern const struct preset preset_table[]; /* ends with a row without a name */
+extern const struct preset preset_table[]; /* terminated by a row without a name */
 
 const struct preset *preset_find(const char *name); /* NULL when there is none */
 /* Return the preset's value of an option; NULL if it sets none. */

@@ -31,23 +31,23 @@ struct quality {
     double shards_per_batch, shards_at_random; /* the same for shards */
     double same_label, same_label_at_random;   /* the next draw of the rank has the same label */
     double retention; /* share of a rank's draws that it also had in the previous epoch */
-    /* coverage of an epoch over all ranks, of the worst epoch */
+    /* coverage of an epoch over all ranks, worst epoch */
     uint64_t missing;                        /* records never drawn */
     uint64_t repeated;                       /* draws beyond the first of a record */
-    uint64_t draws, draws_least, draws_most; /* of all ranks, and of one */
-    /* reads of an epoch over all ranks, the mean of the epochs */
+    uint64_t draws, draws_least, draws_most; /* of all ranks, and of one rank */
+    /* reads of an epoch over all ranks, averaged over epochs */
     double reads;
     double seeks;                /* reads that do not start where the previous one ended */
     double amplification;        /* bytes of pages (4 KiB) read / bytes drawn */
     double bytes_per_read;       /* as requested */
     double distance_bytes;       /* from the end of a read to the start of the next, either way */
-    uint64_t buffer_bytes;       /* most that one rank's plan held at once */
+    uint64_t buffer_bytes;       /* largest amount that one rank's plan held at once */
     uint64_t slots, state_bytes; /* as declared by the plan of the first rank */
     uint64_t begin_ns;           /* longest time to compute an order */
     uint64_t run_ns;             /* all plans and epochs, measuring included */
 };
 
-/* Memory per record, besides a byte per epoch. */
+/* Memory per record, plus one byte per epoch. */
 enum { QUALITY_RECORD_BYTES = 4 };
 
 /* Returns 0, or a negative errno with a reason. */
