@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Skip "8:16 " if the line is of that device. */
+/* Skip "8:16 " if the line is about that device. */
 static bool is_device(struct text *line, unsigned device_major, unsigned device_minor)
 {
     struct text word, first;
@@ -141,7 +141,7 @@ static int cgroup_open(void *state, const void *settings, const struct probe_sit
     char pid[16] = "self";
 
     (void)settings;
-    if (site->pid_count) /* assume the others share its group */
+    if (site->pid_count) /* assume that the others share its group */
         snprintf(pid, sizeof pid, "%d", site->pids[0]);
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
@@ -169,7 +169,7 @@ static void cgroup_close(void *state)
     procfile_close(&cgroup->file);
 }
 
-/* An unused device is not listed: 0. */
+/* An unused device is not listed: report 0. */
 static void cgroup_sample(void *state, uint64_t *values)
 {
     struct cgroup_probe *cgroup = state;

@@ -16,13 +16,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Limits of one search: layers that refer to each other would make it exponential in depth. */
+/* Limits of one search: layers that refer to each other would make its cost exponential in
+ * depth. */
 enum { DEPTH_MAX = 16, VISITS_MAX = 1024, FOLDER_BYTES = 768 };
 
 static void leaves_of_path(const struct telemetry_roots *roots, const char *path, unsigned depth,
                            struct device_list *list);
 
-/* Keep the first one only. */
+/* Keep only the first note. */
 static void note_elsewhere(struct device_list *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

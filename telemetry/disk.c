@@ -41,7 +41,7 @@ bool disk_parse_diskstats(struct text diskstats, unsigned device_major, unsigned
 
 struct disk_probe {
     struct device_list devices;
-    struct procfile *files; /* one a device */
+    struct procfile *files; /* one per device */
 };
 
 static const struct metric_row rows[] = {

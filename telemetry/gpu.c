@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu: NVIDIA GPUs through NVML, loaded at run time, so nothing is needed to build. Declares only
- * the part of its ABI that is used, which is stable since driver 340.
+ * gpu: NVIDIA GPUs through NVML, loaded at run time, so building needs nothing. Declares only the
+ * part of its ABI that is used, which is stable since driver 340.
  *
- * Utilisation is the share of NVML's last sample period (1/6 to 1 s) in which a kernel ran, and
- * does not say how busy it was. A question about PCIe takes 20 ms, hence a slow probe.
- */
+ * Utilisation is the share of NVML's last sample period (1/6 to 1 s) in which a kernel ran; it does
+ * not show how busy the GPU was. A PCIe query takes 20 ms, hence a slow probe. */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"

@@ -119,7 +119,7 @@ static const struct port_file {
 enum { PORT_FILES = sizeof port_files / sizeof port_files[0] };
 
 struct infiniband_probe {
-    struct procfile *files; /* one a metric */
+    struct procfile *files; /* one per metric */
     size_t count, capacity;
 };
 

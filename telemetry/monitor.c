@@ -22,11 +22,11 @@
         .how = MONITOR_RATE, .factor = 1, .table_factor = 1                        \
     }
 
-#define CPU_SHARE(name, head, what)                                                \
-    {                                                                              \
-        .key = name, .heading = head, .unit = "%", .probe = "cpu", .part = "all",  \
-        .quantity = what, .how = MONITOR_RATE, .factor = 0.1, /* of ms a second */ \
-            .table_factor = 1, .of_a_cpu = true                                    \
+#define CPU_SHARE(name, head, what)                                               \
+    {                                                                             \
+        .key = name, .heading = head, .unit = "%", .probe = "cpu", .part = "all", \
+        .quantity = what, .how = MONITOR_RATE, .factor = 0.1, /* from ms per s */ \
+            .table_factor = 1, .of_a_cpu = true                                   \
     }
 
 const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {

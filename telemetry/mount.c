@@ -48,7 +48,7 @@ bool mount_parse(struct text line, struct mount *mount)
     uint64_t number;
 
     if (!text_u64(&line, &number) || !text_u64(&line, &number) || !text_word(&line, &word) ||
-        !parse_device(word, mount) || !text_word(&line, &word) || /* root: unused */
+        !parse_device(word, mount) || !text_word(&line, &word) || /* root: not used */
         !text_word(&line, &word) || !mount_unescape(word, mount->point, sizeof mount->point) ||
         mount->point[0] != '/' || !text_word(&line, &word))
         return false;

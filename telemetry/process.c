@@ -41,7 +41,7 @@ static const struct metric_row rows[] = {
 };
 
 struct process_probe {
-    struct procfile *files; /* one a process */
+    struct procfile *files; /* one per process */
     size_t count;
 };
 
@@ -75,7 +75,7 @@ static void process_close(void *state)
     free(probe->files);
 }
 
-/* The sum is missing if one of them is. */
+/* If one part is missing, so is the sum. */
 static void process_sample(void *state, uint64_t *values)
 {
     const struct process_probe *probe = state;

@@ -20,8 +20,8 @@
 enum { PROBES_MAX = 16, MARKS_MAX = 4096, ROWS_MAX = 16384, REASON_BYTES = 160 };
 
 static const uint64_t interval_usual_ns = 100000000, memory_usual_bytes = UINT64_C(64) << 20;
-static const uint64_t nap_ns = 50000000;  /* a stop is seen after at most this time */
-static const uint64_t least_ns = 2000000; /* a faster sample was not preempted */
+static const uint64_t nap_ns = 50000000;  /* a stop takes effect within this time */
+static const uint64_t least_ns = 2000000; /* a sample faster than this was not preempted */
 
 struct watched {
     struct sampler *sampler;

@@ -33,7 +33,7 @@ int series_open(struct series *series, const struct metric *metrics, uint32_t me
         return -ENOMEM;
     if (metric_count)
         memcpy(series->metrics, metrics, metric_count * sizeof *metrics);
-    memset(series->rows, 0, series->row_capacity * row_bytes); /* page faults off the clock */
+    memset(series->rows, 0, series->row_capacity * row_bytes); /* takes page faults off the clock */
     return 0;
 }
 
@@ -67,7 +67,7 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
     if (series->offered++ % series->stride)
         return;
     if (series->row_count == series->row_capacity)
-        halve(series); /* this row, number row_capacity, is one of those kept */
+        halve(series); /* this row's number, row_capacity, is one that is kept */
     uint64_t *row = row_of(series, series->row_count++);
     row[0] = time_ns;
     memcpy(row + 1, values, series->metric_count * sizeof *values);

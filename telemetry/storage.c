@@ -17,10 +17,10 @@ enum { PLACES_MAX = 32 };
 
 /* How reads of a file system are accounted. */
 enum storage_place_kind {
-    PLACE_BLOCK,   /* the process is charged for what it reads from a device */
-    PLACE_NFS,     /* ... and from the server */
-    PLACE_MEMORY,  /* nothing is read from storage */
-    PLACE_UNKNOWN, /* FUSE, ZFS, ...: the kernel charges nobody */
+    PLACE_BLOCK,   /* reads from a device are charged to the process */
+    PLACE_NFS,     /* and so are reads from the server */
+    PLACE_MEMORY,  /* reads never reach storage */
+    PLACE_UNKNOWN, /* FUSE, ZFS, ...: the kernel charges no process */
 };
 
 struct storage_place {
@@ -37,7 +37,7 @@ struct storage {
     struct mount mount;
     bool mount_known;
     struct device_list devices;
-    struct procfile *device_files; /* one a device */
+    struct procfile *device_files; /* one per device */
     struct procfile process, mountstats;
     bool uncounted; /* a device's statistics are off (queue/iostats) */
 };
