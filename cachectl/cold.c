@@ -15,7 +15,7 @@
 static void append(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Truncates. */
+/* Append to text; truncates. */
 static void append(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text);

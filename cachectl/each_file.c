@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-enum { FILES_A_THREAD = 64 }; /* fewer do not pay for a thread */
+enum { FILES_A_THREAD = 64 }; /* fewer files are not worth a thread */
 enum { REPORT_EVERY_NS = 100000000 };
 
 struct each_file {

@@ -59,7 +59,7 @@ struct call {
     char **operands;
     struct cache_observer observer;
     struct residency_probe *probe;
-    struct disks *disks; /* beneath the rows so far */
+    struct disks *disks; /* below the rows so far */
     json_t *rows;
     struct residency_total sum;
 };
