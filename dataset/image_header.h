@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image_header: what the headers of an encoded image say about it. Decodes nothing. Parsed as
- * hostile; pure.
- */
+ * image_header: read the headers of an encoded image. Decodes nothing. Treats input as hostile;
+ * pure. */
 #ifndef IOBENCH_DATASET_IMAGE_HEADER_H
 #define IOBENCH_DATASET_IMAGE_HEADER_H
 

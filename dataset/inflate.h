@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inflate: a gzip or zlib file read as the stream it holds, from the front. It knows nothing of
- * what the stream means. One thread per file; memory is fixed (about half a MiB).
- */
+ * inflate: read a gzip or zlib file as the stream it holds, from the start. Knows nothing of the
+ * stream's contents. One thread per file; memory is fixed (about half a MiB). */
 #ifndef IOBENCH_DATASET_INFLATE_H
 #define IOBENCH_DATASET_INFLATE_H
 
@@ -15,10 +14,10 @@ enum inflate_wrapper {
 
 struct inflate;
 
-/* NULL with a reason and *code. */
+/* Returns NULL with a reason and *code. */
 struct inflate *inflate_open(const char *path, enum inflate_wrapper wrapper, int *code);
-/* The same for another file, or the same from its front; allocates only what opening a
- * file takes. 0 or a negative errno with a reason. */
+/* Reopen for another file, or the same file from its start; allocates only what opening a file
+ * needs. Returns 0 or a negative errno with a reason. */
 int inflate_reopen(struct inflate *inflate, const char *path, enum inflate_wrapper wrapper);
 void inflate_close(struct inflate *inflate); /* NULL is fine */
 
@@ -26,8 +25,8 @@ void inflate_close(struct inflate *inflate); /* NULL is fine */
  * the stream; -EBADMSG if the file is damaged or truncated. */
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count);
 
-/* Refuse a stream that exceeds this multiple of the file size, with -EFBIG; the first 64
- * MiB are always taken, and 0 takes everything. Until the next open. */
+/* Reject a stream that exceeds this multiple of the file size, with -EFBIG; the first 64 MiB are
+ * always accepted, and 0 accepts everything. Valid until the next open. */
 void inflate_limit(struct inflate *inflate, uint64_t times);
 
 /* Offset of the next byte in the stream, and bytes of the file read so far. */

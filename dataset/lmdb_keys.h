@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* False for the keys that some tools store beside the samples. */
+/* Return false for the keys that some tools store beside the samples. */
 static inline bool lmdb_key_is_sample(const void *key, size_t bytes)
 {
     return !(bytes == 7 && memcmp(key, "__len__", 7) == 0) &&

@@ -19,7 +19,7 @@ enum { NFS_SERVER_BYTES = 256 };
 /* A mounted export and its protocol version, found once by trying. */
 struct nfs_place {
     char server[NFS_SERVER_BYTES];
-    char folder[PATH_MAX]; /* the server's name of it; no trailing slash unless "/" */
+    char folder[PATH_MAX]; /* the path on the server; no trailing slash unless "/" */
     int version;           /* 3 or 4 */
 };
 
@@ -55,7 +55,8 @@ int nfs_link_take(const struct nfs_place *place, uint64_t deadline_ns, struct nf
 void nfs_link_give(struct nfs_link *link);
 void nfs_link_drop(struct nfs_link *link); /* it is broken; NULL is fine */
 
-/* Does this status from libnfs mean that the connection was lost, not that the file has a fault? */
+/* Return whether this status from libnfs means that the connection was lost, not that the file has
+ * a fault. */
 bool nfs_link_is_lost(int status);
 
 /* Completion callback for libnfs. */

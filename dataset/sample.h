@@ -21,11 +21,11 @@ struct sample {
     size_t image_bytes;
     int32_t label; /* 0-based class; -1 if the record has none */
     bool has_odd_label;
-    double odd_label; /* a value that is no class: 3.7, NaN; label is -1 then */
+    double odd_label; /* a value that is not a class: 3.7, NaN; label is then -1 */
     enum sample_encoding encoding;
     uint32_t width, height, channels; /* of raw images; 0: unknown */
-    uint64_t id;                      /* RecordIO image id; 0 when the format has none */
-    const char *name;                 /* not NUL-terminated; name_bytes 0 when there is none */
+    uint64_t id;                      /* RecordIO image id; 0 if the format has none */
+    const char *name;                 /* not NUL-terminated; name_bytes 0 if there is none */
     size_t name_bytes;
 };
 

@@ -260,7 +260,7 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
     return visit(context, &entry);
 }
 
-/* An entry's name is one path component: a name that points elsewhere is ignored. */
+/* An entry's name must be one path component, so that a server cannot point elsewhere. */
 static bool is_name(const char *name)
 {
     return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
