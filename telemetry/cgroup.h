@@ -17,7 +17,7 @@ struct cgroup_counters {
 bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device_minor,
                         struct cgroup_counters *counters);
 
-/* The same for blkio.throttle.io_service_bytes (version 1): bytes only. */
+/* As above, for blkio.throttle.io_service_bytes (version 1): bytes only. */
 bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_minor,
                       struct cgroup_counters *counters);
 

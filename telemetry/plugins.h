@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The members of the probe family, for telemetry/registry.c alone. */
+ * The probes, for telemetry/registry.c only. */
 #ifndef IOBENCH_TELEMETRY_PLUGINS_H
 #define IOBENCH_TELEMETRY_PLUGINS_H
 

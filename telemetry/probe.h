@@ -29,7 +29,7 @@ enum { METRIC_PART_BYTES = 64, METRIC_QUANTITY_BYTES = 40 };
 struct metric {
     const char *probe;                    /* "disk" */
     char part[METRIC_PART_BYTES];         /* "vda"; "" if there is only one */
-    char quantity[METRIC_QUANTITY_BYTES]; /* "read_bytes": what, and the unit last */
+    char quantity[METRIC_QUANTITY_BYTES]; /* "read_bytes": the quantity, with the unit last */
     enum metric_kind kind;
     uint8_t bits;   /* a counter wraps at 2 to the power of bits; 64: never */
     bool saturates; /* a 32-bit counter that stays at its maximum instead */
@@ -99,7 +99,7 @@ struct metric *metric_add(struct metric_list *list, const char *part, const char
 /* Add all rows of a table for one part. Returns 0 or -ENOMEM. */
 int metric_add_rows(struct metric_list *list, const char *part, const struct metric_row *rows);
 
-/* The numbers of a table's fields; returns the place behind them. */
+/* Store the numbers of a table's fields; returns the place after them. */
 uint64_t *metric_put_rows(const struct metric_row *rows, const void *counters, uint64_t *values);
 uint64_t *metric_skip_rows(const struct metric_row *rows, uint64_t *values);
 
