@@ -8,8 +8,8 @@
 
 #include "telemetry/devices.h"
 
-/* Start zeroed. Each disk counts once, for the first files that lie on it, so results of several
- * calls can be added. */
+/* Start zeroed. Each disk counts once, for the first files on it, so results of several calls can
+ * be added. */
 struct disks {
     struct device_list list;
 };

@@ -19,7 +19,7 @@ struct drop_helpers {
     const char *cachectl; /* absolute path */
 };
 
-/* The same through `sudo -n cachectl drop`, which never prompts for a password. */
+/* As above, through `sudo -n cachectl drop`, which never prompts for a password. */
 int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
                         const struct cache_observer *observer);
 

@@ -9,7 +9,7 @@ struct listing {
     char **paths;
     size_t count;
     size_t unread_count; /* unreadable folders, dangling links */
-    char reason[256];    /* of the first one */
+    char reason[256];    /* of the first such entry */
 };
 
 /* List the path itself if it is a file or block device, or every regular file below a folder.
