@@ -10,8 +10,8 @@ static double cpu_seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
 }
 
-/* All stages at one moment. An epoch's share is the difference of two moments, both taken while its
- * clock runs, so that no stage waits longer than its threads had time. */
+/* The state of all stages at one moment. An epoch's share is the difference of two moments, both
+ * taken while its clock runs, so no stage waits longer than its threads had time. */
 static struct result_waits waits_now(const struct account *account)
 {
     const struct loader_waits loader = loader_waits(account->loader);
@@ -47,7 +47,7 @@ void account_stop(struct account *account)
     waits->decode_input_ns = now.decode_input_ns - before->decode_input_ns;
     waits->decode_slot_ns = now.decode_slot_ns - before->decode_slot_ns;
     waits->trainer_input_ns = epoch->wait_ns;
-    /* A worker waits or works. */
+    /* A decode thread either waits or works. */
     waits->decode_busy_ns =
         account->workers * epoch->wall_ns - waits->decode_input_ns - waits->decode_slot_ns;
 }
@@ -67,9 +67,9 @@ int account_check_clock(const struct account *account)
                 (double)other_ns * 1e-9);
 }
 
-/* In a steady state as many samples are taken as are read, so that what is in memory neither grows
- * nor shrinks. The first quarter of the reads, which fills memory and may spend a device's burst
- * credit, is left out: the rest is the rate that lasts. */
+/* In a steady state samples are taken as fast as they are read, so the amount in memory neither
+ * grows nor shrinks. The first quarter of the reads, which fills memory and may spend a device's
+ * burst credit, is left out: the rest is the sustained rate. */
 static void add_reads(struct account *account, const struct loader_figures *loader)
 {
     struct result_epoch *epoch = account->epoch;

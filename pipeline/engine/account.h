@@ -25,7 +25,7 @@ struct account {
     struct recorder *recorder;
     uint32_t workers;
     bool reads; /* the reader is not idle */
-    /* of the epoch under way */
+    /* of the current epoch */
     struct result_epoch *epoch;
     struct clock_moment start;
     struct rusage usage;
@@ -35,16 +35,15 @@ struct account {
 
 /* Start the epoch's clock. */
 void account_begin(struct account *account, struct result_epoch *epoch);
-/* Count a batch that the trainer took at taken_ns and has stepped with, or started to. */
+/* Count a batch that the trainer took at taken_ns and whose step has ended or begun. */
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
-/* Time of a step, or of one that ended later than its call. */
+/* Add the times of a step, or of an earlier step that ended later than its call. */
 void account_step(struct account *account, const struct trainer_times *times);
 /* Stop the epoch's clock. */
 void account_stop(struct account *account);
-/* Returns 0, or -EPROTO if a clock that was set, or a machine that slept, makes every rate wrong.
- */
+/* Returns 0, or -EPROTO if the clock was set or the machine slept, which makes every rate wrong. */
 int account_check_clock(const struct account *account);
-/* Add what is known once the reads have ended, which this waits for. */
+/* Wait until the reads have ended, and add what is known only then. */
 void account_end(struct account *account);
 
 #endif

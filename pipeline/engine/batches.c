@@ -39,7 +39,7 @@ struct batches {
     uint64_t epochs, take_epoch;
     struct stall opening;
     bool cancelled;
-    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is only a few epochs ahead */
+    struct epoch_range ranges[EPOCHS_KEPT]; /* a ring: the loader is at most a few epochs ahead */
     struct batch_buffer *buffers;
     int32_t *labels; /* buffers x batch_size */
 };
@@ -91,7 +91,8 @@ void batches_reset(struct batches *batches)
         batches->buffers[i].complete = false;
 }
 
-/* Rows of a batch: all but in the last batch of an epoch. epoch: a lower bound of its epoch. */
+/* Return the number of rows of a batch: batch_size, except in the last batch of an epoch. epoch: a
+ * lower bound of the batch's epoch. */
 static uint32_t rows_of(const struct batches *batches, uint64_t batch, uint64_t epoch)
 {
     const uint32_t size = batches->config.batch_size;

@@ -29,8 +29,8 @@ struct batches_config {
 
 #define BATCHES_PATIENCE_NS UINT64_C(100000000)
 
-/* What the rows of a batch hold: counted by the workers, summed when the batch is taken, so that
- * counts belong to the right epoch however far ahead the workers are. */
+/* What the rows of a batch hold. Decode threads count, and the counts are summed when the batch is
+ * taken, so they belong to the right epoch however far ahead the decode threads are. */
 struct batch_account {
     uint64_t samples, skipped;
     uint64_t record_bytes;           /* including framing */
@@ -44,32 +44,32 @@ struct batch {
     int32_t *labels;
     uint32_t count;
     uint64_t epoch; /* from 0 in this run */
-    uint64_t step;  /* of this epoch */
+    uint64_t step;  /* of the epoch */
     struct batch_account account;
 };
 
 struct batches *batches_create(const struct batches_config *config); /* NULL with a reason */
 void batches_destroy(struct batches *batches);
 
-/* Reset for the next run. Only while no thread uses it. */
+/* Reset for the next run. Call only while no thread uses it. */
 void batches_reset(struct batches *batches);
 
-/* The sink of the loader, which announces each epoch. */
+/* The loader's sink; the loader announces each epoch to it. */
 struct loader_sink batches_sink(struct batches *batches);
 
 /* Trainer: wait until the loader has announced an epoch; *draws is its length. Returns 0 or
  * -ECANCELED. */
 int batches_wait_epoch(struct batches *batches, uint64_t epoch, uint64_t *draws);
 
-/* Worker: wait until the batch of this address is open, adding the time to *waited_ns. Returns 0 or
- * -ECANCELED. */
+/* Decode threads: wait until the batch of this address is open, adding the time to *waited_ns.
+ * Returns 0 or -ECANCELED. */
 int batches_wait_open(struct batches *batches, uint64_t address, uint64_t *waited_ns);
 void *batches_row(struct batches *batches, uint64_t address);
 int32_t *batches_label(struct batches *batches, uint64_t address);
-/* Worker: this many rows of the batch are written; account is what they hold. */
+/* Decode threads: report that this many rows of the batch are written; account: what they hold. */
 void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
                   const struct batch_account *account);
-/* Total time that workers waited for a batch to open, since batches_reset(). */
+/* Return the total time that decode threads waited for a batch to open, since batches_reset(). */
 uint64_t batches_open_wait_ns(struct batches *batches);
 
 /* Trainer: wait for the next batch. Returns 1; 0 after BATCHES_PATIENCE_NS, so that the caller can

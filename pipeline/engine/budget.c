@@ -25,9 +25,9 @@ uint64_t budget_available_bytes(const struct cold_settings *cold, const struct r
     return headroom->available_bytes;
 }
 
-/* The share of records. Under --memory-limit a buffered read in flight is charged twice, for its
- * record memory and for its pages, which the kernel cannot reclaim until they are filled: it kills
- * the process instead. */
+/* The share that records get. Under --memory-limit a buffered read in flight is charged twice, for
+ * its record memory and for its page cache, which the kernel cannot reclaim until it is filled: the
+ * kernel kills the process instead. */
 static uint64_t records_share_bytes(const struct budget_config *config, const struct budget *budget)
 {
     const bool twice = config->cold->memory_limit_bytes && !config->direct;
@@ -77,7 +77,7 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
     return bytes;
 }
 
-/* Tell the user if memory is too short for the requested window. */
+/* Warn if memory is too short for the requested window. */
 static void note_window(const struct budget_config *config, const struct budget *budget,
                         struct result *result)
 {
@@ -98,7 +98,7 @@ static void note_window(const struct budget_config *config, const struct budget 
                    sizeof needed));
 }
 
-/* A limit above the size of the data set evicts nothing. */
+/* With a limit above the size of the data set nothing is evicted. */
 static void note_limit(const struct budget_config *config, const struct budget *budget,
                        struct result *result)
 {

@@ -19,7 +19,7 @@ struct budget_config {
     const struct cold_settings *cold;
     const struct catalog *catalog;
     const struct plan_traits *plan;
-    const struct ranks *ranks; /* NULL: one alone */
+    const struct ranks *ranks; /* NULL: a single process */
     bool direct;
     uint32_t workers;
     uint64_t batches_bytes;
@@ -33,12 +33,12 @@ struct budget {
 };
 
 /* Return the memory still available to this rank: its share of the machine's or of the control
- * group's, or the rest of --memory-limit. *headroom names the one that decides. */
+ * group's memory, or the rest of --memory-limit. *headroom names which of these decides. */
 uint64_t budget_available_bytes(const struct cold_settings *cold, const struct ranks *ranks,
                                 uint64_t held_bytes, struct headroom *headroom);
 
-/* Returns 0, or -ENOMEM with a reason that gives both figures. Fills *budget as far as it got in
- * either case. */
+/* Returns 0, or -ENOMEM with a reason that gives both figures. Either way fills *budget as far as
+ * it got. */
 int budget_make(const struct budget_config *config, struct budget *budget, struct result *result);
 uint64_t budget_total_bytes(const struct budget *budget);
 

@@ -16,8 +16,8 @@
 
 enum { GROUP_MAX = 64 };
 
-/* Work of a group: small enough to balance the workers, large enough that a lock per group costs
- * nothing. */
+/* Work of a group: small enough to balance the decode threads, large enough to make the cost of a
+ * lock per group negligible. */
 static const uint64_t group_ns = 50000;
 
 struct worker {
@@ -32,11 +32,11 @@ struct worker {
 
 struct decoders {
     struct decoders_config config;
-    bool parses; /* records have bytes, and somebody needs them parsed */
+    bool parses; /* records have bytes, and a stage needs them parsed */
     struct worker *workers;
 };
 
-/* Digest of label and image as stored, independent of order and decoder. */
+/* Add the digest of label and image as stored, independent of order and decoder. */
 static void add_digest(struct batch_account *account, const struct sample *sample)
 {
     const uint64_t image = (uint64_t)(uint32_t)sample->image_bytes << 32 |
@@ -61,7 +61,7 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
     return code;
 }
 
-/* Returns 0, DECODE_DAMAGED or -errno, the last two with a reason. */
+/* Returns 0, DECODE_DAMAGED or -errno; failures set a reason. */
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
@@ -94,7 +94,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     return code ? fail_image(&sample, shard, code) : 0;
 }
 
-/* The record may be in a mapped file that others can truncate. */
+/* Decode a record, which may lie in a mapped file that other processes can truncate. */
 static int decode_row(struct worker *worker, const struct fetch *fetch, void *row,
                       struct sample *sample, struct batch_account *account)
 {
@@ -108,7 +108,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
     return code;
 }
 
-/* Prefix the reason with file, offset and number of the record. */
+/* Prefix the reason with the record's file, offset and number. */
 static int fail_record(const struct decoders_config *config, const struct fetch *fetch, int code)
 {
     const struct extent *place = catalog_extent(config->catalog, fetch->record);
@@ -123,14 +123,14 @@ static int fail_record(const struct decoders_config *config, const struct fetch 
                 (unsigned long long)fetch->record, reason);
 }
 
-/* Note the last reason of this thread. */
+/* Note this thread's last reason as a finding. */
 static void note(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
     fail_record(&worker->decoders->config, fetch, -EBADMSG);
     findings_note(&worker->figures.findings, kind, fetch->record, fail_reason());
 }
 
-/* Note defects of a record that is delivered anyway. code: the result of decoding. */
+/* Note the defects of a record that is delivered anyway. code: the result of decoding. */
 static void note_oddities(struct worker *worker, const struct fetch *fetch,
                           const struct sample *sample, int code)
 {
@@ -171,7 +171,7 @@ static int work_on(struct worker *worker, const struct fetch *fetch, struct batc
     return 0;
 }
 
-/* Rows of one batch that are written but not announced yet. */
+/* Rows of one batch that are written but not yet reported. */
 struct written {
     uint64_t batch;
     uint32_t rows;

@@ -29,11 +29,11 @@ struct decoders_config {
     const struct read_settings
         *read; /* with JOB_ERROR_SKIP a bad record is an empty row, label -1 */
     const struct decode_settings *decode;
-    struct meter *meter; /* counts what the workers do; NULL: nothing does */
+    struct meter *meter; /* counts what the decode threads do; NULL: nothing is counted */
 };
 
-/* Sums over all workers since decoders_start(). Samples and bytes are counted per batch (struct
- * batch_account). */
+/* Sums over all decode threads since decoders_start(). Samples and bytes are counted per batch
+ * (struct batch_account). */
 struct decoders_figures {
     struct decode_figures decode;
     struct findings findings;
@@ -41,15 +41,15 @@ struct decoders_figures {
 
 struct decoders *decoders_create(const struct decoders_config *config); /* NULL with a reason */
 void decoders_destroy(struct decoders *decoders);
-/* Find the row size of this decoder. Returns 0 or -errno. */
+/* Find this decoder's row size. Returns 0 or -errno. */
 int decoders_row_bytes(const struct plugin_choice *decoder, size_t *row_bytes);
 
 int decoders_start(struct decoders *decoders,
                    bool no_bytes); /* no_bytes: the reader delivers no bytes */
-/* Returns 0 or the first failure of a worker. */
+/* Returns 0 or the first failure of a decode thread. */
 int decoders_join(struct decoders *decoders);
 
-/* After decoders_join(). */
+/* Call after decoders_join(). */
 void decoders_figures(struct decoders *decoders, struct decoders_figures *figures);
 
 #endif

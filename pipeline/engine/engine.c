@@ -34,7 +34,7 @@ struct engine {
     uint32_t workers;
     struct resume_point resume;
     struct account account;
-    uint64_t waited_ns;  /* spent so far waiting for the next batch */
+    uint64_t waited_ns;  /* time spent so far waiting for the next batch */
     uint64_t held_bytes; /* part of --memory-limit that a network already uses */
 };
 
@@ -269,7 +269,7 @@ static void cancel(struct engine *engine)
     batches_cancel(engine->batches);
 }
 
-/* Run one step, or wait a while for its batch. */
+/* Run one step, or wait for its batch for a limited time. */
 static int take_and_train(struct engine *engine, struct result_epoch *epoch)
 {
     struct batch batch;
@@ -296,7 +296,7 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
     return code;
 }
 
-/* Wait for the steps that are still in flight. */
+/* Wait for the steps still in flight. */
 static int finish_steps(struct engine *engine)
 {
     struct trainer_times times;
@@ -312,8 +312,8 @@ static int begin(const struct engine_hooks *hooks, struct result_epoch *epoch, i
     return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
 }
 
-/* Start the reads. Overlapping epochs are all requested at once, after the first one's barrier and
- * with its clock running. */
+/* Start the reads. Overlapping epochs are all requested at once, after the barrier of the first one
+ * and with its clock running. */
 static void begin_reads(struct engine *engine, const struct result_epoch *epoch, uint64_t last)
 {
     const bool is_first = epoch->epoch == engine->resume.epoch;
@@ -344,13 +344,13 @@ static int take_batches(struct engine *engine, const struct engine_hooks *hooks,
     return code ? code : finish_steps(engine);
 }
 
-/* last: number of the last epoch of this run. */
+/* last: number of the run's last epoch. */
 static int run_epoch(struct engine *engine, const struct engine_hooks *hooks,
                      struct result_epoch *epoch, uint64_t last)
 {
     uint64_t draws = 0;
 
-    /* Sample while no rank of the node reads: before all start and after all have ended. */
+    /* Sample while no rank of the node reads: before all ranks start and after all have ended. */
     recorder_sample(engine->config.recorder);
     int code = begin(hooks, epoch, 0);
     if (code)
@@ -387,7 +387,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
         code = run_epoch(engine, hooks, &epoch, last);
         result_epoch_name_source(&epoch, i == 0, &run->cold,
                                  engine->config.job->read.rate_limit_bytes);
-        if (i == 0) /* kept for inspection, though not counted, if the run completes no epoch */
+        if (i == 0) /* kept for inspection, but not counted, if the run completes no epoch */
             run->epochs[run->epoch_count] = epoch;
         if (code == 0) {
             result_run_add(run, &epoch);
@@ -398,7 +398,7 @@ static int run_epochs(struct engine *engine, uint64_t epochs, const struct engin
     return code < 0 ? code : 0;
 }
 
-/* Join all threads and return the failure that came first, not those it caused. */
+/* Join all threads. Returns the first failure, not the ones that followed from it. */
 static int join(struct engine *engine, int code)
 {
     char reason[FAIL_REASON_BYTES];
@@ -420,7 +420,7 @@ static int join(struct engine *engine, int code)
     return code ? fail(code, "%s", reason) : 0;
 }
 
-/* Report the saturation depth found by --iodepth auto, once. */
+/* Report once the saturation depth found by --iodepth auto. */
 static void note_depth(const struct engine *engine, uint64_t run, struct result *result)
 {
     const struct depth *depth = loader_depth(engine->loader);

@@ -21,9 +21,9 @@ struct engine_config {
     struct ranks *ranks; /* NULL: a single process. Time-outs apply from the start of a run
                             (job->silence_ns) */
     const struct trainer
-        *trainer;              /* open, owned by the caller; NULL: the plug-in that the job names */
-    struct meter *meter;       /* counts what the stages do; NULL: nothing does */
-    struct recorder *recorder; /* marks epochs and their phases; NULL: nothing does */
+        *trainer;              /* open, owned by the caller; NULL: the plug-in named by the job */
+    struct meter *meter;       /* counts what the stages do; NULL: nothing is counted */
+    struct recorder *recorder; /* marks epochs and their phases; NULL: nothing is marked */
 };
 
 /* Return the scope of this job's plans. */
@@ -36,15 +36,15 @@ struct engine *engine_create(const struct engine_config *config, struct result *
 void engine_destroy(struct engine *engine);
 
 /* Carry out one run: open the reader, run the epochs, close the reader. before and after are called
- * around each epoch, off its clock; each gets the status so far and returns the one to use. before
- * is also called, with the failure, if the run could not start; 0 lets the epoch begin. All hooks
- * but tick may be NULL. run->epochs has room for result_rows(epochs) rows. */
+ * around each epoch, off its clock; each gets the current status and returns the one to use. If the
+ * run could not start, before is called with the failure; 0 lets the epoch begin. All hooks except
+ * tick may be NULL. run->epochs has room for result_rows(epochs) rows. */
 struct engine_hooks {
     int (*before)(void *context, struct result_epoch *epoch, int code);
     int (*after)(void *context, struct result_epoch *epoch, int code);
     engine_tick tick;
-    /* Called after an epoch that succeeded, before the next one. Returns 0 to continue, 1 to end
-     * the run in good order, or -errno. Not with overlapping epochs. */
+    /* Called after a successful epoch, before the next one. Returns 0 to continue, 1 to end the run
+     * cleanly, or -errno. Not called with overlapping epochs. */
     int (*between)(void *context, struct result_epoch *epoch);
     void *context;
 };
