@@ -11,7 +11,7 @@
 /* A device measures with its own clock, which differs slightly from the host's. */
 static const double CLOCKS_DIFFER = 1.01, CLOCKS_DIFFER_S = 1e-3;
 
-/* of: the epoch or run, named before what is wrong. */
+/* of: the epoch or run, named before the contradiction. */
 static int broken(const char *of, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int broken(const char *of, const char *format, ...)
@@ -45,7 +45,7 @@ static int at_most(const char *of, const char *what, double a, const char *other
     return broken(of, "%s %.9g, but %s %.9g", what, a, other, b);
 }
 
-/* Phases of the trainer, which do not overlap. */
+/* Phases of the trainer; they do not overlap. */
 static double trainer_s(const struct result_epoch *epoch)
 {
     uint64_t sum_ns = 0;
@@ -97,7 +97,7 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
 
 /* ---- a run ---- */
 
-/* Draws of an epoch if they follow from the data set alone, else 0. */
+/* Return the draws of an epoch if they follow from the data set alone, else 0. */
 static uint64_t draws_of_epoch(const struct result *result)
 {
     const struct job *job = result->job;
@@ -152,7 +152,7 @@ static int check_latency(const struct result_run *run, uint64_t requests)
     return code;
 }
 
-/* Records that the decoder used were delivered, unless a mapped page was lost meanwhile. */
+/* Records that the decoder used were delivered, unless a mapped page was lost in the meantime. */
 static int check_images(const struct result_run *run, const struct result_epoch *total)
 {
     if (run->decode.images == 0 || total->skipped)

@@ -13,11 +13,11 @@
 
 #include <stdint.h>
 
-/* Check a finished epoch of this rank. draws: of its plan. workers: decode threads. */
+/* Check a finished epoch of this rank. draws: of the epoch's plan. workers: decode threads. */
 int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t batch_size,
                      uint32_t workers);
 
-/* Check a complete run of all ranks. result: its job, data set and ranks. */
+/* Check a complete run of all ranks. result: supplies job, data set and ranks. */
 int invariants_run(const struct result *result, const struct result_run *run);
 
 #endif

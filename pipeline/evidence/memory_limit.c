@@ -84,7 +84,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* Remove empty groups of processes that were killed. */
+/* Remove empty groups left by processes that were killed. */
 static void remove_orphans(const char *parent)
 {
     struct folder folder;
@@ -100,8 +100,8 @@ static void remove_orphans(const char *parent)
     folder_close(&folder);
 }
 
-/* Make a child of parent with the limit, and move this process into it. Returns 0, or -errno
- * without a reason and without leaving anything behind. */
+/* Create a child group of parent with the limit, and move this process into it. Returns 0, or
+ * -errno without a reason, leaving nothing behind. */
 static int make_below(struct memory_limit *limit, const char *parent, bool version1, uint64_t bytes)
 {
     char number[32], words[512];

@@ -15,13 +15,14 @@
 
 struct memory_limit {
     char from[512];  /* the previous group; "" if no limit was entered */
-    char group[512]; /* the group that was created */
+    char group[512]; /* the group created */
 };
 
-/* Create a group with this limit and move into it. Returns 0, or -errno with a reason. */
+/* Create a group with this limit and move this process into it. Returns 0, or -errno with a reason.
+ */
 int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots *roots,
                        uint64_t bytes);
-/* Move back and remove the group. Accepts a zeroed struct. */
+/* Move this process back and remove the group. Accepts a zeroed struct. */
 void memory_limit_leave(struct memory_limit *limit);
 
 #endif

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With strict, refuse a run that is not verified cold, unless the bytes its devices read may still
- * verify it. */
+/* With strict, refuse a run that is not verified cold, unless the bytes that its devices read can
+ * still verify it. */
 static int refuse(const struct cold_settings *settings, const struct job_plugins *plugins,
                   const struct result_cold *cold)
 {
@@ -42,7 +42,8 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
         code = witness_make_cold(witness, progress, context, &mine);
-    /* Dropping and inspecting caches reaches the server, so all finish first. */
+    /* Dropping and inspecting caches also reaches the server, so all ranks finish before any goes
+     * on. */
     code = ranks_meet(ranks, code, NULL);
     if (code == 0 && place->rank == 0)
         witness_make_server_cold(witness, progress, context, &mine);
@@ -64,7 +65,7 @@ static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
 /* Of a server's disks: above this they served other clients too, whose share is unknown. */
 static const double SHARE_MOST = 150;
 
-/* The bytes of this run came from a cache that was thought cold. */
+/* The bytes of this run came from a cache that was thought to be cold. */
 static void condemn(const struct job *job, struct result_run *run, struct result *result,
                     const char *what)
 {
@@ -78,7 +79,7 @@ static void condemn(const struct job *job, struct result_run *run, struct result
     }
 }
 
-/* Disks cannot have read less than the process was charged for, apart from requests in flight: one
+/* Apart from requests in flight, disks cannot have read less than the process was charged for: one
  * of the two counters is wrong. */
 static void compare_witnesses(const struct result_run *run, struct result *result)
 {
@@ -97,17 +98,18 @@ static void compare_witnesses(const struct result_run *run, struct result *resul
                     bytes_text(device->beneath_bytes, given, sizeof given));
 }
 
-/* Percent of the bytes delivered that must have left storage. Ranks that read the same files share
- * a cache: then only the bytes of one of them are certain, who reads no record twice. */
+/* Return the percentage of the bytes delivered that must have left storage. Ranks that read the
+ * same files share a cache: then only the bytes of one rank, which reads no record twice, are
+ * certain. */
 static double least_percent(const struct job *job, uint32_t ranks, uint32_t caches)
 {
     return job->order.partition == PLAN_REPLICATED && ranks > caches ? SHARE_LEAST * caches / ranks
                                                                      : SHARE_LEAST;
 }
 
-/* If the cache was cold, bytes that left storage must match bytes delivered: a check of the whole
- * chain, from eviction to counting. Another process that reads the files during the run warms them,
- * which inspecting the cache beforehand cannot show. */
+/* If the cache was cold, bytes that left storage must match bytes delivered: this checks the whole
+ * chain, from eviction to counting. Another process that reads the files during the run warms the
+ * cache, which inspecting it beforehand cannot show. */
 static void cross_check(const struct job *job, const struct plugin *reader, struct result_run *run,
                         struct result *result)
 {
@@ -135,7 +137,7 @@ static void cross_check(const struct job *job, const struct plugin *reader, stru
 }
 
 /* Verify what only the run can show: that direct reads bypassed the page cache, and that a server
- * that cannot inspect its memory read its disks. */
+ * that cannot inspect its memory did read its disks. */
 static void prove_server(const struct result_run *run, struct server_result *server)
 {
     const double percent = result_run_server_percent(run);
@@ -164,7 +166,7 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
 }
 
 /* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a late
- * one unless no CPU is free. */
+ * step unless no CPU is free. */
 static void check_overrun(const struct result_run *run, struct result *result)
 {
     uint64_t compute_ns = 0, nominal_ns = 0;

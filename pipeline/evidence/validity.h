@@ -10,22 +10,23 @@
 
 /* Drop caches as the settings say and inspect them: on each node by its first rank, then on the
  * server by rank 0 with the server's commands. Fills run->cold and run->nodes. Collective. Returns
- * 0 or -errno on all ranks alike; with strict, also fails if the run cannot be verified cold. */
+ * 0 or -errno, the same on all ranks; with strict, also fails if the run cannot be verified cold.
+ */
 int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
                        void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                        struct result_run *run);
 
-/* After a run, ask what the server's disks read in it. */
+/* After a run, ask the server how much its disks read during the run. */
 void validity_ask_server(struct witness *witness, const struct ranks *ranks,
                          struct result_run *run);
 
-/* After a run was gathered, complete the state of its caches by what the run proves. Mark the run
- * invalid if they should have been cold and were not; add notices on other doubts. */
+/* After a run was gathered, complete the state of its caches with the evidence of the run. Mark the
+ * run invalid if the caches should have been cold and were not; add notices on other doubts. */
 void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result);
 
-/* Mark a run invalid if its figures contradict each other, and name both figures. */
+/* Mark a run invalid if its figures contradict each other; the reason names both figures. */
 void validity_account(const struct result *result, struct result_run *run);
 
 #endif

@@ -88,9 +88,9 @@ static bool in_virtual_machine(void)
     return found;
 }
 
-/* A loop device reads its file through the page cache of the file system below: a second cache,
- * inspected if the first one is cold. Up to 1% of the data may be there, read by the inspection
- * itself. */
+/* A loop device reads its file through the page cache of the underlying file system: a second
+ * cache, inspected if the first one is cold. Up to 1% of the data may be there, read by the
+ * inspection itself. */
 static void look_beneath(const struct witness *witness, struct result_cold *cold)
 {
     const struct device_list *devices = storage_devices(witness->storage);

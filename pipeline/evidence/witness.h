@@ -15,13 +15,13 @@ struct witness;
 struct witness *witness_open(const struct cold_settings *settings, const struct catalog *catalog);
 void witness_close(struct witness *witness);
 
-/* Drop this machine's caches if the settings say so, and inspect them. Fills *cold, except for its
+/* Drop this machine's caches if the settings say so, and inspect them. Fills *cold except for its
  * server. Returns 0 or -ENOMEM. */
 int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
                       void *context, struct result_cold *cold);
 
-/* The same for the server that holds the files, by its commands: after all machines dropped theirs,
- * and again after the run, while none reads. Called by one rank. */
+/* Do the same with the commands of the server that holds the files: after all machines dropped
+ * their caches, and again after the run, while no rank reads. One rank calls these. */
 void witness_make_server_cold(struct witness *witness,
                               void (*progress)(void *context, uint64_t elapsed_ns), void *context,
                               struct result_cold *cold);
@@ -31,8 +31,9 @@ void witness_ask_server(struct witness *witness, struct result_cold *cold);
  * Returns 0 or -errno with a reason. */
 int witness_evict(struct witness *witness);
 
-/* Around an epoch: count bytes that leave storage between the two calls. After witness_begin_run()
- * the first epoch counts from there, since opening files and read-ahead of maps read data too. */
+/* Count the bytes that leave storage between the two calls around an epoch. After
+ * witness_begin_run() the first epoch counts from there, since opening files and read-ahead of maps
+ * read data too. */
 void witness_begin_run(struct witness *witness);
 void witness_before(struct witness *witness);
 void witness_after(struct witness *witness, struct result_bytes *device);
