@@ -20,7 +20,7 @@ struct search {
     struct result *result;
 };
 
-/* With --on-error skip: count damage, and report the first place. */
+/* With --on-error skip: count the damage and report the first place. */
 static int note_fault(void *context, const struct catalog_fault *fault)
 {
     struct result *result = context;
@@ -31,7 +31,8 @@ static int note_fault(void *context, const struct catalog_fault *fault)
     return 0;
 }
 
-/* Index with many threads; only if there is damage, again with one that can skip it. */
+/* Index with many threads; only if there is damage, index again with one thread that can skip it.
+ */
 static int search(void *context)
 {
     const struct search *search = context;
@@ -70,7 +71,7 @@ static bool may_differ(const char *option)
 
 enum { OPTIONS_MAX = 128 };
 
-/* A different seed on one rank would repeat some samples and omit others. */
+/* With a different seed one rank would repeat some samples and omit others. */
 static int check_options(const struct job *job, struct ranks *ranks)
 {
     uint32_t mine[OPTIONS_MAX] = {0}, count = 0;
@@ -110,7 +111,7 @@ static int check_same(const struct job *job, struct ranks *ranks, const struct c
     return code;
 }
 
-/* Compressed shards are indexed by offsets of the inflated stream, which only one reader serves. */
+/* Compressed shards are indexed by offsets in the inflated stream, which only one reader serves. */
 static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
                             struct result *result)
 {

@@ -10,9 +10,9 @@
 #include "pipeline/settings/job.h"
 #include "pipeline/result/result.h"
 
-/* Find the data set. plugins: from job_choose(); the format is added, and the reader replaced, with
- * a notice, if only another one can read the set. Collective. Returns 0 or -errno on all ranks
- * alike; destroy the catalog in either case. */
+/* Find the data set. plugins: from job_choose(); the format is added, and the reader is replaced,
+ * with a notice, if only another one can read the set. Collective. Returns 0 or -errno, the same on
+ * all ranks; destroy the catalog in either case. */
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result);
 

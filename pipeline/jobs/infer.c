@@ -99,7 +99,7 @@ static int open_network(struct inference *inference, const struct training_confi
     return 0;
 }
 
-/* Run grey batches off the clock: the first ones compile and fault memory in. */
+/* Run grey batches off the clock: the first ones compile kernels and fault memory in. */
 static int warm_up(struct inference *inference, uint32_t batch_size)
 {
     const size_t row_bytes = (size_t)inference->job->side * inference->job->side * 3;
@@ -120,7 +120,7 @@ static int warm_up(struct inference *inference, uint32_t batch_size)
     return code;
 }
 
-/* Pass once over the data set, after warm-up if it is timed. */
+/* Pass over the data set once, after warm-up if the pass is timed. */
 static int pass_over(struct inference *inference, struct infer_row *row, uint32_t batch_size)
 {
     const struct engine_hooks hooks = {.tick = tick, .context = inference};
@@ -195,7 +195,7 @@ static int look_at_images(struct inference *inference)
         inference->result->calibrated = inference->input.run.epochs[0].samples;
         calibration_ranges(&inference->calibration, job->calibrate_by, inference->ranges);
     }
-    input_shut(&inference->input); /* its batches are memory of the backend */
+    input_shut(&inference->input); /* its batches are the backend's memory */
     training_close(&inference->training);
     calibration_close(&inference->calibration);
     graph_destroy(graph);
@@ -233,7 +233,7 @@ static int next_row(struct inference *inference, const char *precision, uint32_t
         code = quantise_count(inference->training.graph, inference->ranges, &row->int8);
     if (code == 0)
         code = measure(inference, row);
-    input_shut(&inference->input); /* its batches are memory of the backend */
+    input_shut(&inference->input); /* its batches are the backend's memory */
     training_close(&inference->training);
     if (code)
         return code;
@@ -288,7 +288,7 @@ double infer_samples_per_s(const struct infer_row *row)
 double infer_compute_samples_per_s(const struct infer_row *row)
 {
     const uint64_t median_ns = histogram_quantile(&row->compute_ns, 0.5);
-    /* A set smaller than the batch is one partial batch. */
+    /* A set smaller than the batch makes one partial batch. */
     const uint64_t samples = row->io.samples < row->batch_size ? row->io.samples : row->batch_size;
 
     return median_ns ? (double)samples * 1e9 / (double)median_ns : 0;

@@ -21,10 +21,11 @@ struct infer_job {
     const char *checkpoint; /* file or folder; NULL: random weights, no accuracy */
     uint32_t batch_sizes[INFER_BATCH_SIZES_MAX], batch_size_count;
     uint32_t warmup; /* batches off the clock */
-    /* Each is measured at all batch sizes: "fp16", "int8", or NULL for the backend's default. */
+    /* Each precision is measured at all batch sizes: "fp16", "int8", or NULL for the backend's
+     * default. */
     const char *precisions[INFER_PRECISIONS_MAX];
     uint32_t precision_count;
-    /* INT8: number of images over which tensor ranges are found in FP32. */
+    /* INT8: number of images from which tensor ranges are found in FP32. */
     uint32_t calibrate;
     const char *calibrate_data; /* NULL: the job's */
     enum quantise_method calibrate_by;
@@ -37,8 +38,9 @@ struct infer_row {
     bool is_int8;      /* int8: share of layers; none means all ran in floating point */
     struct quantise_share int8;
     struct result_epoch io;
-    /* Latency of a full batch, from memory to its results, with exclusive use of the network; and
-     * without the upload to a device. A partial last batch is left out if there are others. */
+    /* Latency of a full batch, from memory to its results, with exclusive use of the network;
+     * compute_ns excludes the upload to a device. A partial last batch is left out if there are
+     * others. */
     struct histogram latency_ns, compute_ns;
     uint64_t counted;        /* labelled samples */
     double loss, top1, top5; /* over labelled samples; only with a checkpoint */
@@ -63,12 +65,12 @@ struct infer_observer {
     void *context;
 };
 
-/* Fills *result as far as it got; destroy it. Returns 0 or -errno. */
+/* Returns 0 or -errno. Fills *result as far as it got; destroy it in either case. */
 int infer_run(const struct infer_job *job, const struct infer_observer *observer,
               struct infer_result *result);
 void infer_destroy(struct infer_result *result);
 
-/* Samples per second: through the whole pipeline, and of the network alone by its median time. */
+/* Return samples per second: of the whole pipeline, and of the network alone by its median time. */
 double infer_samples_per_s(const struct infer_row *row);
 double infer_compute_samples_per_s(const struct infer_row *row);
 

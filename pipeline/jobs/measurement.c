@@ -83,7 +83,7 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     struct measurement *measurement = context;
     const struct catalog *catalog = measurement->catalog;
 
-    /* Record bytes are summed when the epoch ends; until then the mean stands for them. */
+    /* Record bytes are summed when the epoch ends; until then the mean record size stands in. */
     report_progress(measurement,
                     (struct run_progress){.phase = RUN_EPOCH,
                                           .epoch = so_far->epoch,
@@ -188,7 +188,7 @@ static int calibration_tick(void *context, const struct result_epoch *so_far, ui
     return session_check(context);
 }
 
-/* Run the same loop fed from memory: no storage, no decoding. */
+/* Run the same loop fed from memory, without storage and decoding. */
 static int run_from_memory(struct measurement *measurement, const char *trainer, uint64_t samples,
                            struct result_epoch *epoch)
 {
@@ -216,7 +216,7 @@ static int run_from_memory(struct measurement *measurement, const char *trainer,
     return code;
 }
 
-/* On all ranks at once, as in the runs: the ceiling is that of all together. */
+/* Calibrate on all ranks at once, as in the runs: the ceiling is that of all together. */
 int measurement_calibrate(struct measurement *measurement)
 {
     const struct session *session = &measurement->session;

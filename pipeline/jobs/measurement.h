@@ -23,14 +23,14 @@ struct measurement {
 
 /* Choose plug-ins, find the data set and prepare the session. */
 int measurement_open(struct measurement *measurement);
-/* Measure the same loop without storage and decoding, into the result. */
+/* Measure the same loop without storage and decoding. The figures go to the result. */
 int measurement_calibrate(struct measurement *measurement);
-/* Create the engine, and thereby weigh the memory that the job needs. */
+/* Create the engine, which checks the memory that the job needs. */
 int measurement_make_engine(struct measurement *measurement, uint64_t epochs);
-/* Carry out the next run; result->runs has room for it. turn: its number among those of all jobs.
- */
+/* Carry out the next run; result->runs has room for it. turn: its position among the runs of all
+ * jobs. */
 int measurement_next(struct measurement *measurement, uint64_t turn);
-/* Free memory, threads and the control group, so that another job finds as much. */
+/* Free memory, threads and the control group, so that another job finds the same resources. */
 void measurement_suspend(struct measurement *measurement);
 /* Finish the result. code: the status so far; returns the one to use. */
 int measurement_close(struct measurement *measurement, int code);

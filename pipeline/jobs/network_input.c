@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Write the job's decoder with images of the network's size. */
+/* Write the job's decoder settings with the network's image size. */
 static int describe_decoder(struct network_input *input, const char *text, enum input_use use,
                             uint32_t side)
 {
@@ -77,7 +77,7 @@ void input_shut(struct network_input *input)
 static void count(struct network_input *input, const struct trainer_times *times,
                   const struct backend_loss *loss)
 {
-    if (loss->count == 0) /* the batch is still under way */
+    if (loss->count == 0) /* the batch is still in flight */
         return;
     input->loss += loss->loss * loss->counted;
     input->counted += loss->counted;

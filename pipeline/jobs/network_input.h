@@ -11,7 +11,7 @@
 #include "trainer/training.h"
 
 enum input_use {
-    INPUT_LEARN,    /* the job's order, random crops */
+    INPUT_LEARN,    /* the job's sample order, random crops */
     INPUT_EVALUATE, /* every sample once, in storage order, centre crops */
 };
 
@@ -31,23 +31,23 @@ struct network_input {
     struct recorder *recorder;
     uint64_t gradient_bytes; /* sent per step, for the meter */
     void (*finished)(void *context, const struct trainer_times *, const struct backend_loss *);
-    void *context; /* of finished, which is called once for each batch */
+    void *context; /* of finished, which is called once per batch */
     /* Sums over the batches since input_forget(). */
     double loss;
     uint64_t counted, correct, correct_top5;
 };
 
-/* Find `data` and its catalog, to be read as `job` says, as images of side x side, by these ranks.
+/* Find `data` and its catalog, to be read by these ranks as `job` says, as images of side x side.
  * Notices go to result. Collective. Returns 0 or -errno; call input_close() in either case. */
 int input_find(struct network_input *input, const struct job *job, const char *data,
                enum input_use use, uint32_t side, struct ranks *ranks, struct result *result);
 /* Count the samples that this rank takes in the job's first epoch. Returns 0 or -errno. */
 int input_draws(const struct network_input *input, uint64_t *draws);
-/* Create an engine for `epochs` epochs from `first_epoch` on, whose batches go to this network. May
- * be called again after the job was changed. */
+/* Create an engine for `epochs` epochs, starting with `first_epoch`, whose batches go to this
+ * network. May be called again after the job was changed. */
 int input_open(struct network_input *input, struct training *training, uint64_t first_epoch,
                uint64_t epochs, struct result *result);
-/* Destroy the engine and the batches, which are the network's memory; keep the rest. */
+/* Destroy the engine and the batches, which are the network's memory; keep everything else. */
 void input_shut(struct network_input *input);
 void input_close(struct network_input *input);
 

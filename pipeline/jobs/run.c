@@ -25,8 +25,8 @@ struct sitting {
     uint64_t start_ns, turns;
 };
 
-/* Half of the widest interval: of a rival's ratio to the first job, round by round; of the rate if
- * there is one job. */
+/* Return half the width of the widest interval: of a rival's ratio to the first job, round by
+ * round, or of the rate if there is one job. */
 static double half_width(const struct sitting *sitting)
 {
     const struct result *first = sitting->measurements[0].session.result;
@@ -52,7 +52,7 @@ static double half_width(const struct sitting *sitting)
     return widest;
 }
 
-/* Whether --runs auto may end, by the clock and figures of rank 0. Returns 0, 1 or -errno. */
+/* Decide whether --runs auto may end, by rank 0's clock and figures. Returns 0, 1 or -errno. */
 static int is_enough(struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;
@@ -95,7 +95,7 @@ static void report_end(struct sitting *sitting)
     }
 }
 
-/* One run of each job, in an order drawn anew. */
+/* Carry out one run of each job, in a newly drawn order. */
 static int carry_out_round(struct sitting *sitting)
 {
     uint32_t order[RUN_JOBS_MAX];
@@ -135,7 +135,7 @@ static int carry_out_rounds(struct sitting *sitting)
     return code;
 }
 
-/* Draw the seed of the turns, the same on all ranks, and identify the sitting. */
+/* Draw the seed of the turns, the same on all ranks, and identify the session. */
 static int begin_sitting(struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;

@@ -30,16 +30,16 @@ struct run_observer {
     void *context;
 };
 
-/* Carry out a job with the other ranks (NULL: alone); each rank gets the result of all. Fills
- * *result even on failure (invalid, with the completed runs); destroy it. Returns 0 or -errno with
- * a reason. */
+/* Carry out a job with the other ranks (NULL: alone); each rank gets the result of all. Returns 0
+ * or -errno with a reason. Fills *result even on failure (invalid, with the completed runs);
+ * destroy it. */
 int run_job(const struct job *job, struct ranks *ranks, const struct run_observer *observer,
             struct result *result);
 
 enum { RUN_JOBS_MAX = 26 };
 
-/* The same for several jobs that take turns and agree on --runs and --until. results has one per
- * job, all filled even on failure; destroy them. A failing job ends all. */
+/* Carry out several jobs that take turns and agree on --runs and --until. results has one per job,
+ * all filled even on failure; destroy them. If one job fails, all end. */
 int run_sitting(const struct job *jobs, uint32_t count, struct ranks *ranks,
                 const struct run_observer *observer, struct result *results);
 

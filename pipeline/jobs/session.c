@@ -69,7 +69,7 @@ int session_watch(struct session *session, const struct catalog *catalog)
 void session_close(struct session *session, int code)
 {
     session->result->timeline = recorder_finish(session->recorder, code);
-    session->ranks->silence_ns = 0; /* what comes next may take its time */
+    session->ranks->silence_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
     session_leave_limit(session);
 }

@@ -18,20 +18,20 @@ struct session {
     struct ranks *ranks;
     struct result *result;
     struct memory_limit limit;
-    struct recorder *recorder; /* NULL: no telemetry, which fails no job */
+    struct recorder *recorder; /* NULL: no telemetry; the job runs without it */
     struct witness *witness;   /* NULL before session_watch() */
 };
 
-/* Enter the memory limit, then start telemetry inside it; neither for a dry run. Collective: code
- * is the caller's own status so far. Returns 0 or -errno on all ranks alike; close in either case.
- */
+/* Enter the memory limit, then start telemetry inside it; a dry run does neither. Collective; code:
+ * the caller's status so far. Returns 0 or -errno, the same on all ranks; close in either case. */
 int session_open(struct session *session, int code);
 /* Open the witnesses of this data set and record the environment. Collective. */
 int session_watch(struct session *session, const struct catalog *catalog);
-/* Stop telemetry, whose timeline goes to the result, and undo the rest. code: the job's status. */
+/* Stop telemetry, put its timeline into the result, and undo the rest. code: the job's status. */
 void session_close(struct session *session, int code);
 
-/* Enter the memory limit unless already inside, or leave it: between the runs of several jobs. */
+/* Enter the memory limit unless already inside, or leave it. Used between the runs of several jobs.
+ */
 int session_enter_limit(struct session *session);
 void session_leave_limit(struct session *session);
 
@@ -44,11 +44,12 @@ void session_judge(struct session *session, const struct job_plugins *plugins,
                    struct result_run *run);
 
 /* Around an epoch: the barriers at which all ranks start and stop, and the witnesses, whose
- * counters the ranks of a node share. They take the status so far and return the one to use. */
+ * counters the ranks of a node share. Each takes the current status and returns the one to use. */
 int session_before_epoch(struct session *session, struct result_epoch *epoch, int code);
 int session_after_epoch(struct session *session, struct result_epoch *epoch, int code);
 
-/* 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank failed. */
+/* Return 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank
+ * failed. */
 int session_check(const struct session *session);
 
 /* Stop whatever is running after its current batch (from a signal handler). */

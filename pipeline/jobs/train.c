@@ -25,7 +25,7 @@ struct training_run {
     struct training network;
     struct network_input learn, evaluate;
     char *checkpoint_path;
-    uint64_t start_ns; /* of the first step, moved back by the time before a resume */
+    uint64_t start_ns; /* start of the first step, moved back by the time before a resume */
     uint64_t samples;
     struct result evaluation; /* how evaluation sets are read; not reported */
 };
@@ -235,8 +235,8 @@ static int open_training(struct training_run *training)
     if (code)
         return code;
     result->cost = graph_cost(training->network.graph);
-    /* A ring sends all gradients but its own part twice to the next rank, over the network only if
-     * that rank is on another node. */
+    /* In a ring each rank sends all gradients except its own part twice to the next rank; they
+     * cross the network only if that rank is on another node. */
     if (ranks > 1 &&
         job->ranks->peers[(job->ranks->place.rank + 1) % ranks].node != job->ranks->place.node)
         training->learn.gradient_bytes = 2 * (uint64_t)(ranks - 1) *
@@ -260,7 +260,7 @@ static int resume(struct training_run *training)
     code = file_draft_check(training->checkpoint_path);
     if (code)
         return code;
-    if (!job->resume) /* days of training are not replaced because a word was left out */
+    if (!job->resume) /* a forgotten option must not replace days of training */
         return file_exists(training->checkpoint_path)
                    ? fail(EEXIST,
                           "%s: a checkpoint is there already: add --resume, or "

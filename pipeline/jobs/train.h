@@ -15,12 +15,12 @@ struct train_job {
     struct job job; /* how the data set is read, and for how many epochs; decoder without size,
                        trainer unused */
     const char *evaluation_data; /* NULL: no evaluation */
-    uint64_t evaluate_every;     /* epochs */
+    uint64_t evaluate_every;     /* in epochs */
     const struct network *network;
     const char *backend;
     uint32_t side, classes, threads;
     enum backend_recipe recipe;
-    /* Below 0: from the recipe. */
+    /* Negative: taken from the recipe. */
     double rate, momentum, weight_decay, label_smoothing, warmup_epochs;
     double target;          /* stop at this top-1 accuracy; 0: never */
     const char *checkpoint; /* folder; NULL: none */
@@ -69,8 +69,8 @@ struct train_observer {
     void *context;
 };
 
-/* Fills *result as far as it got; do not move it, and destroy it. Returns 0 or -errno; with 0 the
- * result may still be invalid because caches were not cold. */
+/* Returns 0 or -errno; after 0 the result may still be invalid because caches were not cold. Fills
+ * *result as far as it got; do not move it, and destroy it in either case. */
 int train_run(const struct train_job *job, const struct train_observer *observer,
               struct train_result *result);
 void train_destroy(struct train_result *result);
