@@ -42,8 +42,8 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
         code = witness_make_cold(witness, progress, context, &mine);
-    /* Dropping and inspecting caches also reaches the server, so all ranks finish before any goes
-     * on. */
+    /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
+     * server's own caches are dropped. */
     code = ranks_meet(ranks, code, NULL);
     if (code == 0 && place->rank == 0)
         witness_make_server_cold(witness, progress, context, &mine);

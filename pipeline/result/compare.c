@@ -28,7 +28,7 @@ static double barrier_s(const struct result_rank *rank, int phase)
     return (double)(rank->total.start_barrier_ns + rank->total.stop_barrier_ns) * 1e-9;
 }
 
-/* Without the exchange, in which each rank waits for the slowest. */
+/* Time at work without the exchange, in which each rank waits for the slowest. */
 static double work_s(const struct result_rank *rank, int phase)
 {
     (void)phase;
@@ -53,7 +53,7 @@ struct comparing {
     double *values;
 };
 
-/* The median of an even count is the lower one, so that it is a real rank's. */
+/* The median of an even count is the lower of the two, so it belongs to a real rank. */
 static struct result_spread spread_of(const struct comparing *all, figure take, int phase)
 {
     for (uint32_t i = 0; i < all->count; i++)

@@ -10,7 +10,7 @@ const char *const finding_keys[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped_re
                                                  [FINDING_IMAGE] = "damaged_images",
                                                  [FINDING_LABEL] = "odd_labels"};
 
-/* Keep the text if the record is one of the first, sorted by record. */
+/* Keep the text if the record is among the first, sorted by record. */
 static void name(struct findings_kind *kind, uint64_t record, const char *text)
 {
     uint32_t at = 0;

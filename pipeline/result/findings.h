@@ -22,7 +22,7 @@ enum { FINDINGS_NAMED = 3, FINDING_BYTES = 384 };
 
 struct findings_kind {
     uint64_t count; /* summed over epochs, so that a record counts once per epoch */
-    /* The first of these records in the data set, each once. */
+    /* The first of these records in the data set, each listed once. */
     uint32_t named;
     uint64_t records[FINDINGS_NAMED];
     char texts[FINDINGS_NAMED][FINDING_BYTES]; /* file, offset and cause */
@@ -34,11 +34,11 @@ struct findings {
 
 void findings_note(struct findings *findings, enum finding kind, uint64_t record, const char *text);
 void findings_add(struct findings *into, const struct findings *from);
-/* Whether another rank can have sent this. */
+/* Return whether another rank can have sent this. */
 bool findings_sound(const struct findings *findings);
-/* Add a notice for each kind; damaged images degrade the result. where: such as "run 1". */
+/* Add a notice for each kind; damaged images degrade the result. where: text such as "run 1". */
 void findings_tell(const struct findings *findings, const char *where, struct result *result);
 
-extern const char *const finding_keys[FINDING_KINDS]; /* in JSON */
+extern const char *const finding_keys[FINDING_KINDS]; /* the name in JSON */
 
 #endif

@@ -19,7 +19,7 @@ static struct result_rank describe(const struct ranks *ranks)
     return rank;
 }
 
-/* Check what another rank sent: node in range, texts terminated. Ranks are trusted, but one may run
+/* Check what another rank sent: node in range, texts terminated. Ranks are trusted, but may run
  * another build. */
 static bool is_bool(const bool *value)
 {
@@ -106,7 +106,7 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
                           memchr(cold->reason, 0, sizeof cold->reason));
 }
 
-/* Rank 0 asked the server; its answer holds for all nodes. */
+/* Rank 0 asked the server; the server's answer holds for all nodes. */
 static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
 {
     for (uint32_t i = 0; i < ranks; i++) {
@@ -150,7 +150,7 @@ int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct resu
 
 /* ---- figures ---- */
 
-/* As sent to other ranks: the epochs follow, and pointers are meaningless. */
+/* A run as sent to other ranks: its epochs follow, and its pointers are meaningless. */
 struct run_report {
     struct result_rank rank;
     struct result_run run;
@@ -233,7 +233,7 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
             merged->first_batch_ns = each[i]->first_batch_ns;
 }
 
-/* Total of a rank over its epochs; its bottleneck is that of the longest epoch. */
+/* Return a rank's total over its epochs; its bottleneck is that of the longest epoch. */
 static struct result_epoch total_of(const struct run_report *report)
 {
     struct result_epoch total = {0};
@@ -273,7 +273,7 @@ static void merge_rank(const struct run_report *report, struct result_run *run)
     if (report->run.epochs_run < run->epochs_run)
         run->epochs_run = report->run.epochs_run;
     if (report->run.epoch_count < run->epoch_count)
-        run->epoch_count = report->run.epoch_count; /* epochs finished by all ranks */
+        run->epoch_count = report->run.epoch_count; /* epochs that all ranks finished */
 }
 
 static void merge_run(const void *reports, size_t bytes, uint32_t ranks,

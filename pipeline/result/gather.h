@@ -9,18 +9,19 @@
 #include "pipeline/result/result.h"
 #include "ranks/ranks.h"
 
-/* Each node's caches: mine counts where this rank leads its node. run->nodes becomes one for each
- * node, run->cold the worst of them with its host. 0 or a negative errno. */
+/* Gather the caches of all nodes; `mine` counts if this rank leads its node. Fills run->nodes with
+ * one entry per node, and run->cold with the worst of them, naming its host. Returns 0 or -errno.
+ */
 int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run);
 
-/* *run was this rank's, with room for epochs_max epochs; it becomes the run of all: see struct
- * result_epoch, and run->ranks. 0 or a negative errno. */
+/* Turn *run from this rank's run, with room for epochs_max epochs, into the run of all ranks: see
+ * struct result_epoch, and run->ranks. Returns 0 or -errno. */
 int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run);
 
-/* One epoch of this rank into a list of all ranks' (rank_count). NULL with a reason. */
+/* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch);
 
-/* What one epoch of all ranks is. slowest: of each (an index). For gather_run() and its test. */
+/* Merge one epoch of `count` ranks into *merged. Used by gather_run() and its test. */
 void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
                          uint32_t count, struct result_epoch *merged);
 

@@ -36,7 +36,7 @@ static inline void meter_add(struct meter *meter, enum meter_count count, uint64
         counter_add(&meter->counts[count], amount);
 }
 
-/* Settings of the probe, which sums the meters of several ranks. */
+/* Settings of the probe, which adds up the meters of several ranks. */
 struct meter_list {
     struct meter *const *meters;
     uint32_t count;

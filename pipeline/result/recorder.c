@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Twice the rows of a timeline, so that its bins are whole numbers of samples; and little memory,
+/* Twice the rows of a timeline, so that its bins are whole numbers of samples. Memory is small,
  * since the job may be limited. */
 enum { ROWS = 2 * TIMELINE_ROWS, MEMORY_BYTES = 8 << 20 };
 
@@ -34,7 +34,7 @@ struct recorder {
     struct series_anchor anchor;
     struct ranks_clock clock;
     uint64_t interval_ns, run;
-    bool sends_all; /* send every counter, else the figures only */
+    bool sends_all; /* send every counter, else only the figures */
 };
 
 static struct seat *seat_of(const struct recorder *recorder, uint32_t local_rank)
@@ -57,8 +57,8 @@ static int sit_down(struct recorder *recorder)
     return ranks_meet(recorder->ranks, 0, NULL);
 }
 
-/* List the meters and PIDs of all ranks on this node; -1 for a rank in another PID namespace, whose
- * PID would name another process. */
+/* List the meters and PIDs of all ranks on this node. A rank in another PID namespace gets -1,
+ * since its PID would name another process. */
 static int find_all(struct recorder *recorder, size_t *pids)
 {
     const uint32_t count = recorder->ranks->place.local_ranks;
@@ -141,7 +141,7 @@ struct recorder *recorder_start(const char *data, const struct output_settings *
     return NULL;
 }
 
-/* Record how sampling went. */
+/* Record how the sampling went. */
 static void note_sampling(const struct sampler *sampler, struct timeline *timeline)
 {
     const struct sampler_figures figures = sampler_figures(sampler);
@@ -193,7 +193,8 @@ static int send_node(struct recorder *recorder, const struct ranks_clock *end,
     return code;
 }
 
-/* Seconds that a clock is ahead of rank 0's, with constant drift between the two comparisons. */
+/* Return the seconds that a clock is ahead of rank 0's, assuming constant drift between the two
+ * comparisons. */
 static double ahead_s(const struct parcel *parcel, double at_ns)
 {
     const double length_ns = (double)parcel->end.at_ns - (double)parcel->start.at_ns;
@@ -249,7 +250,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     return 0;
 }
 
-/* Rank 0 joins the timelines of all nodes; a node without one is left out. */
+/* Join the timelines of all nodes on rank 0; leave out nodes without one. */
 static struct timeline *join_nodes(struct ranks *ranks, struct timeline *own)
 {
     struct timeline_node *nodes = memory_array(ranks->place.nodes, sizeof *nodes);
@@ -278,7 +279,7 @@ static struct timeline *gather(struct recorder *recorder, struct timeline *own)
     struct ranks *ranks = recorder->ranks;
     struct ranks_clock end;
 
-    /* Rank 0 must have one, since the other rows are aligned with its own. */
+    /* Rank 0 must have a timeline, since the rows of all others are aligned with it. */
     int code = ranks_meet(ranks, ranks->place.rank == 0 && !own ? -ENOMEM : 0, NULL);
     if (code == 0)
         code = ranks_compare_clocks(ranks, &end);

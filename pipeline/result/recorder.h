@@ -14,20 +14,20 @@
 
 struct recorder;
 
-/* Start sampling. The lowest rank of each node samples for all ranks on it. Collective. Telemetry
- * never fails a job: returns NULL with a reason on all ranks if it is impossible or not wanted
- * (settings->sample_interval_ns is 0). */
+/* Start sampling. The lowest rank of each node samples for all ranks on it. Collective. Returns
+ * NULL with a reason on all ranks if telemetry is impossible or unwanted
+ * (settings->sample_interval_ns is 0); telemetry never fails a job. */
 struct recorder *recorder_start(const char *data, const struct output_settings *settings,
                                 struct ranks *ranks);
-/* Stop sampling and return the timeline: rank 0 gets that of all nodes, other ranks NULL.
- * Collective, with the job's status, the same on all ranks: after a failure each node keeps its
- * own. NULL without memory. */
+/* Stop sampling. Returns the timeline: that of all nodes on rank 0, NULL on other ranks; after a
+ * failure each node keeps its own; NULL without memory. Collective; code: the job's status, the
+ * same on all ranks. */
 struct timeline *recorder_finish(struct recorder *recorder, int code);
 
 struct meter *recorder_meter(struct recorder *recorder);
-/* Later marks belong to this run. Call between runs. */
+/* Assign later marks to this run. Call between runs. */
 void recorder_begin_run(struct recorder *recorder, uint64_t run);
-/* Take an extra sample, so that counts between two such moments are exact. Any thread. */
+/* Take an extra sample, so that counts between two such samples are exact. Any thread. */
 void recorder_sample(struct recorder *recorder);
 /* Mark a phase that ends now. Any thread. */
 void recorder_mark(struct recorder *recorder, const char *phase, uint64_t number, uint64_t from_ns);

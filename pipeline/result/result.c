@@ -83,7 +83,7 @@ double result_run_mlperf_au_percent(const struct result_run *run)
     return count ? sum / count : NAN;
 }
 
-/* Which stage the trainer waited for. */
+/* Return the stage that the trainer waited for. */
 static enum result_limit limit_of_input(const struct result_epoch *epoch, uint32_t workers,
                                         bool reads)
 {
@@ -192,8 +192,8 @@ static uint64_t epochs_of(const struct result_epoch *row)
     return row->merged ? row->merged : 1;
 }
 
-/* Sums, except for what belongs to each epoch: its digest, and whatever is unknown in one of them.
- */
+/* Sum two epochs, except for what belongs to a single epoch: its digest, and whatever is unknown in
+ * one of the two. */
 static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
 {
     const struct result_epoch before = *row;
@@ -217,7 +217,7 @@ static void merge_rows(struct result_epoch *row, const struct result_epoch *late
     }
 }
 
-/* All rows are in use: merge pairs of rows after the first. */
+/* If all rows are in use, merge pairs of rows after the first. */
 static void halve_rows(struct result_run *run)
 {
     for (uint32_t i = 1; i + 1 < RESULT_ROWS; i += 2) {
@@ -263,7 +263,7 @@ uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_pha
     return 0;
 }
 
-/* A run as one long epoch. */
+/* Return a run as one long epoch. */
 static struct result_epoch total_of(const struct result_run *run)
 {
     struct result_epoch total = {0};
@@ -413,7 +413,7 @@ void result_degraded(struct result *result, const char *format, ...)
     va_list arguments;
 
     if (result->degraded_reason[0])
-        return; /* the first one stands for all */
+        return; /* the first one represents all */
     va_start(arguments, format);
     vsnprintf(result->degraded_reason, sizeof result->degraded_reason, format, arguments);
     va_end(arguments);

@@ -24,17 +24,17 @@
 /* Bytes counted by a witness outside the pipeline. */
 struct result_bytes {
     bool known;
-    bool of_node; /* counts all processes of a node, else this one */
+    bool of_node; /* counts all processes of the node, else only this one */
     uint64_t bytes;
-    /* Bytes that the underlying disks read, for any process of the node: fewer than `bytes` if a
-     * layer between, such as a loop device's file, was cached. */
+    /* Bytes that the underlying disks read, for any process of the node: fewer than `bytes` if an
+     * intermediate layer, such as a loop device's file, was cached. */
     bool beneath_known;
     uint64_t beneath_bytes;
     char method[96];  /* the counter, such as "/proc/self/io read_bytes" */
     char reason[160]; /* why it is unknown; "" if it is known */
 };
 
-/* State of the caches before a run, best first. */
+/* State of the caches before a run, from best to worst. */
 enum result_cache {
     RESULT_CACHE_COLD,        /* no data, here or on a server; no dentries and inodes here */
     RESULT_CACHE_BYPASSED,    /* direct reads bypassed the page cache; all bytes left storage */
@@ -79,25 +79,24 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
-/* One epoch of a rank or of all ranks. Of all ranks, counts and bytes are sums, wall_ns and
+/* An epoch of one rank or of all ranks. For all ranks, counts and bytes are sums, wall_ns and
  * first_batch_ns are the slowest rank's, and all other times are means. */
 struct result_epoch {
     uint64_t epoch;
     uint64_t samples, skipped, batches;
-    uint64_t record_bytes; /* of the records delivered, framing included */
-    uint64_t
-        request_bytes; /* requested from the reader; read amplification is this over record_bytes */
+    uint64_t record_bytes;  /* of the records delivered, framing included */
+    uint64_t request_bytes; /* requested from the reader; read amplification is this divided by
+                               record_bytes */
     uint64_t requests;
-    uint64_t start_ns, wall_ns; /* start on the monotonic clock */
-    uint64_t shuffle_ns;        /* creating the sample order */
-    uint64_t storage_idle_ns;   /* storage was idle since the previous epoch */
-    uint64_t read_head_ns;      /* reading the first quarter of the bytes; 0: unknown */
-    uint64_t read_rest_ns;      /* reading the other three */
-    uint64_t steady_samples,
-        steady_ns;           /* after that quarter, in steady state; 0: no steady state */
-    uint64_t first_batch_ns; /* from the epoch's start to its first full batch */
-    /* Phases of the trainer's loop; on a device only what is not overlapped, so that they add up.
-     */
+    uint64_t start_ns, wall_ns;         /* start on the monotonic clock */
+    uint64_t shuffle_ns;                /* creating the sample order */
+    uint64_t storage_idle_ns;           /* storage was idle since the previous epoch */
+    uint64_t read_head_ns;              /* reading the first quarter of the bytes; 0: unknown */
+    uint64_t read_rest_ns;              /* reading the other three */
+    uint64_t steady_samples, steady_ns; /* after that quarter, in steady state; 0: none */
+    uint64_t first_batch_ns;            /* from the epoch's start to its first full batch */
+    /* Phases of the trainer's loop; on a device only the part that is not overlapped, so that they
+     * add up. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
     uint64_t nominal_ns; /* nominal time of replayed steps, else 0 */
     uint64_t first_step_ns,
@@ -132,11 +131,12 @@ struct result_node {
 
 struct result_run {
     uint64_t number;         /* from 0 */
-    uint64_t turn;           /* position among the runs of all jobs of the sitting, from 0 */
+    uint64_t turn;           /* position among the runs of all jobs of the session, from 0 */
     struct result_cold cold; /* of the node whose caches were warmest */
     uint64_t epochs_run;     /* completed */
-    /* At most RESULT_ROWS rows: the first epoch has its own; if there are more epochs than rows,
-     * later rows merge row_epochs each, the last maybe fewer. See result_run_add(). */
+    /* At most RESULT_ROWS rows: the first epoch has its own row; if there are more epochs than
+     * rows, each later row merges row_epochs epochs, the last row maybe fewer. See
+     * result_run_add(). */
     uint32_t epoch_count, row_epochs;
     struct result_epoch *epochs;
     struct histogram read_latency_ns;
@@ -152,12 +152,12 @@ struct result_run {
     struct result_node *nodes;
 };
 
-/* A sitting: jobs measured together by one process, taking turns. Runs are numbered by round, and
- * each job runs once per round. */
+/* A session (JSON key "sitting"): jobs measured together by one process, taking turns. Runs are
+ * numbered by round, and each job runs once per round. */
 struct result_sitting {
     char id[24];
     char boot_id[40];    /* "": the kernel did not say */
-    uint32_t jobs, job;  /* how many jobs take turns, and the index of this one */
+    uint32_t jobs, job;  /* how many jobs take turns, and the index of this job */
     uint64_t order_seed; /* 0: a single job */
     bool is_until;       /* --runs auto */
     bool is_reached;
@@ -186,7 +186,7 @@ struct result {
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;
     uint64_t unread_samples,
-        other_files; /* left out: samples of unsupported kinds; files that are no samples */
+        other_files; /* left out: samples of unsupported kinds, and files that are no samples */
     uint32_t unread_named;
     char unread[CATALOG_UNREAD_NAMED][FINDING_BYTES]; /* the first of these samples */
     bool data_was_made; /* a synthetic set, by its manifest or because none was named */
@@ -203,8 +203,8 @@ struct result {
     uint64_t memory_before_bytes,
         memory_during_bytes; /* resident: before the first run, and after its first epoch */
     struct trainer_memory trainer_memory; /* at the end of the last run */
-    /* The ceiling: the rate of the same loop without storage and decoding, and its AU when fed from
-     * memory; 0: not measured. */
+    /* The ceiling: the rate of the same loop without storage and decoding, and the loop's AU when
+     * fed from memory; 0: not measured. */
     double floor_samples_per_s;
     double au_calibration_percent;
     uint32_t run_count;
@@ -213,7 +213,7 @@ struct result {
     char timeline_reason[160]; /* why it was not recorded */
     bool valid;
     char invalid_reason[256];
-    char degraded_reason[256]; /* valid, but a figure may mislead; "": none does */
+    char degraded_reason[256]; /* valid, but a figure may mislead; "": not degraded */
     uint64_t index_faults;     /* damaged places left out of the index (--on-error skip) */
     uint32_t notice_count;
     char notices[RESULT_NOTICES][RESULT_NOTICE_BYTES];
@@ -238,9 +238,9 @@ struct result_spread {
 struct result_comparison {
     uint32_t ranks, nodes;
     struct result_spread samples_per_s, wall_s, barrier_s, phase_s[RESULT_PHASES];
-    /* The straggler is the rank that worked longest. Barriers and exchange, in which the others
-     * wait for it, are left out. behind_percent compares it with the median rank; behind_phase is
-     * where it lost most. */
+    /* The straggler is the rank that worked longest, not counting barriers and the exchange, in
+     * which the other ranks wait for it. behind_percent compares it with the median rank;
+     * behind_phase is where it lost most. */
     uint32_t straggler;
     char straggler_host[RANKS_HOST_BYTES];
     double behind_percent;
@@ -261,11 +261,11 @@ double result_run_steady_samples_per_s(const struct result_run *run);
 /* Speed of reading the first quarter of the bytes relative to the rest; NAN: unknown. */
 double result_epoch_head_ratio(const struct result_epoch *epoch);
 /* Return the bottleneck of an epoch: the longest of the trainer's waits for batches, uploads and
- * exchange. The first two count only from 5% of the time on, since a stage that keeps up costs
- * nothing; exchange only if longer than compute, which hides it. Otherwise compute is the
- * bottleneck, if there is any. A wait for batches is a wait for decoding if the decode threads were
- * busy more than half of the time, else for storage, or for the program itself if nothing is read.
- */
+ * exchange. The first two count only if they take at least 5% of the time, since a stage that keeps
+ * up costs nothing; the exchange counts only if longer than compute, which hides it. Otherwise
+ * compute is the bottleneck, if there is any. A wait for batches is a wait for decoding if the
+ * decode threads were busy more than half of the time, else for storage, or for the program itself
+ * if nothing is read. */
 enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t workers,
                                      bool reads);
 /* Replace a storage bottleneck by the page cache or --limit-rate where that is the cause. Call once
@@ -273,40 +273,41 @@ enum result_limit result_epoch_limit(const struct result_epoch *epoch, uint32_t 
  * per second, 0: none. */
 void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
                               const struct result_cold *cold, uint64_t rate);
-/* Whether less than half of the bytes left storage; false if unknown. */
+/* Return whether less than half of the bytes left storage; false if unknown. */
 bool result_epoch_is_from_memory(const struct result_epoch *epoch, bool is_first,
                                  const struct result_cold *cold);
 /* Return the number of rows for this many epochs. */
 uint64_t result_rows(uint64_t epochs);
 /* Derive the state from pages, metadata_dropped, bypassed and server. */
 void result_cold_settle(struct result_cold *cold);
-/* Return why the caches, here or on a server, are not verified cold; NULL if they are, or if direct
+/* Return why the caches, here or on a server, are not verified cold; NULL if they are or if direct
  * reads bypassed them. */
 const char *result_cold_unproven(const struct result_cold *cold);
-/* Add an epoch that has ended; run->epochs has room for result_rows() rows. */
+/* Add a finished epoch; run->epochs has room for result_rows() rows. */
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Add counts, bytes and times. */
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);
-/* compute / (compute + wait) in percent; 0 if the trainer does nothing. */
+/* Return compute / (compute + wait) in percent; 0 if the trainer does nothing. */
 double result_epoch_au_percent(const struct result_epoch *epoch);
-/* AU as defined by MLPerf Storage v3.0 (rules 3.3.2; compute_metrics_train in DLIO's
+/* Return the AU as defined by MLPerf Storage v3.0 (rules 3.3.2; compute_metrics_train in DLIO's
  * statscounter.py): compute over wall time in percent, both without the first step. NAN if there is
- * one step. */
+ * only one step. */
 double result_epoch_mlperf_au_percent(const struct result_epoch *epoch);
-/* Mean over the epochs that have more than one step. */
+/* Return the mean over the epochs that have more than one step. */
 double result_run_mlperf_au_percent(const struct result_run *run);
-/* Of a run: samples over the sum of the epochs' wall times. */
+/* Return the rate of a run: samples over the sum of the epochs' wall times. */
 double result_run_samples_per_s(const struct result_run *run);
 double result_run_bytes_per_s(const struct result_run *run);
 double result_run_au_percent(const struct result_run *run);
-/* Bytes that left storage over bytes delivered in the run's first epoch, percent, by the witness
- * that counted least; negative: unknown. */
+/* Return the bytes that left storage over the bytes delivered in the run's first epoch, in percent,
+ * by the witness that counted least; negative: unknown. */
 double result_run_device_percent(const struct result_run *run);
-/* The same over bytes requested. */
+/* Return the same over the bytes requested. */
 double result_run_request_percent(const struct result_run *run);
-/* Bytes read by the server's disks in the whole run over bytes delivered in its first epoch,
- * percent; at most the data set counts, which a server need not read twice. Negative: unknown. */
+/* Return the bytes that the server's disks read in the whole run over the bytes delivered in its
+ * first epoch, in percent. Delivered bytes count at most up to the size of the data set, which a
+ * server need not read twice. Negative: unknown. */
 double result_run_server_percent(const struct result_run *run);
 
 /* Describe the data set. format: the format's name. */

@@ -94,7 +94,7 @@ static int name_columns(struct timeline *timeline, const struct series *series)
     return 0;
 }
 
-/* One bin: the rows of the series after from_ns and up to to_ns. */
+/* One bin: the rows of the series after from_ns up to and including to_ns. */
 static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_ns, double *values)
 {
     const double seconds = (double)(to_ns - from_ns) / 1e9;
@@ -117,7 +117,7 @@ static void fill_row(const struct series *series, uint64_t from_ns, uint64_t to_
 }
 
 /* Counting starts at the first row of the series, which is in no bin. Samples may follow each other
- * closely (sampler_sample()); a rate over a millisecond is not worth a row. */
+ * closely (sampler_sample()); a rate over a millisecond does not deserve a row. */
 static int fill_rows(struct timeline *timeline, const struct series *series, uint64_t start_ns)
 {
     const uint64_t least_ns = (uint64_t)(timeline->interval_s * 0.5e9);
@@ -285,7 +285,8 @@ double timeline_end_s(const struct timeline *timeline)
     return begin_of(timeline, timeline->row_count);
 }
 
-/* A level, such as bytes in memory, holds for the whole row; all else is a rate over time. */
+/* A level, such as bytes in memory, holds for the whole row; everything else is a rate over time.
+ */
 static bool is_level(const char *key)
 {
     static const char end[] = "_bytes";

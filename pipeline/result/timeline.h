@@ -19,27 +19,28 @@ struct timeline_phase {
     struct provenance provenance; /* of the bytes read during the phase */
 };
 
-/* One of several nodes; its timeline counts seconds from node 0's start. */
+/* A node of several; its timeline counts seconds from node 0's start. */
 struct timeline_node {
     char host[64];
     double clock_offset_s;      /* its wall-clock time minus node 0's, at the start */
     double clock_uncertainty_s; /* error bound of the offset and of the alignment */
-    double clock_drift_s;       /* how much the offset grew to the end */
+    double clock_drift_s;       /* growth of the offset until the end */
     struct timeline *timeline;
 };
 
-/* Of one node, or of several together: then a row's figures are sums over the nodes. */
+/* A timeline of one node, or of several together: then a row's figures are sums over the nodes. */
 struct timeline {
-    uint64_t start_monotonic_ns, start_unix_ns; /* the same moment: second 0, the first sample */
-    double begin_s;                             /* of the first row */
-    double interval_s;                          /* of a row */
-    uint32_t column_count, figure_count;        /* the figures are the first columns */
-    char (*keys)[TIMELINE_KEY_BYTES];           /* one a column, with its unit */
-    uint64_t row_count;                         /* at most TIMELINE_ROWS */
+    uint64_t start_monotonic_ns,
+        start_unix_ns; /* the same moment on two clocks: second 0, the first sample */
+    double begin_s;    /* of the first row */
+    double interval_s; /* of a row */
+    uint32_t column_count, figure_count; /* the figures are the first columns */
+    char (*keys)[TIMELINE_KEY_BYTES];    /* one per column, with its unit */
+    uint64_t row_count;                  /* at most TIMELINE_ROWS */
     double *values; /* row_count times (1 time + column_count); the time is the end of the bin in
-                       seconds since the start; NAN: not known */
+                       seconds since the start; NAN: unknown */
     uint32_t phase_count;
-    struct timeline_phase *phases; /* in the order in which they began */
+    struct timeline_phase *phases; /* in the order of their start */
     uint64_t phases_lost;
     struct provenance provenance; /* of all epochs together */
     /* how it was sampled */
@@ -47,12 +48,12 @@ struct timeline {
     double cpu_percent; /* of one core */
     uint32_t absent_count;
     char absent[TIMELINE_REASONS][160]; /* which probes had nothing to count, and why */
-    uint32_t node_count;                /* 0: of one */
+    uint32_t node_count;                /* 0: a single node */
     struct timeline_node *nodes;
 };
 
-/* Of a series that was sampled every interval_ns; how that went is left for the caller to fill in.
- * NULL with a reason. */
+/* Make a timeline from a series sampled every interval_ns; the caller fills in how sampling went.
+ * Returns NULL with a reason. */
 struct timeline *timeline_make(const struct series *series, struct series_anchor anchor,
                                uint64_t interval_ns);
 void timeline_destroy(struct timeline *timeline);
@@ -64,11 +65,12 @@ double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
 /* Return the column of a key, or column_count. */
 uint32_t timeline_find(const struct timeline *timeline, const char *key);
-/* Mean of a column over an interval, weighted by the duration of rows; NAN if unknown. */
+/* Return the mean of a column over an interval, weighted by the duration of rows; NAN if unknown.
+ */
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 double timeline_end_s(const struct timeline *timeline); /* of the last row */
-/* A column in a row of another timeline: rates are 0 outside this timeline's rows, so that rows
- * covering all of it have the same sum. NAN as timeline_mean(). */
+/* Return a column's value in a row of another timeline: rates are 0 outside this timeline's rows,
+ * so rows that cover all of it have the same sum. NAN as for timeline_mean(). */
 double timeline_rebin(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 
 /* ---- several nodes ---- */
@@ -76,14 +78,14 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
 /* Convert to another clock, on which the timeline runs from start_s to end_s. */
 void timeline_move(struct timeline *timeline, double start_s, double end_s);
 
-/* Sum all nodes, in the rows of node 0 extended to the end of the last node: columns that can be
+/* Sum all nodes in the rows of node 0, extended to the end of the last node: columns that can be
  * summed, phases and provenance. Takes ownership of the nodes. Returns NULL without memory. */
 struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 
-/* Serialise the first `columns` columns for another process of this program, without nodes; free()
+/* Serialise the first `columns` columns, without nodes, for another process of this program; free()
  * the result. Returns NULL without memory. */
 void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
-/* Returns NULL without memory, or if the bytes are no packed timeline. */
+/* Returns NULL without memory or if the bytes are not a packed timeline. */
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
 
 #endif

@@ -172,8 +172,8 @@ static int name_sums(const struct timeline_node *nodes, uint32_t count, struct t
     return sum->keys ? 0 : -1;
 }
 
-/* A value unknown on one node is unknown in the sum. A node without the column, or not running at
- * the time, adds nothing. */
+/* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
+ * running at the time, adds nothing. */
 static void add_column(const struct timeline *timeline, uint32_t column, struct timeline *sum)
 {
     const uint32_t from = timeline_find(timeline, sum->keys[column]);
@@ -189,8 +189,8 @@ static void add_column(const struct timeline *timeline, uint32_t column, struct 
     }
 }
 
-/* Take the first node's rows, then rows of the same length until the last node ends; a remainder
- * too short for a row belongs to the last one. */
+/* Take the first node's rows, then rows of the same length until the last node ends; extend the
+ * last row by a remainder too short for its own row. */
 static int name_rows(const struct timeline_node *nodes, uint32_t count, struct timeline *sum)
 {
     const struct timeline *first = nodes[0].timeline;

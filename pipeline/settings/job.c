@@ -100,7 +100,7 @@ static int choose(const char *family, const struct plugin *const *registry, cons
     return code ? code : plugin_usable(choice->plugin);
 }
 
-/* "auto" is the first reader that serves the data and works here. */
+/* For "auto", choose the first reader that serves the data and works here. */
 static int choose_reader(const struct job *job, struct job_plugins *plugins)
 {
     const char *scheme = job->read.data ? store_of(job->read.data)->scheme : "";

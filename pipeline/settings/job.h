@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct job {
-    char *as; /* a preset of shuffle/preset.h, applied by whoever parses, before all else */
+    char *as; /* a preset of shuffle/preset.h, which the parser applies before all else */
     struct read_settings read;
     struct order_settings order;
     struct decode_settings decode;
@@ -24,17 +24,17 @@ struct job {
     char *trainer;
     uint64_t batch_size;
     uint64_t prefetch_batches;
-    uint64_t silence_ns; /* an unresponsive rank ends the job after this long; 0: never */
+    uint64_t silence_ns; /* an unresponsive rank ends the job after this time; 0: never */
     uint64_t epochs;
     uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
     double until_percent; /* 0: not given */
     uint64_t until_runs, until_time_ns;
-    char *against; /* options of rival jobs, one a line, made into jobs by whoever parses; NULL:
+    char *against; /* options of rival jobs, one per line, which the parser turns into jobs; NULL:
                       none */
     bool paired;   /* the sections of a job file are rivals */
-    uint64_t order_seed; /* of the turns that the jobs of a sitting take; 0: drawn */
+    uint64_t order_seed; /* of the turns that the jobs of a session take; 0: drawn */
     bool dry_run;
-    bool calibrate; /* measure the harness alone, and the AU of a loop fed from memory */
+    bool calibrate; /* measure the program alone, and the AU of a loop fed from memory */
 };
 
 extern const struct option_spec job_options[];
@@ -52,14 +52,14 @@ double job_until_percent(const struct job *job);
 /* Maximum number of runs. */
 uint64_t job_runs_most(const struct job *job);
 
-/* I/O threads. auto is 1: more were never faster in measurements so far. */
+/* Return the number of I/O threads. auto means 1: in measurements so far more were never faster. */
 uint32_t job_loaders(const struct read_settings *read);
 
-/* Count the outputs that go to standard output. */
+/* Count the outputs written to standard output. */
 int job_stdout_count(const struct job *job);
 
-/* Share the job among the ranks that were started. Where they synchronise each step, an uneven
- * remainder is dropped. Returns 0 or -EINVAL with a reason. */
+/* Divide the job among the ranks that were started. If they synchronise every step, drop an uneven
+ * remainder. Returns 0 or -EINVAL with a reason. */
 int job_share(struct job *job, const struct ranks_place *place);
 
 /* The plug-ins of a job, checked against each other. */

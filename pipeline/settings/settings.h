@@ -12,7 +12,7 @@
 enum job_drop { JOB_DROP_NO, JOB_DROP_YES, JOB_DROP_STRICT };
 enum job_on_error { JOB_ERROR_STOP, JOB_ERROR_SKIP };
 
-/* How records come into memory. */
+/* How records get into memory. */
 struct read_settings {
     char *data;   /* NULL: a synthetic set, generated once and kept */
     char *format; /* "auto" or NAME[:options] */
@@ -27,7 +27,7 @@ struct read_settings {
     int on_error;              /* enum job_on_error */
 };
 
-/* Which samples, in which order. */
+/* Which samples are read, and in which order. */
 struct order_settings {
     char *shuffle;
     uint64_t window;        /* see shuffle/coalesce.h; 0: auto */
@@ -40,12 +40,12 @@ struct order_settings {
     bool overlap_epochs;
 };
 
-/* What becomes of a record. */
+/* What happens to a record once it is read. */
 struct decode_settings {
     char *decoder;
     uint64_t threads; /* decode threads; 0: one per CPU */
     bool check_crc;
-    bool digest; /* sum up (label, image checksum), whatever the order */
+    bool digest; /* sum up (label, image checksum), independent of order */
 };
 
 /* Caches before a run, and memory during it. */
