@@ -14,8 +14,8 @@ static const double CHATTER = 0.5; /* MB/s */
 
 enum { WIDTH = 1100, PANEL = 290, BINS_MAX = 1000, LINES = 4 };
 
-/* Curves of a node. A value is the sum of the columns present in the first row of keys that has
- * any: results of `run` have provenance, files of `monitor` only machine totals. */
+/* Curves of a node. A value is the sum of the columns in the first row of keys that has any of them
+ * present: results of `run` have provenance, files of `monitor` only machine totals. */
 enum chart_line { READ, STORAGE, RECEIVE, SEND };
 
 static const char *const line_keys[LINES][2][4] = {
@@ -53,7 +53,7 @@ struct sheet {
     const struct chart_node *nodes;
     uint32_t count, bins;
     double step_s;
-    double late_s[CHART_NODES]; /* start after the first node */
+    double late_s[CHART_NODES]; /* start after the first node's */
     double *values;             /* [node][line][bin] in MB/s; NAN: unknown */
 };
 
@@ -87,7 +87,7 @@ static double sum_of(const struct timeline *timeline, uint64_t row, const struct
     return sum;
 }
 
-/* Distribute rows into bins, weighted by their overlap. */
+/* Distribute rows over bins, weighted by their overlap. */
 static void fill_bins(const struct sheet *sheet, uint32_t node, enum chart_line line, double *bins)
 {
     const struct timeline *timeline = sheet->nodes[node].timeline;
@@ -121,7 +121,7 @@ static double *bins_of(const struct sheet *sheet, uint32_t node, enum chart_line
     return sheet->values + ((size_t)node * LINES + line) * sheet->bins;
 }
 
-/* A common time for all nodes. */
+/* Put all nodes on a common time axis. */
 static int lay_out(struct sheet *sheet)
 {
     uint64_t first_ns = UINT64_MAX;
@@ -161,7 +161,7 @@ static bool knows(const struct sheet *sheet, uint32_t node, enum chart_line line
     return false;
 }
 
-/* A machine that reads its own disk also has a network, with only background traffic. */
+/* A machine that reads its own disk also has a network, but with only background traffic. */
 static bool has_fabric(const struct sheet *sheet, uint32_t node)
 {
     for (uint32_t i = 0; i < sheet->bins; i++)
@@ -197,7 +197,7 @@ static void write_data(FILE *script, const struct sheet *sheet)
     fputs("END\n", script);
 }
 
-/* Rectangles behind the curves, and a line at the start of each epoch. Phases of the first node
+/* Draw rectangles behind the curves and a line at the start of each epoch. Phases of the first node
  * apply to all: they start and end together. */
 static unsigned write_phases(FILE *script, const struct sheet *sheet)
 {

@@ -12,7 +12,7 @@
 static const struct compare_source {
     struct compare_figure figure;
     const char *path; /* in a run */
-    int epoch;        /* index of the epoch; -1: the run, -2: mean of the later epochs */
+    int epoch;        /* index of the epoch; -1: the whole run, -2: mean of the later epochs */
 } sources[COMPARE_FIGURES] = {
     {{.name = "Throughput", .unit = "samples/s", .key = "samples_per_s", .more_is_better = true},
      "samples_per_s",
@@ -116,7 +116,7 @@ static size_t count_sittings(const struct compare_group *group)
     return count;
 }
 
-/* Median of all runs of each session. work: COMPARE_RUNS_MAX. */
+/* Compute the median of all runs of each session. work: COMPARE_RUNS_MAX values. */
 static size_t sitting_values(const struct compare_group *group, const struct compare_source *source,
                              double *values, double *work)
 {

@@ -30,7 +30,7 @@ static void put_text(json_t *object, const char *key, const char *text)
     json_object_set_new(object, key, json_text(text));
 }
 
-/* Each null has a reason beside it, except null reasons. */
+/* Each null has a reason beside it, except a null reason. */
 static void put_null(json_t *object, const char *key, const char *reason)
 {
     const size_t length = strlen(key), end = strlen("_reason");
@@ -73,7 +73,7 @@ static void put_seconds(json_t *object, const char *key, uint64_t duration_ns)
     put_real(object, key, (double)duration_ns / 1e9);
 }
 
-/* KEY, KEY_low95, KEY_high95, KEY_min, KEY_max. */
+/* Add KEY, KEY_low95, KEY_high95, KEY_min and KEY_max. */
 static void put_stats(json_t *object, const char *key, const struct stats_summary *stats,
                       const char *reason)
 {
@@ -112,7 +112,7 @@ static json_t *texts_of(uint32_t count, size_t stride, const char *texts)
 
 /* ---- parts of a job ---- */
 
-/* Options, keyed by their first name with _ for - and the unit appended. */
+/* Add the options, keyed by their first name with _ for - and the unit appended. */
 static json_t *settings_of(const struct job *job)
 {
     json_t *settings = json_object();

@@ -45,7 +45,7 @@ const char *summary_cache_name(enum result_cache cache)
 
 /* ---- collecting ---- */
 
-/* Values of one kind: one per epoch of each run. */
+/* Values of one kind: one for each epoch of each run. */
 struct figures {
     double *values;
     size_t count;
@@ -81,7 +81,7 @@ static void collection_close(struct collection *collection)
     free(collection->run_samples.values); /* all in one allocation */
 }
 
-/* until: the runs ended by --runs auto. */
+/* until: the runs were ended by --runs auto. */
 static struct stats_summary summarise(const struct figures *figures, bool until)
 {
     return (until ? stats_summarise_until : stats_summarise)(figures->values, figures->count);
@@ -274,7 +274,7 @@ static void advise_source(const struct result *result, struct summary *summary)
                         "--memory-limit below the size of the set, or use --direct");
 }
 
-/* Doubts about the figure, and suggestions for a better one. */
+/* Doubts about the figure, and suggestions for obtaining a better one. */
 static void make_advice(const struct result *result, struct summary *summary)
 {
     const struct job *job = result->job;
@@ -335,7 +335,7 @@ static void make_advice(const struct result *result, struct summary *summary)
                         "replay more GPUs (--trainer replay:h200,gpus=8)");
 }
 
-/* Each rank over all complete runs. */
+/* Compare the ranks over all complete runs. */
 static int compare_ranks(const struct result *result, struct summary *summary)
 {
     struct result_rank *all = memory_array(result->ranks, sizeof *all);

@@ -223,7 +223,7 @@ static void print_waits(const struct text_page *page)
         print_utilisation(page);
 }
 
-/* A step of the mean rank, and the memory of this process. */
+/* Print a step of the average rank, and the memory of this process. */
 static void print_steps(const struct text_page *page)
 {
     const struct result_epoch *all = &page->summary->all;
@@ -294,7 +294,7 @@ static void print_bytes(const struct text_page *page)
                 left, percent, why, device->method);
 }
 
-/* The first run with the worst cache state, the one in the summary. */
+/* Return the first run with the worst cache state, as the summary does. */
 static const struct result_run *worst_cold(const struct text_page *page)
 {
     for (uint32_t i = 0; i < page->result->run_count; i++)
@@ -385,7 +385,7 @@ static void print_odd_images(const struct text_page *page)
                 sum.truncated, sum.corrupt, sum.failed);
 }
 
-/* Name the first ones, over all runs. */
+/* Name the first findings of all runs. */
 static void print_findings(const struct text_page *page)
 {
     static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",

@@ -14,7 +14,7 @@ enum { SPARKS = 56 };
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* From the first epoch to the end of the last. */
+/* Find the interval from the first epoch to the end of the last one. */
 static bool span_of(const struct timeline *timeline, double *from_s, double *to_s)
 {
     bool found = false;
@@ -79,7 +79,7 @@ static void print_provenance(FILE *stream, const struct provenance *provenance)
     fputc('\n', stream);
 }
 
-/* One line per node; clocks relative to that of the first. */
+/* One line per node, with clocks relative to the first node's. */
 static void print_nodes(FILE *stream, const struct timeline *timeline)
 {
     enum { NODES_SHOWN = 16 };

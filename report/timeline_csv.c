@@ -47,7 +47,7 @@ static void print_host(FILE *stream, const char *host)
         fputc(strchr(",:\"", *at) ? '_' : *at, stream);
 }
 
-/* Every column of every node, "HOST:key"; nodes of the same name get a number. */
+/* Write every column of every node as "HOST:key"; nodes of the same name get a number. */
 static void print_node_keys(FILE *stream, const struct timeline *timeline)
 {
     for (uint32_t i = 0; i < timeline->node_count; i++) {
@@ -109,7 +109,8 @@ struct table {
     uint32_t node_count;
 };
 
-/* First column of a node; counter names may also contain a colon, but end differently. */
+/* Return the first column of a node. Counter names may also contain a colon, but end differently.
+ */
 static bool begins_node(const char *key)
 {
     const char *colon = strchr(key, ':');
@@ -157,7 +158,8 @@ static int load_heading(const char *name, char *heading, struct table *table)
     return 0;
 }
 
-/* "epoch 0+shuffle 1": the phases from from_s to to_s. Phases that lasted until from_s continue. */
+/* Load "epoch 0+shuffle 1": the phases from from_s to to_s. Phases that lasted until from_s
+ * continue. */
 static int load_phases(const char *name, char *phases, double from_s, double to_s,
                        struct timeline *timeline, uint64_t capacity)
 {
@@ -234,7 +236,7 @@ static struct timeline *take_columns(const struct timeline *all, uint32_t first,
     return part;
 }
 
-/* The columns before the first node are the sums. */
+/* The columns before the first node's are the sums. */
 static struct timeline *deal_out(const struct table *table)
 {
     struct timeline *sum = take_columns(table->all, 0, table->nodes[0].first);
@@ -259,7 +261,7 @@ static struct timeline *deal_out(const struct table *table)
     return sum;
 }
 
-/* Parse a whole table; modifies the text. */
+/* Parse a whole table; this modifies the text. */
 static int load_table(const char *name, char *heading, char *text, struct table *table)
 {
     char *line;

@@ -275,7 +275,7 @@ static struct timeline *load_one(const char *name, const json_t *series)
     return timeline;
 }
 
-/* Series of a node have no nodes themselves. */
+/* The series of a node have no nodes themselves. */
 static int load_nodes(const char *name, const json_t *nodes, struct timeline *timeline)
 {
     const size_t count = json_array_size(nodes);
@@ -321,7 +321,7 @@ static bool is_figure(const char *key, const json_t *value)
            strcmp(key, "interval_s") != 0 && (json_is_number(value) || json_is_null(value));
 }
 
-/* The first line defines the figures of all. */
+/* The first line defines the figures of all lines. */
 static struct timeline *start_lines(const char *name, const json_t *first, size_t bytes,
                                     size_t rows)
 {
