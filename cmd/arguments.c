@@ -53,7 +53,7 @@ static int fail_unknown(const struct arguments_scope *scopes, const char *name)
     return fail(EINVAL, "unknown option '--%s'", name);
 }
 
-/* Value of an option given without one; NULL if a value is required. */
+/* Return the value of an option given without one; NULL if it requires one. */
 static const char *bare_value(const struct option_spec *row)
 {
     return row->type == OPTION_FLAG ? "yes" : row->implied;
@@ -64,7 +64,7 @@ static int set(struct option_match found, const char *value, const char *as_give
     return option_set(found.scope->table, found.scope->settings, found.row->name, value, as_given);
 }
 
-/* argv[*index] is "--name[=value]". */
+/* Parse argv[*index], which is "--name[=value]". */
 static int parse_long(const struct arguments_scope *scopes, int argc, char **argv, int *index)
 {
     const char *text = argv[*index] + 2, *equals = strchr(text, '=');
@@ -92,7 +92,7 @@ static int parse_long(const struct arguments_scope *scopes, int argc, char **arg
     return set(found, argv[++*index], as_given);
 }
 
-/* argv[*index] is "-x...". */
+/* Parse argv[*index], which is "-x...". */
 static int parse_letters(const struct arguments_scope *scopes, int argc, char **argv, int *index)
 {
     for (const char *letter = argv[*index] + 1; *letter; letter++) {

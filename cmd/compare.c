@@ -52,7 +52,7 @@ enum { GROUPS_MAX = 26 };
 /* Result files of one configuration, from several sessions. */
 struct group {
     json_t **documents;
-    const json_t **chosen; /* of each, the job being compared */
+    const json_t **chosen; /* for each document, the job being compared */
     size_t count;
 };
 
@@ -68,7 +68,7 @@ static const json_t *jobs_of(const json_t *document)
     return json_object_get(document, "jobs");
 }
 
-/* The counterpart of job in jobs: the only one, else the one of the same label. */
+/* Return the counterpart of job in jobs: the only one, else the one with the same label. */
 static const json_t *find_partner(const json_t *job, size_t jobs_of_a, const json_t *jobs)
 {
     if (jobs_of_a == 1 && json_array_size(jobs) == 1)
@@ -133,7 +133,8 @@ static void release_groups(struct groups *groups, size_t files)
     free(groups->chosen);
 }
 
-/* Choose the counterpart of the first document's job in each document; false if one has none. */
+/* Choose the counterpart of the first document's job in each document. Returns false if one has
+ * none. */
 static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -156,7 +157,7 @@ static bool is_told_elsewhere(const char *key)
     return strstr(key, "_reason") != NULL;
 }
 
-/* Settings and environments that differ: is the comparison fair? */
+/* List settings and environments that differ: is the comparison fair? */
 static void print_differences(const json_t *a, const json_t *b, const char *part)
 {
     const char *key;
@@ -186,7 +187,7 @@ static void print_validity(const char *name, const json_t *job)
         printf("  %s read synthetic data\n", name);
 }
 
-/* The jobs to compare: the first of each group. */
+/* List the jobs to compare: the first job of each group. */
 static void print_details(const struct group *a, const struct group *b)
 {
     const json_t *one = a->chosen[0], *other = b->chosen[0];
@@ -210,7 +211,7 @@ struct report {
     size_t compared;
 };
 
-/* Does B fail the gate? */
+/* Return whether B fails the gate. */
 static bool is_slower(const struct comparison *comparison, const struct compare_settings *settings)
 {
     const struct compare_figure *figure = &comparison->figures[0];
@@ -220,7 +221,7 @@ static bool is_slower(const struct comparison *comparison, const struct compare_
             compare_untold(figure, settings->alpha));
 }
 
-/* b: compared with a, p corrected for all rivals of a. */
+/* Report one comparison. b: compared with a; p is corrected for all rivals of a. */
 static void tell(struct report *report, const struct group *a, const struct group *b,
                  const struct comparison *comparison, const char *name)
 {
@@ -288,7 +289,7 @@ static int compare_groups_of_files(struct report *report, struct groups *groups)
     return code;
 }
 
-/* One document: compare its other jobs with the first. */
+/* With one document, compare its other jobs with the first. */
 static int compare_jobs_of_file(struct report *report, const json_t *document)
 {
     const json_t *jobs = jobs_of(document), *chosen[GROUPS_MAX];

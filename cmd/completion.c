@@ -21,7 +21,7 @@ static void print_words(const struct option_spec *table)
     }
 }
 
-/* Values of --option=: choices, or plug-in names. */
+/* List the values of --option=: choices or plug-in names. */
 static void print_values(const struct option_spec *table)
 {
     for (const struct option_spec *row = table; row && row->name; row++) {

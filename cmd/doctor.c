@@ -64,7 +64,7 @@ static void tell(const char *section, const char *name, const struct doctor_find
         print_wrapped("", finding->advice);
 }
 
-/* False if the first check failed and the rest were skipped. */
+/* Returns false if the first check failed and the rest were skipped. */
 static bool look_all(const char *section, const struct doctor_check *checks, const char *path,
                      json_t *all)
 {
@@ -81,7 +81,7 @@ static bool look_all(const char *section, const struct doctor_check *checks, con
     return true;
 }
 
-/* Plug-ins built in but not usable here. */
+/* List plug-ins that are built in but unusable here. */
 static void look_plugins(json_t *all)
 {
     bool any = false;

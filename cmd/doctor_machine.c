@@ -26,7 +26,7 @@ enum { SMALL_FILES = 4096, SUDO_WAIT_NS = 2000000000 };
 static const uint64_t PROBE_WAIT_NS = 10000000000;
 static const uint64_t PINNED_LEAST = 256 << 20, MEMORY_LEAST = 1ull << 30;
 
-/* First line of a small file; "" if unreadable. */
+/* Return the first line of a small file; "" if unreadable. */
 static const char *line_of(const char *path, char *line, size_t bytes)
 {
     FILE *file = file_stream_kernel(path);
@@ -80,7 +80,7 @@ static void look_kernel(const char *path, struct doctor_finding *finding)
             "Linux 6.5 and later report cached pages faster and more reliably (cachestat)");
 }
 
-/* The program's own file is readable everywhere. */
+/* The program's own file is readable on every machine. */
 static int index_program(struct catalog **catalog)
 {
     *catalog = catalog_create("/proc/self", "none");
@@ -104,7 +104,7 @@ static int read_one(struct reader *reader, void *buffer, uint32_t bytes)
     return code < 0 ? code : request.result;
 }
 
-/* Open a reader and a file, and read, as a run does. engine: the engine used. Returns 0 or -errno.
+/* Open a reader and a file and read, as a run does. engine: the engine used. Returns 0 or -errno.
  */
 static int try_reader(const struct plugin *plugin, char *engine, size_t engine_bytes)
 {

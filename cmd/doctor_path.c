@@ -102,7 +102,8 @@ static void look_free(const char *path, struct doctor_finding *finding)
         finding_advise(finding, "too little for a useful data set");
 }
 
-/* A regular file of the data: path itself, the first in the folder, or a temporary one. */
+/* Find a regular file of the data: path itself, the first file in the folder, or a temporary one.
+ */
 struct sample_file {
     char *path; /* NULL: none */
     struct file_draft made;

@@ -154,7 +154,7 @@ static const char *accuracy_reason(const struct infer_result *result, const stru
     return row->counted ? "" : "no sample has a label";
 }
 
-/* The row of the same batch size in the first precision; NULL for those rows themselves. */
+/* Return the row of the same batch size in the first precision; NULL for rows of that precision. */
 static const struct infer_row *baseline(const struct infer_result *result,
                                         const struct infer_row *row)
 {
@@ -165,7 +165,7 @@ static const struct infer_row *baseline(const struct infer_result *result,
     return strcmp(first->precision, row->precision) == 0 ? NULL : first;
 }
 
-/* INT8 in name only. */
+/* Return whether a row is INT8 in name only. */
 static bool is_nothing(const struct infer_row *row)
 {
     return row->is_int8 && row->int8.in_int8 == 0;
@@ -384,7 +384,7 @@ static int infer_command(const struct invocation *invocation)
                                   !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
-    int code = outputs_check(&job.job); /* before the work, not after */
+    int code = outputs_check(&job.job); /* check before the work, not after it */
     if (code == 0)
         code = infer_run(&job, &observer, &result);
     const bool degraded = code == 0 && is_degraded(&result);

@@ -63,7 +63,7 @@ static json_t *members_of(const struct family *family)
     return members;
 }
 
-/* False if out of memory. */
+/* Returns false if out of memory. */
 static bool network_cost(const struct network *network, struct graph_cost *cost)
 {
     struct graph *graph = network->build(network->side, network->classes);

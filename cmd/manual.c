@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Escape text for troff: backslashes, leading dots and quotes, and dashes that must stay ASCII. */
+/* Escape text for troff: backslashes, leading dots and quotes, and dashes that must remain ASCII.
+ */
 static void print_text(FILE *stream, const char *text)
 {
     bool at_start = true;

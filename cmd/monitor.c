@@ -87,7 +87,7 @@ static void on_signal(int number)
     flag_set(&interrupted);
 }
 
-/* Signals from the kernel (Ctrl-C of a terminal) already reach the command. */
+/* Signals from the kernel (Ctrl-C in a terminal) already reach the command. */
 static void on_signal_for_command(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -203,7 +203,7 @@ static void print_table(struct watch *watch)
     fflush(stdout);
 }
 
-/* The series advances meanwhile; a line covers the time since the previous one. */
+/* The series continues to grow; a line covers the time since the previous line. */
 static void next_line(struct watch *watch, bool quiet)
 {
     sampler_look(watch->sampler, take, watch);
@@ -226,7 +226,7 @@ static bool can_go_on(const struct watch *watch)
            !(settings->count && watch->lines == settings->count);
 }
 
-/* child: a command that decides when to end, or NULL. */
+/* child: a command whose end ends the monitor, or NULL. */
 static void watch_until_end(struct watch *watch, struct child *child)
 {
     uint64_t deadline_ns = watch->start_ns;
@@ -274,7 +274,7 @@ static void print_summary(const struct watch *watch, const struct child *child, 
         fprintf(stderr, "%-12s %12.2f %12.2f %-5s ", figure->heading,
                 summary->area / summary->weight * figure->table_factor,
                 summary->peak * figure->table_factor, figure->unit);
-        const char *per_second = strstr(figure->unit, "/s"); /* only such have a sum */
+        const char *per_second = strstr(figure->unit, "/s"); /* only rates have a sum */
         if (per_second)
             fprintf(stderr, "%12.2f %-2.*s ", summary->area * figure->table_factor,
                     (int)(per_second - figure->unit), figure->unit);
@@ -312,7 +312,7 @@ static int close_json(struct watch *watch)
                                          : 0;
 }
 
-/* Names alone; `iobench monitor --probes=NAME` gives the reason. */
+/* List names only; `iobench monitor --probes=NAME` gives the reason. */
 static void tell_absent(const struct sampler *sampler)
 {
     const char *reason;

@@ -10,8 +10,8 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) from a to b: the optimal string alignment
- * distance. Longer names than the limit are far from everything. */
+/* Return the edits (insert, delete, replace, swap adjacent letters) from a to b: the optimal string
+ * alignment distance. Names longer than the limit are far from everything. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b);
@@ -37,7 +37,7 @@ static unsigned distance(const char *a, const char *b)
 struct nearest nearest_start(const char *wanted)
 {
     size_t length = strlen(wanted);
-    /* Accept up to a third of the letters wrong, but not all of a short name. */
+    /* Accept up to a third of the letters wrong, but never all letters of a short name. */
     return (struct nearest){.wanted = wanted,
                             .distance = length < 3 ? 2 : (unsigned)length / 3 + 2};
 }
@@ -47,7 +47,7 @@ void nearest_offer(struct nearest *nearest, const char *name)
     size_t length = strlen(nearest->wanted);
     unsigned edits = distance(nearest->wanted, name);
 
-    /* A prefix ("--batch" of "--batch-size") is nearer than a typo. */
+    /* A prefix ("--batch" of "--batch-size") is closer than a typo. */
     if (length >= 3 && strncmp(nearest->wanted, name, length) == 0)
         edits = 1;
     if (edits < nearest->distance) {

@@ -18,7 +18,7 @@ static bool is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* begin: how the text that is going to be written there begins. */
+/* begin: the first bytes of the text to be written. */
 static int check_path(const char *path, const char *begin)
 {
     if (!path || is_stdout(path) || file_is_stream(path))
@@ -67,7 +67,7 @@ int outputs_open(struct outputs *outputs, size_t jobs)
     return outputs->files ? 0 : -ENOMEM;
 }
 
-/* The file of that path, new or met before. */
+/* Return the output of this path, adding it if it is new. */
 static struct output *find(struct outputs *outputs, const char *path, enum output_kind kind)
 {
     for (size_t i = 0; i < outputs->count; i++) {
@@ -137,8 +137,7 @@ static int add_csv(struct outputs *outputs, const struct result *result)
     return is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
 }
 
-/* Series of several jobs stand below each other with an empty line between: their columns differ.
- */
+/* Series of several jobs follow each other, separated by an empty line: their columns differ. */
 static int add_series(struct outputs *outputs, const struct result *result)
 {
     struct output *file = find(outputs, result->job->output.series, OUTPUT_SERIES);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Asked once, it stops in good order; asked again, at once. */
+/* The first signal stops cleanly, the second at once. */
 static void on_signal(int signal)
 {
     (void)signal;

@@ -68,7 +68,7 @@ struct plan_view {
 
 struct total {
     uint32_t steps;
-    uint64_t read_bytes, write_bytes, workspace_bytes; /* the last one: the largest */
+    uint64_t read_bytes, write_bytes, workspace_bytes; /* workspace_bytes: the maximum */
     double flops, predicted_ns, measured_ns;
 };
 
@@ -91,7 +91,8 @@ static void add_step(const struct plan_view *view, const struct schedule_step *s
     total->measured_ns += step->measured_ns;
 }
 
-/* The last one is of a batch: all but what is done once. */
+/* Add up totals by phase; the last total is that of a batch: everything except what is done once.
+ */
 static void add_up(const struct plan_view *view, struct total totals[SCHEDULE_PHASES + 1])
 {
     memset(totals, 0, (SCHEDULE_PHASES + 1) * sizeof *totals);
@@ -148,7 +149,7 @@ static void print_step(const struct plan_view *view, uint32_t number, const stru
     putchar('\n');
 }
 
-/* By phase; steps are numbered in the order they run. */
+/* List the steps by phase, numbered in the order in which they run. */
 static void print_steps(const struct plan_view *view)
 {
     struct widths widths = {4, 9, 6, 5};
@@ -297,7 +298,7 @@ static int choose_peaks(const struct plan_settings *settings, struct plan_view *
     return 0;
 }
 
-/* Everything that the user can have asked for wrongly. */
+/* Check everything that the user may have specified wrongly. */
 static int choose(const struct invocation *invocation, struct plugin_choice *backend,
                   struct plan_view *view)
 {

@@ -74,7 +74,7 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
     return timeline;
 }
 
-/* The first bytes tell the kind of file. */
+/* The first bytes reveal the kind of file. */
 static struct timeline *load(const char *path, uint64_t job, struct page *page)
 {
     const char *slash = strrchr(path, '/');

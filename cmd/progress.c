@@ -11,7 +11,7 @@ struct progress progress_start(void)
     return (struct progress){.line = line_start()};
 }
 
-/* Short enough for any terminal: time left comes before rate. */
+/* Short enough for any terminal: the time left comes before the rate. */
 static void write_epoch(char *line, size_t bytes, const struct run_progress *now)
 {
     const struct job *job = now->job;

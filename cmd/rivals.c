@@ -20,7 +20,7 @@ size_t rivals_count(const char *against)
     return count;
 }
 
-/* The line, to be freed. */
+/* Return the line; the caller frees it. */
 static char *line_of(const char *against, size_t line)
 {
     for (; line; line--)
@@ -31,7 +31,7 @@ static char *line_of(const char *against, size_t line)
     return copy;
 }
 
-/* Split text into unquoted words, in place; words: room for as many as text has bytes. */
+/* Split text into unquoted words, in place. words: room for as many words as text has bytes. */
 static int split(char *text, char **words)
 {
     char *to = text, quote = 0;

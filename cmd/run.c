@@ -33,13 +33,13 @@
 struct jobs {
     struct job *jobs;
     size_t count;
-    bool take_turns;    /* alternate runs in one session, and compare */
+    bool take_turns;    /* alternate runs in one session, then compare */
     struct ranks ranks; /* of the jobs; only rank 0 prints */
 };
 
 /* ---- which jobs ---- */
 
-/* Apply defaults, preset, section of a job file and command line, in this order. */
+/* Apply, in this order: defaults, preset, section of a job file, command line. */
 static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
                 const char *preset, struct job *job)
 {
@@ -55,7 +55,7 @@ static int fill(const struct invocation *invocation, const struct jobfile *jobfi
     return code;
 }
 
-/* The job file or the command line names the preset. */
+/* Fill a job; the job file or the command line names the preset. */
 static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
                             size_t section, struct job *job)
 {
@@ -78,8 +78,8 @@ static struct job *add_job(struct jobs *jobs)
     return job;
 }
 
-/* The first job with one line of its --against added; a preset named there applies before both.
- */
+/* Append the first job with one line of its --against added; a preset named there applies before
+ * both. */
 static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
                       struct job *rival)
 {
@@ -96,7 +96,7 @@ static int fill_rival(const struct invocation *invocation, const struct job *fir
     return code;
 }
 
-/* Its --against rivals follow. */
+/* The job's --against rivals follow it. */
 static int add_command_line(const struct invocation *invocation, struct jobs *jobs)
 {
     struct job *first = add_job(jobs);
@@ -197,7 +197,7 @@ static bool takes_stdout(const struct job *job)
     return job_stdout_count(job) > 0;
 }
 
-/* Launchers insert a terminal, whatever their own output is. */
+/* Launchers insert a terminal whatever their own output is. */
 static bool wants_color(const struct result *result)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -214,8 +214,8 @@ static void print_result(const struct result *result, const struct summary *summ
     fflush(stdout);
 }
 
-/* A job that failed before its first run has no table, but its files say that it is invalid. all:
- * array for its JSON, or NULL. Returns enum command_exit. */
+/* Print a job's result. A job that failed before its first run has no table, but its files say that
+ * it is invalid. all: array for its JSON, or NULL. Returns enum command_exit. */
 static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
                 json_t *all)
 {
@@ -238,7 +238,7 @@ static int show(const struct invocation *invocation, struct result *result, stru
     return code ? command_failed(invocation) : status;
 }
 
-/* A stuck rank reports no cause; the others report for it. */
+/* A stuck rank reports no cause; the other ranks report it. */
 static int tell_failure(const struct invocation *invocation, const struct jobs *jobs)
 {
     return speaks(jobs) || jobs->ranks.is_unheard ? command_failed(invocation) : COMMAND_FAILED;
@@ -249,7 +249,7 @@ static int prepare_data(void *context)
     return synthetic_prepare(context);
 }
 
-/* Generate the set if absent. Returns COMMAND_OK, or the exit status of the job. */
+/* Generate the set if it is absent. Returns COMMAND_OK, or the exit status of the job. */
 static int find_data_of(const struct invocation *invocation, struct jobs *jobs, struct job *job,
                         bool *is_missing)
 {
@@ -288,7 +288,7 @@ static int carry_out(const struct invocation *invocation, struct jobs *jobs, str
     return status;
 }
 
-/* Compare each with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
+/* Compare each job with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
 static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
 {
     static const double alpha = 0.05;

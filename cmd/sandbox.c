@@ -38,7 +38,7 @@ enum access_sets {
 
 struct sandbox {
     struct landlock_rules rules;
-    const char **commands; /* named by options; they run outside */
+    const char **commands; /* commands named by options; they run outside */
     size_t command_count;
     bool network;
     bool has_set;
@@ -54,7 +54,7 @@ static void allow(struct sandbox *sandbox, const char *path, unsigned access)
 
 /* ---- needs of every command ---- */
 
-/* Patterns. Of /etc only what libraries ask for: it also holds secrets. */
+/* Patterns. Of /etc only what libraries need, since it also holds secrets. */
 static const struct sandbox_place {
     const char *pattern;
     unsigned access;
@@ -104,7 +104,7 @@ static const struct sandbox_place {
     {"/dev/*random", DEVICE},
     {"/dev/tty", DEVICE},
     {"/dev/pts", DEVICE},
-    {"/dev/std*", DEVICE}, /* their targets */
+    {"/dev/std*", DEVICE}, /* for the targets of these links */
     {"/dev/shm", DEVICE | LANDLOCK_MAKE},
     {"/dev/nvidia*", DEVICE},
     {"/dev/dxg", DEVICE},
@@ -134,7 +134,7 @@ static void allow_places(struct sandbox *sandbox, const struct sandbox_place *pl
     }
 }
 
-/* Folder of a loaded library, which may load more from there. */
+/* Allow the folder of a loaded library, which may load more from there. */
 static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
 {
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -148,7 +148,7 @@ static int allow_library(struct dl_phdr_info *info, size_t bytes, void *context)
     return 0;
 }
 
-/* Each folder of a PATH-like list, and its subfolder `below`. */
+/* Allow each folder of a PATH-like list, and its subfolder `below`. */
 static void allow_listed(struct sandbox *sandbox, const char *variable, const char *below,
                          unsigned access)
 {
@@ -164,7 +164,7 @@ static void allow_listed(struct sandbox *sandbox, const char *variable, const ch
     }
 }
 
-/* Where trainer/module.c searches modules and their libraries. */
+/* Allow the folders where trainer/module.c searches modules and their libraries. */
 static void allow_modules(struct sandbox *sandbox)
 {
     static const char *const variables[] = {"IOBENCH_CUDA", "IOBENCH_NCCL", "CUDA_HOME",
@@ -187,7 +187,7 @@ static void allow_modules(struct sandbox *sandbox)
 
 /* ---- needs of options and operands ---- */
 
-/* path itself, or its nearest existing parent. */
+/* Allow path itself, or its nearest existing parent. */
 static void allow_nearest(struct sandbox *sandbox, const char *path, unsigned access)
 {
     char nearest[PATH_MAX];
@@ -200,7 +200,7 @@ static void allow_nearest(struct sandbox *sandbox, const char *path, unsigned ac
     allow(sandbox, nearest, access);
 }
 
-/* Files are written under a temporary name, possibly with others beside them. */
+/* Files are written under a temporary name, possibly with other files beside them. */
 static void allow_beside(struct sandbox *sandbox, const char *path, unsigned access)
 {
     char copy[PATH_MAX];
@@ -287,7 +287,7 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
 
 static void allow_plugin(struct sandbox *sandbox, const char *choice);
 
-/* "key=value" of a plug-in; the value may name another plug-in. */
+/* Allow what "key=value" of a plug-in names; the value may name another plug-in. */
 static void allow_argument(struct sandbox *sandbox, const struct option_spec *options, char *part)
 {
     char *equals = strchr(part, '=');
@@ -304,7 +304,7 @@ static void allow_argument(struct sandbox *sandbox, const struct option_spec *op
         allow_plugin(sandbox, value);
 }
 
-/* "NAME:ARGUMENTS" of any family: plug-in options have a reach too. */
+/* Allow what "NAME:ARGUMENTS" of any family names: plug-in options have a reach too. */
 static void allow_plugin(struct sandbox *sandbox, const char *choice)
 {
     const char *colon = strchr(choice, ':');
@@ -344,7 +344,7 @@ static bool keeps_indexes(const struct option_spec *row)
     return row && row->name;
 }
 
-/* Create them here: a missing path cannot have a rule. */
+/* Create the folders here: a missing path cannot have a rule. */
 static void allow_caches(struct sandbox *sandbox)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -366,8 +366,8 @@ static void allow_caches(struct sandbox *sandbox)
 
 /* ---- entering ---- */
 
-/* Drop what root may do without opening a file: device ports, other processes' memory, kernel
- * modules, the clock. Nothing here needs it. */
+/* Drop what root may do without opening a file: access to device ports, other processes' memory,
+ * kernel modules, the clock. Nothing here needs it. */
 static int drop_capabilities(void)
 {
     static const uint32_t none = 1U << CAP_SYS_RAWIO | 1U << CAP_SYS_MODULE | 1U << CAP_SYS_PTRACE |
@@ -404,7 +404,7 @@ static void collect(struct sandbox *sandbox, const struct invocation *invocation
 }
 
 /* A helper process outside the sandbox does what cannot be done inside (cachectl/outside.h). It has
- * no streams: readers of ours must not wait for it. */
+ * no streams: readers of our output must not wait for it. */
 static int fork_outside(const struct sandbox *sandbox)
 {
     int ends[2];
@@ -418,7 +418,7 @@ static int fork_outside(const struct sandbox *sandbox)
             dup2(null, i);
         dup2(ends[1], 3);
         close_range(4, ~0U, 0);
-        signal(SIGINT, SIG_IGN); /* it ends with the other process */
+        signal(SIGINT, SIG_IGN); /* the helper ends with the other process */
         signal(SIGTERM, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
         prctl(PR_SET_NAME, "iobench-outside");
@@ -434,7 +434,7 @@ static int fork_outside(const struct sandbox *sandbox)
     return 0;
 }
 
-/* MPI ranks of a node copy each other's memory like a debugger (CMA), which Landlock forbids across
+/* MPI ranks on a node copy each other's memory like a debugger (CMA), which Landlock forbids across
  * domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
 static void forgo_shared_copies(void)
 {

@@ -172,7 +172,7 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
         orders = &survey->preset_order;
         count = 1;
     } else if (count == 0) {
-        orders = NULL; /* with the default sizes of their authors */
+        orders = NULL; /* with their authors' default sizes */
         while (shuffle_registry[count])
             count++;
     }
@@ -229,7 +229,7 @@ static void show_labels(void *context, uint64_t done_bytes, uint64_t total_bytes
     show_share(context, "reading labels", done_bytes, total_bytes);
 }
 
-/* auto assumes sorted labels if they cannot be read; the heading says so. */
+/* auto assumes sorted labels if they cannot be read; the heading reports this. */
 static int find_labels(struct survey *survey)
 {
     const struct shuffle_settings *settings = survey->settings;
@@ -248,13 +248,13 @@ static int find_labels(struct survey *survey)
     return code == -ENODATA && settings->labels == SHUFFLE_LABELS_AUTO ? 0 : code;
 }
 
-/* Memory for surveying an order, besides the order's own. */
+/* Return the memory for surveying a shuffle, in addition to the shuffle's own. */
 static uint64_t looking_bytes(const struct survey *survey, uint64_t records)
 {
     return records * (QUALITY_RECORD_BYTES + survey->settings->epochs);
 }
 
-/* Fail before spending an hour, or memory that is not available. */
+/* Check that there is enough memory, before spending an hour. */
 static int check_memory(const struct survey *survey, uint64_t records, uint64_t catalog_bytes)
 {
     const struct shuffle_settings *settings = survey->settings;
@@ -302,7 +302,7 @@ static int open_catalog(struct survey *survey)
 
 /* ---- one order ---- */
 
-/* Charts of the draws of a plan. */
+/* Fill the charts with the draws of a plan. */
 struct drawing {
     const struct quality_terms *terms;
     struct plot_panel *panel;

@@ -55,7 +55,7 @@ static void take(struct shuffle_speed *speed, const struct result_run *run)
         speed->cold_runs++;
 }
 
-/* One cold run of rank 0. */
+/* Measure one cold run of rank 0. */
 static int read_once(const struct survey *survey, struct shuffle_row *row)
 {
     struct shuffle_speed *speed = &row->speed;
@@ -82,7 +82,8 @@ static bool is_cold(const struct shuffle_speed *speed)
     return speed->runs > 0 && speed->cold_runs == speed->runs;
 }
 
-/* Does `a` dominate: at least as random and as fast, and better in one? */
+/* Return whether `a` dominates: at least as random and as fast as `b`, and better in one of the
+ * two. */
 static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
 {
     const double more = shuffle_randomness(a) - shuffle_randomness(b);
@@ -91,7 +92,7 @@ static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
     return more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0);
 }
 
-/* Runs that were not cold say nothing about storage: ignore them if there are others. */
+/* Runs that were not cold say nothing about storage: ignore them if there are cold ones. */
 static void mark_front(struct shuffle_row *rows, size_t count)
 {
     bool any_cold = false;

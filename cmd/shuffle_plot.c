@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pixels. A cell of the page holds the two maps of an order; two cells side by side. */
+/* Pixels. A cell of the page holds the two maps of a shuffle; two cells stand side by side. */
 enum {
     SIDE = 160,
     WIDE = 320,
@@ -24,7 +24,7 @@ enum {
     SHADES = 5,
 };
 
-/* The frame of the chart; its right part is for names. */
+/* The frame of the chart; its right-hand part is for names. */
 enum { LEFT = 70, CHART_WIDTH = PAGE - LEFT - GAP, CHART = 400, NAMES = 170, NAME_HEIGHT = 13 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -70,13 +70,13 @@ static void write_frame(FILE *svg, double x, double y, double width, double heig
     fprintf(svg, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", x, y, width, height);
 }
 
-/* Shade from 0 (none) to SHADES (eight times `even`, the count of an even spread). */
+/* Return a shade from 0 (none) to SHADES (eight times `even`, the count of an even spread). */
 static int shade_of(uint32_t count, double even)
 {
     return (int)fmin(ceil(count / even / 8 * SHADES), SHADES);
 }
 
-/* Draw counts as a map SIDE high; stride: counts per row. */
+/* Draw counts as a map of height SIDE; stride: counts per row. */
 static void write_map(FILE *svg, const uint32_t *cells, uint32_t rows, uint32_t columns,
                       uint32_t stride, double even, double x, double y, double width)
 {
@@ -167,7 +167,7 @@ static void write_axes(FILE *svg, double top, double most)
                "line: the Pareto front. Dashed: not verified cold");
 }
 
-/* If names overlap, the lower one moves. */
+/* If names overlap, move the lower one. */
 static struct name place_name(const struct name *names, size_t count, struct name name)
 {
     for (size_t i = 0; i < count; i++)
@@ -187,7 +187,7 @@ static int compare_speed(const void *a, const void *b)
     return (x->bytes_per_s < y->bytes_per_s) - (x->bytes_per_s > y->bytes_per_s);
 }
 
-/* From the fastest down, so that names move into free space. */
+/* Place names from the fastest down, so that they move into free space. */
 static void write_chart(FILE *svg, const struct plot_panel **panels, size_t count, double top,
                         struct name *names)
 {
@@ -218,7 +218,7 @@ static void write_chart(FILE *svg, const struct plot_panel **panels, size_t coun
     }
 }
 
-/* Chart the panels with throughput, if any. */
+/* Chart the panels that have a throughput, if any. */
 static int write_front(FILE *svg, const struct plot_panel *panels, size_t count)
 {
     const struct plot_panel **read = memory_array(count, sizeof *read);

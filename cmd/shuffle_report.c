@@ -127,7 +127,7 @@ void shuffle_print_legend(const struct survey *survey)
 
 /* ---- throughput ---- */
 
-/* One letter per row; capital: on the Pareto front. */
+/* One letter per row; a capital marks the Pareto front. */
 static char letter(const struct survey *survey, const struct shuffle_row *row)
 {
     const char plain = (char)('a' + (row - survey->rows) % 26);
@@ -316,7 +316,7 @@ static void write_field(FILE *csv, const json_t *value)
     }
 }
 
-/* One column per key that is not a list: its name or value. */
+/* One column per key that is not a list, with its name or value. */
 static void write_line(FILE *csv, json_t *row, bool heading)
 {
     const char *key, *comma = "";
@@ -336,7 +336,7 @@ static void write_line(FILE *csv, json_t *row, bool heading)
     fputc('\n', csv);
 }
 
-/* Refused orders have no line. */
+/* Refused shuffles have no line. */
 static int write_csv(const char *path, json_t *rows)
 {
     struct text_stream stream;

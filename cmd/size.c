@@ -48,13 +48,13 @@ static const struct option_spec size_options[] = {
 /* ImageNet (ILSVRC-2012): 1,281,167 JPEG files of 143 GB. */
 static const double imagenet_sample_bytes = 143e9 / 1281167;
 
-/* Nodes that shared the job. */
+/* Number of nodes that shared the job. */
 static double nodes_of(const json_t *job)
 {
     return fmax(load_number(job, "engine.nodes"), 1); /* of NAN and 1 the larger is 1 */
 }
 
-/* job: NULL without a result. */
+/* Return the basis of the sizing. job: NULL without a result. */
 static struct sizing_basis basis_of(const struct size_settings *settings, const json_t *job)
 {
     struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
@@ -149,7 +149,7 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
     return row;
 }
 
-/* Print, or add to rows, every GPU asked for. */
+/* Print, or add to rows, every requested GPU. */
 static int each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
                     json_t *rows)
 {

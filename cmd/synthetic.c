@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One CPU generates this many in about ten seconds and decodes them in about five, so small and
- * large machines take equally long. */
+/* One CPU generates this many in about ten seconds and decodes them in about five, so that small
+ * and large machines take equally long. */
 enum { SAMPLES_A_CPU = 5000, SAMPLES_LEAST = 1000, FREE_SHARE = 4 };
 
 /* Wait at most an hour for another process that generates the set. */
@@ -44,7 +44,7 @@ static char *cache_folder(void)
     return NULL;
 }
 
-/* NAME:OPTIONS of a format as a file name. */
+/* Return the path of a set, with NAME:OPTIONS of its format as a file name. */
 static char *set_path(const char *folder, const char *format)
 {
     char name[96];
@@ -71,7 +71,7 @@ static void show(void *context, const struct pack_progress *now)
     line_show(line, text);
 }
 
-/* Number of samples that fit into a share of the free space, limited by the CPUs. */
+/* Return the number of samples that fit into a share of the free space, limited by the CPUs. */
 static int choose_count(const char *folder, uint64_t *count)
 {
     uint64_t free_bytes;
@@ -92,7 +92,7 @@ static int choose_count(const char *folder, uint64_t *count)
     return 0;
 }
 
-/* Is there a readable set of this name? Keeps the current failure reason. */
+/* Return whether there is a readable set of this name. Keeps the current failure reason. */
 static bool is_there(const char *path)
 {
     char reason[FAIL_REASON_BYTES];

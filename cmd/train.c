@@ -93,7 +93,7 @@ static const struct option_spec train_options[] = {
 struct train_show {
     const struct train_settings *settings;
     struct line line;
-    bool speaks; /* rank 0; the others print nothing */
+    bool speaks; /* on rank 0; the other ranks print nothing */
     bool table;  /* on standard output */
 };
 
@@ -141,7 +141,7 @@ static void show_epoch(void *context, const struct train_result *result,
 
 /* ---- the command ---- */
 
-/* The command line names the preset and overrides it. */
+/* The command line names the preset and overrides its settings. */
 static int apply_preset(const struct invocation *invocation, struct train_settings *settings)
 {
     int code = 0;
@@ -193,7 +193,7 @@ static void on_signal(int number)
     session_interrupt();
 }
 
-/* Returns 0, 1 if the result is not good, or a negative errno. */
+/* Returns 0, 1 if the result is not good, or -errno. */
 static int learn(const struct invocation *invocation, struct train_job *job)
 {
     struct train_show show = {.settings = invocation->settings,
@@ -221,12 +221,12 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
 
     command_on_interrupt(on_signal); /* after MPI's own */
     job->ranks = &ranks;
-    if (code == 0) /* before spending hours */
+    if (code == 0) /* check before spending hours */
         code = ranks_meet(&ranks, ranks.place.rank == 0 ? outputs_check(&job->job) : 0, NULL);
     if (code == 0)
         code = learn(invocation, job);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
-        status = command_failed(invocation); /* a stuck rank reports no cause: the others do */
+        status = command_failed(invocation); /* a stuck rank reports no cause: the other ranks do */
     else if (code)
         status = COMMAND_FAILED;
     ranks_leave(&ranks, code < 0);
