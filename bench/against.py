@@ -5,8 +5,8 @@
     bench/against.py IOBENCH FOLDER [--tries 100] [--pairs 5] [--mib 512]
 
 Makes two sets in FOLDER whose records differ in size by 5%: past the page cache (--direct) a disk
-gives 5% fewer of the larger ones a second, whatever it does meanwhile. Each try is one sitting. Ends
-in `claim` lines.
+delivers 5% fewer of the larger ones per second, whatever else happens. Each try is one session. Prints
+`claim` lines at the end.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ def pack(iobench, folder, count, mean):
 
 
 def sit(iobench, pairs, one, other):
-    """One sitting: the comparison, and the ratio of samples/s that the sizes of records give."""
+    """Run one session. Return the comparison and the samples/s ratio expected from the record sizes."""
     done = subprocess.run(
         [iobench, "run", "--data", one, "--direct", "--decode", "none", "--no-crc",
          "--no-calibrate", "--sample-interval", "none", "--runs", str(pairs), "--against",

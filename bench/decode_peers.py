@@ -7,7 +7,7 @@
 Each library that is installed (Pillow, Pillow with draft, OpenCV) decodes the same files, crops a
 random box of area 0.05..1 and aspect 3/4..4/3, resizes it to 224 x 224 with its antialiased
 bilinear filter (OpenCV: INTER_AREA when shrinking) and mirrors half of them. One thread; the
-libraries take turns; CPU time; medians.
+libraries take turns; figures are medians of CPU time.
 """
 import glob
 import io

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Everything that needs a GPU, in parts of less than ten minutes each: tests first, then figures. Runs from
-# a build tree or from the folder of `make portable`, without network, compiler or root. What it prints is
-# also kept in OUT/PART.txt as it goes, with the machine it ran on. What fails or hangs costs its own line.
+# Runs everything that needs a GPU, in parts of less than ten minutes each: tests first, then figures. Works from
+# a build tree or from the folder of `make portable`, without network, compiler or root. Output is
+# also written to OUT/PART.txt, with the machine's description. A failure or hang costs only its own line.
 set -u
 
 usage() {
@@ -61,8 +61,8 @@ else
 fi
 export srcdir
 
-# Where the libraries of NVIDIA lie, for who is started here: cuDNN beside PyTorch or in a toolkit, and the
-# driver, as containers have it.
+# Library path of NVIDIA's libraries for the programs started here: cuDNN next to PyTorch or in a toolkit, and
+# the driver as in containers.
 path_of() { # FOLDER...: the first with cuDNN
     for folder; do
         [ -e "$folder/libcudnn.so.9" ] && echo "$folder" && return
@@ -70,7 +70,7 @@ path_of() { # FOLDER...: the first with cuDNN
 }
 toolkit=${CUDA_HOME:-/usr/local/cuda} driver=/usr/local/nvidia
 wheels=$("$PYTHON" -c 'import sys; print("\n".join(p + "/nvidia/cudnn/lib" for p in sys.path if p))' 2>/dev/null)
-# shellcheck disable=SC2086 # folders, one a line
+# shellcheck disable=SC2086 # folders, one per line
 cudnn=$(path_of "$toolkit/lib64" "$toolkit/lib" $wheels)
 [ ! -e $driver/lib64/libcuda.so.1 ] || cudnn=${cudnn:+$cudnn:}$driver/lib64
 [ -z "$cudnn" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cudnn"
@@ -79,7 +79,7 @@ fused() {
     run 200 env IOBENCH_SHOW="${1:-}" "$(tool tests/cuda/test_device_fused)"
 }
 
-# run SECONDS COMMAND...: says what it does, how it ended, and how long it took.
+# run SECONDS COMMAND...: report the command, how it ended, and how long it took.
 run() {
     limit=$1
     shift
@@ -99,7 +99,7 @@ run() {
     echo "-- $end, $(($(date +%s) - begun)) s"
 }
 
-# steps SECONDS BACKEND ARGUMENT...: of a network; where that fails, whether it does without a CUDA graph.
+# steps SECONDS BACKEND ARGUMENT...: time steps of a network; on failure, retry without a CUDA graph.
 steps() {
     longest=$1 backend=$2
     shift 2
@@ -181,8 +181,8 @@ networks() {
     done
 }
 
-# Storage and decoding alone, then with the GPU behind them: where they give more than it takes, it waits
-# for no batch, "Limit" says so, and "Step" shows no wait and no upload.
+# Storage and decoding alone, then with the GPU: if they are faster than the GPU, it never waits for a batch,
+# "Limit" names it, and "Step" shows no wait and no upload.
 feed() {
     "$(tool iobench)" list backend | grep -A 1 '^  cuda ' | grep -q -- '-> not' &&
         echo "skipped: the cuda backend cannot run here" && return

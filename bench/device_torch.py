@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of bench/device_steps: ResNet-50 learns made images, NHWC, with the same optimiser and
-loss, from pinned bytes that are uploaded for each step.
+"""PyTorch's side of bench/device_steps: ResNet-50 trains on generated images, NHWC, with the same
+optimiser and loss, from pinned bytes uploaded for each step.
 
-Prints a line a network, batch, precision and mode: eager (AMP, channels_last) or compiled (torch.compile).
-FP16 has a loss scale. What does not fit into memory says so; what does not fit into --seconds is named.
+Prints one line per network, batch, precision and mode: eager (AMP, channels_last) or compiled (torch.compile).
+FP16 uses a loss scale. Cases that do not fit into memory or into --seconds are reported.
 """
 import argparse
 import time
@@ -17,7 +17,7 @@ TYPES = {'fp16': torch.float16, 'bf16': torch.bfloat16, 'tf32': None, 'fp32': No
 
 
 def resnet50():
-    """torchvision's where it is there: the network is no part of what is compared."""
+    """Return torchvision's network if installed: the network itself is not being compared."""
     try:
         from torchvision.models import resnet50 as made
         return made()
@@ -83,7 +83,7 @@ def measure(given, batch, precision, mode):
         memory = torch.cuda.max_memory_allocated() / 1e9 if given.device == 'cuda' else 0
         print(name, f'{rate:.0f} images/s; {memory:.1f} GB; '
               f'{time.monotonic() - start:.0f} s in all', flush=True)
-    except (RuntimeError, AssertionError) as error:  # out of memory is one of them
+    except (RuntimeError, AssertionError) as error:  # includes out of memory
         print(name, 'FAILED:', (str(error).splitlines() or [type(error).__name__])[0], flush=True)
     if given.device == 'cuda':
         torch.cuda.empty_cache()

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the whole pipeline give what the device gives at its knee?
+"""Does the whole pipeline reach the device's throughput at its saturation depth?
 
     bench/knee.py [--long] [--iobench build/iobench] [--folder DIR] [--case NAME] [--rounds N]
                   [--make] [--keep]
 
 Two sets of records as large as ImageNet's: 1,024 TFRecord shards in tf.data's order, and one
 RecordIO file (--long: of 20 GB) in random order of its records; both O_DIRECT. `--iodepth auto`
-finds the depth at which the device stops growing. At that depth iobench reads, and in turn with it
-fio (io_uring) replays reads of the same pattern and sizes: what the device gives. iobench also reads
-at depth 64, where a knee that was found too low would show.
+finds the saturation depth. At that depth iobench reads, alternating with fio (io_uring), which
+replays reads of the same pattern and sizes: the device's throughput. iobench also reads at depth
+64, which would show a saturation depth that was found too low.
 
-The patterns: windows of records drawn at random, sorted by place, as large as the loader's are
-(--window, at each depth); and as many shards as tf.data interleaves, each read from front to back in
-blocks as large as the loader's were. fio reads the same files. --make makes the sets and ends; --keep does not remove them.
+The patterns: windows of records drawn at random, sorted by offset, as large as the loader's
+(--window, at each depth); and as many shards as tf.data interleaves, each read from front to back
+in blocks as large as the loader's were. fio reads the same files. --make only generates the sets;
+--keep does not remove them.
 """
 import argparse
 import functools
@@ -29,7 +30,7 @@ SIZES = {32: 10, 64: 22, 96: 25, 128: 20, 160: 11, 224: 8, 384: 4}  # KiB: perce
 MEAN = 1024 * sum(size * percent for size, percent in SIZES.items()) // 100
 SHARDS = 1024
 INTERLEAVED = 10  # shards, by --shuffle tfdata
-SORTED = (1 << 28) // MEAN  # records a window
+SORTED = (1 << 28) // MEAN  # records per window
 MEMORY = 3 << 29  # for such windows
 DEEP = 64
 FOR_KNEE = 60 * 10**9  # bytes
@@ -64,7 +65,7 @@ def tfrecord(bytes_, _):
 
 
 def write_records(path, head, tail, total, noise, draw):
-    """Records of up to total bytes; nobody looks into them here, so their CRC is not made."""
+    """Write records of up to total bytes, without CRCs, since nothing here checks them."""
     at, number = 0, 0
     with open(path, "wb", buffering=1 << 20) as file:
         while at < total:
@@ -108,7 +109,7 @@ def run_iobench(options, folder, case, depth):
 
 
 def records(files, total, draw):
-    """(file, offset, bytes) of records of one file in random order, each SORTED of them sorted by place."""
+    """(file, offset, bytes) of records of one file in random order, each group of SORTED sorted by offset."""
     size = os.path.getsize(files[0])
     while total > 0:
         window = [(draw.randrange(0, size - (1 << 20), 512),

@@ -4,19 +4,19 @@
 
     bench/lmdb-map.py [--iobench build/iobench] [--folder DIR] [--images N] [--rounds N]
 
-One database of made images; every image is read in random order and a CRC-32C of it computed. The
-map is used as Caffe does (the kernel reads ahead) and as LSUN does (MDB_NORDAHEAD); both are faulted
-in by one thread, which is what a reading thread of theirs is. The page cache is dropped before each
-reading and proven empty (root). Rounds alternate; medians; the claim is over the faster map.
+One database of generated images; every image is read in random order, computing its CRC-32C. The
+map is used as Caffe does (the kernel reads ahead) and as LSUN does (MDB_NORDAHEAD); one thread
+faults in either map, as one of their reading threads does. The page cache is dropped before each
+pass and verified cold (root). Rounds alternate; figures are medians; the claim uses the faster map.
 
-Without read-ahead each page is a read of its own, and nothing is used later: a part of the images
-tells as much as all of them.
+Without read-ahead each page is a separate read and nothing is reused, so part of the images
+suffices.
 
-Three times: with a database that fits into memory, where what the kernel read ahead is used later,
-with the disk's own read-ahead and with Linux's default of 128 KiB (what one page fault brings in);
-and under --memory-limit of a quarter of it, as when a database is larger than memory. Where it fits,
-uring also reads with all of the order sorted by place (--window of all images, and the --memory that
-it takes); the claim is for that.
+Three times: with a database that fits into memory, where pages read ahead are used later, with the
+disk's own read-ahead and with Linux's default of 128 KiB (the effect of one page fault); and under
+--memory-limit of a quarter of it, as when a database is larger than memory. If it fits, uring also
+reads the whole order sorted by offset (--window of all images, and the --memory needed); the claim
+uses that.
 """
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ DEFAULT_READ_AHEAD = 128  # KiB: VM_READAHEAD_PAGES of Linux
 
 @contextlib.contextmanager
 def read_ahead(folder, kib):
-    """The read-ahead of the folder's file system is this meanwhile. Root."""
+    """Set the read-ahead of the folder's file system inside the block. Needs root."""
     device = os.stat(folder).st_dev
     path = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
     with open(path, encoding="ascii") as file:

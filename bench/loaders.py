@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same record-reading job for iobench and for the loaders people use, on one core.
+"""The same record-reading job for iobench and for loaders in common use, on one core.
 
     bench/loaders.py --iobench build/iobench [--folder DIR] [--images N] [--rounds N] [--cold]
 
-Makes one set of images in each format, then lets everybody read all of it: take each record, get
-image and label out of it, and look at every byte of the image (the peers sum it as 64-bit words,
-iobench computes a CRC-32C of it), so that nobody wins by not touching the data. Warm: everything is
-in the page cache, and everybody is bound to the same one core. --cold: the page cache is dropped
-before each reading (root), on all cores.
+Generates one set of images in each format, then has each loader read all of it: take each record,
+extract image and label, and read every byte of the image (the peers sum it as 64-bit words,
+iobench computes a CRC-32C of it), so that no loader wins by not touching the data. Warm: everything is
+in the page cache, and each loader is bound to the same core. --cold: the page cache is dropped
+before each pass (root), on all cores.
 
-CRC of the records: iobench and tf.data check those of TFRecord, DALI skips them; RecordIO, LMDB, tar
-and plain files hold none. Rounds alternate; medians. A peer that is not installed is left out;
---install puts them into a private environment (PyPI) and goes on there.
+CRC of the records: iobench and tf.data check those of TFRecord, DALI skips them; RecordIO, LMDB,
+tar and plain files have none. Rounds alternate; figures are medians. A peer that is not installed
+is left out; --install installs them into a private environment (PyPI) and continues there.
 
     python3 bench/loaders.py --install --iobench build/iobench
 
 iobench reads with io_uring (a copy out of the page cache) and with mmap (none), LMDB also through
 liblmdb's own map, and cold also with O_DIRECT and with the kernel's read-ahead; the fastest counts.
---format: of these formats only, several times.
+--format: only this format; may be repeated.
 """
 import argparse
 import functools
@@ -32,7 +32,7 @@ import sys
 import time
 
 PEERS = ["lmdb", "webdataset", "mxnet", "tensorflow-cpu", "torch", "nvidia-dali-cuda120",
-         "numpy<2"]  # last: MXNet needs it, and the others bear it
+         "numpy<2"]  # last: MXNet needs it, and the others work with it
 GOALS = {"tf.data": 5.0}  # others: 2.0
 PASSES = 10  # warm; one alone takes us 20 ms
 
@@ -70,7 +70,7 @@ def read_tfdata(folder, threads):
 def read_mxnet(folder, threads):
     """MXRecordIO and recordio.unpack, in order."""
     import numpy
-    numpy.bool = bool  # MXNet 1.9 asks for a name that NumPy 1.24 dropped
+    numpy.bool = bool  # MXNet 1.9 uses a name that NumPy 1.24 dropped
     import mxnet
     files = sorted(glob.glob(folder + "/*.rec"))
 
@@ -162,7 +162,7 @@ def read_torch(folder, threads):
 
 
 def tfrecord_index(path):
-    """DALI wants where each record of a file lies. In a folder beside the set's, made once."""
+    """Write the offsets of all records for DALI, once, in a folder next to the set's."""
     index = os.path.dirname(path) + ".index/" + os.path.basename(path)
     if not os.path.exists(index):
         os.makedirs(os.path.dirname(index), exist_ok=True)
@@ -177,7 +177,7 @@ def tfrecord_index(path):
 
 
 def dali_source(format_, folder):
-    """DALI's reader of the format: its images, as they lie in the records."""
+    """Return DALI's reader of the format; it outputs images as stored in the records."""
     from nvidia.dali import fn, tfrecord
     if format_ == "recordio":
         files = sorted(glob.glob(folder + "/*.rec"))
@@ -196,7 +196,7 @@ def dali_source(format_, folder):
 
 
 def read_dali(format_, folder, threads):
-    """DALI on the CPU: a reader of its own for each format, without a decoder."""
+    """DALI on the CPU, with its reader for each format, without a decoder."""
     import numpy
     from nvidia.dali import pipeline_def
 
@@ -230,7 +230,7 @@ READERS = {  # name: (format, function)
 
 
 def peer(name, folder, cold, threads):
-    """In a process of its own, because the libraries do not bear each other. One line: records a
+    """Run in a separate process, because the libraries conflict. Print one line: records per
     second."""
     read = READERS[name][1](folder, threads)
     if cold:
@@ -289,7 +289,7 @@ def our_readers(format_, cold):
 
 
 def measure(options, where, bind, threads):
-    """{(format, who): [records/s, ...]} and reasons for those that did not run."""
+    """Return {(format, loader): [records/s, ...]} and the reasons for loaders that did not run."""
     figures, missing = {}, {}
     for _ in range(options.rounds):
         for name, (format_, _) in READERS.items():

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an order costs in accuracy: one network, one data set sorted by label, every strategy.
+"""The accuracy cost of sample orders: one network, one data set sorted by label, every strategy.
 
     bench/shuffle-learning.py --iobench build/iobench [--folder DIR] [--seeds N] [--minutes N]
 
 Takes the first --images pictures of Fashion-MNIST's training set (as many of each label) and --test of
 its test set, sorts them by label, packs them as JPEG in RecordIO files of --shard records, and
-lets `iobench train` learn from them in each order; the same seed gives the same first weights and
-crops. Beside the accuracy stands what `iobench shuffle` says of the order on the same files. Buffers
-and blocks are shares of the data set: those that users run on ImageNet, and larger ones.
+trains on them with `iobench train` in each order; the same seed gives the same initial weights and
+crops. The output lists the accuracy with the measures of `iobench shuffle` on the same files. Buffers
+and blocks are shares of the data set: those in use on ImageNet, and larger ones.
 
-Every run is kept in DIR/runs.csv; the same command goes on where it was stopped. --svg draws
-accuracy against the measures, --csv has a row a strategy.
+Every run is kept in DIR/runs.csv; the same command resumes after an interruption. --svg charts
+accuracy against the measures, --csv has one row per strategy.
 """
 import argparse
 import csv
@@ -27,14 +27,14 @@ import time
 
 SOURCE = "/usr/share/datasets/fashion-mnist"  # Debian: dataset-fashion-mnist
 CLASSES, PIXELS = 10, 28 * 28
-GOAL = 0.9  # a measure that users may choose an order by ranks orders as training does
+GOAL = 0.9  # rank correlation with training that a measure needs for choosing an order
 MEASURES = [("labels_per_batch", "distinct labels in a batch, over those of a random draw"),
             ("same_label_probability", "chance that the next sample has the same label")]
 
 
 def strategies(images, shard_bytes, data_bytes):
-    """Name and order of each. Shares are of the data set; those marked are what the authors' sizes
-    are of ImageNet."""
+    """Return names and orders. Shares are of the data set; marked ones match the authors' sizes on
+    ImageNet."""
     def part(share):
         return max(2, round(images * share))
     return [
@@ -97,7 +97,7 @@ def prepare(args):
 
 
 def call(args, *words):
-    """What a command says as JSON."""
+    """Return the JSON output of a command."""
     done = subprocess.run([args.iobench, *map(str, words)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"shuffle-learning: iobench {' '.join(map(str, words))}\n{done.stderr}")
@@ -105,7 +105,7 @@ def call(args, *words):
 
 
 def learn(args, order, seed):
-    """Top-1 on the test set after the last epoch, and the images a second."""
+    """Return top-1 on the test set after the last epoch, and images/s."""
     rate = ["--lr", args.lr] if args.lr else []
     result = call(args, "train", *rate, "--network", args.network, "--data", f"{args.folder}/train",
                   "--eval-data", f"{args.folder}/test", "--shuffle", order, "--epochs",
@@ -125,7 +125,7 @@ def judge(args, order, seed):
 
 
 def run_all(args, orders):
-    """Seed by seed, so that what is there when the time is over is as even as can be."""
+    """Run seed by seed, so that the results are balanced when time runs out."""
     path = os.path.join(args.folder, "runs.csv")
     terms = f"{args.network}/{args.images}/{args.test}/{args.epochs}/{args.batch}"
     if args.lr:
@@ -151,7 +151,7 @@ def run_all(args, orders):
 
 
 def ranks_of(values):
-    """1 for the smallest; equal ones share the mean of their ranks."""
+    """Return ranks, 1 for the smallest; equal values share their mean rank."""
     ordered = sorted(values)
     return [ordered.index(v) + (ordered.count(v) + 1) / 2 for v in values]
 
@@ -161,7 +161,7 @@ def spearman(a, b):
 
 
 def collect(args, orders, runs):
-    """A row a strategy: means of the measures and the accuracies of its seeds."""
+    """Return one row per strategy: means of the measures and the accuracies of its seeds."""
     rows = []
     for name, order in orders:
         seeds = [seed for seed in range(1, args.seeds + 1) if (order, seed) in runs]
@@ -186,13 +186,13 @@ def write_csv(path, rows):
                              for k, v in row.items()})
 
 
-# ---- the picture ----
+# ---- the chart ----
 
 LEFT, WIDTH, HEIGHT, NAMES = 60, 900, 420, 150
 
 
 def draw_names(points):
-    """Names to the right of their points; where two meet, the lower one gives way."""
+    """Draw names to the right of their points; if two overlap, move the lower one."""
     placed, out = [], []
     for x, y, name in sorted(points, key=lambda point: point[1]):
         row, width = y + 4, 6.2 * len(name)
@@ -210,7 +210,7 @@ def draw_names(points):
 
 
 def draw(rows, key, title, top, place, ticks):
-    """One measure to the right, accuracy up; bars from the worst to the best seed."""
+    """Chart accuracy over one measure; bars span the worst to the best seed."""
     def up(value):
         return top + HEIGHT - value * HEIGHT
     out = [f'<rect x="{LEFT}" y="{top}" width="{WIDTH}" height="{HEIGHT}"/>']

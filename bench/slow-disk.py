@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What orders and epoch borders cost on a disk of few reads a second, as a network disk is.
+"""The cost of sample orders and epoch borders on a disk with few reads per second, such as a network disk.
 
     sudo bench/slow-disk.py border|front [--iobench build/iobench] [--folder DIR] [--records N]
                             [--rounds N] [--out DIR] [--keep]
 
-A control group holds the disk to 1,000 reads/s and 400 MB/s for the programs started here, and for
-no others. `border`: three epochs with a shuffle buffer of a quarter of the set, drained at each end
-and with --overlap-epochs, in turn; counts are checked, the rows of docs/shuffle.md are printed, and
---out takes the tables that docs/results/epoch-border.gp draws. `front`: every order read cold, as
-`iobench shuffle --measure` does it; --out takes shuffle-front.csv and .svg.
+A control group limits the disk to 1,000 reads/s and 400 MB/s, only for programs started here.
+`border`: three epochs with a shuffle buffer of a quarter of the set, drained at each end and with
+--overlap-epochs, in turn; counts are checked, the rows of docs/shuffle.md are printed, and --out
+takes the tables that docs/results/epoch-border.gp draws. `front`: every order read cold, as
+`iobench shuffle --measure` does; --out takes shuffle-front.csv and .svg.
 """
 import argparse
 import csv
@@ -31,7 +31,7 @@ def write(path, text):
 
 
 def make_group(folder):
-    """A group whose members read the disk beneath `folder` slowly. Its path."""
+    """Create a group whose members read the disk beneath `folder` slowly; return its path."""
     number = os.stat(folder).st_dev
     block = f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"
     if os.path.exists(block + "/partition"):
@@ -58,7 +58,7 @@ def run(group, arguments):
 
 
 def cut_series(path, out):
-    """The columns of the picture."""
+    """Extract the columns of the chart."""
     with open(path, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as cut:
         cut.write("time_s,phases,read_bytes_per_s,trained_samples_per_s\n")
         begin = None

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What iobench says of a device and of a network of known rate, as its users are told it.
+"""What iobench reports to users about a device and a network with known rates.
 
     bench/telemetry_rates.py --iobench build/iobench [--folder DIR] [--rates 50,200,500]
                              [--seconds 10] [--no-network]
 
 Device: a control group may read 50, 200, 500 MB/s of a device (blkio or io controller; root): of a
-loop device of its own over 1 GiB of memory, which nobody else uses, or of the one beneath DIR. There
-`iobench run` reads with O_DIRECT; over the same seconds `iobench monitor` and, when sysstat is
-installed, iostat watch the device. The truth is what was allowed; what the block layer counted for
-the group in those seconds stands beside it. Other readers of a device beneath DIR are in the figures
-of monitor, series and iostat: measure there on a quiet machine.
+loop device of its own over 1 GiB of memory, which nobody else uses, or of the one beneath DIR.
+There `iobench run` reads with O_DIRECT; over the same seconds `iobench monitor` and, when sysstat
+is installed, iostat watch the device. The reference is the limit; the block layer's count for the
+group in those seconds is listed too. The figures of monitor, series and iostat include other
+readers of a device beneath DIR: measure there on an idle machine.
 
 Network: two network namespaces and a pair of interfaces between them, 400 Mbit/s by a token bucket;
 one sends by TCP, in the other `iobench monitor` watches, tcpdump keeps every packet (root, iproute2,
@@ -47,7 +47,7 @@ def write(path, text):
 
 
 def device_of(folder):
-    """The number of the disk beneath a folder, and its name."""
+    """Return the number and name of the disk beneath a folder."""
     number = os.stat(folder).st_dev
     path = os.path.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     if os.path.exists(path + "/partition"):
@@ -130,7 +130,7 @@ class Disk:
 
 
 def mean_of_lines(text, seconds):
-    """Bytes a second of the storage, over the lines of a monitor but the first."""
+    """Return storage bytes/s over all lines of a monitor except the first."""
     area = time_s = before = 0
     for line in text.splitlines():
         row = json.loads(line)
@@ -143,7 +143,7 @@ def mean_of_lines(text, seconds):
 
 
 def mean_of_series(series, column, seconds):
-    """Over so many seconds, beginning one second into the first epoch."""
+    """Return the mean over the given seconds, starting one second into the first epoch."""
     at = series["columns"].index(column)
     start = next(p["from_s"] for p in series["phases"] if p["phase"] == "epoch") + 1
     area = time_s = before = 0
@@ -187,7 +187,7 @@ def measure_rate(options, folder, files, mb_per_s):
         group.close()
     with open(result) as file:
         job = json.load(file)["jobs"][0]
-    steady = job["runs"][0]["epochs"][1:]  # in the first one is the burst a limit begins with
+    steady = job["runs"][0]["epochs"][1:]  # the first one includes the burst that a limit begins with
     wall = sum(epoch["wall_s"] for epoch in steady)
     figures = {
         "run": sum(epoch["record_bytes"] for epoch in steady) / wall,
@@ -226,7 +226,7 @@ while s.recv(1 << 20): pass
 
 
 def captured_bytes(path):
-    """Sum of the lengths of all packets in a capture file."""
+    """Return the sum of the lengths of all packets in a capture file."""
     total = 0
     with open(path, "rb") as file:
         order = "<" if file.read(24)[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of bench/trainer, which starts it: the same network, batch and threads, FP32.
 
-Speaks lines. "graph BATCH THREADS CLASSES CLOCK", a line a node and "end" bring a network; "train STEPS"
-and "infer STEPS" are answered with milliseconds a step, one figure a memory format. Eager mode with
+Line protocol: "graph BATCH THREADS CLASSES CLOCK", one line per node and "end" define a network; "train STEPS"
+and "infer STEPS" are answered with milliseconds per step, one figure per memory format. Eager mode with
 oneDNN, images already normalised, ReLU in place, the fused optimiser.
 """
 import sys
@@ -17,13 +17,13 @@ FORMATS = {'contiguous': torch.contiguous_format, 'channels_last': torch.channel
 
 
 class Network(nn.Module):
-    """A graph of trainer/graph.h; a row a node: kind, inputs, numbers."""
+    """A graph of trainer/graph.h, one row per node: kind, inputs, numbers."""
 
     def __init__(self, rows):
         super().__init__()
         self.rows = rows
         self.layers = nn.ModuleList([self.layer(*row) for row in rows])
-        self.last = {}  # the last node that looks at each output
+        self.last = {}  # the last node that reads each output
         for number, (_, inputs, _) in enumerate(rows):
             self.last.update({i: number for i in inputs})
 
@@ -64,7 +64,7 @@ class Network(nn.Module):
             elif kind == 'fully_connected':
                 value = self.layers[number](given[0].flatten(1))
             elif kind == 'relu' and self.last[inputs[0]] != number:
-                value = functional.relu(given[0])  # others still look at it
+                value = functional.relu(given[0])  # other nodes still read it
             else:
                 value = self.layers[number](given[0])
             values.append(value)
