@@ -1,9 +1,9 @@
 dnl SPDX-License-Identifier: Apache-2.0
 dnl IOBENCH_CUDA: --with-cuda=auto|yes|no|FOLDER, --with-cuda-archs="80 90". Looks for nvcc, a C++
-dnl compiler for it, the static CUDA runtime and cuDNN 9, whose headers and libraries lie in the
-dnl toolkit or where the compiler looks. Then NCCL, with --with-nccl=auto|yes|no.
+dnl compiler for it, the static CUDA runtime and cuDNN 9, whose headers and libraries are in the
+dnl toolkit or on the compiler's search path. Then NCCL, with --with-nccl=auto|yes|no.
 dnl Substitutes NVCC, NVCC_ARCHS, CUDA_CPPFLAGS, CUDA_LIBS, NCCL_LIBS.
-dnl The program itself links none of it: they are for the module iobench-cuda.so.
+dnl The program itself links none of them: they are for the module iobench-cuda.so.
 AC_DEFUN([IOBENCH_CUDA], [
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=auto|yes|no|FOLDER],
     [training on NVIDIA GPUs; FOLDER is the toolkit's])], [], [with_cuda=auto])
@@ -34,7 +34,7 @@ AC_DEFUN([IOBENCH_CUDA], [
 #endif]])], [cuda_dnn=yes], [cuda_dnn=no])
        AC_MSG_RESULT([$cuda_dnn])
        AS_IF([test $cuda_dnn = no], [cuda_missing="cuDNN 9 (cudnn.h)"], [
-         dnl Wheels bring the library without the link that -lcudnn asks for.
+         dnl Wheels contain the library without the link that -lcudnn needs.
          CUDA_LIBS="-L$cuda_folder -l:libcudnn.so.9 -l:libcudart_static.a -lstdc++ -lrt -ldl -lpthread"
          LIBS="$CUDA_LIBS $LIBS"
          AC_MSG_CHECKING([whether a module with cuDNN and the CUDA runtime links])
@@ -58,7 +58,7 @@ AC_DEFUN([IOBENCH_CUDA], [
   IOBENCH_OPTIONAL_FOUND([cuda], [CUDA], [the CUDA toolkit 12.8 or later and cuDNN 9],
     [training on NVIDIA GPUs])
 
-  dnl NCCL lies where cuDNN does; MPI brings its ranks together.
+  dnl NCCL is found where cuDNN is; MPI connects its ranks.
   AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl=auto|yes|no],
     [gradients between GPUs by NCCL])], [], [with_nccl=auto])
   have_nccl=no

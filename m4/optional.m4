@@ -1,7 +1,7 @@
 dnl SPDX-License-Identifier: Apache-2.0
 dnl IOBENCH_OPTIONAL(option, VARIABLE, pkg-config modules, Debian package, what it is for)
 dnl --with-OPTION=auto|yes|no. Defines HAVE_VARIABLE for C and for automake, substitutes
-dnl VARIABLE_CFLAGS and VARIABLE_LIBS. Asked for and missing is an error.
+dnl VARIABLE_CFLAGS and VARIABLE_LIBS. A library requested but missing is an error.
 AC_DEFUN([IOBENCH_OPTIONAL], [
   AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$5])], [], [with_$1=auto])
   have_$1=no
@@ -32,8 +32,8 @@ AC_DEFUN([IOBENCH_OPTIONAL_LIBRARY], [
   IOBENCH_OPTIONAL_FOUND([$1], [$2], [$8], [$9])
 ])
 
-dnl IOBENCH_OPTIONAL_FOUND(option, VARIABLE, Debian package, what it is for): what both have in
-dnl common once have_OPTION is known.
+dnl IOBENCH_OPTIONAL_FOUND(option, VARIABLE, Debian package, what it is for): the common
+dnl part of both, once have_OPTION is known.
 AC_DEFUN([IOBENCH_OPTIONAL_FOUND], [
   AS_IF([test "x$have_$1" = xyes],
     [AC_DEFINE([HAVE_$2], [1], [Define when $1 is there: $4.])
