@@ -14,6 +14,9 @@ EXTRA_DIST += docs/architecture.py docs/architecture.svg docs/cluster.md docs/se
 
 # What was seen on guests, with the commands.
 EXTRA_DIST += docs/results/guests/README.md docs/results/guests/epochs.csv \
+	docs/results/guests/large-4-caffe2.csv docs/results/guests/large-4-mxnet.csv \
+	docs/results/guests/large-4-tensorflow.csv docs/results/guests/rdma-epochs.csv \
+	docs/results/guests/rdma-read.csv docs/results/guests/rdma.svg \
 	docs/results/guests/gradients-epochs.csv docs/results/guests/gradients.csv \
 	docs/results/guests/gradients.svg docs/results/guests/large-1-caffe2.csv \
 	docs/results/guests/large-1-mxnet.csv docs/results/guests/large-1-tensorflow.csv \
