@@ -213,7 +213,7 @@ const struct hostile_set hostile_targets[] = {
     LETTER("train", "train " TINY "--json @/letter"),
     LETTER("checkpoint", "train " TINY "--checkpoint @/learnt"),
     LETTER("infer", "infer " TINY "--json @/letter"),
-    LETTER("shuffle", "shuffle -d @/x epoch -B 4 --json @/letter"),
+    LETTER("shuffle", "shuffle -d @/x epoch -B 4 --json=@/letter"),
     LETTER("shuffle-csv", "shuffle -d @/x epoch -B 4 --csv @/letter"),
     LETTER("shuffle-plot", "shuffle -d @/x epoch -B 4 --plot @/letter"),
     LETTER("monitor", "monitor -c 1 -i 20ms --sample-interval 10ms --json=@/letter"),

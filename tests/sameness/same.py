@@ -55,7 +55,7 @@ def commands():
                                    "1", "-e", "2", "--ranks", "3", "--rank", "1", "-B", "16",
                                    *QUIET], "json"
         yield f"quality-{shuffle}", ["shuffle", "-d", f"set-{name}", shuffle, "-B", "16",
-                                     "--json", "out.json"], "json"
+                                     "--json=out.json"], "json"
     for name, more in {
             "plain": [], "direct": ["--direct"], "loaders": ["--loaders", "2"],
             "window": ["--window", "1"], "overlap": ["--overlap-epochs", "-e", "3"],
