@@ -93,16 +93,6 @@ void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count)
     }
 }
 
-void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count)
-{
-    for (uint64_t i = count; i > 1; i--) {
-        uint64_t j = random_below(random, i);
-        uint64_t value = values[i - 1];
-        values[i - 1] = values[j];
-        values[j] = value;
-    }
-}
-
 /* Too few values for a Feistel network to reach all orders evenly: a plain shuffle. */
 static void start_table(struct permutation *permutation, uint64_t seed)
 {

@@ -34,7 +34,6 @@ double random_normal(struct random *random);                  /* standard normal
 
 /* Fisher-Yates, in place. */
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count);
-void random_shuffle_u64(struct random *random, uint64_t *values, uint64_t count);
 
 enum { PERMUTATION_ROUNDS = 6, PERMUTATION_TABLE = 256 };
 

@@ -113,15 +113,6 @@ int store_remove(const char *path)
     return ops ? ops->remove(path) : -ENOTSUP;
 }
 
-void store_discard(const char *path)
-{
-    char reason[FAIL_REASON_BYTES];
-
-    memcpy(reason, fail_reason(), sizeof reason);
-    store_remove(path);
-    fail(0, "%s", reason);
-}
-
 /* ---- folders ---- */
 
 /* Return the folder that contains path, to free(): "" for a root, a server and a relative name.

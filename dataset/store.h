@@ -124,7 +124,6 @@ int store_trusted(const struct store_file *file, const char *root);
 
 int store_rename(const char *from, const char *to); /* replaces a regular file, an empty folder */
 int store_remove(const char *path);                 /* a file, a link or an empty folder */
-void store_discard(const char *path);               /* best effort; keeps the current reason */
 /* Remove a folder and its contents; local ones as folder_remove_tree(). */
 int store_remove_tree(const char *path);
 int store_make_folders(const char *path);

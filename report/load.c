@@ -98,17 +98,3 @@ bool load_true(const json_t *object, const char *path)
 {
     return json_is_true(load_member(object, path));
 }
-
-size_t load_series(const json_t *job, const char *list, const char *path, double *values,
-                   size_t capacity)
-{
-    const json_t *array = load_member(job, list);
-    size_t count = 0;
-
-    for (size_t i = 0; i < json_array_size(array) && count < capacity; i++) {
-        double value = load_number(json_array_get(array, i), path);
-        if (isfinite(value))
-            values[count++] = value;
-    }
-    return count;
-}

@@ -24,9 +24,4 @@ double load_number(const json_t *object, const char *path);
 const char *load_text(const json_t *object, const char *path);
 bool load_true(const json_t *object, const char *path);
 
-/* Collect the known numbers at path of each member of the array at list ("runs") into values (at
- * most capacity). Returns their count. */
-size_t load_series(const json_t *job, const char *list, const char *path, double *values,
-                   size_t capacity);
-
 #endif

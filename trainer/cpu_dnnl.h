@@ -58,9 +58,6 @@ const struct cpu_layout *cpu_any(struct cpu_dnnl *dnnl, const struct cpu_layout 
 /* The part of a tensor that begins at the offsets; NULL if it cuts a block. */
 const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout *whole,
                                  const dnnl_dim_t *dims, const dnnl_dim_t *offsets);
-/* The same bytes with other dimensions; NULL if impossible. */
-const struct cpu_layout *cpu_reshape(struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
-                                     int ndims, const dnnl_dim_t *dims);
 /* The layout a primitive expects or produces. */
 const struct cpu_layout *cpu_layout_of(struct cpu_dnnl *dnnl, dnnl_primitive_desc_t desc,
                                        dnnl_query_t what);

@@ -113,14 +113,6 @@ const struct cpu_layout *cpu_cut(struct cpu_dnnl *dnnl, const struct cpu_layout 
     return cpu_raw_part(&raw, whole->raw, dims, offsets) ? NULL : adopt(dnnl, raw);
 }
 
-const struct cpu_layout *cpu_reshape(struct cpu_dnnl *dnnl, const struct cpu_layout *layout,
-                                     int ndims, const dnnl_dim_t *dims)
-{
-    cpu_raw_layout raw;
-
-    return cpu_raw_reshape(&raw, layout->raw, ndims, dims) ? NULL : adopt(dnnl, raw);
-}
-
 const struct cpu_layout *cpu_layout_of(struct cpu_dnnl *dnnl, dnnl_primitive_desc_t desc,
                                        dnnl_query_t what)
 {
