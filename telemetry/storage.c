@@ -216,26 +216,29 @@ void storage_read(struct storage *storage, struct storage_bytes *bytes)
 
 /* ---- the verdict ---- */
 
-static uint64_t growth(bool known, uint64_t before, uint64_t after)
+/* A counter that went back was restarted (a device or mount that returned), so its growth is
+ * unknown, not 0: 0 would mean that all came from memory. Returns whether it is known. */
+static bool grew(bool before_known, uint64_t before, bool after_known, uint64_t after,
+                 uint64_t *growth)
 {
-    return known && after > before ? after - before : 0;
+    const bool known = before_known && after_known && after >= before;
+
+    *growth = known ? after - before : 0;
+    return known;
 }
 
 static struct storage_bytes between(const struct storage_bytes *before,
                                     const struct storage_bytes *after)
 {
-    struct storage_bytes parts = {
-        .process_known = before->process_known && after->process_known,
-        .server_known = before->server_known && after->server_known,
-        .device_known = before->device_known && after->device_known,
-    };
+    struct storage_bytes parts = {0};
 
-    parts.process_read_bytes =
-        growth(parts.process_known, before->process_read_bytes, after->process_read_bytes);
-    parts.server_read_bytes =
-        growth(parts.server_known, before->server_read_bytes, after->server_read_bytes);
-    parts.device_read_bytes =
-        growth(parts.device_known, before->device_read_bytes, after->device_read_bytes);
+    parts.process_known =
+        grew(before->process_known, before->process_read_bytes, after->process_known,
+             after->process_read_bytes, &parts.process_read_bytes);
+    parts.server_known = grew(before->server_known, before->server_read_bytes, after->server_known,
+                              after->server_read_bytes, &parts.server_read_bytes);
+    parts.device_known = grew(before->device_known, before->device_read_bytes, after->device_known,
+                              after->device_read_bytes, &parts.device_read_bytes);
     return parts;
 }
 
@@ -295,5 +298,5 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
         tell(share, true, parts->device_read_bytes, "sectors read from the devices, by whomever");
     else
         snprintf(share->reason, sizeof share->reason,
-                 "neither the process' nor the devices' counters can be read");
+                 "neither the process's nor the devices' counters can be read, or they restarted");
 }

@@ -69,6 +69,29 @@ static void cold_read_is_counted_and_warm_is_not(void **unused)
     storage_close(storage);
 }
 
+/* The bytes since a restart are unknown; "none left storage" would be false. */
+static void restarted_counters_are_unknown(void **unused)
+{
+    const struct storage_bytes before = {true, true, true, 1000, 1000, 1000};
+    const char *path = folder_path("file");
+    struct storage_share share;
+
+    (void)unused;
+    folder_write("file", "x", 1);
+    struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
+    struct storage_bytes after = before;
+    after.process_read_bytes = after.server_read_bytes = after.device_read_bytes = 10;
+    storage_between(storage, &before, &after, &share);
+    assert_false(share.known || share.devices_hold_all);
+    assert_true(*share.reason);
+    after = before;
+    after.device_read_bytes = 10;
+    storage_between(storage, &before, &after, &share);
+    assert_false(share.parts.device_known);
+    assert_true(share.parts.process_known && share.parts.process_read_bytes == 0);
+    storage_close(storage);
+}
+
 static void memory_has_no_storage(void **unused)
 {
     const char *path = "/dev/shm";
@@ -378,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cold_read_is_counted_and_warm_is_not),
+        cmocka_unit_test(restarted_counters_are_unknown),
         cmocka_unit_test(memory_has_no_storage),
         cmocka_unit_test(words_and_numbers),
         cmocka_unit_test(longest_and_latest_mount),
