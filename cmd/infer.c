@@ -384,7 +384,8 @@ static int infer_command(const struct invocation *invocation)
                                   !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_progress, .row = show_row, .context = &show};
-    int code = outputs_check(&job.job); /* check before the work, not after it */
+    int code =
+        outputs_check(&job.job, "{\"network\"", ""); /* check before the work, not after it */
     if (code == 0)
         code = infer_run(&job, &observer, &result);
     const bool degraded = code == 0 && is_degraded(&result);

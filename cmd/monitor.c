@@ -288,13 +288,15 @@ static void print_summary(const struct watch *watch, const struct child *child, 
 
 static int open_json(struct watch *watch)
 {
+    static const char begin[] = "{\"unix_time_s\"";
     const char *path = watch->settings->json;
 
     if (!path || strcmp(path, "-") == 0) {
         watch->json = path ? stdout : NULL;
         return 0;
     }
-    int fd = file_is_stream(path) ? file_open_stream(path) : report_check_replaced(path, "{", 1);
+    int fd = file_is_stream(path) ? file_open_stream(path)
+                                  : report_check_replaced(path, begin, strlen(begin));
     if (fd == 0)
         fd = file_draft_open_empty(path);
     if (fd < 0)

@@ -26,8 +26,9 @@ struct outputs {
 };
 
 /* Check that these files can be written without destroying others. Called first, so that hours of
- * work are not lost at the end. Returns 0 or -errno. */
-int outputs_check(const struct job *job);
+ * work are not lost at the end. json, csv: how they begin, see report_check_replaced(). Returns 0
+ * or -errno. */
+int outputs_check(const struct job *job, const char *json, const char *csv);
 /* Check that no output is an operand of the command. Returns 0, or -EEXIST with a reason. */
 int outputs_check_operands(const struct invocation *invocation);
 

@@ -174,10 +174,13 @@ static int check_jobs(struct jobs *jobs)
         if (code == 0 && job->read.data)
             code = arguments_check_data(job->read.data);
         if (code == 0 && speaks(jobs))
-            code = outputs_check(job);
+            code = outputs_check(job, "{\"schema\"", "label,valid");
     }
     if (code == 0 && jobs->take_turns)
         code = rivals_check(jobs->jobs, jobs->count);
+    for (size_t i = 0; i < jobs->count && code == 0 && !jobs->take_turns; i++)
+        if (jobs->jobs[i].turns > 1)
+            code = fail(EINVAL, "--turns needs --against or --paired");
     return ranks_meet(&jobs->ranks, code, NULL);
 }
 
@@ -452,7 +455,8 @@ const struct command command_run = {
                    "--against tests whether other options are faster: both alternate run by run in "
                    "one session, and the ratios of the pairs are tested (paired t test of "
                    "logarithms, p corrected for the number of comparisons). Five pairs detect a "
-                   "difference of 5% if runs vary by 1.5%.",
+                   "difference of 5% if runs vary by 1.5%. Where they vary more, make them short "
+                   "(--limit-samples) and let several take turns within a pair (--turns).",
     .examples = "iobench\tgenerate a synthetic set, read it, print the table\n"
                 "iobench --data /mnt/imagenet --drop-caches\tthree cold runs, verified cold\n"
                 "iobench --data /mnt/set --trainer replay:h200,gpus=8\tare eight H200 kept busy?\n"

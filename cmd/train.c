@@ -222,7 +222,10 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
     command_on_interrupt(on_signal); /* after MPI's own */
     job->ranks = &ranks;
     if (code == 0) /* check before spending hours */
-        code = ranks_meet(&ranks, ranks.place.rank == 0 ? outputs_check(&job->job) : 0, NULL);
+        code = ranks_meet(
+            &ranks,
+            ranks.place.rank == 0 ? outputs_check(&job->job, "{\"schema\"", "epoch,rate") : 0,
+            NULL);
     if (code == 0)
         code = learn(invocation, job);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))

@@ -63,6 +63,32 @@ static enum shape shape_of(const char *text, size_t bytes)
     return is_csv(text, seen) ? SHAPE_CSV : SHAPE_OTHER;
 }
 
+/* Return the first name in a JSON or CSV text, with its length: a key, or a column. Files of one
+ * kind begin with the same name: "schema" in results. */
+static const char *first_name(const char *text, size_t bytes, size_t *length)
+{
+    size_t begin = 0, end;
+
+    while (begin < bytes && strchr("[{ \n\r\t\"", text[begin]))
+        begin++;
+    for (end = begin; end < bytes && !strchr("\",\n", text[end]); end++)
+        ;
+    *length = end - begin;
+    return text + begin;
+}
+
+static bool is_same_kind(enum shape shape, const char *one, size_t one_bytes, const char *other,
+                         size_t other_bytes)
+{
+    size_t one_length, other_length;
+    const char *one_name = first_name(one, one_bytes, &one_length);
+    const char *other_name = first_name(other, other_bytes, &other_length);
+
+    return (shape != SHAPE_JSON && shape != SHAPE_CSV) ||
+           (one[0] == other[0] && one_length == other_length &&
+            memcmp(one_name, other_name, one_length) == 0);
+}
+
 int report_check_replaced(const char *path, const char *text, size_t bytes)
 {
     const enum shape shape = shape_of(text, bytes);
@@ -79,11 +105,13 @@ int report_check_replaced(const char *path, const char *text, size_t bytes)
     if (count < 0)
         return (int)count;
     const enum shape old = shape_of(there, (size_t)count);
-    if (old == SHAPE_EMPTY || old == shape)
+    if (old == SHAPE_EMPTY)
+        return 0;
+    if (old == shape && is_same_kind(shape, text, bytes, there, (size_t)count))
         return 0;
     return fail(EEXIST,
-                "%s: file exists and is not %s, so not an older result: not replaced; choose "
-                "another file or remove this one",
+                "%s: file exists and is not %s of the same kind, so not an older result: not "
+                "replaced; choose another file or remove this one",
                 path, shape_names[shape]);
 }
 

@@ -63,7 +63,8 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline);
 void report_csv(FILE *stream, const struct result *result, bool heading);
 
 /* Check that a text with this beginning may replace the file at path: only an older one of its kind
- * (JSON, CSV, SVG, gnuplot script) or an empty file, so that a mistyped path destroys nothing.
+ * (JSON with the same first key, CSV with the same first column, SVG, gnuplot script) or an empty
+ * file, so that a mistyped path destroys nothing.
  * Returns 0, -EEXIST if not, or another negative errno. */
 int report_check_replaced(const char *path, const char *text, size_t bytes);
 

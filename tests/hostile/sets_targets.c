@@ -145,6 +145,9 @@ static void a_letter(void)
     pack_base("x", "shards");
     run_program("run -n 1 --no-calibrate -m 8m -d x --json r.json");
     put_text("letter", "Dear, this is the only copy\n");
+    put_text("package.json", "{\n  \"name\": \"of another program\"\n}\n");
+    put_text("list.json", "[{\"name\": \"of another program\"}]\n");
+    put_text("table.csv", "name,age\nAda,36\n");
     put_folder("learnt");
     put_text("learnt/last.checkpoint", "days of work\n");
 }
@@ -206,6 +209,13 @@ const struct hostile_set hostile_targets[] = {
     SET("plot-no-child", "SIGCHLD is inherited as ignored", a_set, EITHER, CLOSED, KIND_OWN, NULL,
         "plot -o %/x.svg @/x", NULL),
     LETTER("json", "run " READ "--json @/letter"),
+    LETTER("json-foreign", "run " READ "--json @/package.json"),
+    LETTER("csv-foreign", "run " READ "--csv @/table.csv"),
+    LETTER("series-foreign", "run " READ "--series @/table.csv"),
+    LETTER("infer-foreign", "infer " TINY "--json @/package.json"),
+    LETTER("shuffle-foreign", "shuffle -d @/x epoch -B 4 --json=@/list.json"),
+    LETTER("monitor-foreign", "monitor -c 1 -i 20ms --sample-interval 10ms --json=@/package.json"),
+    LETTER("size-foreign", "size --gpus 8 --gpu h200 --json=@/list.json"),
     LETTER("json-shard", "run " READ "--json @/x/train-00000-of-00001"),
     LETTER("csv", "run " READ "--csv @/letter"),
     LETTER("csv-result", "run " READ "--csv @/r.json"),
