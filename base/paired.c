@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Of all 2^n ways to swap A and B within pairs, count those with a mean at least as far from 0.
  * Signs change one at a time (Gray code); the first never does, since the mirrored half is as
@@ -56,14 +57,42 @@ static void test_logs(struct paired *paired, const double *logs, bool until)
     paired->p = fmin(1, p * (1 - STATS_COVERAGE) / (1 - nominal));
 }
 
-struct paired paired_test(const double *a, const double *b, size_t count, bool until)
+static int ascending(const void *one, const void *other)
+{
+    const double a = *(const double *)one, b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+/* Mean without the lowest and the highest quarter. Sorts the values. */
+static double interquartile_mean(double *values, size_t count)
+{
+    const size_t quarter = count / 4;
+    double sum = 0;
+
+    qsort(values, count, sizeof *values, ascending);
+    for (size_t i = quarter; i < count - quarter; i++)
+        sum += values[i];
+    return sum / (double)(count - 2 * quarter);
+}
+
+struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until)
 {
     double logs[PAIRED_MAX];
     struct paired paired = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .sign_flip_p = NAN};
 
-    for (size_t i = 0; i < count && paired.pairs < PAIRED_MAX; i++)
-        if (a[i] > 0 && b[i] > 0)
-            logs[paired.pairs++] = log(b[i] / a[i]);
+    /* A pair's logarithm replaces those of its turns: never more pairs than turns so far. */
+    for (size_t i = 0; i + turns <= count && i + turns <= PAIRED_MAX; i += turns) {
+        double *pair = logs + paired.pairs;
+        size_t known = 0;
+        for (size_t k = i; k < i + turns; k++)
+            if (a[k] > 0 && b[k] > 0)
+                pair[known++] = log(b[k] / a[k]);
+        if (known == 0)
+            continue;
+        *pair = interquartile_mean(pair, known);
+        paired.pairs++;
+    }
     if (paired.pairs)
         test_logs(&paired, logs, until);
     return paired;

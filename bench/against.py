@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does `iobench run --against` find a slowdown of 5%, and leave equal options alone, on a real disk?
 
-    bench/against.py IOBENCH FOLDER [--tries 100] [--pairs 5] [--mib 512]
+    bench/against.py IOBENCH FOLDER [--tries 100] [--pairs 5] [--turns 24] [--mib 32]
 
 Makes two sets in FOLDER whose records differ in size by 5%: past the page cache (--direct) a disk
-delivers 5% fewer of the larger ones per second, whatever else happens. Each try is one session. Prints
-`claim` lines at the end.
+delivers 5% fewer of the larger ones per second, whatever else happens. Each try is one session, in which
+a pair consists of several short runs of each that take turns (--turns): a disk drifts from one second to
+the next by more than 5%. Prints `claim` lines at the end.
 """
 import argparse
 import json
@@ -23,12 +24,13 @@ def pack(iobench, folder, count, mean):
     return path
 
 
-def sit(iobench, pairs, one, other):
+def sit(iobench, options, one, other):
     """Run one session. Return the comparison and the samples/s ratio expected from the record sizes."""
     done = subprocess.run(
         [iobench, "run", "--data", one, "--direct", "--decode", "none", "--no-crc",
-         "--no-calibrate", "--sample-interval", "none", "--runs", str(pairs), "--against",
-         f"--data '{other}' --label B", "--json", "-"], stdout=subprocess.PIPE, check=True)
+         "--no-calibrate", "--sample-interval", "none", "--runs", str(options.pairs),
+         "--turns", str(options.turns), "--against", f"--data '{other}' --label B",
+         "--json", "-"], stdout=subprocess.PIPE, check=True)
     document = json.loads(done.stdout)
     size = [job["dataset"]["mean_record_bytes"] for job in document["jobs"]]
     return document["comparisons"][0]["figures"]["samples_per_s"], size[0] / size[1]
@@ -45,7 +47,8 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--tries", type=int, default=100)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--mib", type=int, default=512)
+    parser.add_argument("--turns", type=int, default=24)
+    parser.add_argument("--mib", type=int, default=32, help="of one run")
     options = parser.parse_args()
     count = options.mib * 1048576 // 100000
     sets = {"equal": pack(options.iobench, options.folder, count, 100000)}
@@ -54,7 +57,7 @@ def main():
     covered = {"equal": 0, "slower": 0}
     for i in range(options.tries):
         for kind, other in sets.items():
-            figure, ratio = sit(options.iobench, options.pairs, sets["equal"], other)
+            figure, ratio = sit(options.iobench, options, sets["equal"], other)
             is_slower = figure["change_percent"] < 0 or kind == "equal"
             found[kind] += figure["significant"] and is_slower
             true_percent = 100 * (ratio - 1)

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/paired.h"
 #include "cmd/arguments.h"
 #include "pipeline/jobs/run.h"
 
@@ -104,6 +105,10 @@ int rivals_check(const struct job *jobs, size_t count)
 {
     const struct job *first = &jobs[0];
 
+    if (job_runs_most(first) > PAIRED_MAX)
+        return fail(EINVAL, "%llu runs of --turns %llu each are too many, at most %d in all",
+                    (unsigned long long)(job_runs_most(first) / first->turns),
+                    (unsigned long long)first->turns, PAIRED_MAX);
     if (count > RUN_JOBS_MAX)
         return fail(EINVAL, "cannot alternate %zu jobs, at most %d", count, RUN_JOBS_MAX);
     for (size_t i = 1; i < count; i++) {
@@ -114,6 +119,9 @@ int rivals_check(const struct job *jobs, size_t count)
                 EINVAL,
                 "'%s': alternating jobs must have the same number of runs (--runs, --until)",
                 rival->output.label);
+        if (rival->turns != first->turns)
+            return fail(EINVAL, "'%s': alternating jobs must have the same --turns",
+                        rival->output.label);
         if (rival->dry_run != first->dry_run)
             return fail(EINVAL, "'%s': --dry-run must apply to all alternating jobs",
                         rival->output.label);

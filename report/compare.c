@@ -135,25 +135,31 @@ static size_t sitting_values(const struct compare_group *group, const struct com
     return sittings;
 }
 
-/* Pair runs of the same round, in all sessions in which both alternated. */
+static size_t turns_of(const json_t *job)
+{
+    const double turns = load_number(job, "sitting.turns");
+
+    return turns > 1 ? (size_t)turns : 1; /* absent in results of earlier versions */
+}
+
+/* Pair the turns of both, in all sessions in which they alternated. Unknown values stay, so that
+ * the turns of a pair stay together. */
 static size_t pair_values(const struct compare_group *a, const struct compare_group *b,
-                          const struct compare_source *source, double *a_values, double *b_values,
-                          double *work)
+                          const struct compare_source *source, size_t turns, double *a_values,
+                          double *b_values, double *work)
 {
     size_t pairs = 0;
 
     for (size_t i = 0; i < a->count; i++) {
         const json_t *partner = partner_of(a->jobs[i], b);
-        if (!partner)
+        if (!partner || turns_of(partner) != turns)
             continue;
         size_t mine = collect(a->jobs[i], source, work);
         size_t its = collect(partner, source, work + COMPARE_RUNS_MAX);
-        for (size_t k = 0; k < mine && k < its && pairs < COMPARE_RUNS_MAX; k++) {
-            const double x = work[k], y = work[COMPARE_RUNS_MAX + k];
-            if (!isfinite(x) || !isfinite(y))
-                continue;
-            a_values[pairs] = x;
-            b_values[pairs++] = y;
+        const size_t both = mine < its ? mine : its;
+        for (size_t k = 0; k < both - both % turns && pairs < COMPARE_RUNS_MAX; k++) {
+            a_values[pairs] = work[k];
+            b_values[pairs++] = work[COMPARE_RUNS_MAX + k];
         }
     }
     return pairs;
@@ -166,19 +172,23 @@ static double percent(double ratio)
     return 100 * (ratio - 1);
 }
 
-static void compare_pairs(const double *a, const double *b, size_t pairs, bool is_until,
-                          struct compare_figure *figure)
+/* Sorts a and b. Returns the number of pairs. */
+static size_t compare_pairs(double *a, double *b, size_t count, const struct comparison *comparison,
+                            struct compare_figure *figure)
 {
-    const struct paired paired = paired_test(a, b, pairs, is_until);
+    const struct paired paired = paired_test(a, b, count, comparison->turns, comparison->is_until);
 
-    figure->a = stats_summarise(a, pairs).median;
-    figure->b = stats_summarise(b, pairs).median;
+    if (paired.pairs == 0)
+        return 0;
+    figure->a = stats_summarise(a, keep_known(a, count)).median;
+    figure->b = stats_summarise(b, keep_known(b, count)).median;
     figure->change_percent = percent(paired.ratio);
     figure->low_percent = percent(paired.low);
     figure->high_percent = percent(paired.high);
     figure->p = paired.p;
     figure->sign_flip_p = paired.sign_flip_p;
     figure->least_p = 0;
+    return paired.pairs;
 }
 
 static void compare_sittings(const double *a, size_t a_count, const double *b, size_t b_count,
@@ -194,10 +204,12 @@ static void compare_sittings(const double *a, size_t a_count, const double *b, s
     figure->least_p = compare_least_p(a_count, b_count);
 }
 
-static void compare_one(const struct compare_group *a, const struct compare_group *b,
-                        const struct compare_source *source, double *values,
-                        const struct comparison *comparison, struct compare_figure *figure)
+/* Returns the number of pairs, 0 on another basis. */
+static size_t compare_one(const struct compare_group *a, const struct compare_group *b,
+                          const struct compare_source *source, double *values,
+                          const struct comparison *comparison, struct compare_figure *figure)
 {
+    size_t pairs = 0;
     double *a_values = values, *b_values = values + COMPARE_RUNS_MAX;
     double *work = values + 2 * (size_t)COMPARE_RUNS_MAX;
 
@@ -205,9 +217,8 @@ static void compare_one(const struct compare_group *a, const struct compare_grou
     figure->a = figure->b = figure->change_percent = figure->p = figure->least_p = NAN;
     figure->low_percent = figure->high_percent = figure->sign_flip_p = NAN;
     if (comparison->basis == COMPARE_PAIRS) {
-        size_t pairs = pair_values(a, b, source, a_values, b_values, work);
-        if (pairs)
-            compare_pairs(a_values, b_values, pairs, comparison->is_until, figure);
+        const size_t count = pair_values(a, b, source, comparison->turns, a_values, b_values, work);
+        pairs = compare_pairs(a_values, b_values, count, comparison, figure);
     } else {
         size_t a_count = sitting_values(a, source, a_values, work);
         size_t b_count = sitting_values(b, source, b_values, work);
@@ -215,6 +226,7 @@ static void compare_one(const struct compare_group *a, const struct compare_grou
             compare_sittings(a_values, a_count, b_values, b_count, figure);
     }
     figure->p_corrected = figure->p;
+    return pairs;
 }
 
 /* ---- basis ---- */
@@ -270,16 +282,17 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
     for (size_t i = 0; i < a->count; i++) {
         if (!partner_of(a->jobs[i], b))
             continue;
+        if (comparison->basis == COMPARE_NOTHING)
+            comparison->turns = turns_of(a->jobs[i]);
         comparison->basis = COMPARE_PAIRS;
         comparison->is_until |= load_true(a->jobs[i], "sitting.runs_auto");
     }
-    if (comparison->basis == COMPARE_PAIRS)
-        comparison->pairs = pair_values(a, b, &sources[0], values, values + COMPARE_RUNS_MAX,
-                                        values + 2 * (size_t)COMPARE_RUNS_MAX);
-    else if (comparison->a_sittings > 1 && comparison->b_sittings > 1)
+    if (comparison->basis == COMPARE_NOTHING && comparison->a_sittings > 1 &&
+        comparison->b_sittings > 1)
         comparison->basis = COMPARE_SITTINGS;
-    for (int i = 0; i < COMPARE_FIGURES; i++)
-        compare_one(a, b, &sources[i], values, comparison, &comparison->figures[i]);
+    for (int i = COMPARE_FIGURES; i-- > 0;)
+        comparison->pairs =
+            compare_one(a, b, &sources[i], values, comparison, &comparison->figures[i]);
     free(values);
     return 0;
 }

@@ -43,6 +43,7 @@ struct comparison {
     struct compare_figure figures[COMPARE_FIGURES]; /* the first is samples_per_s */
     enum compare_basis basis;
     size_t pairs; /* of the first figure */
+    size_t turns; /* runs of each that make up a pair; undefined without pairs */
     size_t a_runs, b_runs, a_sittings, b_sittings;
     bool is_until;       /* ended by --runs auto */
     bool one_then_other; /* all sessions of one side came before all of the other */

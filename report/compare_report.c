@@ -56,7 +56,12 @@ static void print_basis(FILE *stream, const struct comparison *comparison, doubl
 {
     const struct compare_figure *first = &comparison->figures[0];
 
-    if (comparison->basis == COMPARE_PAIRS)
+    if (comparison->basis == COMPARE_PAIRS && comparison->turns > 1)
+        fprintf(stream,
+                "  %zu pairs, each the interquartile mean of %zu alternating runs; change is the\n"
+                "  mean of their ratios, tested by the paired t test of logarithms\n",
+                comparison->pairs, comparison->turns);
+    else if (comparison->basis == COMPARE_PAIRS)
         fprintf(
             stream,
             "  %zu pairs of alternating runs in random order; change is the mean of their ratios,\n"
@@ -115,6 +120,7 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
     json_object_set_new(object, "label", json_text(label));
     json_object_set_new(object, "basis", json_text(bases[comparison->basis]));
     json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
+    json_object_set_new(object, "turns", json_integer((json_int_t)comparison->turns));
     json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a_sittings));
     json_object_set_new(object, "b_sittings", json_integer((json_int_t)comparison->b_sittings));
     json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a_runs));

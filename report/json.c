@@ -190,6 +190,7 @@ static json_t *sitting_of(const struct result_sitting *sitting)
         put_count(object, "order_seed", sitting->order_seed);
     else
         put_null(object, "order_seed", "a single job");
+    put_count(object, "turns", sitting->turns);
     json_object_set_new(object, "runs_auto", json_boolean(sitting->is_until));
     if (sitting->is_until)
         json_object_set_new(object, "until_reached", json_boolean(sitting->is_reached));

@@ -377,7 +377,7 @@ static void make_steady(const struct collection *collection, struct summary *sum
     const size_t count = head->count < HEADS_MOST ? head->count : HEADS_MOST;
     for (size_t i = 0; i < count; i++)
         ones[i] = 1;
-    const struct paired paired = paired_test(ones, head->values, count, false);
+    const struct paired paired = paired_test(ones, head->values, count, 1, false);
     summary->bursts =
         count < 3 ? paired.ratio > large : paired.ratio > small && paired.p / 2 < 0.05;
 }

@@ -21,7 +21,8 @@ struct sitting {
     struct measurement *measurements;
     uint32_t count;
     struct ranks *ranks;
-    struct random order;
+    struct random random;
+    uint32_t order[RUN_JOBS_MAX]; /* of the current round */
     uint64_t start_ns, turns;
 };
 
@@ -41,7 +42,8 @@ static double half_width(const struct sitting *sitting)
         const struct result *rival = sitting->measurements[k].session.result;
         for (uint32_t i = 0; i < runs; i++)
             rates[runs + i] = result_run_samples_per_s(&rival->runs[i]);
-        const struct paired paired = paired_test(rates, rates + runs, runs, true);
+        const struct paired paired =
+            paired_test(rates, rates + runs, runs, first->job->turns, true);
         widest = fmax(widest, (paired.high - paired.low) / 2 / paired.ratio);
     }
     if (sitting->count == 1) {
@@ -56,13 +58,16 @@ static double half_width(const struct sitting *sitting)
 static int is_enough(struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;
-    const uint32_t runs = sitting->measurements[0].session.result->run_count;
+    const uint32_t rounds = sitting->measurements[0].session.result->run_count;
+    const uint32_t runs = rounds / (uint32_t)job->turns;
     const double half = runs < STATS_UNTIL_FIRST ? NAN : 100 * half_width(sitting);
     const bool is_reached = half <= job_until_percent(job);
     const bool is_late =
         job->until_time_ns && clock_now_ns() - sitting->start_ns >= job->until_time_ns;
     double decided[] = {is_reached, is_late};
 
+    if (rounds % job->turns)
+        return 0; /* in the middle of a pair */
     if (job->runs)
         return runs == job->runs;
     if (sitting->ranks->place.rank)
@@ -95,15 +100,32 @@ static void report_end(struct sitting *sitting)
     }
 }
 
-/* Carry out one run of each job, in a newly drawn order. */
+/* Set the order of the next round: newly drawn, or each second time within a pair the reverse of
+ * the last, so that a steady drift cancels. */
+static void draw_order(struct sitting *sitting, uint64_t round)
+{
+    uint32_t *order = sitting->order, count = sitting->count;
+
+    if (round % sitting->measurements[0].session.job->turns % 2) {
+        for (uint32_t i = 0; i < count / 2; i++) {
+            const uint32_t last = order[count - 1 - i];
+            order[count - 1 - i] = order[i];
+            order[i] = last;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    random_shuffle_u32(&sitting->random, order, count);
+}
+
+/* Carry out one run of each job. */
 static int carry_out_round(struct sitting *sitting)
 {
-    uint32_t order[RUN_JOBS_MAX];
+    const uint32_t *order = sitting->order;
     int code = 0;
 
-    for (uint32_t i = 0; i < sitting->count; i++)
-        order[i] = i;
-    random_shuffle_u32(&sitting->order, order, sitting->count);
+    draw_order(sitting, sitting->turns / sitting->count);
     for (uint32_t i = 0; i < sitting->count && code == 0; i++) {
         struct measurement *measurement = &sitting->measurements[order[i]];
         code = measurement_next(measurement, sitting->turns++);
@@ -111,6 +133,32 @@ static int carry_out_round(struct sitting *sitting)
             measurement_suspend(measurement);
     }
     return code;
+}
+
+/* Return the samples of the first run, skipped ones included. */
+static uint64_t run_samples(const struct result *result)
+{
+    uint64_t samples = 0;
+
+    for (uint32_t i = 0; i < result->runs[0].epoch_count; i++)
+        samples += result->runs[0].epochs[i].samples + result->runs[0].epochs[i].skipped;
+    return samples;
+}
+
+/* Rates of unlike amounts of work can be compared, but not without saying so. */
+static void report_unlike(struct sitting *sitting)
+{
+    const struct result *first = sitting->measurements[0].session.result;
+    const uint64_t samples = run_samples(first);
+
+    for (uint32_t i = 1; i < sitting->count; i++) {
+        struct result *rival = sitting->measurements[i].session.result;
+        if (run_samples(rival) != samples)
+            result_notice(rival,
+                          "unlike amounts are compared: %llu samples in a run, against %llu; "
+                          "start-up weighs more in the shorter run",
+                          (unsigned long long)run_samples(rival), (unsigned long long)samples);
+    }
 }
 
 static int carry_out_rounds(struct sitting *sitting)
@@ -130,8 +178,10 @@ static int carry_out_rounds(struct sitting *sitting)
         enough = code ? code : is_enough(sitting);
         code = enough < 0 ? enough : code;
     }
-    if (code == 0)
+    if (code == 0) {
         report_end(sitting);
+        report_unlike(sitting);
+    }
     return code;
 }
 
@@ -139,7 +189,8 @@ static int carry_out_rounds(struct sitting *sitting)
 static int begin_sitting(struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;
-    struct result_sitting state = {.jobs = sitting->count, .is_until = job->runs == 0};
+    struct result_sitting state = {
+        .jobs = sitting->count, .is_until = job->runs == 0, .turns = job->turns};
     uint32_t drawn[3];
     char *boot = NULL;
     size_t bytes;
@@ -149,7 +200,7 @@ static int begin_sitting(struct sitting *sitting)
     double seed = sitting->ranks->place.rank == 0 ? (double)(drawn[2] | 1) : 0;
     int code = ranks_sum(sitting->ranks, &seed, 1);
     state.order_seed = job->order_seed ? job->order_seed : (uint64_t)seed;
-    sitting->order = random_start(state.order_seed);
+    sitting->random = random_start(state.order_seed);
     if (sitting->count == 1)
         state.order_seed = 0;
     snprintf(state.id, sizeof state.id, "%08x%08x", drawn[0], drawn[1]);

@@ -159,6 +159,7 @@ struct result_sitting {
     char boot_id[40];    /* "": the kernel did not say */
     uint32_t jobs, job;  /* how many jobs take turns, and the index of this job */
     uint64_t order_seed; /* 0: a single job */
+    uint64_t turns;      /* runs that make up one pair */
     bool is_until;       /* --runs auto */
     bool is_reached;
     double half_percent; /* half the width of the widest interval; NAN: unknown */

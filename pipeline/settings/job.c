@@ -71,6 +71,9 @@ const struct option_spec job_options[] = {
     {"paired", 0, OPTION_FLAG, FIELD(paired), .fallback = "no",
      .summary = "alternate the sections of a job file in the same way, and compare each with the "
                 "first"},
+    {"turns", 0, OPTION_COUNT, FIELD(turns), .fallback = "1", .minimum = 1, .maximum = 1000,
+     .summary = "alternate this often for each pair of --against or --paired, which then is the "
+                "mean of so many runs: several short turns cancel drift that one long run does not"},
     {"order-seed", 0, OPTION_COUNT, FIELD(order_seed), .fallback = "random", .zero = "random",
      .maximum = 4294967295,
      .summary = "random seed of the order in which --against and --paired alternate"},
@@ -146,7 +149,7 @@ double job_until_percent(const struct job *job)
 
 uint64_t job_runs_most(const struct job *job)
 {
-    return job->runs ? job->runs : job->until_runs;
+    return (job->runs ? job->runs : job->until_runs) * job->turns;
 }
 
 uint32_t job_loaders(const struct read_settings *read)

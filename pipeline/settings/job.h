@@ -29,9 +29,10 @@ struct job {
     uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
     double until_percent; /* 0: not given */
     uint64_t until_runs, until_time_ns;
-    char *against; /* options of rival jobs, one per line, which the parser turns into jobs; NULL:
-                      none */
-    bool paired;   /* the sections of a job file are rivals */
+    char *against;  /* options of rival jobs, one per line, which the parser turns into jobs; NULL:
+                       none */
+    bool paired;    /* the sections of a job file are rivals */
+    uint64_t turns; /* runs of each rival that make up one pair */
     uint64_t order_seed; /* of the turns that the jobs of a session take; 0: drawn */
     bool dry_run;
     bool calibrate; /* measure the program alone, and the AU of a loop fed from memory */

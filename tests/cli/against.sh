@@ -36,6 +36,22 @@ try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.jso
 [ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"
 [ "$(field "$tmp/b.json" order_seed | sort -u)" = 7 ] || fault "the order seed is not told"
 
+# A pair of several turns: each second round reverses the order of the one before.
+try 0 "$@" --runs 2 --turns 4 --limit-rate 4MiB/s --against '--limit-rate 1MiB/s' \
+    --json "$tmp/a.json"
+out "2 pairs, each the interquartile mean of 4 alternating runs"
+[ "$(field "$tmp/a.json" turn | wc -l)" = 16 ] || fault "not 2 pairs of 4 turns of 2"
+field "$tmp/a.json" turn | head -8 | awk 'NR % 2 { place = $1 % 2; next }
+    $1 % 2 == place { exit 1 }' || fault "the order is not reversed: $(field "$tmp/a.json" turn)"
+grep -q "^  Throughput, .* worse" "$tmp/out" || fault "a quarter of the rate is not found"
+sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
+try 0 compare "$tmp/a.json"
+grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
+no_out "unlike amounts"
+# Unlike amounts of work are named.
+try 0 "$@" --runs 1 --against '--limit-samples 20'
+out "unlike amounts are compared: 20 samples in a run, against 60"
+
 # Each run has its own caches, and a memory limit applies to its job only.
 try 0 "$@" --runs 1 --against "--label 'two words' --batch-size 8"
 out "two words: valid"
@@ -80,6 +96,9 @@ bad "'word' is not an option" --against 'word'
 bad "missing closing quote" --against "--label 'x"
 bad "--against inside --against" --against "--against '--seed 2'"
 bad "must have the same number of runs" --against '--runs 7'
+bad "must have the same --turns" --turns 2 --against '--turns 3'
+bad "--turns needs --against or --paired" --turns 2
+bad "too many, at most 10000 in all" --runs 5000 --turns 3 --against '--seed 2'
 bad "--until is for --runs auto" --until 2%
 bad "within" --runs auto --until 0.01%
 printf '[a]\nagainst=--server-drop-cmd true\n' >"$tmp/bad.ini"

@@ -108,12 +108,37 @@ static void runs_that_took_turns_are_pairs(void **unused)
     json_decref((json_t *)others[1]);
 }
 
+/* Turns of a pair stay together when one is unknown, and in pooled sessions. */
+static void turns_make_up_pairs(void **unused)
+{
+    const double as[] = {100, 100, 100, 100, 100, 100, 100}, bs[] = {90, 90, 80, 80, 70, 70, 10};
+    json_t *a = job_with("one", as, 7), *b = job_with("one", bs, 7);
+    json_t *c = job_with("two", as, 4), *d = job_with("two", bs, 4);
+
+    (void)unused;
+    for (int i = 0; i < 4; i++)
+        json_object_set_new(json_object_get((json_t *[]){a, b, c, d}[i], "sitting"), "turns",
+                            json_integer(i < 2 ? 2 : 4));
+    json_object_set_new(json_array_get(json_object_get(a, "runs"), 4), "samples_per_s",
+                        json_null());
+    struct comparison comparison =
+        compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
+    assert_int_equal(comparison.turns, 2);
+    assert_int_equal(comparison.pairs, 3); /* that of other turns is not pooled with them */
+    assert_near(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
+    json_decref(a);
+    json_decref(b);
+    json_decref(c);
+    json_decref(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_sitting_each_tells_nothing),
         cmocka_unit_test(sittings_are_the_repetitions),
         cmocka_unit_test(runs_that_took_turns_are_pairs),
+        cmocka_unit_test(turns_make_up_pairs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

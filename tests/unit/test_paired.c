@@ -44,7 +44,7 @@ static void pairs_as_scipy(void **unused)
     const double a[] = {1000, 1010, 990, 1005, 1020}, b[] = {950, 965, 930, 960, 962};
     const double logs[] = {.01, -.004, .02, .013, .007, -.001, .03, .002};
     double ones[8], ratios[8];
-    struct paired paired = paired_test(a, b, 5, false);
+    struct paired paired = paired_test(a, b, 5, 1, false);
 
     (void)unused;
     assert_int_equal(paired.pairs, 5);
@@ -57,10 +57,10 @@ static void pairs_as_scipy(void **unused)
         ones[i] = 1;
         ratios[i] = exp(logs[i]);
     }
-    paired = paired_test(ones, ratios, 8, false);
+    paired = paired_test(ones, ratios, 8, 1, false);
     assert_near(paired.p, 0.047206325353916445, 1e-12);
     assert_near(paired.sign_flip_p, 0.046875, 1e-12);
-    paired = paired_test(ones, ratios, 8, true);
+    paired = paired_test(ones, ratios, 8, 1, true);
     assert_near(paired.p, 2.5 * 0.047206325353916445, 1e-12);
     assert_true(paired.low < 1);
 }
@@ -68,18 +68,41 @@ static void pairs_as_scipy(void **unused)
 static void few_or_equal_pairs(void **unused)
 {
     const double a[] = {100, 200, 300, 400, 500}, b[] = {90, 180, 270, 360, 450};
-    struct paired paired = paired_test(a, b, 1, false);
+    struct paired paired = paired_test(a, b, 1, 1, false);
 
     (void)unused;
     assert_near(paired.ratio, 0.9, 1e-12);
     assert_true(isnan(paired.p) && isnan(paired.low) && paired.coverage == 0);
-    assert_true(isnan(paired_test(a, b, 0, false).ratio));
-    paired = paired_test(a, a, 5, false);
+    assert_true(isnan(paired_test(a, b, 0, 1, false).ratio));
+    paired = paired_test(a, a, 5, 1, false);
     assert_true(paired.ratio == 1 && paired.p == 1);
-    paired = paired_test(a, b, 5, false); /* no spread: the sign-flip test */
+    paired = paired_test(a, b, 5, 1, false); /* no spread: the sign-flip test */
     assert_near(paired.p, 0.0625, 1e-12);
     assert_int_equal(
-        paired_test((const double[]){1, 0, 3}, (const double[]){1, 2, 3}, 3, false).pairs, 2);
+        paired_test((const double[]){1, 0, 3}, (const double[]){1, 2, 3}, 3, 1, false).pairs, 2);
+}
+
+/* A pair of several turns is the interquartile mean of their logarithms: a hiccup of one turn does
+ * not count. scipy.stats.trim_mean(logs, 0.25) of each 4, then ttest_1samp. */
+static void turns_make_up_a_pair(void **unused)
+{
+    const double logs[] = {.01, -.004, .02, .013, .007, -.001, .9, .002, .012, .004, -.7, .01, .5};
+    double ones[13], ratios[13];
+
+    (void)unused;
+    for (int i = 0; i < 13; i++) {
+        ones[i] = 1;
+        ratios[i] = exp(logs[i]);
+    }
+    struct paired paired = paired_test(ones, ratios, 13, 4, false);
+    assert_int_equal(paired.pairs, 3); /* the incomplete rest is left out */
+    assert_near(log(paired.ratio), (.0115 + .0045 + .007) / 3, 1e-12);
+    assert_near(paired.p, 0.06453039000060323, 1e-12);
+    ratios[1] = 0; /* unknown: the pair is the mean of its other turns */
+    paired = paired_test(ones, ratios, 13, 4, false);
+    assert_near(log(paired.ratio), ((.01 + .02 + .013) / 3 + .0045 + .007) / 3, 1e-12);
+    ratios[0] = ratios[2] = ratios[3] = NAN;
+    assert_int_equal(paired_test(ones, ratios, 13, 4, false).pairs, 2);
 }
 
 /* statsmodels.stats.multitest.multipletests(method="holm") */
@@ -174,7 +197,7 @@ static void equal_options_differ_rarely(void **unused)
                     double p[3];
                     sit(&laws[law], &random, rounds, rivals + 1, 1, rates);
                     for (uint64_t k = 0; k < rivals; k++)
-                        p[k] = paired_test(rates[0], rates[k + 1], rounds, false).p;
+                        p[k] = paired_test(rates[0], rates[k + 1], rounds, 1, false).p;
                     paired_holm(p, rivals);
                     bool is_alarm = false;
                     for (uint64_t k = 0; k < rivals; k++)
@@ -198,11 +221,44 @@ static void five_percent_are_found(void **unused)
     (void)unused;
     for (int trial = 0; trial < trials; trial++) {
         sit(&laws[0], &random, 5, 2, 0.95, rates);
-        found += paired_test(rates[0], rates[1], 5, false).p < 0.05;
+        found += paired_test(rates[0], rates[1], 5, 1, false).p < 0.05;
     }
     print_message("5%% slower, 5 pairs, runs spread by 1.5%%: found %.1f%%\n",
                   100.0 * found / trials);
     assert_true(found >= 0.9 * trials);
+}
+
+/* A storage that drifts by more than the difference, with a hiccup every 20 runs: 5 pairs of single
+ * runs do not find 5%, 5 pairs of 16 turns do, and equal options still differ rarely. The order of
+ * a turn is the reverse of the last one's every second time, as in a session. */
+static void turns_cancel_drift(void **unused)
+{
+    enum { TURNS = 16, ROUNDS = 5 * TURNS };
+    struct random random = random_start(8);
+    int found[2] = {0}, alarms = 0;
+
+    (void)unused;
+    for (int trial = 0; trial < trials; trial++) {
+        double rates[2][ROUNDS], slower[ROUNDS], drift = 0;
+        for (size_t i = 0; i < ROUNDS; i++) {
+            const uint64_t first = i % 2 ? 0 : random_below(&random, 2);
+            for (uint64_t k = 0; k < 2; k++) {
+                drift = 0.6 * drift + 0.05 * random_normal(&random);
+                const double hiccup = random_below(&random, 20) == 0 ? -0.25 : 0;
+                rates[(first + k) % 2][i] = exp(drift + 0.01 * random_normal(&random) + hiccup);
+            }
+            slower[i] = 0.95 * rates[1][i];
+        }
+        found[0] += paired_test(rates[0], slower, 5, 1, false).p < 0.05;
+        found[1] += paired_test(rates[0], slower, ROUNDS, TURNS, false).p < 0.05;
+        alarms += paired_test(rates[0], rates[1], ROUNDS, TURNS, false).p < 0.05;
+    }
+    print_message(
+        "5%% slower, drift of 6%%: found %.1f%% by 5 single runs, %.1f%% by 5 pairs of 16 "
+        "turns; alarms %.1f%%\n",
+        100.0 * found[0] / trials, 100.0 * found[1] / trials, 100.0 * alarms / trials);
+    assert_true(found[0] < 0.5 * trials && found[1] >= 0.9 * trials);
+    assert_true(is_rare(alarms, trials));
 }
 
 /* Pairs are added until the interval is narrow enough. It keeps its coverage of the true ratio, and
@@ -224,7 +280,7 @@ static void covers_after_stopping(void **unused)
                 sit(&laws[law], &random, PAIRS, 2, 1, rates);
                 size_t count = STATS_UNTIL_FIRST;
                 for (; count <= PAIRS; count++) {
-                    paired = paired_test(rates[0], rates[1], count, true);
+                    paired = paired_test(rates[0], rates[1], count, 1, true);
                     if ((paired.high - paired.low) / 2 / paired.ratio <= widths[i])
                         break;
                 }
@@ -248,12 +304,10 @@ int main(void)
     if (wants_long && *wants_long == '1')
         trials = TRIALS_LONG;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(student_as_scipy),
-        cmocka_unit_test(pairs_as_scipy),
-        cmocka_unit_test(few_or_equal_pairs),
-        cmocka_unit_test(holm_as_statsmodels),
-        cmocka_unit_test(equal_options_differ_rarely),
-        cmocka_unit_test(five_percent_are_found),
+        cmocka_unit_test(student_as_scipy),       cmocka_unit_test(pairs_as_scipy),
+        cmocka_unit_test(few_or_equal_pairs),     cmocka_unit_test(turns_make_up_a_pair),
+        cmocka_unit_test(holm_as_statsmodels),    cmocka_unit_test(equal_options_differ_rarely),
+        cmocka_unit_test(five_percent_are_found), cmocka_unit_test(turns_cancel_drift),
         cmocka_unit_test(covers_after_stopping),
     };
 
