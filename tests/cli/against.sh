@@ -37,13 +37,12 @@ try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.jso
 [ "$(field "$tmp/b.json" order_seed | sort -u)" = 7 ] || fault "the order seed is not told"
 
 # A pair of several turns: each second round reverses the order of the one before.
-try 0 "$@" --runs 2 --turns 4 --limit-rate 4MiB/s --against '--limit-rate 1MiB/s' \
+try 0 "$@" --runs 2 --turns 4 --against '--seed 2' \
     --json "$tmp/a.json"
 out "2 pairs, each the interquartile mean of 4 alternating runs"
 [ "$(field "$tmp/a.json" turn | wc -l)" = 16 ] || fault "not 2 pairs of 4 turns of 2"
 field "$tmp/a.json" turn | head -8 | awk 'NR % 2 { place = $1 % 2; next }
     $1 % 2 == place { exit 1 }' || fault "the order is not reversed: $(field "$tmp/a.json" turn)"
-grep -q "^  Throughput, .* worse" "$tmp/out" || fault "a quarter of the rate is not found"
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
 grep '^  Throughput' "$tmp/out" | cmp -s - "$tmp/said" || fault "compare says something else"
