@@ -14,6 +14,14 @@
 const float backend_mean[3] = {123.675f, 116.28f, 103.53f};
 const float backend_deviation[3] = {58.395f, 57.12f, 57.375f};
 
+/* NULL with a reason. */
+static const struct backend_ops *ops_of(const struct plugin_choice *choice)
+{
+    const struct backend_ops *ops = (const struct backend_ops *)(const void *)choice->plugin;
+
+    return ops->module ? ops->module() : ops;
+}
+
 int backend_open(struct backend *backend, const struct plugin_choice *choice,
                  const struct backend_config *config)
 {
@@ -21,12 +29,14 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
     assert(!config->gradients_on_host || config->exchanged_by_host);
     assert(!config->exchanged_by_host || !config->enqueue);
     assert(!config->training || (!config->calibration && !config->ranges));
-    *backend = (struct backend){.ops = (const struct backend_ops *)(const void *)choice->plugin,
-                                .config = *config};
+    *backend = (struct backend){.config = *config};
     int code = plugin_usable(choice->plugin);
     if (code)
         return code;
-    backend->state = memory_zeroed(choice->plugin->state_size);
+    backend->ops = ops_of(choice);
+    if (!backend->ops)
+        return -ENODEV;
+    backend->state = memory_zeroed(backend->ops->plugin.state_size);
     if (!backend->state)
         return -ENOMEM;
     return backend->ops->open(backend->state, choice->settings, &backend->config);
@@ -254,10 +264,19 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
 int backend_schedule(const struct plugin_choice *choice, const struct schedule_request *request,
                      struct schedule *schedule)
 {
-    const struct backend_ops *ops = (const struct backend_ops *)(const void *)choice->plugin;
+    const struct backend_ops *ops = ops_of(choice);
+
+    const uint32_t nodes = request->graph->node_count;
+    float *ranges = memory_array(nodes, sizeof *ranges);
+    struct schedule_request wanted = *request;
+    int code = !ops ? -ENODEV : ranges ? 0 : -ENOMEM;
 
     *schedule = (struct schedule){0};
-    if (!ops->schedule)
-        return fail(ENOTSUP, "backend %s lists no steps", choice->plugin->name);
-    return ops->schedule(choice->settings, request, schedule);
+    for (uint32_t i = 0; code == 0 && i < nodes; i++)
+        ranges[i] = 1; /* the steps do not depend on them */
+    wanted.ranges = request->int8 ? ranges : NULL;
+    if (code == 0)
+        code = ops->schedule(choice->settings, &wanted, schedule);
+    free(ranges);
+    return code;
 }

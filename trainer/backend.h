@@ -110,6 +110,9 @@ struct backend_pass {
 
 struct backend_ops {
     struct plugin plugin;
+    /* Of a backend that computes on a device, in a module: the ops to call, with the same settings;
+     * the members below are then NULL. NULL with a reason. */
+    const struct backend_ops *(*module)(void);
     int (*open)(void *state, const void *settings, const struct backend_config *config);
     void (*close)(void *state);
     /* Canonical layout; statistics: mean[channels], variance[channels] of each BN in node order.
@@ -139,7 +142,7 @@ struct backend_ops {
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void (*memory)(void *state, struct backend_memory *memory); /* for exchange and report */
-    /* Appends the steps of one batch, without a state or device. NULL: unsupported. */
+    /* Appends the steps of one batch, without a state or device. */
     int (*schedule)(const void *settings, const struct schedule_request *request,
                     struct schedule *schedule);
 };

@@ -358,20 +358,6 @@ static void cpu_memory(void *state, struct backend_memory *memory)
 
 /* ---- the schedule ---- */
 
-/* The steps do not depend on the ranges. */
-static int assume_ranges(struct cpu_model *model)
-{
-    float *ranges = memory_array(model->graph->node_count, sizeof *ranges);
-    int code = -ENOMEM;
-
-    for (uint32_t i = 0; ranges && i < model->graph->node_count; i++)
-        ranges[i] = 1;
-    if (ranges)
-        code = plan_int8(model, ranges);
-    free(ranges);
-    return code;
-}
-
 static int start_timing(void *state)
 {
     const struct cpu_state *cpu = state;
@@ -394,8 +380,8 @@ static int cpu_schedule(const void *settings, const struct schedule_request *req
 
     (void)settings;
     int code = open_model(&cpu);
-    if (code == 0 && request->int8)
-        code = assume_ranges(&cpu.model);
+    if (code == 0 && request->ranges)
+        code = plan_int8(&cpu.model, request->ranges);
     if (code == 0 && (request->passes || request->int8)) /* an INT8 program contains its weights */
         code = backend_rehearse(&backend_cpu, &cpu, request, start_timing, &update_ns);
     if (code == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend's front end: its options, and calls forwarded to the module iobench-cuda.so. A
- * program built with CUDA therefore starts on machines without it.
+ * The cuda backend's front end: its options, and where the module iobench-cuda.so is. A program
+ * built with CUDA therefore starts on machines without it.
  */
 #include "trainer/plugins.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -16,7 +17,6 @@
 #include "trainer/quantise.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static const char *const precisions[] = {
     [CUDA_FP32] = "fp32", [CUDA_TF32] = "tf32", [CUDA_FP16] = "fp16", [CUDA_BF16] = "bf16", NULL};
@@ -51,6 +51,8 @@ static const struct option_spec cuda_options[] = {
  * links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
+    (any_function)clock_now_ns,
+    (any_function)clock_sleep_ns,
     (any_function)fail,
     (any_function)fail_reason,
     (any_function)memory_zeroed,
@@ -68,118 +70,20 @@ __attribute__((used)) static const any_function for_the_module[] = {
 
 static const struct backend_ops *module_ops(void)
 {
-    static const char *const libraries[] = {"libcuda.so.1", "libcudnn.so.9", NULL};
-    static const struct module module = {.file = "iobench-cuda.so",
-                                         .variable = "IOBENCH_CUDA_MODULE",
-                                         .symbol = "iobench_backend_cuda",
-                                         .libraries = libraries};
+    const struct backend_ops *ops = module_find(&module_cuda, "iobench_backend_cuda");
 
-    return module_find(&module);
+    if (ops && ops->plugin.settings_size != sizeof(struct cuda_settings)) {
+        fail(EINVAL, "iobench-cuda.so is from another build: install both together");
+        return NULL;
+    }
+    return ops;
 }
 
-struct remote {
-    const struct backend_ops *ops;
-    void *state;
-};
-
-static int remote_usable(void)
+static int cuda_usable(void)
 {
     const struct backend_ops *ops = module_ops();
 
     return ops ? plugin_usable(&ops->plugin) : -ENODEV;
-}
-
-static int remote_open(void *state, const void *settings, const struct backend_config *config)
-{
-    struct remote *remote = state;
-
-    remote->ops = module_ops();
-    if (!remote->ops)
-        return -ENODEV;
-    if (remote->ops->plugin.settings_size != sizeof(struct cuda_settings))
-        return fail(EINVAL, "iobench-cuda.so is from another build: install both together");
-    remote->state = memory_zeroed(remote->ops->plugin.state_size);
-    return remote->state ? remote->ops->open(remote->state, settings, config) : -ENOMEM;
-}
-
-static void remote_close(void *state)
-{
-    struct remote *remote = state;
-
-    if (remote->state)
-        remote->ops->close(remote->state);
-    free(remote->state);
-}
-
-static int remote_load(void *state, const float *parameters, const float *momenta,
-                       const float *statistics)
-{
-    struct remote *remote = state;
-
-    return remote->ops->load(remote->state, parameters, momenta, statistics);
-}
-
-static int remote_save(void *state, float *parameters, float *momenta, float *statistics,
-                       float *gradients)
-{
-    struct remote *remote = state;
-
-    return remote->ops->save(remote->state, parameters, momenta, statistics, gradients);
-}
-
-static int remote_run(void *state, const struct backend_pass *pass, struct backend_loss *loss)
-{
-    struct remote *remote = state;
-
-    return remote->ops->run(remote->state, pass, loss);
-}
-
-static int remote_update(void *state, const struct backend_update *update)
-{
-    struct remote *remote = state;
-
-    return remote->ops->update(remote->state, update);
-}
-
-static void remote_forget(void *state)
-{
-    struct remote *remote = state;
-
-    if (remote->state)
-        remote->ops->forget(remote->state);
-}
-
-static void *remote_allocate(void *state, size_t bytes)
-{
-    struct remote *remote = state;
-
-    return remote->ops->allocate(remote->state, bytes);
-}
-
-static void remote_release(void *state, void *memory)
-{
-    struct remote *remote = state;
-
-    remote->ops->release(remote->state, memory);
-}
-
-static void remote_memory(void *state, struct backend_memory *memory)
-{
-    struct remote *remote = state;
-
-    remote->ops->memory(remote->state, memory);
-}
-
-static int remote_schedule(const void *settings, const struct schedule_request *request,
-                           struct schedule *schedule)
-{
-    const struct backend_ops *ops = module_ops();
-
-    if (!ops)
-        return -ENODEV;
-    if (!ops->schedule)
-        return fail(ENOTSUP, "backend cuda lists no steps");
-    return ops->schedule(settings, request, schedule);
 }
 
 const struct backend_ops backend_cuda = {
@@ -188,17 +92,6 @@ const struct backend_ops backend_cuda = {
                           "INT8 inference",
                .options = cuda_options,
                .settings_size = sizeof(struct cuda_settings),
-               .state_size = sizeof(struct remote),
-               .usable = remote_usable},
-    .open = remote_open,
-    .close = remote_close,
-    .load = remote_load,
-    .save = remote_save,
-    .run = remote_run,
-    .forget = remote_forget,
-    .update = remote_update,
-    .allocate = remote_allocate,
-    .release = remote_release,
-    .memory = remote_memory,
-    .schedule = remote_schedule,
+               .usable = cuda_usable},
+    .module = module_ops,
 };

@@ -22,7 +22,7 @@ static size_t workspace_floats(const struct reference *reference)
         size_t floats = 0;
         if (node->kind == GRAPH_CONVOLUTION) {
             struct kernel_window window =
-                reference_window(reference, node, reference->config.batch_size);
+                graph_kernel_window(graph, i, reference->config.batch_size);
             floats = kernel_convolution_workspace(&window);
         } else if (node->kind == GRAPH_FULLY_CONNECTED) {
             floats = graph->parameters[node->weight].count;
@@ -30,19 +30,6 @@ static size_t workspace_floats(const struct reference *reference)
         most = floats > most ? floats : most;
     }
     return most;
-}
-
-static void find_consumers(struct reference *reference)
-{
-    const struct graph *graph = reference->graph;
-
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        reference->last_consumer[i] = i;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
-            reference->last_consumer[graph->nodes[i].inputs[j]] = i;
-    for (uint32_t i = 0; i + 1 < graph->node_count; i++)
-        assert(reference->last_consumer[i] > i); /* every output is used */
 }
 
 /* The image itself needs a gradient only if a node without weights reads it. */
@@ -64,9 +51,11 @@ static void fill_lifetimes(const struct reference *reference, struct lifetime *l
     const bool training = reference->config.training;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint32_t last = reference->last_consumer[i], end = 2 * graph->node_count - i;
+        const struct graph_node *node = &graph->nodes[i];
+        assert(node->consumers || i + 1 == graph->node_count); /* every output is used */
+        const uint32_t last = node->consumers ? node->consumer : i, end = 2 * graph->node_count - i;
         const uint64_t bytes =
-            graph_node_floats(&graph->nodes[i]) * reference->config.batch_size * sizeof(float);
+            graph_node_floats(node) * reference->config.batch_size * sizeof(float);
         lifetimes[2 * i] = (struct lifetime){i, training ? end : last, .bytes = bytes};
         lifetimes[2 * i + 1] =
             (struct lifetime){2 * graph->node_count - last, end,
@@ -81,7 +70,6 @@ static int plan_tensors(struct reference *reference)
 
     if (!lifetimes)
         return -ENOMEM;
-    find_consumers(reference);
     fill_lifetimes(reference, lifetimes);
     int code = lifetimes_plan(lifetimes, 2 * nodes, &reference->arena_bytes);
     if (code == 0) {
@@ -125,12 +113,11 @@ static int reference_open(void *state, const void *settings, const struct backen
     reference->batch_statistics = memory_array(graph->statistic_floats, sizeof(float));
     reference->values = memory_array(graph->node_count, sizeof(float *));
     reference->d_values = memory_array(graph->node_count, sizeof(float *));
-    reference->last_consumer = memory_array(graph->node_count, sizeof(uint32_t));
     reference->workspace_bytes = workspace_floats(reference) * sizeof(float);
     reference->workspace = memory_array(reference->workspace_bytes, 1);
     if (!reference->parameters || !reference->gradients || !reference->momenta ||
         !reference->statistics || !reference->batch_statistics || !reference->values ||
-        !reference->d_values || !reference->last_consumer || !reference->workspace)
+        !reference->d_values || !reference->workspace)
         return -ENOMEM;
     graph_initialise_statistics(graph, reference->statistics);
     int code = config->ranges ? plan_int8(reference) : 0;
@@ -149,7 +136,6 @@ static void reference_close(void *state)
     free(reference->arena);
     free(reference->values);
     free(reference->d_values);
-    free(reference->last_consumer);
     free(reference->quantised);
     free(reference->rounded);
     free(reference->workspace);

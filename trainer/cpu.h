@@ -91,14 +91,12 @@ struct cpu_memory {
 
 /* Per-node state while building. */
 struct cpu_node {
-    uint32_t consumers, consumer; /* number of consumers, and the last one */
-    bool absorbed;                /* a ReLU computed by the previous node */
-    bool relu;                    /* also computes the ReLU that follows */
-    uint32_t norm;                /* the BN folded into its weights, or 0 */
-    uint32_t summand;             /* the node whose output it accumulates into, or 0 */
-    bool hidden; /* its own output is never stored: a later node is fused into it */
-    bool needs_gradient;
-    struct cpu_tensor floats;         /* FP32 copy of an INT8 output, made on demand */
+    bool absorbed;            /* a ReLU computed by the previous node */
+    bool relu;                /* also computes the ReLU that follows */
+    uint32_t norm;            /* the BN folded into its weights, or 0 */
+    uint32_t summand;         /* the node whose output it accumulates into, or 0 */
+    bool hidden;              /* its own output is never stored: a later node is fused into it */
+    struct cpu_tensor floats; /* FP32 copy of an INT8 output, made on demand */
     struct cpu_tensor source, output; /* source: the input in its primitive's layout */
     struct cpu_tensor mean, variance, workspace;
     dnnl_primitive_desc_t forward; /* hint for the backward primitives */

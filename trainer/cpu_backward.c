@@ -17,7 +17,7 @@ static const struct graph_node *node_of(const struct cpu_program *program, uint3
 
 static bool wants_gradient(const struct cpu_program *program, uint32_t number)
 {
-    return program->nodes[node_of(program, number)->inputs[0]].needs_gradient;
+    return node_of(program, node_of(program, number)->inputs[0])->needs_gradient;
 }
 
 /* Adds a gradient of the node's output. */
@@ -25,7 +25,7 @@ static void give(struct cpu_program *program, uint32_t number, const struct cpu_
 {
     struct cpu_node *node = &program->nodes[number];
 
-    assert(program->code || node->gradient_count < node->consumers + 1);
+    assert(program->code || node->gradient_count < node_of(program, number)->consumers + 1);
     node->gradients[node->gradient_count++] = *gradient;
 }
 
@@ -315,18 +315,13 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
 
 /* ---- the whole ---- */
 
-/* All gradients up to this node's are final. A node's first parameter is stored after its second.
- */
+/* All gradients up to this node's are final. */
 static void build_ready(struct cpu_program *program, uint32_t number)
 {
-    const struct graph_node *node = node_of(program, number);
-    uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
+    const uint64_t floats = graph_final_floats(program->model->graph, number);
 
-    if (first == UINT32_MAX)
-        return;
-    const struct graph_parameter *parameter = &program->model->graph->parameters[first];
-    cpu_add_step(program, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats =
-        parameter->offset + parameter->count;
+    if (floats > 0)
+        cpu_add_step(program, CPU_READY, number, UINT32_MAX, UINT32_MAX)->ready_floats = floats;
 }
 
 /* The node before an absorbed ReLU computes the ReLU's backward pass, and sums two gradients in it.
@@ -400,7 +395,7 @@ static void build_node(struct cpu_program *program, uint32_t number)
 void cpu_build_backward(struct cpu_program *program)
 {
     for (uint32_t i = program->model->graph->node_count; i-- > 1 && !program->code;) {
-        if (!program->nodes[i].needs_gradient)
+        if (!node_of(program, i)->needs_gradient)
             continue;
         build_node(program, i);
         build_ready(program, i);

@@ -105,7 +105,7 @@ static struct int8_weights find_weights(struct cpu_program *program, uint32_t nu
 static uint32_t end_of(const struct cpu_program *program, uint32_t number)
 {
     while (program->nodes[number].hidden)
-        number = program->nodes[number].consumer;
+        number = program->model->graph->nodes[number].consumer;
     return number;
 }
 

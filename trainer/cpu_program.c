@@ -18,14 +18,14 @@ enum { LINE_FLOATS = 16 };
 /* ---- building ---- */
 
 /* Can the node's primitive also compute the ReLU that follows? */
-static bool takes_relu(const struct graph *graph, const struct cpu_node *own, uint32_t number)
+static bool takes_relu(const struct graph *graph, uint32_t number)
 {
     switch (graph->nodes[number].kind) {
     case GRAPH_CONVOLUTION:
     case GRAPH_FULLY_CONNECTED:
     case GRAPH_BATCH_NORM:
     case GRAPH_ADD:
-        return own->consumers == 1 && graph->nodes[own->consumer].kind == GRAPH_RELU;
+        return graph_only_consumer(graph, number, GRAPH_RELU) != 0;
     case GRAPH_INPUT:
     case GRAPH_RELU:
     case GRAPH_MAX_POOL:
@@ -45,14 +45,14 @@ static void fold_norms(struct cpu_program *program)
     const struct graph *graph = program->model->graph;
 
     for (uint32_t i = 1; i < graph->node_count; i++) {
-        struct cpu_node *own = &program->nodes[i], *norm = &program->nodes[own->consumer];
-        if (graph->nodes[i].kind != GRAPH_CONVOLUTION || own->consumers != 1 ||
-            graph->nodes[own->consumer].kind != GRAPH_BATCH_NORM)
+        const uint32_t norm = graph_only_consumer(graph, i, GRAPH_BATCH_NORM);
+        struct cpu_node *own = &program->nodes[i];
+        if (graph->nodes[i].kind != GRAPH_CONVOLUTION || !norm)
             continue;
-        own->norm = own->consumer;
+        own->norm = norm;
         own->hidden = true;
-        own->relu = norm->relu;
-        norm->absorbed = true;
+        own->relu = program->nodes[norm].relu;
+        program->nodes[norm].absorbed = true;
     }
 }
 
@@ -62,7 +62,7 @@ static uint32_t sole_convolution(const struct cpu_program *program, uint32_t num
     const struct graph_node *node = &program->model->graph->nodes[number];
     const struct cpu_node *own = &program->nodes[number];
 
-    if (own->consumers != 1 || own->relu)
+    if (node->consumers != 1 || own->relu)
         return 0;
     if (node->kind == GRAPH_BATCH_NORM && own->absorbed)
         return node->inputs[0];
@@ -113,22 +113,13 @@ static void look_at_graph(struct cpu_program *program)
 {
     const struct graph *graph = program->model->graph;
 
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++) {
-            struct cpu_node *input = &program->nodes[graph->nodes[i].inputs[j]];
-            input->consumers++;
-            input->consumer = i;
-        }
     for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
         const struct graph_node *node = &graph->nodes[i];
         struct cpu_node *own = &program->nodes[i];
-        own->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
-        for (uint32_t j = 0; j < node->input_count; j++)
-            own->needs_gradient |= program->nodes[node->inputs[j]].needs_gradient;
-        own->relu = own->hidden = takes_relu(graph, own, i);
+        own->relu = own->hidden = takes_relu(graph, i);
         if (own->relu)
-            program->nodes[own->consumer].absorbed = true;
-        own->gradients = memory_array(own->consumers + 1, sizeof *own->gradients);
+            program->nodes[node->consumer].absorbed = true;
+        own->gradients = memory_array(node->consumers + 1, sizeof *own->gradients);
         if (!own->gradients)
             program->code = -ENOMEM;
     }

@@ -44,8 +44,10 @@ void exchange_close(struct exchange *exchange, bool failed)
     exchange->choice = (struct plugin_choice){0};
 }
 
-int exchange_ready(struct exchange *exchange, uint64_t done)
+int exchange_ready(void *context, uint64_t done)
 {
+    struct exchange *exchange = context;
+
     return exchange->ops->ready(exchange->state, done);
 }
 

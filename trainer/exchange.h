@@ -59,7 +59,7 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
  */
 int exchange_open(struct exchange *exchange, const struct exchange_config *config);
 void exchange_close(struct exchange *exchange, bool failed);
-int exchange_ready(struct exchange *exchange, uint64_t done);
+int exchange_ready(void *exchange, uint64_t done); /* a backend_gradients_ready */
 int exchange_finish(struct exchange *exchange);
 
 #endif

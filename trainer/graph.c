@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "kernels/kernels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -285,6 +286,20 @@ uint32_t graph_dropout(struct graph *graph, uint32_t input, double rate)
 
 /* ---- the whole ---- */
 
+static void find_consumers(struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct graph_node *node = &graph->nodes[i];
+        node->needs_gradient = node->weight != UINT32_MAX || node->gamma != UINT32_MAX;
+        for (uint32_t j = 0; j < node->input_count; j++) {
+            struct graph_node *input = &graph->nodes[node->inputs[j]];
+            node->needs_gradient |= input->needs_gradient;
+            input->consumers++;
+            input->consumer = i;
+        }
+    }
+}
+
 int graph_seal(struct graph *graph)
 {
     if (graph->code)
@@ -298,7 +313,64 @@ int graph_seal(struct graph *graph)
         graph->parameters[i].offset = graph->parameter_floats;
         graph->parameter_floats += graph->parameters[i].count;
     }
+    find_consumers(graph);
     return 0;
+}
+
+uint32_t graph_only_consumer(const struct graph *graph, uint32_t number, enum graph_kind kind)
+{
+    const struct graph_node *node = &graph->nodes[number];
+
+    return node->consumers == 1 && graph->nodes[node->consumer].kind == kind ? node->consumer : 0;
+}
+
+/* A node's parameters have ascending numbers and so descending offsets: once its first one is
+ * final, so are those of this node and of all later nodes. */
+uint64_t graph_final_floats(const struct graph *graph, uint32_t number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    const uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
+
+    if (first == UINT32_MAX)
+        return 0;
+    return graph->parameters[first].offset + graph->parameters[first].count;
+}
+
+struct kernel_window graph_kernel_window(const struct graph *graph, uint32_t number,
+                                         uint32_t images)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
+
+    return (struct kernel_window){
+        .images = images,
+        .in_channels = in->channels,
+        .in_height = in->height,
+        .in_width = in->width,
+        .out_channels = out->channels,
+        .out_height = out->height,
+        .out_width = out->width,
+        .height = node->window.height,
+        .width = node->window.width,
+        .stride = node->window.stride,
+        .pad_top = node->window.pad_top,
+        .pad_left = node->window.pad_left,
+        .groups = node->groups,
+        .count_padding = node->window.count_padding,
+    };
+}
+
+struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t images)
+{
+    return (struct kernel_lrn){
+        .images = images,
+        .channels = node->shape.channels,
+        .plane = (size_t)node->shape.height * node->shape.width,
+        .size = node->window.height,
+        .alpha = node->lrn_alpha,
+        .beta = node->lrn_beta,
+        .k = node->lrn_k,
+    };
 }
 
 uint64_t graph_node_floats(const struct graph_node *node)

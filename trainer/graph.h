@@ -87,6 +87,9 @@ struct graph_node {
     double dropout_rate;
     /* Indices into graph.parameters; UINT32_MAX: none. */
     uint32_t weight, bias, gamma, beta;
+    /* Set by graph_seal(). */
+    uint32_t consumers, consumer; /* inputs that read the output; the last node that does */
+    bool needs_gradient;          /* it or a node before it has parameters */
 };
 
 struct graph {
@@ -135,6 +138,14 @@ struct graph_cost graph_cost(const struct graph *graph);
 uint64_t graph_node_macs(const struct graph *graph, uint32_t number);
 /* Floats in a node's output per image. */
 uint64_t graph_node_floats(const struct graph_node *node);
+/* The one consumer of a node, if it is of that kind; else 0. */
+uint32_t graph_only_consumer(const struct graph *graph, uint32_t number, enum graph_kind kind);
+/* The floats of the arena that are final after this node's backward pass; 0: as many as before. */
+uint64_t graph_final_floats(const struct graph *graph, uint32_t number);
+/* A convolution or pool, and LRN, as kernels take them. */
+struct kernel_window graph_kernel_window(const struct graph *graph, uint32_t number,
+                                         uint32_t images);
+struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t images);
 
 /* He-normal by fan-in, fc N(0, 0.01), gamma 1 (or as built), the rest 0. A seed gives the same bits
  * on every backend. parameters: parameter_floats, canonical layout (see the enum). */

@@ -20,6 +20,19 @@
 
 enum { PLACE_BYTES = 2 * PATH_MAX };
 
+struct module {
+    const char *file;
+    const char *variable; /* environment variable that names another file to load */
+    /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
+     * site-packages, where PyTorch installs its own. */
+    const char *libraries[3];
+};
+
+const struct module module_cuda = {
+    "iobench-cuda.so", "IOBENCH_CUDA_MODULE", {"libcuda.so.1", "libcudnn.so.9"}};
+const struct module module_nccl = {
+    "iobench-nccl.so", "IOBENCH_NCCL_MODULE", {"libcuda.so.1", "libnccl.so.2"}};
+
 /* Loads the first file that matches FOLDER/PATTERN/NAME. FOLDER must be absolute: the working
  * folder is never searched. */
 static bool load_from(const char *folder, const char *pattern, const char *name)
@@ -111,7 +124,7 @@ static bool find_file(const char *name, char *path, size_t bytes)
     return access(path, R_OK) == 0;
 }
 
-const void *module_find(const struct module *module)
+const void *module_find(const struct module *module, const char *symbol)
 {
     const char *named = getenv(module->variable);
     char path[PLACE_BYTES], folder[PLACE_BYTES];
@@ -141,8 +154,8 @@ const void *module_find(const struct module *module)
              version ? version : "none", PACKAGE_VERSION);
         return NULL;
     }
-    const void *found = dlsym(handle, module->symbol);
+    const void *found = dlsym(handle, symbol);
     if (!found)
-        fail(EINVAL, "%s lacks %s", path, module->symbol);
+        fail(EINVAL, "%s lacks %s", path, symbol);
     return found;
 }

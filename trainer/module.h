@@ -6,16 +6,11 @@
 #ifndef IOBENCH_TRAINER_MODULE_H
 #define IOBENCH_TRAINER_MODULE_H
 
-struct module {
-    const char *file;     /* "iobench-cuda.so" */
-    const char *variable; /* environment variable that names another file to load */
-    const char *symbol;   /* to look up */
-    /* Required libraries by soname, NULL-terminated: searched for in the loader's paths, CUDA
-     * toolkits and Python's site-packages, where PyTorch installs its own. */
-    const char *const *libraries;
-};
+struct module;
 
-/* Returns the symbol's address, or NULL with a reason. The module stays loaded. */
-const void *module_find(const struct module *module);
+extern const struct module module_cuda, module_nccl; /* iobench-cuda.so, iobench-nccl.so */
+
+/* Returns the address of a symbol, or NULL with a reason. The module stays loaded. */
+const void *module_find(const struct module *module, const char *symbol);
 
 #endif

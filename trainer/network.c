@@ -67,11 +67,6 @@ static int network_open(void *state, const void *settings_given,
     return training_open(state, &where);
 }
 
-static void network_close(void *state)
-{
-    training_close(state);
-}
-
 static int network_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct backend_loss loss;
@@ -86,21 +81,6 @@ static int network_finish(void *state, struct trainer_times *times)
     return training_finish(state, times, &loss);
 }
 
-static void *network_allocate(void *state, size_t bytes)
-{
-    return training_allocate(state, bytes);
-}
-
-static void network_release(void *state, void *memory)
-{
-    training_release(state, memory);
-}
-
-static void network_memory(void *state, struct trainer_memory *memory)
-{
-    training_memory(state, memory);
-}
-
 const struct trainer_ops trainer_network = {
     .plugin = {.name = "network",
                .summary = "trains a network for real; resnet50 is short for network:resnet50",
@@ -108,10 +88,10 @@ const struct trainer_ops trainer_network = {
                .settings_size = sizeof(struct network_arguments),
                .state_size = sizeof(struct training)},
     .open = network_open,
-    .close = network_close,
-    .allocate = network_allocate,
-    .release = network_release,
+    .close = training_close,
+    .allocate = training_allocate,
+    .release = training_release,
     .step = network_step,
     .finish = network_finish,
-    .memory = network_memory,
+    .memory = training_memory,
 };

@@ -149,23 +149,13 @@ static bool fits_int8(const struct graph *graph, const struct graph_node *node)
            node->shape.channels / node->groups % 16 == 0;
 }
 
-static uint32_t consumers(const struct graph *graph, uint32_t number)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = number + 1; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
-            count += graph->nodes[i].inputs[j] == number;
-    return count;
-}
-
 /* The INT8 convolution that produces this output, possibly through a BN, and no other; or 0. */
 static uint32_t sole_convolution(const struct graph *graph, const struct quantise_node *nodes,
                                  uint32_t number)
 {
-    if (graph->nodes[number].kind == GRAPH_BATCH_NORM && consumers(graph, number) == 1)
+    if (graph->nodes[number].kind == GRAPH_BATCH_NORM && graph->nodes[number].consumers == 1)
         number = graph->nodes[number].inputs[0];
-    return nodes[number].in_int8 && consumers(graph, number) == 1 ? number : 0;
+    return nodes[number].in_int8 && graph->nodes[number].consumers == 1 ? number : 0;
 }
 
 void quantise_plan(const struct graph *graph, const float *ranges, struct quantise_node *nodes)

@@ -19,11 +19,10 @@ struct reference {
     const struct graph *graph;
     struct backend_config config;
     float *parameters, *gradients, *momenta, *statistics;
-    float *batch_statistics; /* same layout as statistics */
-    float *arena;            /* holds values and d_values */
-    float **values;          /* output of each node */
-    float **d_values;        /* its gradient; NULL for an image that only weights read */
-    uint32_t *last_consumer; /* the last node that reads the output; itself for the logits */
+    float *batch_statistics;         /* same layout as statistics */
+    float *arena;                    /* holds values and d_values */
+    float **values;                  /* output of each node */
+    float **d_values;                /* its gradient; NULL for an image that only weights read */
     struct quantise_node *quantised; /* per node, for INT8; NULL: all in FP32 */
     float *rounded;                  /* the parameters, with weights rounded to INT8 */
     float *workspace;
@@ -40,10 +39,6 @@ static inline size_t reference_plane(const struct graph_node *node)
 {
     return (size_t)node->shape.height * node->shape.width;
 }
-
-/* The window of a convolution or pool. */
-struct kernel_window reference_window(const struct reference *reference,
-                                      const struct graph_node *node, uint32_t images);
 
 /* training: BN uses and records batch statistics, dropout is on. INT8 rounds values to INT8 and
  * sums in float: equal to integer arithmetic except for rare ties. */

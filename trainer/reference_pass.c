@@ -12,42 +12,6 @@ static const struct graph_node *input_of(const struct reference *reference,
     return &reference->graph->nodes[node->inputs[0]];
 }
 
-struct kernel_window reference_window(const struct reference *reference,
-                                      const struct graph_node *node, uint32_t images)
-{
-    const struct graph_shape *in = &input_of(reference, node)->shape, *out = &node->shape;
-
-    return (struct kernel_window){
-        .images = images,
-        .in_channels = in->channels,
-        .in_height = in->height,
-        .in_width = in->width,
-        .out_channels = out->channels,
-        .out_height = out->height,
-        .out_width = out->width,
-        .height = node->window.height,
-        .width = node->window.width,
-        .stride = node->window.stride,
-        .pad_top = node->window.pad_top,
-        .pad_left = node->window.pad_left,
-        .groups = node->groups,
-        .count_padding = node->window.count_padding,
-    };
-}
-
-static struct kernel_lrn lrn_of(const struct graph_node *node, uint32_t images)
-{
-    return (struct kernel_lrn){
-        .images = images,
-        .channels = node->shape.channels,
-        .plane = reference_plane(node),
-        .size = node->window.height,
-        .alpha = node->lrn_alpha,
-        .beta = node->lrn_beta,
-        .k = node->lrn_k,
-    };
-}
-
 /* A node's parameter in one of the arenas; NULL if it has none. */
 static float *part(const struct reference *reference, float *arena, uint32_t parameter)
 {
@@ -126,8 +90,8 @@ static void node_forward(const struct pass *pass, uint32_t number)
 {
     struct reference *reference = pass->reference;
     const struct graph_node *node = &reference->graph->nodes[number];
-    const struct kernel_window window = reference_window(reference, node, pass->images);
-    const struct kernel_lrn lrn = lrn_of(node, pass->images);
+    const struct kernel_window window = graph_kernel_window(reference->graph, number, pass->images);
+    const struct kernel_lrn lrn = graph_kernel_lrn(node, pass->images);
     const size_t count = pass->images * graph_node_floats(node);
     const float *input = reference->values[node->inputs[0]];
     float *parameters = reference->rounded ? reference->rounded : reference->parameters;
@@ -230,7 +194,7 @@ static void weights_backward(const struct pass *pass, uint32_t number)
 {
     struct reference *reference = pass->reference;
     const struct graph_node *node = &reference->graph->nodes[number];
-    const struct kernel_window window = reference_window(reference, node, pass->images);
+    const struct kernel_window window = graph_kernel_window(reference->graph, number, pass->images);
     const float *input = reference->values[node->inputs[0]];
     const float *weight = part(reference, reference->parameters, node->weight);
     const float *d_output = reference->d_values[number];
@@ -265,8 +229,8 @@ static void node_backward(const struct pass *pass, uint32_t number)
 {
     struct reference *reference = pass->reference;
     const struct graph_node *node = &reference->graph->nodes[number];
-    const struct kernel_window window = reference_window(reference, node, pass->images);
-    const struct kernel_lrn lrn = lrn_of(node, pass->images);
+    const struct kernel_window window = graph_kernel_window(reference->graph, number, pass->images);
+    const struct kernel_lrn lrn = graph_kernel_lrn(node, pass->images);
     const size_t count = pass->images * graph_node_floats(node);
     const float *input = reference->values[node->inputs[0]];
     const float *d_output = reference->d_values[number];
@@ -316,22 +280,11 @@ static void zero_gradients(const struct pass *pass, uint32_t consumer)
 
     for (uint32_t i = 0; i < node->input_count; i++) {
         const uint32_t input = node->inputs[i];
-        if (reference->last_consumer[input] == consumer && reference->d_values[input])
+        const struct graph_node *row = &reference->graph->nodes[input];
+        if (row->consumer == consumer && reference->d_values[input])
             memset(reference->d_values[input], 0,
-                   pass->images * graph_node_floats(&reference->graph->nodes[input]) *
-                       sizeof(float));
+                   pass->images * graph_node_floats(row) * sizeof(float));
     }
-}
-
-/* A node's parameters have ascending numbers and so descending offsets: once its first one is
- * final, so are those of this node and of all later nodes. */
-static uint64_t final_floats(const struct graph *graph, const struct graph_node *node)
-{
-    const uint32_t first = node->weight != UINT32_MAX ? node->weight : node->gamma;
-
-    if (first == UINT32_MAX)
-        return 0;
-    return graph->parameters[first].offset + graph->parameters[first].count;
 }
 
 int reference_backward(struct reference *reference, const struct backend_batch *batch,
@@ -345,7 +298,7 @@ int reference_backward(struct reference *reference, const struct backend_batch *
         zero_gradients(&pass, i);
         node_backward(&pass, i);
         schedule_lap(reference_timer(reference, 2 * graph->node_count - i), &since_ns);
-        uint64_t done = final_floats(graph, &graph->nodes[i]);
+        uint64_t done = graph_final_floats(graph, i);
         int code = done ? ready(context, done) : 0;
         if (code)
             return code;

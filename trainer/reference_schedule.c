@@ -50,12 +50,12 @@ static uint64_t parameter_bytes(const struct graph *graph, const struct graph_no
     return floats * sizeof(float);
 }
 
-static uint64_t workspace_bytes(const struct reference *reference, const struct graph_node *node)
+static uint64_t workspace_bytes(const struct reference *reference, uint32_t number)
 {
-    if (node->kind != GRAPH_CONVOLUTION)
+    if (reference->graph->nodes[number].kind != GRAPH_CONVOLUTION)
         return 0;
     const struct kernel_window window =
-        reference_window(reference, node, reference->config.batch_size);
+        graph_kernel_window(reference->graph, number, reference->config.batch_size);
     return kernel_convolution_workspace(&window) * sizeof(float);
 }
 
@@ -75,7 +75,7 @@ static int list_forward(const struct reference *reference, uint32_t number, uint
                                  .read_bytes =
                                      number ? input_bytes(reference, node) : bytes / sizeof(float),
                                  .write_bytes = bytes,
-                                 .workspace_bytes = workspace_bytes(reference, node),
+                                 .workspace_bytes = workspace_bytes(reference, number),
                                  .flops = 2.0 * (double)graph_node_macs(reference->graph, number) *
                                           reference->config.batch_size,
                                  .measured_ns = measured_ns(reference, number, passes)};
@@ -101,7 +101,7 @@ static int list_backward(const struct reference *reference, uint32_t number, uin
                                  .read_bytes =
                                      tensor_bytes(reference, number) + d_input + 2 * d_parameters,
                                  .write_bytes = d_input + d_parameters,
-                                 .workspace_bytes = workspace_bytes(reference, node),
+                                 .workspace_bytes = workspace_bytes(reference, number),
                                  .flops = 2.0 * (double)macs * reference->config.batch_size,
                                  .measured_ns = measured_ns(reference, moment, passes)};
 

@@ -44,11 +44,12 @@ struct schedule {
 struct schedule_request {
     const struct graph *graph;
     uint32_t batch_size;
-    bool training;    /* include backward and update */
-    bool int8;        /* inference with INT8 convolutions, as if all ranges were known */
-    uint32_t passes;  /* batches of random images to run and time; 0: none */
-    uint32_t device;  /* target compute capability, 80 or 90; 0: this machine's */
-    uint32_t threads; /* for CPU backends; 0: all CPUs */
+    bool training;       /* include backward and update */
+    bool int8;           /* inference with INT8 convolutions, as if all ranges were known */
+    uint32_t passes;     /* batches of random images to run and time; 0: none */
+    uint32_t device;     /* target compute capability, 80 or 90; 0: this machine's */
+    uint32_t threads;    /* for CPU backends; 0: all CPUs */
+    const float *ranges; /* set by backend_schedule() for INT8: one per node; NULL: no INT8 */
 };
 
 /* The minimum time of a step on hardware with these peak rates (roofline model), in ns. */

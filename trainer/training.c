@@ -71,11 +71,6 @@ static int open_exchange(struct training *training)
     return exchange_open(&training->exchange, &where);
 }
 
-static int pass_on(void *context, uint64_t done)
-{
-    return exchange_ready(context, done);
-}
-
 static int open_backend(struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -97,15 +92,15 @@ static int open_backend(struct training *training)
         where.local_rank = config->ranks->place.local_rank;
         where.silence_ns = config->silence_ns;
         where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
-        where.enqueue = exchange->ops->on_stream ? pass_on : NULL;
+        where.enqueue = exchange->ops->on_stream ? exchange_ready : NULL;
         where.enqueue_context = exchange;
         where.exchanged_by_host = !where.enqueue;
     }
     return backend_open(&training->backend, &training->choice, &where);
 }
 
-/* Lower bound for host backends: parameters, gradients, momenta, activations. Device backends, the
- * only ones with batch memory of their own, keep these on the device. */
+/* Lower bound for host backends: parameters, gradients, momenta, activations. Device backends keep
+ * these on the device. */
 static int check_memory(const struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -118,7 +113,7 @@ static int check_memory(const struct training *training)
         memory_available_bytes() / (config->ranks ? config->ranks->place.local_ranks : 1);
     char limit[32], need[32];
 
-    if (ops->allocate)
+    if (ops->module)
         return 0;
     bytes_text(need_bytes, need, sizeof need);
     if (config->memory_bytes && memory_resident_bytes() + need_bytes > config->memory_bytes)
@@ -162,8 +157,10 @@ int training_open(struct training *training, const struct training_config *confi
     return code ? code : open_exchange(training);
 }
 
-void training_close(struct training *training)
+void training_close(void *state)
 {
+    struct training *training = state;
+
     if (training->backend.ops)
         backend_forget(&training->backend);
     exchange_close(&training->exchange, training->failed);
@@ -237,7 +234,7 @@ static int go_on(struct training *training, const struct backend_batch *batch,
     struct backend *backend = &training->backend;
     struct exchange *exchange = training->exchange.state ? &training->exchange : NULL;
     const bool by_host = exchange && !exchange->ops->on_stream;
-    const backend_gradients_ready ready = by_host ? pass_on : NULL;
+    const backend_gradients_ready ready = by_host ? exchange_ready : NULL;
     const uint64_t start_ns = clock_now_ns();
     int code = batch ? backend_step(backend, batch, smoothing, ready, exchange, loss)
                      : backend_finish(backend, smoothing, ready, exchange, loss);
@@ -274,21 +271,21 @@ int training_finish(struct training *training, struct trainer_times *times,
     return go_on(training, NULL, times, loss);
 }
 
-void *training_allocate(struct training *training, size_t bytes)
+void *training_allocate(void *training, size_t bytes)
 {
-    return backend_allocate(&training->backend, bytes);
+    return backend_allocate(&((struct training *)training)->backend, bytes);
 }
 
-void training_release(struct training *training, void *memory)
+void training_release(void *training, void *memory)
 {
-    backend_release(&training->backend, memory);
+    backend_release(&((struct training *)training)->backend, memory);
 }
 
-void training_memory(struct training *training, struct trainer_memory *memory)
+void training_memory(void *training, struct trainer_memory *memory)
 {
     struct backend_memory found;
 
-    backend_memory(&training->backend, &found);
+    backend_memory(&((struct training *)training)->backend, &found);
     *memory = (struct trainer_memory){.device_bytes = found.device_bytes,
                                       .batch_bytes = found.batch_bytes,
                                       .pinned_bytes = found.pinned_bytes};

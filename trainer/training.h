@@ -48,7 +48,12 @@ struct training {
 
 /* Returns 0 or a negative errno. Call training_close() in either case. */
 int training_open(struct training *training, const struct training_config *config);
-void training_close(struct training *training);
+void training_close(void *training); /* this and the next three: hooks of struct trainer_ops */
+
+/* Memory for batches that transfers to the backend at full speed. NULL with a reason. */
+void *training_allocate(void *training, size_t bytes);
+void training_release(void *training, void *memory);
+void training_memory(void *training, struct trainer_memory *memory);
 
 /* Compute precision: "fp32", "int8". */
 const char *training_precision(const struct training *training);
@@ -62,10 +67,6 @@ int training_step(struct training *training, const struct trainer_batch *batch,
  * before training_save() and training_load(), and when switching between training and inference. */
 int training_finish(struct training *training, struct trainer_times *times,
                     struct backend_loss *loss);
-/* Memory for batches that transfers to the backend at full speed. NULL with a reason. */
-void *training_allocate(struct training *training, size_t bytes);
-void training_release(struct training *training, void *memory);
-void training_memory(struct training *training, struct trainer_memory *memory);
 /* Infers one batch by the running statistics; changes nothing. Late as training_step(). */
 int training_infer(struct training *training, const struct trainer_batch *batch,
                    struct trainer_times *times, struct backend_loss *loss);

@@ -6,18 +6,13 @@
 #include "trainer/cuda/fuse.h"
 #include "trainer/cuda/passes.h"
 
-static const struct cuda_block *row_of(const struct cuda_builder *builder, uint32_t block)
-{
-    return &builder->blocks.rows[block];
-}
-
 /* ---- gradients of outputs ---- */
 
 /* Sums gradients until at most `most` are left. */
-static void add_up(struct cuda_builder *builder, uint32_t block, uint32_t most)
+static void add_up(struct cuda_builder *builder, const struct cuda_block *own, uint32_t most)
 {
-    struct cuda_value *value = &builder->values[block];
-    const uint32_t node = row_of(builder, block)->end;
+    struct cuda_value *value = cuda_value(builder, own);
+    const uint32_t node = own->end;
 
     while (value->gradient_count > most && !builder->code) {
         struct cuda_step step = cuda_step_of(&cuda_kernel_gradient_sum, node);
@@ -32,17 +27,16 @@ static void add_up(struct cuda_builder *builder, uint32_t block, uint32_t most)
     }
 }
 
-static uint32_t whole_gradient(struct cuda_builder *builder, uint32_t block)
+static uint32_t whole_gradient(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    add_up(builder, block, 1);
-    return builder->values[block].gradients[0];
+    add_up(builder, own, 1);
+    return cuda_value(builder, own)->gradients[0];
 }
 
 /* The gradient before the block's ReLU, if it has one. */
-static uint32_t gradient_before_relu(struct cuda_builder *builder, uint32_t block)
+static uint32_t gradient_before_relu(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t whole = whole_gradient(builder, block);
+    const uint32_t whole = whole_gradient(builder, own);
     struct cuda_step step = cuda_step_of(&cuda_kernel_relu_backward, own->node);
 
     if (!own->relu)
@@ -50,7 +44,7 @@ static uint32_t gradient_before_relu(struct cuda_builder *builder, uint32_t bloc
     const uint32_t before = cuda_add_tensor(builder, own->node);
     step.relu_backward.type = builder->model->type;
     step.relu_backward.count = cuda_numbers_of(builder, own->node);
-    cuda_reads(&step, &step.relu_backward.output, builder->values[block].buffer);
+    cuda_reads(&step, &step.relu_backward.output, cuda_value(builder, own)->buffer);
     cuda_reads(&step, &step.relu_backward.d_output, whole);
     cuda_writes(&step, &step.relu_backward.d_input, before);
     cuda_add_step(builder, &step);
@@ -93,7 +87,7 @@ static void add_weight(struct cuda_builder *builder, const struct cuda_block *ow
                        uint32_t d_output)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *before = row_of(builder, own->inputs[0]);
+    const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
     const uint32_t weight = model->graph->nodes[own->node].weight;
     const uint32_t fusion = own->fusion[DNN_WEIGHT];
     struct cuda_step step = cuda_step_of(&cuda_kernel_weight, own->node);
@@ -127,7 +121,7 @@ static void add_data(struct cuda_builder *builder, const struct cuda_block *own,
 {
     const struct cuda_model *model = builder->model;
     const uint32_t input = own->inputs[0], fusion = own->fusion[DNN_DATA];
-    const struct cuda_block *before = row_of(builder, input);
+    const struct cuda_block *before = cuda_row(builder, input);
     struct cuda_step step = cuda_step_of(&cuda_kernel_data, own->node);
     struct dnn_tensors *tensors = &step.convolution.tensors;
 
@@ -140,14 +134,14 @@ static void add_data(struct cuda_builder *builder, const struct cuda_block *own,
     tensors->at[DNN_WEIGHTS] = model->compute[model->graph->nodes[own->node].weight];
     cuda_reads(&step, &tensors->at[DNN_OUTPUT], d_output);
     if (fusion & DNN_ADDED) {
-        cuda_reads(&step, &tensors->at[DNN_OTHER], whole_gradient(builder, input));
-        builder->values[input].gradient_count = 0;
+        cuda_reads(&step, &tensors->at[DNN_OTHER], whole_gradient(builder, before));
+        cuda_value(builder, before)->gradient_count = 0;
     }
     if (fusion & DNN_SUMMED)
         cuda_reads(&step, &tensors->at[DNN_RESIDUAL], cuda_input(builder, before, 1));
     if (fusion & DNN_NORM) {
         cuda_reads(&step, &tensors->at[DNN_X], cuda_input(builder, before, 0));
-        builder->values[input].dz = given;
+        cuda_value(builder, before)->dz = given;
     } else {
         cuda_leave_gradient(builder, input, given);
     }
@@ -156,10 +150,9 @@ static void add_data(struct cuda_builder *builder, const struct cuda_block *own,
     cuda_add_step(builder, &step);
 }
 
-static void add_convolution(struct cuda_builder *builder, uint32_t block)
+static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t d_output = gradient_before_relu(builder, block);
+    const uint32_t d_output = gradient_before_relu(builder, own);
 
     add_bias_gradient(builder, own->node, d_output);
     add_weight(builder, own, d_output);
@@ -173,9 +166,9 @@ static void add_apply(struct cuda_builder *builder, uint32_t norm, uint32_t inpu
 {
     struct cuda_step step = cuda_step_of(&cuda_kernel_norm_apply, norm);
 
-    if (!row_of(builder, input)->needs_gradient)
+    if (!cuda_row(builder, input)->needs_gradient)
         return;
-    const uint32_t given = cuda_add_tensor(builder, row_of(builder, input)->end);
+    const uint32_t given = cuda_add_tensor(builder, cuda_row(builder, input)->end);
     step.norm_apply.pixels = cuda_pixels_of(builder, norm);
     step.norm_apply.abc = cuda_norm_row(builder->model, norm, CUDA_ABC);
     cuda_reads(&step, &step.norm_apply.x, builder->values[input].buffer);
@@ -218,10 +211,9 @@ static struct cuda_step norm_step(const struct cuda_builder *builder, uint32_t n
 }
 
 /* From a sum's output through ReLU to its first BN. Returns dz. */
-static uint32_t add_first_norm(struct cuda_builder *builder, uint32_t block)
+static uint32_t add_first_norm(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const struct cuda_value *value = &builder->values[block];
+    const struct cuda_value *value = cuda_value(builder, own);
     struct cuda_step step =
         norm_step(builder, own->norms[0], own->node, cuda_input(builder, own, 0));
     struct device_norm_gradient *gradient = &step.norm_backward.gradient;
@@ -230,7 +222,7 @@ static uint32_t add_first_norm(struct cuda_builder *builder, uint32_t block)
         add_parameters(builder, own->norms[0], own->node);
         return value->dz;
     }
-    add_up(builder, block, 2);
+    add_up(builder, own, 2);
     const bool two = value->gradient_count > 1;
     cuda_reads(&step, &gradient->d_output, value->gradients[0]);
     cuda_reads(&step, &gradient->d_other, two ? value->gradients[1] : CUDA_NONE);
@@ -243,11 +235,9 @@ static uint32_t add_first_norm(struct cuda_builder *builder, uint32_t block)
     return dz == CUDA_NONE ? value->gradients[0] : dz;
 }
 
-static void add_second_norm(struct cuda_builder *builder, uint32_t block, uint32_t dz)
+static void add_second_norm(struct cuda_builder *builder, const struct cuda_block *own, uint32_t dz)
 {
-    const struct cuda_block *own = row_of(builder, block);
-
-    if (builder->values[block].dz == CUDA_NONE) {
+    if (cuda_value(builder, own)->dz == CUDA_NONE) {
         struct cuda_step step =
             norm_step(builder, own->norms[1], own->node, cuda_input(builder, own, 1));
         cuda_reads(&step, &step.norm_backward.gradient.d_output, dz);
@@ -258,12 +248,11 @@ static void add_second_norm(struct cuda_builder *builder, uint32_t block, uint32
     add_apply(builder, own->norms[1], own->inputs[1], dz);
 }
 
-static void add_sum(struct cuda_builder *builder, uint32_t block)
+static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     const bool normalises = own->norms[0] != CUDA_NONE;
     const uint32_t dz =
-        normalises ? add_first_norm(builder, block) : gradient_before_relu(builder, block);
+        normalises ? add_first_norm(builder, own) : gradient_before_relu(builder, own);
 
     if (normalises)
         add_apply(builder, own->norms[0], own->inputs[0], dz);
@@ -272,21 +261,20 @@ static void add_sum(struct cuda_builder *builder, uint32_t block)
     if (own->input_count == 1)
         return;
     if (own->norms[1] != CUDA_NONE)
-        add_second_norm(builder, block, dz);
+        add_second_norm(builder, own, dz);
     else
         cuda_leave_gradient(builder, own->inputs[1], dz);
 }
 
-static void add_stem(struct cuda_builder *builder, uint32_t block)
+static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *own = row_of(builder, block);
-    const struct cuda_value *value = &builder->values[block];
+    const struct cuda_value *value = cuda_value(builder, own);
     const uint32_t norm = own->norms[0];
     const struct graph_node *row = &model->graph->nodes[norm];
     struct cuda_step step = cuda_step_of(&cuda_kernel_stem_backward, own->end);
 
-    add_up(builder, block, 2);
+    add_up(builder, own, 2);
     const uint32_t dz = cuda_add_tensor(builder, norm);
     step.stem_backward.window = cuda_window_of(builder, own->end);
     step.stem_backward.type = model->type;
@@ -309,35 +297,34 @@ static void add_stem(struct cuda_builder *builder, uint32_t block)
 /* A tensor for the gradient of the block's only input. */
 static uint32_t input_gradient(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const uint32_t gradient = cuda_add_tensor(builder, row_of(builder, own->inputs[0])->end);
+    const uint32_t gradient = cuda_add_tensor(builder, cuda_row(builder, own->inputs[0])->end);
 
     cuda_leave_gradient(builder, own->inputs[0], gradient);
     return gradient;
 }
 
-static void add_pool(struct cuda_builder *builder, uint32_t block)
+static void add_pool(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
-    const uint32_t whole = whole_gradient(builder, block);
+    const uint32_t whole = whole_gradient(builder, own);
     struct cuda_step step = cuda_step_of(
         max ? &cuda_kernel_max_pool_backward : &cuda_kernel_average_pool_backward, own->node);
 
     step.pool.window = cuda_window_of(builder, own->node);
     step.pool.type = builder->model->type;
     cuda_reads(&step, &step.pool.from, whole);
-    cuda_reads(&step, &step.pool.winners, builder->values[block].winners);
+    cuda_reads(&step, &step.pool.winners, cuda_value(builder, own)->winners);
     cuda_writes(&step, &step.pool.to, input_gradient(builder, own));
     cuda_add_step(builder, &step);
 }
 
-static void add_lrn(struct cuda_builder *builder, uint32_t block)
+static void add_lrn(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t whole = whole_gradient(builder, block);
+    const uint32_t whole = whole_gradient(builder, own);
     struct cuda_step step = cuda_step_of(&cuda_kernel_lrn_backward, own->node);
 
-    step.lrn.lrn = cuda_lrn_of(builder, own->node);
+    step.lrn.lrn =
+        graph_kernel_lrn(&builder->model->graph->nodes[own->node], builder->program->count);
     step.lrn.type = builder->model->type;
     cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
     cuda_reads(&step, &step.lrn.d_output, whole);
@@ -345,23 +332,21 @@ static void add_lrn(struct cuda_builder *builder, uint32_t block)
     cuda_add_step(builder, &step);
 }
 
-static void add_dropout(struct cuda_builder *builder, uint32_t block)
+static void add_dropout(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t whole = whole_gradient(builder, block);
+    const uint32_t whole = whole_gradient(builder, own);
 
     cuda_add_dropout(builder, &cuda_kernel_dropout_backward, own->node, whole,
                      input_gradient(builder, own));
 }
 
-static void add_split(struct cuda_builder *builder, uint32_t block)
+static void add_split(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t whole = whole_gradient(builder, block);
+    const uint32_t whole = whole_gradient(builder, own);
     uint32_t offset = 0;
 
     for (uint32_t i = 0; i < own->input_count; i++) {
-        const struct cuda_block *input = row_of(builder, own->inputs[i]);
+        const struct cuda_block *input = cuda_row(builder, own->inputs[i]);
         struct cuda_step step = cuda_step_of(&cuda_kernel_split, own->node);
         step.copy.part = cuda_part_of(builder, own, i);
         step.copy.part.from_channels = cuda_channels(builder->model, own->node);
@@ -377,24 +362,18 @@ static void add_split(struct cuda_builder *builder, uint32_t block)
     }
 }
 
-/* Nodes number their parameters upwards and place them downwards: with the first parameter of a
- * node, those of this node and of all later ones are final. */
 static void add_ready(struct cuda_builder *builder, uint32_t node)
 {
-    const struct graph *graph = builder->model->graph;
-    const struct graph_node *row = &graph->nodes[node];
-    const uint32_t first = row->weight != CUDA_NONE ? row->weight : row->gamma;
     struct cuda_step step = cuda_step_of(&cuda_kernel_ready, node);
 
-    if (first == CUDA_NONE)
-        return;
-    step.ready.floats = graph->parameters[first].offset + graph->parameters[first].count;
-    cuda_add_step(builder, &step);
+    step.ready.floats = graph_final_floats(builder->model->graph, node);
+    if (step.ready.floats > 0)
+        cuda_add_step(builder, &step);
 }
 
 void cuda_emit_backward(struct cuda_builder *builder)
 {
-    static void (*const emit[])(struct cuda_builder *, uint32_t) = {
+    static void (*const emit[])(struct cuda_builder *, const struct cuda_block *) = {
         [CUDA_BLOCK_CONVOLUTION] = add_convolution,
         [CUDA_BLOCK_SUM] = add_sum,
         [CUDA_BLOCK_STEM] = add_stem,
@@ -407,10 +386,10 @@ void cuda_emit_backward(struct cuda_builder *builder)
 
     for (uint32_t node = builder->model->graph->node_count - 1; node > 0 && !builder->code;
          node--) {
-        const struct cuda_block *own = row_of(builder, block);
+        const struct cuda_block *own = cuda_row(builder, block);
         if (own->node == node) {
             if (own->needs_gradient)
-                emit[own->kind](builder, block);
+                emit[own->kind](builder, own);
             block--;
         }
         add_ready(builder, node);

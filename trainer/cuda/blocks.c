@@ -11,8 +11,6 @@ enum { WINNERS_MAX = 255 };
 
 /* A node while blocks are made. */
 struct node {
-    uint32_t consumers, consumer; /* how many, and the last one */
-    bool needs_gradient;
     bool inside; /* another block computes it */
     uint32_t relu, pool;
     uint32_t norms[2];
@@ -35,12 +33,9 @@ static bool is_kept(const struct maker *maker, uint32_t node)
 /* The one consumer of a node, if it is of that kind and not kept; else CUDA_NO_NODE. */
 static uint32_t only_consumer(const struct maker *maker, uint32_t node, enum graph_kind kind)
 {
-    const struct node *own = &maker->nodes[node];
+    const uint32_t found = graph_only_consumer(maker->graph, node, kind);
 
-    return own->consumers == 1 && maker->graph->nodes[own->consumer].kind == kind &&
-                   !is_kept(maker, own->consumer)
-               ? own->consumer
-               : CUDA_NO_NODE;
+    return found && !is_kept(maker, found) ? found : CUDA_NO_NODE;
 }
 
 static void absorb_relu(struct maker *maker, uint32_t node)
@@ -116,18 +111,12 @@ static int look_at_graph(struct maker *maker)
         const bool layer = node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED;
         struct node *own = &maker->nodes[i];
         own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NO_NODE;
-        own->needs_gradient = node->weight != CUDA_NO_NODE || node->gamma != CUDA_NO_NODE;
-        for (uint32_t j = 0; j < node->input_count; j++) {
-            struct node *input = &maker->nodes[node->inputs[j]];
-            own->needs_gradient |= input->needs_gradient;
-            input->consumers++;
-            input->consumer = i;
+        for (uint32_t j = 0; j < node->input_count; j++)
             if (node->inputs[j] == 0 && (!layer || node->groups > 1))
                 return fail(ENOTSUP,
                             "backend cuda: %s reads the image itself; only convolutions without "
                             "groups can",
                             node->name);
-        }
     }
     for (uint32_t i = 0; i < graph->node_count; i++)
         absorb(maker, i);
@@ -198,7 +187,7 @@ static int add_block(const struct maker *maker, struct cuda_blocks *blocks, uint
                                .input_count = row->input_count,
                                .norms = {CUDA_NO_NODE, CUDA_NO_NODE},
                                .relu = own->relu != CUDA_NO_NODE || row->kind == GRAPH_RELU,
-                               .needs_gradient = own->needs_gradient};
+                               .needs_gradient = row->needs_gradient};
 
     for (uint32_t i = 0; i < row->input_count; i++)
         block.inputs[i] = row->inputs[i];

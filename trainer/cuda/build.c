@@ -6,12 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 
-void cuda_keep_code(struct cuda_builder *builder, int code)
-{
-    if (builder->code == 0)
-        builder->code = code;
-}
-
 /* Reserves space for one more. Keeps the error in the builder. */
 static bool grow(struct cuda_builder *builder, void *rows, uint32_t count, size_t bytes)
 {
@@ -92,7 +86,7 @@ void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step)
         return;
     const struct dnn_plan *plan = dnn_find(builder->model->dnn, &step->convolution.shape, &code);
     if (!plan && code != -ENOTSUP)
-        cuda_keep_code(builder, code);
+        builder->code = code;
     step->convolution.plan = plan;
     const uint64_t bytes = plan ? dnn_workspace_bytes(plan) : 0;
     if (bytes > program->workspace_bytes)
@@ -109,19 +103,6 @@ struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t
 struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node)
 {
     return cuda_window(builder->model, builder->program->count, node);
-}
-
-struct kernel_lrn cuda_lrn_of(const struct cuda_builder *builder, uint32_t number)
-{
-    const struct graph_node *node = &builder->model->graph->nodes[number];
-
-    return (struct kernel_lrn){.images = builder->program->count,
-                               .channels = node->shape.channels,
-                               .plane = (size_t)node->shape.height * node->shape.width,
-                               .size = node->window.height,
-                               .alpha = node->lrn_alpha,
-                               .beta = node->lrn_beta,
-                               .k = node->lrn_k};
 }
 
 struct device_part cuda_part_of(const struct cuda_builder *builder, const struct cuda_block *block,

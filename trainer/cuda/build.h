@@ -26,7 +26,16 @@ struct cuda_builder {
     int code;                  /* first error; its reason is the thread's */
 };
 
-void cuda_keep_code(struct cuda_builder *builder, int code);
+static inline struct cuda_value *cuda_value(const struct cuda_builder *builder,
+                                            const struct cuda_block *block)
+{
+    return &builder->values[block - builder->blocks.rows];
+}
+
+static inline const struct cuda_block *cuda_row(const struct cuda_builder *builder, uint32_t block)
+{
+    return &builder->blocks.rows[block];
+}
 
 uint32_t cuda_add_buffer(struct cuda_builder *builder, uint64_t bytes);
 /* A tensor of a node's shape. */
@@ -49,7 +58,6 @@ void cuda_find_dnn(struct cuda_builder *builder, struct cuda_step *step);
 
 struct device_pixels cuda_pixels_of(const struct cuda_builder *builder, uint32_t node);
 struct kernel_window cuda_window_of(const struct cuda_builder *builder, uint32_t node);
-struct kernel_lrn cuda_lrn_of(const struct cuda_builder *builder, uint32_t node);
 uint64_t cuda_numbers_of(const struct cuda_builder *builder, uint32_t node);
 
 /* The n-th part of a concatenation, as dense channels of their own. */

@@ -6,6 +6,7 @@
  */
 #include "trainer/cuda/dnn.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     CANDIDATES_MAX = DNN_CONFIGS_MAX,
@@ -148,15 +148,11 @@ static int execute(const struct dnn *dnn, const struct dnn_shape *shape,
             ids[count] = dnn_uid(i);
             places[count++] = tensors->at[i];
         }
-    if (!status)
-        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                                          CUDNN_TYPE_INT64, count, ids);
-    if (!status)
-        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                          CUDNN_TYPE_VOID_PTR, count, places);
-    if (!status)
-        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                                          CUDNN_TYPE_VOID_PTR, 1, &tensors->workspace);
+    dnn_set(&status, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids);
+    dnn_set(&status, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count,
+            places);
+    dnn_set(&status, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+            &tensors->workspace);
     if (!status)
         status = cudnnBackendFinalize(pack);
     if (!status)
@@ -226,33 +222,24 @@ static void trial_close(struct trial *trial)
     runtime_release(trial->tensors.workspace);
 }
 
-struct heat {
-    const struct trial *trial;
-    cudnnBackendDescriptor_t plan;
-};
-
-static int run_heat(const struct heat *heat)
-{
-    return execute(heat->trial->dnn, heat->trial->shape, heat->plan, &heat->trial->tensors);
-}
-
 bool dnn_has_device(const struct dnn *dnn)
 {
     return dnn->config.runtime != NULL;
 }
 
-static int take_time(const struct dnn *dnn, void *first, void *last, const struct heat *heat,
-                     double *milliseconds)
+static int take_time(const struct trial *trial, cudnnBackendDescriptor_t plan, void *first,
+                     void *last, double *milliseconds)
 {
+    const struct dnn *dnn = trial->dnn;
     void *stream = dnn->config.runtime->stream;
-    int code = run_heat(heat); /* warm */
+    int code = execute(dnn, trial->shape, plan, &trial->tensors); /* warm */
 
     *milliseconds = 0;
     for (int i = 0; i < ROUNDS && code == 0; i++) {
         double elapsed = 0;
         code = runtime_event_record(first, stream);
         if (code == 0)
-            code = run_heat(heat);
+            code = execute(dnn, trial->shape, plan, &trial->tensors);
         if (code == 0)
             code = runtime_event_record(last, stream);
         if (code == 0)
@@ -265,7 +252,7 @@ static int take_time(const struct dnn *dnn, void *first, void *last, const struc
     return code;
 }
 
-static int time_heat(const struct dnn *dnn, struct heat *heat, double *milliseconds)
+static int time_plan(const struct trial *trial, cudnnBackendDescriptor_t plan, double *milliseconds)
 {
     void *first = NULL, *last = NULL;
     int code = runtime_event_create(&first);
@@ -273,18 +260,10 @@ static int time_heat(const struct dnn *dnn, struct heat *heat, double *milliseco
     if (code == 0)
         code = runtime_event_create(&last);
     if (code == 0)
-        code = take_time(dnn, first, last, heat, milliseconds);
+        code = take_time(trial, plan, first, last, milliseconds);
     runtime_event_destroy(first);
     runtime_event_destroy(last);
     return code;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Make plans of the first configurations that finish with an acceptable workspace. Some engines
@@ -296,7 +275,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     cudnnBackendDescriptor_t configs[DNN_CONFIGS_MAX];
     /* without a device nothing is timed: take the first */
     const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
-    const uint64_t start_ns = now_ns();
+    const uint64_t start_ns = clock_now_ns();
     uint32_t config_count = 0, count = 0;
 
     *code = dnn_engines_find(graph, shape, dnn->described, dnn->config.deterministic, favourites,
@@ -304,7 +283,7 @@ static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *g
     for (uint32_t i = 0; i < config_count; i++) {
         uint64_t bytes = 0;
         cudnnBackendDescriptor_t plan = NULL;
-        if (count < most && (count == 0 || now_ns() - start_ns < making_ns))
+        if (count < most && (count == 0 || clock_now_ns() - start_ns < making_ns))
             dnn_plan_make(dnn->handle, dnn->described, configs[i], &plan);
         if (plan && (dnn_plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
             cudnnBackendDestroyDescriptor(plan);
@@ -332,7 +311,7 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, cudnnBackendD
     int code = trial_open(&trial, dnn, shape, most), taken = code;
     for (uint32_t i = 0; i < count && code == 0; i++) {
         double milliseconds;
-        int failed = time_heat(dnn, &(struct heat){&trial, plans[i]}, &milliseconds);
+        int failed = time_plan(&trial, plans[i], &milliseconds);
         if (failed)
             taken = winner->milliseconds > 0 ? 0 : failed;
         else if (winner->milliseconds == 0 || milliseconds < winner->milliseconds) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/dnn_choices.h"
 
+#include "base/clock.h"
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
@@ -151,12 +151,11 @@ static int write_whole(const json_t *rows, const char *path)
  * lock is not acquired in time, only those rows are lost. */
 static void acquire_lock(const char *path, struct file_lock *lock)
 {
-    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     char name[1200];
 
     snprintf(name, sizeof name, "%s.lock", path);
     for (int i = 0; file_lock_acquire(lock, name) == -EBUSY && i < LOCK_TRIES; i++)
-        nanosleep(&pause, NULL);
+        clock_sleep_ns(LOCK_PAUSE_NS);
 }
 
 int dnn_choices_write(struct dnn_choices *choices, const char *path)

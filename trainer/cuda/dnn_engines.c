@@ -67,12 +67,10 @@ static int ask(const struct dnn_graph *graph, cudnnBackendHeurMode_t mode,
     cudnnStatus_t status =
         cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->whole);
-    if (!status)
-        status = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
-                                          CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (!status && device)
-        status = cudnnBackendSetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
+    dnn_set(&status, heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (device)
+        dnn_set(&status, heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                1, &device);
     if (!status)
         status = cudnnBackendFinalize(heuristic);
     for (; !status && made < room; made++) {
@@ -119,15 +117,13 @@ int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &made);
 
-    if (!status && handle)
-        status = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE,
-                                          1, &handle);
-    if (!status && device)
-        status = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device);
-    if (!status)
-        status = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+    if (handle)
+        dnn_set(&status, made, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    if (device)
+        dnn_set(&status, made, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                1, &device);
+    dnn_set(&status, made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            1, &config);
     if (!status)
         status = cudnnBackendFinalize(made);
     if (status && made)
@@ -140,14 +136,12 @@ int dnn_plan_make(cudnnHandle_t handle, cudnnBackendDescriptor_t device,
 
 static int take_knob(cudnnBackendDescriptor_t knob, struct dnn_choice *choice)
 {
-    int64_t count = 0, value = 0;
+    int64_t value = 0;
     cudnnBackendKnobType_t type;
-    cudnnStatus_t status = cudnnBackendGetAttribute(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
-                                                    CUDNN_TYPE_KNOB_TYPE, 1, &count, &type);
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
-    if (!status)
-        status = cudnnBackendGetAttribute(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64,
-                                          1, &count, &value);
+    dnn_get(&status, knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, &type);
+    dnn_get(&status, knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, &value);
     if (!status)
         choice->knobs[choice->knob_count++] = (struct dnn_knob){(int32_t)type, value};
     return dnn_check(status, "ask for a knob");
@@ -177,22 +171,16 @@ static int take_knobs(cudnnBackendDescriptor_t config, struct dnn_choice *choice
 int dnn_plan_choice(cudnnBackendDescriptor_t plan, struct dnn_choice *choice)
 {
     cudnnBackendDescriptor_t config = NULL, engine = NULL;
-    int64_t count = 0;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config);
 
     *choice = (struct dnn_choice){0};
     if (!status)
         status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
-    if (!status)
-        status = cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &config);
-    if (!status)
-        status = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine);
-    if (!status)
-        status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
-                                          1, &count, &choice->engine);
+    dnn_get(&status, plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            &config);
+    dnn_get(&status, config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, &engine);
+    dnn_get(&status, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, &choice->engine);
     int code = dnn_check(status, "ask for a plan's engine");
     if (code == 0)
         code = take_knobs(config, choice);
@@ -285,9 +273,8 @@ int dnn_describe_device(uint32_t capability, cudnnBackendDescriptor_t *device)
     *device = NULL;
     cudnnStatus_t status =
         cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, device);
-    if (!status)
-        status = cudnnBackendSetAttribute(*device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                                          CUDNN_TYPE_CHAR, bytes, text);
+    dnn_set(&status, *device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, bytes,
+            text);
     if (!status)
         status = cudnnBackendFinalize(*device);
     return dnn_check(status, "describe a device");

@@ -28,6 +28,22 @@ int dnn_check(cudnnStatus_t status, const char *what)
                 "backend cuda: cuDNN: %s: %s %s", what, cudnnGetErrorString(status), more);
 }
 
+void dnn_set(cudnnStatus_t *status, part made, cudnnBackendAttributeName_t name,
+             cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    if (!*status)
+        *status = cudnnBackendSetAttribute(made, name, type, count, values);
+}
+
+void dnn_get(cudnnStatus_t *status, part from, cudnnBackendAttributeName_t name,
+             cudnnBackendAttributeType_t type, void *value)
+{
+    int64_t count = 0;
+
+    if (!*status)
+        *status = cudnnBackendGetAttribute(from, name, type, 1, &count, value);
+}
+
 part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
 {
     part made = NULL;

@@ -12,6 +12,12 @@
 /* A cuDNN status as a code; -ENOTSUP where cuDNN does not support something. */
 int dnn_check(cudnnStatus_t status, const char *what);
 
+/* Set an attribute, or get one, unless the status is already an error. */
+void dnn_set(cudnnStatus_t *status, cudnnBackendDescriptor_t made, cudnnBackendAttributeName_t name,
+             cudnnBackendAttributeType_t type, int64_t count, const void *values);
+void dnn_get(cudnnStatus_t *status, cudnnBackendDescriptor_t from, cudnnBackendAttributeName_t name,
+             cudnnBackendAttributeType_t type, void *value);
+
 enum { DNN_OPERATIONS_MAX = 16, DNN_PARTS_MAX = 96 };
 
 /* A tensor's id in the graph. */

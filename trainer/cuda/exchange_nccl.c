@@ -19,20 +19,9 @@ struct nccl_exchange {
     void *nccl;
 };
 
-static const struct nccl_ops *module_ops(void)
-{
-    static const char *const libraries[] = {"libcuda.so.1", "libnccl.so.2", NULL};
-    static const struct module module = {.file = "iobench-nccl.so",
-                                         .variable = "IOBENCH_NCCL_MODULE",
-                                         .symbol = "iobench_nccl",
-                                         .libraries = libraries};
-
-    return module_find(&module);
-}
-
 static int nccl_usable(void)
 {
-    return module_ops() ? 0 : -ENODEV;
+    return module_find(&module_nccl, "iobench_nccl") ? 0 : -ENODEV;
 }
 
 /* Shared by all ranks before NCCL is initialised. */
@@ -73,7 +62,7 @@ static int nccl_open(void *state, const void *settings, const struct exchange_co
     (void)settings;
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
-    nccl->ops = module_ops();
+    nccl->ops = module_find(&module_nccl, "iobench_nccl");
     int code = nccl->ops ? introduce(nccl->ops, config, where.id) : -ENODEV;
     if (code)
         return code;

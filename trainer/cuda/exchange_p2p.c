@@ -50,20 +50,9 @@ static const struct option_spec p2p_options[] = {
     {0},
 };
 
-static const struct peer_ops *module_ops(void)
-{
-    static const char *const libraries[] = {"libcuda.so.1", "libcudnn.so.9", NULL};
-    static const struct module module = {.file = "iobench-cuda.so",
-                                         .variable = "IOBENCH_CUDA_MODULE",
-                                         .symbol = "iobench_peer",
-                                         .libraries = libraries};
-
-    return module_find(&module);
-}
-
 static int p2p_usable(void)
 {
-    return module_ops() ? 0 : -ENODEV;
+    return module_find(&module_cuda, "iobench_peer") ? 0 : -ENODEV;
 }
 
 /* ---- opening ---- */
@@ -85,7 +74,7 @@ static int open_own(struct p2p_state *p2p, struct peer_introduction *mine)
                             "--exchange mpi");
     if (config->ranks->place.nodes > 1)
         return fail(EINVAL, "exchange p2p works within one host: use --exchange nccl");
-    p2p->ops = module_ops();
+    p2p->ops = module_find(&module_cuda, "iobench_peer");
     if (!p2p->ops)
         return -ENODEV;
     p2p->peer = memory_zeroed(p2p->ops->state_size);

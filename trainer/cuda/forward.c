@@ -5,17 +5,13 @@
 #include "trainer/cuda/observe.h"
 #include "trainer/cuda/passes.h"
 
-static const struct cuda_block *row_of(const struct cuda_builder *builder, uint32_t block)
+static uint32_t set_value(struct cuda_builder *builder, const struct cuda_block *block,
+                          uint32_t buffer)
 {
-    return &builder->blocks.rows[block];
+    return cuda_value(builder, block)->buffer = buffer;
 }
 
-static uint32_t set_value(struct cuda_builder *builder, uint32_t block, uint32_t buffer)
-{
-    return builder->values[block].buffer = buffer;
-}
-
-static void add_input(struct cuda_builder *builder, uint32_t block)
+static void add_input(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
     const struct graph_shape *shape = &model->graph->nodes[0].shape;
@@ -32,7 +28,7 @@ static void add_input(struct cuda_builder *builder, uint32_t block)
         step.input.to.mean[c] = backend_mean[c];
         step.input.to.deviation[c] = backend_deviation[c];
     }
-    cuda_writes(&step, &step.input.output, set_value(builder, block, cuda_add_tensor(builder, 0)));
+    cuda_writes(&step, &step.input.output, set_value(builder, own, cuda_add_tensor(builder, 0)));
     cuda_add_step(builder, &step);
 }
 
@@ -42,7 +38,7 @@ static void add_input(struct cuda_builder *builder, uint32_t block)
 static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t input)
 {
     const struct cuda_model *model = builder->model;
-    const bool counted = row_of(builder, input)->fusion[DNN_FORWARD] & DNN_STATISTICS;
+    const bool counted = cuda_row(builder, input)->fusion[DNN_FORWARD] & DNN_STATISTICS;
     struct cuda_step step = cuda_step_of(!builder->program->training ? &cuda_kernel_norm_infer
                                          : counted                   ? &cuda_kernel_norm_finish
                                                                      : &cuda_kernel_statistics,
@@ -59,9 +55,8 @@ static void add_statistics(struct cuda_builder *builder, uint32_t norm, uint32_t
     cuda_add_step(builder, &step);
 }
 
-static void add_plain_sum(struct cuda_builder *builder, uint32_t block)
+static void add_plain_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     struct cuda_step step = cuda_step_of(&cuda_kernel_sum, own->node);
 
     step.sum.type = builder->model->type;
@@ -70,14 +65,13 @@ static void add_plain_sum(struct cuda_builder *builder, uint32_t block)
     cuda_reads(&step, &step.sum.a, cuda_input(builder, own, 0));
     cuda_reads(&step, &step.sum.b, cuda_input(builder, own, 1));
     cuda_writes(&step, &step.sum.output,
-                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+                set_value(builder, own, cuda_add_tensor(builder, own->node)));
     cuda_add_step(builder, &step);
 }
 
-static void add_affine_sum(struct cuda_builder *builder, uint32_t block)
+static void add_affine_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *own = row_of(builder, block);
     struct cuda_step step = cuda_step_of(&cuda_kernel_affine, own->node);
     struct device_affine *with = &step.affine.with;
 
@@ -92,14 +86,12 @@ static void add_affine_sum(struct cuda_builder *builder, uint32_t block)
     cuda_reads(&step, &step.affine.x, cuda_input(builder, own, 0));
     cuda_reads(&step, &with->other, cuda_input(builder, own, 1));
     cuda_writes(&step, &step.affine.y,
-                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+                set_value(builder, own, cuda_add_tensor(builder, own->node)));
     cuda_add_step(builder, &step);
 }
 
-static void add_sum(struct cuda_builder *builder, uint32_t block)
+static void add_sum(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-
     if (own->output == CUDA_OUTPUT_BY_INPUT)
         return;
     for (uint32_t i = 0; i < 2; i++)
@@ -108,16 +100,15 @@ static void add_sum(struct cuda_builder *builder, uint32_t block)
     if (own->output != CUDA_OUTPUT_STORED)
         return;
     if (own->norms[0] == CUDA_NONE)
-        add_plain_sum(builder, block);
+        add_plain_sum(builder, own);
     else
-        add_affine_sum(builder, block);
+        add_affine_sum(builder, own);
 }
 
-static void add_stem(struct cuda_builder *builder, uint32_t block)
+static void add_stem(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *own = row_of(builder, block);
-    struct cuda_value *value = &builder->values[block];
+    struct cuda_value *value = cuda_value(builder, own);
     struct cuda_step step = cuda_step_of(&cuda_kernel_stem, own->end);
 
     add_statistics(builder, own->norms[0], own->inputs[0]);
@@ -140,19 +131,19 @@ static void add_stem(struct cuda_builder *builder, uint32_t block)
 static uint32_t apply_after(struct cuda_builder *builder, const struct cuda_block *own,
                             struct cuda_step *step)
 {
-    const struct cuda_block *user = row_of(builder, own->last_user);
+    const struct cuda_block *user = cuda_row(builder, own->last_user);
 
     add_statistics(builder, user->norms[0], user->inputs[0]);
     if (step->convolution.shape.fusion & DNN_ADDED)
         cuda_reads(step, &step->convolution.tensors.at[DNN_OTHER], cuda_input(builder, user, 1));
-    return set_value(builder, own->last_user, cuda_add_tensor(builder, user->node));
+    return set_value(builder, user, cuda_add_tensor(builder, user->node));
 }
 
 /* The input: as it is, or what the BN or the sum before takes; the sum's output is stored. */
 static void read_input(struct cuda_builder *builder, const struct cuda_block *own,
                        struct cuda_step *step)
 {
-    const struct cuda_block *before = row_of(builder, own->inputs[0]);
+    const struct cuda_block *before = cuda_row(builder, own->inputs[0]);
     void **at = step->convolution.tensors.at;
     const uint32_t fusion = step->convolution.shape.fusion;
 
@@ -163,7 +154,7 @@ static void read_input(struct cuda_builder *builder, const struct cuda_block *ow
         return;
     cuda_reads(step, &at[DNN_RESIDUAL], cuda_input(builder, before, 1));
     cuda_writes(step, &at[DNN_SUM],
-                set_value(builder, own->inputs[0], cuda_add_tensor(builder, before->node)));
+                set_value(builder, before, cuda_add_tensor(builder, before->node)));
 }
 
 /* Bias and ReLU in place. */
@@ -180,10 +171,9 @@ static void add_bias(struct cuda_builder *builder, const struct cuda_block *own,
     cuda_add_step(builder, &step);
 }
 
-static void add_convolution(struct cuda_builder *builder, uint32_t block)
+static void add_convolution(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *own = row_of(builder, block);
     const struct graph_node *node = &model->graph->nodes[own->node];
     const uint32_t fusion = own->fusion[DNN_FORWARD];
     struct cuda_step step = cuda_step_of(&cuda_kernel_convolution, own->node);
@@ -193,9 +183,9 @@ static void add_convolution(struct cuda_builder *builder, uint32_t block)
         cuda_shape(model, builder->program->count, own->node, DNN_FORWARD, fusion);
     const uint32_t output = fusion & DNN_SCALED
                                 ? apply_after(builder, own, &step)
-                                : set_value(builder, block, cuda_add_tensor(builder, own->node));
-    cuda_fused_rows(model, fusion, row_of(builder, own->inputs[0])->norms,
-                    cuda_norm_after(&builder->blocks, block), tensors);
+                                : set_value(builder, own, cuda_add_tensor(builder, own->node));
+    cuda_fused_rows(model, fusion, cuda_row(builder, own->inputs[0])->norms,
+                    cuda_norm_after(&builder->blocks, own), tensors);
     if (fusion & DNN_BIASED && !(fusion & DNN_SCALED))
         tensors->at[DNN_BIAS] = cuda_parameter(model, node->bias);
     tensors->at[DNN_WEIGHTS] = model->compute[node->weight];
@@ -209,11 +199,10 @@ static void add_convolution(struct cuda_builder *builder, uint32_t block)
 
 /* ---- the rest ---- */
 
-static void add_pool(struct cuda_builder *builder, uint32_t block)
+static void add_pool(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     const bool max = builder->model->graph->nodes[own->node].kind == GRAPH_MAX_POOL;
-    struct cuda_value *value = &builder->values[block];
+    struct cuda_value *value = cuda_value(builder, own);
     struct cuda_step step =
         cuda_step_of(max ? &cuda_kernel_max_pool : &cuda_kernel_average_pool, own->node);
 
@@ -228,31 +217,28 @@ static void add_pool(struct cuda_builder *builder, uint32_t block)
     cuda_add_step(builder, &step);
 }
 
-static void add_lrn(struct cuda_builder *builder, uint32_t block)
+static void add_lrn(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     struct cuda_step step = cuda_step_of(&cuda_kernel_lrn, own->node);
 
-    step.lrn.lrn = cuda_lrn_of(builder, own->node);
+    step.lrn.lrn =
+        graph_kernel_lrn(&builder->model->graph->nodes[own->node], builder->program->count);
     step.lrn.type = builder->model->type;
     cuda_reads(&step, &step.lrn.input, cuda_input(builder, own, 0));
     cuda_writes(&step, &step.lrn.output,
-                set_value(builder, block, cuda_add_tensor(builder, own->node)));
+                set_value(builder, own, cuda_add_tensor(builder, own->node)));
     cuda_add_step(builder, &step);
 }
 
-static void add_dropout(struct cuda_builder *builder, uint32_t block)
+static void add_dropout(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-
     cuda_add_dropout(builder, &cuda_kernel_dropout, own->node, cuda_input(builder, own, 0),
-                     set_value(builder, block, cuda_add_tensor(builder, own->node)));
+                     set_value(builder, own, cuda_add_tensor(builder, own->node)));
 }
 
-static void add_join(struct cuda_builder *builder, uint32_t block)
+static void add_join(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
-    const uint32_t output = set_value(builder, block, cuda_add_tensor(builder, own->node));
+    const uint32_t output = set_value(builder, own, cuda_add_tensor(builder, own->node));
     uint32_t offset = 0;
 
     for (uint32_t i = 0; i < own->input_count; i++) {
@@ -268,9 +254,8 @@ static void add_join(struct cuda_builder *builder, uint32_t block)
 }
 
 /* The loss, and the gradient of the logits. */
-static void add_head(struct cuda_builder *builder, uint32_t block)
+static void add_head(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = row_of(builder, block);
     const struct cuda_program *program = builder->program;
     struct cuda_step step = cuda_step_of(&cuda_kernel_loss, own->node);
 
@@ -288,7 +273,7 @@ static void add_head(struct cuda_builder *builder, uint32_t block)
 
 void cuda_emit_forward(struct cuda_builder *builder)
 {
-    static void (*const emit[])(struct cuda_builder *, uint32_t) = {
+    static void (*const emit[])(struct cuda_builder *, const struct cuda_block *) = {
         [CUDA_BLOCK_INPUT] = add_input,
         [CUDA_BLOCK_CONVOLUTION] = add_convolution,
         [CUDA_BLOCK_SUM] = add_sum,
@@ -305,5 +290,5 @@ void cuda_emit_forward(struct cuda_builder *builder)
     };
 
     for (uint32_t i = 0; i < builder->blocks.count && !builder->code; i++)
-        emit[builder->blocks.rows[i].kind](builder, i);
+        emit[builder->blocks.rows[i].kind](builder, cuda_row(builder, i));
 }

@@ -20,22 +20,21 @@ static bool fits(const struct fuser *fuser, uint32_t norm)
            (uintptr_t)cuda_norm_row(fuser->model, norm, CUDA_MEAN) % 16 == 0;
 }
 
-uint32_t cuda_norm_after(const struct cuda_blocks *blocks, uint32_t convolution)
+uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_block *own)
 {
-    const struct cuda_block *own = &blocks->rows[convolution];
     const struct cuda_block *user = &blocks->rows[own->last_user];
 
     if (own->user_count != 1 || own->relu ||
         (user->kind != CUDA_BLOCK_SUM && user->kind != CUDA_BLOCK_STEM))
         return CUDA_NONE;
-    return user->norms[user->inputs[0] == convolution ? 0 : 1];
+    return user->norms[&blocks->rows[user->inputs[0]] == own ? 0 : 1];
 }
 
 /* The BN that takes the sums of this convolution's output. */
 static uint32_t norm_after(const struct fuser *fuser, uint32_t convolution)
 {
     const struct cuda_block *own = &fuser->blocks->rows[convolution];
-    const uint32_t norm = cuda_norm_after(fuser->blocks, convolution);
+    const uint32_t norm = cuda_norm_after(fuser->blocks, own);
 
     if (norm == CUDA_NONE || fuser->model->graph->nodes[own->node].bias != CUDA_NONE ||
         !fits(fuser, norm))

@@ -27,7 +27,7 @@ int cuda_fuse(struct cuda_blocks *blocks, const struct cuda_model *model, uint32
               bool training);
 
 /* The BN after a convolution, that of a sum or stem which takes its output; or CUDA_NONE. */
-uint32_t cuda_norm_after(const struct cuda_blocks *blocks, uint32_t convolution);
+uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_block *convolution);
 /* Points the tensors that a fused convolution needs beside input, weights and output to the rows of
  * its BNs: `before` and `beside` it, and `after` it. */
 void cuda_fused_rows(const struct cuda_model *model, uint32_t fusion, const uint32_t before[2],

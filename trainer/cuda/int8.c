@@ -159,10 +159,9 @@ int cuda_int8_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks
 
 /* ---- steps ---- */
 
-void cuda_emit_convolution_int8(struct cuda_builder *builder, uint32_t block)
+void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_block *own)
 {
     const struct cuda_model *model = builder->model;
-    const struct cuda_block *own = &builder->blocks.rows[block];
     const struct cuda_int8 *parameters = &model->int8[own->node];
     const bool sum = own->input_count > 1;
     const uint32_t fusion = DNN_SCALED | DNN_BIASED | (own->relu ? DNN_RECTIFIED : 0u) |
@@ -180,21 +179,20 @@ void cuda_emit_convolution_int8(struct cuda_builder *builder, uint32_t block)
     at[DNN_LAST] = parameters->last;
     cuda_reads(&step, &at[DNN_INPUT], cuda_input(builder, own, 0));
     cuda_reads(&step, &at[DNN_OTHER], cuda_input(builder, own, 1));
-    builder->values[block].buffer =
+    cuda_value(builder, own)->buffer =
         shape->int8_output ? cuda_add_buffer(builder, cuda_numbers_of(builder, own->end))
                            : cuda_add_tensor(builder, own->end);
-    cuda_writes(&step, &at[DNN_OUTPUT], builder->values[block].buffer);
+    cuda_writes(&step, &at[DNN_OUTPUT], cuda_value(builder, own)->buffer);
     cuda_find_dnn(builder, &step);
     cuda_add_step(builder, &step);
 }
 
 static void emit_conversion(struct cuda_builder *builder, const struct cuda_kernel *kernel,
-                            uint32_t block, uint32_t buffer)
+                            const struct cuda_block *own, uint32_t buffer)
 {
-    const struct cuda_block *own = &builder->blocks.rows[block];
     struct cuda_step step = cuda_step_of(kernel, own->node);
 
-    builder->values[block].buffer = buffer;
+    cuda_value(builder, own)->buffer = buffer;
     step.quantise.type = builder->model->type;
     step.quantise.count = cuda_numbers_of(builder, own->node);
     step.quantise.step = builder->model->quantised[own->node].step;
@@ -203,16 +201,13 @@ static void emit_conversion(struct cuda_builder *builder, const struct cuda_kern
     cuda_add_step(builder, &step);
 }
 
-void cuda_emit_quantise(struct cuda_builder *builder, uint32_t block)
+void cuda_emit_quantise(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const uint32_t node = builder->blocks.rows[block].node;
-
-    emit_conversion(builder, &cuda_kernel_quantise, block,
-                    cuda_add_buffer(builder, cuda_numbers_of(builder, node)));
+    emit_conversion(builder, &cuda_kernel_quantise, own,
+                    cuda_add_buffer(builder, cuda_numbers_of(builder, own->node)));
 }
 
-void cuda_emit_dequantise(struct cuda_builder *builder, uint32_t block)
+void cuda_emit_dequantise(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    emit_conversion(builder, &cuda_kernel_dequantise, block,
-                    cuda_add_tensor(builder, builder->blocks.rows[block].node));
+    emit_conversion(builder, &cuda_kernel_dequantise, own, cuda_add_tensor(builder, own->node));
 }

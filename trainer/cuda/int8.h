@@ -12,8 +12,8 @@ void cuda_int8_mark(const struct cuda_model *model, bool *kept);
 /* Replaces those nodes' blocks by INT8 convolutions, with conversions where needed. */
 int cuda_int8_rewrite(const struct cuda_model *model, struct cuda_blocks *blocks);
 
-void cuda_emit_convolution_int8(struct cuda_builder *builder, uint32_t block);
-void cuda_emit_quantise(struct cuda_builder *builder, uint32_t block);
-void cuda_emit_dequantise(struct cuda_builder *builder, uint32_t block);
+void cuda_emit_convolution_int8(struct cuda_builder *builder, const struct cuda_block *own);
+void cuda_emit_quantise(struct cuda_builder *builder, const struct cuda_block *own);
+void cuda_emit_dequantise(struct cuda_builder *builder, const struct cuda_block *own);
 
 #endif

@@ -11,28 +11,14 @@ enum { ALIGNMENT = 256 };
 
 /* ---- the graph ---- */
 
-/* Return the only consumer if it is of that kind, else 0. */
-static uint32_t only_consumer(const struct graph *graph, uint32_t number, enum graph_kind kind)
-{
-    uint32_t found = 0, count = 0;
-
-    for (uint32_t i = number + 1; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
-            if (graph->nodes[i].inputs[j] == number) {
-                found = i;
-                count++;
-            }
-    return count == 1 && graph->nodes[found].kind == kind ? found : 0;
-}
-
 struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolution)
 {
     const struct graph *graph = model->graph;
     struct cuda_chain chain = {.end = convolution};
 
-    chain.norm = only_consumer(graph, chain.end, GRAPH_BATCH_NORM);
+    chain.norm = graph_only_consumer(graph, chain.end, GRAPH_BATCH_NORM);
     chain.end = chain.norm ? chain.norm : chain.end;
-    const uint32_t sum = only_consumer(graph, chain.end, GRAPH_ADD);
+    const uint32_t sum = graph_only_consumer(graph, chain.end, GRAPH_ADD);
     if (sum) {
         const uint32_t *inputs = graph->nodes[sum].inputs;
         const uint32_t other = inputs[0] == chain.end ? inputs[1] : inputs[0];
@@ -41,7 +27,7 @@ struct cuda_chain cuda_chain_of(const struct cuda_model *model, uint32_t convolu
             chain.other = other;
         }
     }
-    chain.relu = only_consumer(graph, chain.end, GRAPH_RELU);
+    chain.relu = graph_only_consumer(graph, chain.end, GRAPH_RELU);
     chain.end = chain.relu ? chain.relu : chain.end;
     return chain;
 }

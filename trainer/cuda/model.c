@@ -122,16 +122,23 @@ static void fill_tables(const struct cuda_model *model, struct device_parameter 
     }
 }
 
-/* Copy to new device memory. */
-static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
+/* Device memory; NULL after an error, the first of which is kept. */
+static void *allocate(struct cuda_model *model, uint64_t bytes, int *code)
 {
     void *memory = *code ? NULL : cuda_allocate(&model->memory, bytes);
 
-    if (!memory) {
-        *code = *code ? *code : -ENOMEM;
-        return NULL;
-    }
-    *code = runtime_copy(memory, from, bytes, NULL);
+    if (*code == 0 && !memory)
+        *code = -ENOMEM;
+    return memory;
+}
+
+/* Copy to new device memory. */
+static void *send(struct cuda_model *model, const void *from, uint64_t bytes, int *code)
+{
+    void *memory = allocate(model, bytes, code);
+
+    if (memory)
+        *code = runtime_copy(memory, from, bytes, NULL);
     if (*code == 0)
         *code = runtime_wait(NULL);
     return memory;
@@ -158,12 +165,8 @@ static int make_tables(struct cuda_model *model)
     model->table.chunks = send(model, chunks, chunk_count * sizeof *chunks, &code);
     free(parameters);
     free(chunks);
-    model->table.norms =
-        code ? NULL
-             : cuda_allocate(&model->memory,
-                             (2 * (uint64_t)chunk_count + graph->parameter_count) * sizeof(float));
-    if (code == 0 && !model->table.norms)
-        code = -ENOMEM;
+    model->table.norms = allocate(
+        model, (2 * (uint64_t)chunk_count + graph->parameter_count) * sizeof(float), &code);
     model->table.weights = model->parameters;
     model->table.gradients = model->gradients;
     model->table.momenta = model->momenta;
@@ -172,12 +175,9 @@ static int make_tables(struct cuda_model *model)
 
 static float *floats(struct cuda_model *model, uint64_t count, int *code)
 {
-    float *memory =
-        *code ? NULL : cuda_allocate(&model->memory, count * sizeof *memory + ALIGNMENT);
+    float *memory = allocate(model, count * sizeof *memory + ALIGNMENT, code);
 
-    if (!memory)
-        *code = *code ? *code : -ENOMEM;
-    else
+    if (memory)
         *code = runtime_zero(memory, count * sizeof *memory, model->runtime.stream);
     return memory;
 }
@@ -186,18 +186,17 @@ static float *floats(struct cuda_model *model, uint64_t count, int *code)
 static int make_slots(struct cuda_model *model)
 {
     const uint64_t batch = model->config.batch_size;
+    const uint64_t logits_bytes = batch * model->graph->classes * sizeof(float);
+    int code = 0;
 
     model->header_bytes = sizeof *model->header + model->graph->node_count * sizeof(uint64_t) +
                           batch * sizeof(int32_t);
-    model->header = cuda_allocate(&model->memory, model->header_bytes);
-    model->per_image = cuda_allocate(&model->memory, batch * sizeof *model->per_image);
-    model->report = cuda_allocate(&model->memory, sizeof *model->report);
-    model->logits = cuda_allocate(&model->memory, batch * model->graph->classes * sizeof(float));
-    model->logits_result = cuda_pin(&model->memory, batch * model->graph->classes * sizeof(float));
-    return model->header && model->per_image && model->report && model->logits &&
-                   model->logits_result
-               ? 0
-               : -ENOMEM;
+    model->header = allocate(model, model->header_bytes, &code);
+    model->per_image = allocate(model, batch * sizeof *model->per_image, &code);
+    model->report = allocate(model, sizeof *model->report, &code);
+    model->logits = allocate(model, logits_bytes, &code);
+    model->logits_result = code ? NULL : cuda_pin(&model->memory, logits_bytes);
+    return model->logits_result ? 0 : -ENOMEM;
 }
 
 /* Find the space for the largest sums over pixels. */
@@ -333,35 +332,24 @@ static void permute(const struct cuda_model *model, const float *from, float *to
     }
 }
 
-static int bring(struct cuda_model *model, const float *canonical, float *arena)
+/* Copies an arena of the device from or to the canonical layout. Does nothing if one is NULL. */
+static int translate(const struct cuda_model *model, float *arena, float *canonical, bool to_device)
 {
-    const uint64_t count = model->graph->parameter_floats;
-    float *home = canonical && arena ? memory_array(count, sizeof *home) : NULL;
+    const uint64_t count = model->graph->parameter_floats, bytes = count * sizeof *arena;
+    void *stream = model->runtime.stream;
 
     if (!canonical || !arena)
         return 0;
+    float *home = memory_array(count, sizeof *home);
     if (!home)
         return -ENOMEM;
-    permute(model, canonical, home, false);
-    int code = runtime_copy(arena, home, count * sizeof *home, model->runtime.stream);
-    int waited = runtime_wait(model->runtime.stream);
-    free(home);
-    return code ? code : waited;
-}
-
-static int fetch(const struct cuda_model *model, const float *arena, float *canonical)
-{
-    const uint64_t count = model->graph->parameter_floats;
-    float *home = canonical && arena ? memory_array(count, sizeof *home) : NULL;
-
-    if (!canonical || !arena)
-        return 0;
-    if (!home)
-        return -ENOMEM;
-    int code = runtime_copy(home, arena, count * sizeof *home, model->runtime.stream);
-    if (code == 0)
-        code = runtime_wait(model->runtime.stream);
-    if (code == 0)
+    if (to_device)
+        permute(model, canonical, home, false);
+    int code = to_device ? runtime_copy(arena, home, bytes, stream)
+                         : runtime_copy(home, arena, bytes, stream);
+    int waited = runtime_wait(stream);
+    code = code ? code : waited;
+    if (code == 0 && !to_device)
         permute(model, home, canonical, true);
     free(home);
     return code;
@@ -371,10 +359,10 @@ int cuda_model_load(struct cuda_model *model, const float *parameters, const flo
                     const float *statistics)
 {
     void *stream = model->runtime.stream;
-    int code = bring(model, parameters, model->parameters);
+    int code = translate(model, model->parameters, (float *)(uintptr_t)parameters, true);
 
     if (code == 0)
-        code = bring(model, momenta, model->momenta);
+        code = translate(model, model->momenta, (float *)(uintptr_t)momenta, true);
     if (code == 0 && statistics)
         code = runtime_copy(model->statistics, statistics,
                             model->graph->statistic_floats * sizeof *statistics, stream);
@@ -389,12 +377,12 @@ int cuda_model_save(const struct cuda_model *model, float *parameters, float *mo
                     float *statistics, float *gradients)
 {
     void *stream = model->runtime.stream;
-    int code = fetch(model, model->parameters, parameters);
+    int code = translate(model, model->parameters, parameters, false);
 
     if (code == 0)
-        code = fetch(model, model->momenta, momenta);
+        code = translate(model, model->momenta, momenta, false);
     if (code == 0)
-        code = fetch(model, model->gradients, gradients);
+        code = translate(model, model->gradients, gradients, false);
     if (code == 0 && statistics)
         code = runtime_copy(statistics, model->statistics,
                             model->graph->statistic_floats * sizeof *statistics, stream);
@@ -429,10 +417,11 @@ struct device_pixels cuda_pixels(const struct cuda_model *model, uint32_t images
 struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t number)
 {
     const struct graph_node *node = &model->graph->nodes[number];
-    const struct graph_shape *in = &model->graph->nodes[node->inputs[0]].shape;
+    struct kernel_window window = graph_kernel_window(model->graph, number, images);
 
+    window.in_channels = cuda_channels(model, node->inputs[0]);
     if (node->kind == GRAPH_FULLY_CONNECTED)
-        return (struct kernel_window){
+        window = (struct kernel_window){
             .images = images,
             .in_channels = (uint32_t)cuda_numbers(model, node->inputs[0]),
             .in_height = 1,
@@ -445,22 +434,7 @@ struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images
             .stride = 1,
             .groups = 1,
         };
-    return (struct kernel_window){
-        .images = images,
-        .in_channels = cuda_channels(model, node->inputs[0]),
-        .in_height = in->height,
-        .in_width = in->width,
-        .out_channels = node->shape.channels,
-        .out_height = node->shape.height,
-        .out_width = node->shape.width,
-        .height = node->window.height,
-        .width = node->window.width,
-        .stride = node->window.stride,
-        .pad_top = node->window.pad_top,
-        .pad_left = node->window.pad_left,
-        .groups = node->groups,
-        .count_padding = node->window.count_padding,
-    };
+    return window;
 }
 
 struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uint32_t node,

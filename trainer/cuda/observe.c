@@ -62,9 +62,8 @@ int cuda_observe_rewrite(const struct cuda_model *model, struct cuda_blocks *blo
     return code;
 }
 
-void cuda_emit_observe(struct cuda_builder *builder, uint32_t block)
+void cuda_emit_observe(struct cuda_builder *builder, const struct cuda_block *own)
 {
-    const struct cuda_block *own = &builder->blocks.rows[block];
     struct cuda_step step = cuda_step_of(&cuda_kernel_observe, own->node);
 
     step.observe.type = builder->model->type;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/cuda/runtime.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 
 #include <cuda_runtime_api.h>
@@ -21,14 +22,6 @@ static int check(cudaError_t status, const char *what)
     cudaGetLastError(); /* clear it, or the next check finds it again */
     return fail(status == cudaErrorMemoryAllocation ? ENOMEM : EIO, "backend cuda: %s: %s", what,
                 cudaGetErrorString(status));
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static unsigned current_device(void)
@@ -60,12 +53,6 @@ int runtime_usable(void)
     return count > 0 ? 0 : fail(ENODEV, "CUDA finds no GPU");
 }
 
-static int make_stream(void **stream)
-{
-    return check(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking),
-                 "make a stream");
-}
-
 int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
 {
     struct cudaDeviceProp properties;
@@ -76,7 +63,7 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
     if (local_rank > 0 && code == 0)
         device = (device + local_rank) % (uint32_t)count;
     if (code == 0)
-        code = check(cudaSetDevice((int)device), "take the GPU");
+        code = runtime_use(device);
     if (code == 0)
         code = check(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
     int driver = 0;
@@ -96,16 +83,14 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
     if (runtime->capability < CAPABILITY_LEAST)
         return fail(ENODEV, "the %s has compute capability %d.%d; the cuda backend needs 8.0",
                     runtime->name, properties.major, properties.minor);
-    code = make_stream(&runtime->stream);
-    return code ? code : make_stream(&runtime->upload);
+    code = runtime_stream_create(&runtime->stream);
+    return code ? code : runtime_stream_create(&runtime->upload);
 }
 
 void runtime_close(struct runtime *runtime)
 {
-    if (runtime->stream)
-        cudaStreamDestroy(runtime->stream);
-    if (runtime->upload)
-        cudaStreamDestroy(runtime->upload);
+    runtime_stream_destroy(runtime->stream);
+    runtime_stream_destroy(runtime->upload);
 }
 
 int runtime_use(uint32_t device)
@@ -115,7 +100,8 @@ int runtime_use(uint32_t device)
 
 int runtime_stream_create(void **stream)
 {
-    return make_stream(stream);
+    return check(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking),
+                 "make a stream");
 }
 
 void runtime_stream_destroy(void *stream)
@@ -243,8 +229,7 @@ int runtime_event_synchronise(void *event)
 
 int runtime_event_wait_for(void *event, uint64_t timeout_ns)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    const uint64_t start_ns = now_ns();
+    const uint64_t start_ns = clock_now_ns();
 
     if (timeout_ns == 0)
         return runtime_event_synchronise(event);
@@ -253,12 +238,12 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
         if (status != cudaErrorNotReady)
             return check(status, "compute");
         cudaGetLastError(); /* clear it, or the next kernel reports it */
-        if (now_ns() - start_ns > timeout_ns)
+        if (clock_now_ns() - start_ns > timeout_ns)
             return fail(ETIMEDOUT,
                         "backend cuda: GPU %u has not finished a step after %llu s: another rank "
                         "is unresponsive, or the GPU hangs",
                         current_device(), (unsigned long long)(timeout_ns / 1000000000));
-        nanosleep(&pause, NULL);
+        clock_sleep_ns(PAUSE_NS);
     }
 }
 

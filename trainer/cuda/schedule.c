@@ -2,13 +2,11 @@
 #include "trainer/cuda/schedule.h"
 
 #include "base/fail.h"
-#include "base/memory.h"
 #include "trainer/cuda/compile.h"
 #include "trainer/cuda/int8_model.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Tensors that a convolution writes. */
 static bool is_written(const struct dnn_shape *shape, enum dnn_tensor which)
@@ -160,17 +158,15 @@ static int find_device(const struct cuda_settings *settings, uint32_t *capabilit
 int cuda_schedule(const void *settings, const struct schedule_request *request,
                   struct schedule *schedule)
 {
-    const uint32_t node_count = request->graph->node_count;
-    const struct backend_config config = {
-        .graph = request->graph, .batch_size = request->batch_size, .training = request->training};
+    const struct backend_config config = {.graph = request->graph,
+                                          .batch_size = request->batch_size,
+                                          .training = request->training,
+                                          .ranges = request->ranges};
     struct cuda_model model = {0};
     struct cuda_program *program = NULL;
     struct dnn_config dnn = {.described = request->device, .deterministic = true, .tournament = 1};
-    float *ranges = memory_array(node_count, sizeof *ranges);
+    int code = find_device(settings, &dnn.described);
 
-    for (uint32_t i = 0; ranges && i < node_count; i++)
-        ranges[i] = 1;
-    int code = ranges ? find_device(settings, &dnn.described) : -ENOMEM;
     if (code == 0 && request->passes)
         code = fail(ENOTSUP, "backend cuda does not time single steps: use a profiler, or "
                              "bench/device.sh");
@@ -178,19 +174,15 @@ int cuda_schedule(const void *settings, const struct schedule_request *request,
         code = dnn_open(&model.dnn, &dnn);
     if (code == 0)
         code = cuda_model_outline(&model, settings, &config);
-    if (code == 0 && request->int8) {
-        model.config.ranges = ranges;
+    if (code == 0)
         code = cuda_int8_outline(&model);
-    }
     if (code == 0) {
         program = cuda_compile(&model, request->batch_size, request->training);
         code = program ? list_steps(program, schedule) : -EIO;
     }
-    if (program)
-        cuda_program_destroy(program);
+    cuda_program_destroy(program);
     dnn_close(model.dnn);
     cuda_int8_close(&model);
     cuda_model_outline_free(&model);
-    free(ranges);
     return code;
 }

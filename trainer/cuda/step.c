@@ -28,25 +28,6 @@ static int launch_copy(const struct cuda_run *run, const struct cuda_step *step)
 
 /* ---- convolutions ---- */
 
-static int launch_dnn(const struct cuda_run *run, const struct cuda_step *step)
-{
-    struct dnn_tensors tensors = step->convolution.tensors;
-
-    tensors.workspace = run->model->workspace;
-    return dnn_run(run->model->dnn, step->convolution.plan, &tensors);
-}
-
-static int launch_convolution(const struct cuda_run *run, const struct cuda_step *step)
-{
-    const struct dnn_shape *shape = &step->convolution.shape;
-    void *const *at = step->convolution.tensors.at;
-
-    if (step->convolution.plan)
-        return launch_dnn(run, step);
-    return device_convolution(&shape->window, shape->type, at[DNN_INPUT], at[DNN_WEIGHTS],
-                              at[DNN_OUTPUT], run->stream);
-}
-
 static int launch_convolution_int8(const struct cuda_run *run, const struct cuda_step *step)
 {
     const struct dnn_shape *shape = &step->convolution.shape;
@@ -59,32 +40,34 @@ static int launch_convolution_int8(const struct cuda_run *run, const struct cuda
                                      .to_int8 = shape->int8_output,
                                      .type = shape->type};
 
-    if (step->convolution.plan)
-        return launch_dnn(run, step);
     return device_convolution_int8(&shape->window, &with, at[DNN_INPUT], at[DNN_WEIGHTS],
                                    at[DNN_OUTPUT], run->stream);
 }
 
-static int launch_weight(const struct cuda_run *run, const struct cuda_step *step)
+/* By cuDNN, or by the plain kernel of its kind. */
+static int launch_convolution(const struct cuda_run *run, const struct cuda_step *step)
 {
     const struct dnn_shape *shape = &step->convolution.shape;
-    void *const *at = step->convolution.tensors.at;
+    const struct kernel_window *window = &shape->window;
+    struct dnn_tensors tensors = step->convolution.tensors;
+    void *input = tensors.at[DNN_INPUT], *weights = tensors.at[DNN_WEIGHTS];
+    void *output = tensors.at[DNN_OUTPUT];
 
-    if (step->convolution.plan)
-        return launch_dnn(run, step);
-    return device_convolution_weight(&shape->window, shape->type, at[DNN_INPUT], at[DNN_OUTPUT],
-                                     at[DNN_WEIGHTS], run->stream);
-}
-
-static int launch_data(const struct cuda_run *run, const struct cuda_step *step)
-{
-    const struct dnn_shape *shape = &step->convolution.shape;
-    void *const *at = step->convolution.tensors.at;
-
-    if (step->convolution.plan)
-        return launch_dnn(run, step);
-    return device_convolution_data(&shape->window, shape->type, at[DNN_OUTPUT], at[DNN_WEIGHTS],
-                                   at[DNN_INPUT], run->stream);
+    if (step->convolution.plan) {
+        tensors.workspace = run->model->workspace;
+        return dnn_run(run->model->dnn, step->convolution.plan, &tensors);
+    }
+    if (shape->int8)
+        return launch_convolution_int8(run, step);
+    switch (shape->kind) {
+    case DNN_FORWARD:
+        break;
+    case DNN_DATA:
+        return device_convolution_data(window, shape->type, output, weights, input, run->stream);
+    case DNN_WEIGHT:
+        return device_convolution_weight(window, shape->type, input, output, weights, run->stream);
+    }
+    return device_convolution(window, shape->type, input, weights, output, run->stream);
 }
 
 static int launch_gradient(const struct cuda_run *run, const struct cuda_step *step)
@@ -277,7 +260,7 @@ static int launch_ready(const struct cuda_run *run, const struct cuda_step *step
 
 KERNEL(input, "normalise images", "device_normalise", launch_input);
 KERNEL(convolution, "convolution", "device_convolution", launch_convolution);
-KERNEL(convolution_int8, "INT8 convolution", "device_convolution_int8", launch_convolution_int8);
+KERNEL(convolution_int8, "INT8 convolution", "device_convolution_int8", launch_convolution);
 KERNEL(bias, "bias", "device_affine", launch_affine);
 KERNEL(statistics, "BN statistics", "device_norm_statistics", launch_statistics);
 KERNEL(norm_finish, "BN statistics", "device_norm_finish", launch_norm_finish);
@@ -295,9 +278,9 @@ KERNEL(quantise, "to INT8", "device_quantise", launch_quantise);
 KERNEL(dequantise, "from INT8", "device_dequantise", launch_dequantise);
 KERNEL(observe, "magnitudes", "device_magnitudes", launch_observe);
 KERNEL(gradient_sum, "sum of gradients", "device_sum", launch_sum);
-KERNEL(weight, "weight gradient", "device_convolution_weight", launch_weight);
+KERNEL(weight, "weight gradient", "device_convolution_weight", launch_convolution);
 KERNEL(gradient, "weight gradient to FP32", "device_gradient", launch_gradient);
-KERNEL(data, "input gradient", "device_convolution_data", launch_data);
+KERNEL(data, "input gradient", "device_convolution_data", launch_convolution);
 KERNEL(bias_gradient, "bias gradient", "device_bias_gradient", launch_bias_gradient);
 KERNEL(relu_backward, "ReLU gradient", "device_relu_backward", launch_relu_backward);
 KERNEL(norm_backward, "BN gradient sums", "device_norm_backward", launch_norm_backward);
@@ -315,8 +298,5 @@ KERNEL(ready, "gradients ready", "exchange", launch_ready);
 
 bool cuda_step_convolves(const struct cuda_step *step)
 {
-    const struct cuda_kernel *kernel = step->kernel;
-
-    return kernel == &cuda_kernel_convolution || kernel == &cuda_kernel_convolution_int8 ||
-           kernel == &cuda_kernel_weight || kernel == &cuda_kernel_data;
+    return step->kernel->launch == launch_convolution;
 }
