@@ -348,9 +348,9 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
         .epochs = settings->epochs,
         .labels = survey->labels.of,
         .classes = survey->classes,
-        .reads = loader_reads(survey->catalog,
-                              settings->memory_bytes ? settings->memory_bytes : UINT64_MAX,
-                              settings->block_bytes, 1, (uint32_t)settings->window),
+        .reads = loader_reads(
+            survey->catalog, settings->memory_bytes ? settings->memory_bytes : UINT64_MAX,
+            &(struct read_settings){.block_bytes = settings->block_bytes}, settings->window),
     };
     struct drawing drawing = {.terms = &terms, .panel = panel};
 

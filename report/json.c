@@ -231,7 +231,7 @@ static json_t *engine_of(const struct result *result)
         put_count(object, "iodepth", result->iodepth);
     else
         put_null(object, "iodepth", "no saturation depth found");
-    put_count(object, "loaders", job_loaders(&result->job->read));
+    put_count(object, "loaders", read_io_threads(&result->job->read));
     put_count(object, "decode_threads", result->threads);
     put_count(object, "memory_bytes", result->memory_bytes);
     put_count(object, "window_records", result->reads.window);

@@ -43,8 +43,7 @@ static uint64_t choose_records(const struct budget_config *config, const struct 
 {
     const struct read_settings *read = config->read;
     struct loader_memory need =
-        loader_memory_needed(config->catalog, config->plan, (uint32_t)read->iodepth,
-                             read->block_bytes, job_loaders(read), (uint32_t)config->order->window);
+        loader_memory_needed(config->catalog, config->plan, read, config->order->window);
     char least[32], given[32];
 
     if (read->memory_bytes) {
@@ -82,8 +81,8 @@ static void note_window(const struct budget_config *config, const struct budget 
                         struct result *result)
 {
     const struct read_settings *read = config->read;
-    const struct coalesce wanted = loader_reads(config->catalog, UINT64_MAX, read->block_bytes,
-                                                job_loaders(read), (uint32_t)config->order->window);
+    const struct coalesce wanted =
+        loader_reads(config->catalog, UINT64_MAX, read, config->order->window);
     char memory[32], needed[32];
 
     if (!config->order->window || budget->reads.window == wanted.window)
@@ -187,8 +186,8 @@ int budget_make(const struct budget_config *config, struct budget *budget, struc
     budget->records_bytes = choose_records(config, budget, result);
     if (!budget->records_bytes)
         return -ENOMEM;
-    budget->reads = loader_reads(config->catalog, budget->records_bytes, config->read->block_bytes,
-                                 job_loaders(config->read), (uint32_t)config->order->window);
+    budget->reads =
+        loader_reads(config->catalog, budget->records_bytes, config->read, config->order->window);
     note_window(config, budget, result);
     budget->tables_bytes =
         loader_tables_bytes(&budget->reads, config->plan, budget->records_bytes,

@@ -145,19 +145,13 @@ static void create_loader(struct engine *engine, uint64_t memory_bytes)
         .plan = &engine->plan,
         .next_plan = job->order.overlap_epochs ? &engine->next_plan : NULL,
         .sink = batches_sink(engine->batches),
-        .io_threads = job_loaders(&job->read),
-        .depth = (uint32_t)job->read.iodepth,
+        .read = &job->read,
+        .order = &job->order,
         .memory_bytes = memory_bytes,
-        .block_bytes = job->read.block_bytes,
-        .window = (uint32_t)job->order.window,
-        .io_timeout_ns = job->read.io_timeout_ns,
-        .rate_limit_bytes = job->read.rate_limit_bytes,
-        .limit_samples = job->order.limit_samples,
         .epochs_max = engine->config.epochs_max,
         .resume_epoch = engine->resume.epoch,
         .resume_draw = engine->resume.sample,
         .alignment = plugins->direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED,
-        .skip_errors = job->read.on_error == JOB_ERROR_SKIP,
         .meter = engine->config.meter,
         .recorder = engine->config.recorder,
     });
@@ -421,9 +415,9 @@ static int join(struct engine *engine, int code)
 }
 
 /* Report once the saturation depth found by --iodepth auto. */
-static void note_depth(const struct engine *engine, uint64_t run, struct result *result)
+static void note_depth(const struct engine *engine, const struct depth *depth, uint64_t run,
+                       struct result *result)
 {
-    const struct depth *depth = loader_depth(engine->loader);
     char knee[32], best[32];
     bool was_found = result->iodepth > 0;
 
@@ -441,17 +435,6 @@ static void note_depth(const struct engine *engine, uint64_t run, struct result 
                       "iodepth auto: no saturation depth found, storage was the bottleneck for too "
                       "short a time; %u reads were in flight at the end",
                       depth->now);
-}
-
-static void note_windows(const struct engine *engine, uint64_t run, struct result *result)
-{
-    const uint64_t cut = loader_windows_cut(engine->loader);
-
-    if (cut && run == 0)
-        result_notice(result,
-                      "%llu windows were cut below %u records by large records: more "
-                      "--memory keeps them whole",
-                      (unsigned long long)cut, result->reads.window);
 }
 
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
@@ -475,17 +458,21 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     code = code ? begin(hooks, &run->epochs[0], code) : run_epochs(engine, epochs, hooks, run);
     code = join(engine, code);
 
-    const struct reader_figures *reader = loader_reader_figures(engine->loader);
-    run->read_latency_ns = reader->latency_ns;
-    run->read_errors = reader->errors;
-    run->short_reads = reader->short_reads;
-    note_depth(engine, run->number, result);
-    note_windows(engine, run->number, result);
+    const struct loader_totals totals = loader_totals(engine->loader);
+    run->read_latency_ns = totals.reader->latency_ns;
+    run->read_errors = totals.reader->errors;
+    run->short_reads = totals.reader->short_reads;
+    run->memory_peak_bytes = totals.memory_peak_bytes;
+    note_depth(engine, totals.depth, run->number, result);
+    if (totals.windows_cut && run->number == 0)
+        result_notice(result,
+                      "%llu windows were cut below %u records by large records: more "
+                      "--memory keeps them whole",
+                      (unsigned long long)totals.windows_cut, result->reads.window);
     struct decoders_figures figures;
     decoders_figures(engine->decoders, &figures);
     run->decode = figures.decode;
     run->findings = figures.findings;
-    run->memory_peak_bytes = loader_memory_peak_bytes(engine->loader);
     trainer_memory(&engine->trainer, &result->trainer_memory);
     return code;
 }

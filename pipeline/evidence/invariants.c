@@ -11,10 +11,14 @@
 /* A device measures with its own clock, which differs slightly from the host's. */
 static const double CLOCKS_DIFFER = 1.01, CLOCKS_DIFFER_S = 1e-3;
 
-/* of: the epoch or run, named before the contradiction. */
-static int broken(const char *of, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first contradiction is kept, so that checks read as a list. */
+struct check {
+    const char *of; /* the epoch or run, named before the contradiction */
+    int code;
+};
 
-static int broken(const char *of, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void broken(struct check *check, const char *format,
+                                                         ...)
 {
     char what[200];
     va_list arguments;
@@ -22,7 +26,7 @@ static int broken(const char *of, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return fail(EPROTO, "%s: %s: a bug of iobench, please report it", of, what);
+    check->code = fail(EPROTO, "%s: %s: a bug of iobench, please report it", check->of, what);
 }
 
 static double seconds(uint64_t ns)
@@ -30,19 +34,17 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-static int equal(const char *of, const char *what, uint64_t a, const char *other, uint64_t b)
+static void equal(struct check *check, const char *what, uint64_t a, const char *other, uint64_t b)
 {
-    if (a == b)
-        return 0;
-    return broken(of, "%llu %s, but %llu %s", (unsigned long long)a, what, (unsigned long long)b,
-                  other);
+    if (check->code == 0 && a != b)
+        broken(check, "%llu %s, but %llu %s", (unsigned long long)a, what, (unsigned long long)b,
+               other);
 }
 
-static int at_most(const char *of, const char *what, double a, const char *other, double b)
+static void at_most(struct check *check, const char *what, double a, const char *other, double b)
 {
-    if (a <= b)
-        return 0;
-    return broken(of, "%s %.9g, but %s %.9g", what, a, other, b);
+    if (check->code == 0 && !(a <= b))
+        broken(check, "%s %.9g, but %s %.9g", what, a, other, b);
 }
 
 /* Phases of the trainer; they do not overlap. */
@@ -56,24 +58,20 @@ static double trainer_s(const struct result_epoch *epoch)
 }
 
 /* Check a row: an epoch or merged epochs, of a rank or of all. */
-static int check_times(const char *of, const struct result_epoch *row)
+static void check_times(struct check *check, const struct result_epoch *row)
 {
     const struct result_waits *waits = &row->waits;
     const double wall_s = seconds(row->wall_ns);
-    int code = at_most(
-        of, "the loader waited, s:", seconds(waits->loader_storage_ns + waits->loader_memory_ns),
-        "the epoch took", wall_s);
 
-    if (code == 0)
-        code = at_most(of, "the trainer's parts add up to, s:", trainer_s(row), "the epoch took",
-                       wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
-    if (code == 0)
-        code = at_most(of, "the first step ended after, s:", seconds(row->first_step_ns),
-                       "the epoch took", wall_s);
-    if (code == 0)
-        code = at_most(of, "the first step's compute, s:", seconds(row->first_compute_ns),
-                       "that of all steps", seconds(row->compute_ns));
-    return code;
+    at_most(check,
+            "the loader waited, s:", seconds(waits->loader_storage_ns + waits->loader_memory_ns),
+            "the epoch took", wall_s);
+    at_most(check, "the trainer's parts add up to, s:", trainer_s(row), "the epoch took",
+            wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
+    at_most(check, "the first step ended after, s:", seconds(row->first_step_ns), "the epoch took",
+            wall_s);
+    at_most(check, "the first step's compute, s:", seconds(row->first_compute_ns),
+            "that of all steps", seconds(row->compute_ns));
 }
 
 int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t batch_size,
@@ -81,18 +79,17 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
 {
     const struct result_waits *waits = &epoch->waits;
     char of[48];
+    struct check check = {.of = of};
 
     snprintf(of, sizeof of, "epoch %llu", (unsigned long long)epoch->epoch + 1);
-    int code = equal(of, "samples delivered or skipped", epoch->samples + epoch->skipped,
-                     "draws of the plan", draws);
-    if (code == 0)
-        code = equal(of, "batches", epoch->batches, "are what the draws make",
-                     (draws + batch_size - 1) / batch_size);
-    if (code == 0)
-        code = at_most(
-            of, "decoders waited, s:", seconds(waits->decode_input_ns + waits->decode_slot_ns),
+    equal(&check, "samples delivered or skipped", epoch->samples + epoch->skipped,
+          "draws of the plan", draws);
+    equal(&check, "batches", epoch->batches, "are what the draws make",
+          (draws + batch_size - 1) / batch_size);
+    at_most(&check, "decoders waited, s:", seconds(waits->decode_input_ns + waits->decode_slot_ns),
             "their threads had, s:", seconds(workers * epoch->wall_ns));
-    return code ? code : check_times(of, epoch);
+    check_times(&check, epoch);
+    return check.code;
 }
 
 /* ---- a run ---- */
@@ -113,66 +110,64 @@ static int check_row(const struct result *result, const struct result_epoch *row
 {
     const uint64_t epochs = row->merged ? row->merged : 1, draws = draws_of_epoch(result) * epochs;
     char of[48];
+    struct check check = {.of = of};
 
     snprintf(of, sizeof of, "epoch %llu", (unsigned long long)row->epoch + 1);
-    int code = check_times(of, row);
-    if (code || !draws)
-        return code;
-    code = equal(of, "samples delivered or skipped by all ranks", row->samples + row->skipped,
-                 "records of the data set", draws);
+    check_times(&check, row);
+    if (!draws)
+        return check.code;
+    equal(&check, "samples delivered or skipped by all ranks", row->samples + row->skipped,
+          "records of the data set", draws);
     /* Each record is drawn at least once; only padding repeats records. */
-    if (code == 0)
-        code = at_most(of, "bytes delivered:", (double)row->record_bytes, "bytes requested",
-                       (double)row->request_bytes);
-    if (code == 0 && row->skipped == 0)
-        code = equal(of, "bytes delivered", row->record_bytes, "bytes of all records",
-                     result->record_bytes_total * (draws / result->records));
-    return code;
+    at_most(&check, "bytes delivered:", (double)row->record_bytes, "bytes requested",
+            (double)row->request_bytes);
+    if (row->skipped == 0)
+        equal(&check, "bytes delivered", row->record_bytes, "bytes of all records",
+              result->record_bytes_total * (draws / result->records));
+    return check.code;
 }
 
 static int check_latency(const struct result_run *run, uint64_t requests)
 {
     static const double fractions[] = {0, 0.5, 0.9, 0.99, 0.999, 1};
     const struct histogram *latency = &run->read_latency_ns;
+    struct check check = {.of = "read latency"};
     uint64_t before = 0;
-    int code = 0;
 
-    for (size_t i = 0; code == 0 && i < sizeof fractions / sizeof *fractions; i++) {
+    for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
         const uint64_t value = histogram_quantile(latency, fractions[i]);
-        code = at_most("read latency", "a lower percentile, ns:", (double)before, "a higher one",
-                       (double)value);
+        at_most(&check, "a lower percentile, ns:", (double)before, "a higher one", (double)value);
         before = value;
     }
-    if (code == 0 && latency->count)
-        code = at_most("read latency", "their sum, ns:", (double)latency->sum,
-                       "as many of the longest", (double)latency->maximum * (double)latency->count);
-    if (code == 0)
-        code = equal("reads", "have a latency or failed", latency->count + run->read_errors,
-                     "were requested", requests);
-    return code;
+    if (latency->count)
+        at_most(&check, "their sum, ns:", (double)latency->sum, "as many of the longest",
+                (double)latency->maximum * (double)latency->count);
+    check.of = "reads";
+    equal(&check, "have a latency or failed", latency->count + run->read_errors, "were requested",
+          requests);
+    return check.code;
 }
 
 /* Records that the decoder used were delivered, unless a mapped page was lost in the meantime. */
-static int check_images(const struct result_run *run, const struct result_epoch *total)
+static void check_images(struct check *check, const struct result_run *run,
+                         const struct result_epoch *total)
 {
     if (run->decode.images == 0 || total->skipped)
-        return 0;
-    int code = equal("run", "images decoded", run->decode.images - run->decode.failed,
-                     "samples delivered", total->samples);
-    return code ? code
-                : at_most("run", "image bytes:", (double)run->decode.bytes, "record bytes",
-                          (double)total->record_bytes);
+        return;
+    equal(check, "images decoded", run->decode.images - run->decode.failed, "samples delivered",
+          total->samples);
+    at_most(check, "image bytes:", (double)run->decode.bytes, "record bytes",
+            (double)total->record_bytes);
 }
 
-static int check_ranks(const struct result *result, const struct result_run *run,
-                       const struct result_epoch *total)
+static void check_ranks(struct check *check, const struct result *result,
+                        const struct result_run *run, const struct result_epoch *total)
 {
     struct result_epoch sum = {0};
     uint64_t of_nodes = 0, slowest_ns = 0;
-    int code = 0;
 
     if (run->rank_count == 0)
-        return 0;
+        return;
     for (uint32_t i = 0; i < run->rank_count; i++) {
         result_epoch_add(&sum, &run->ranks[i].total);
         if (run->ranks[i].total.wall_ns > slowest_ns)
@@ -180,39 +175,32 @@ static int check_ranks(const struct result *result, const struct result_run *run
     }
     for (uint32_t i = 0; i < run->node_count; i++)
         of_nodes += run->nodes[i].ranks;
-    code = equal("run", "ranks reported", run->rank_count, "are in the job", result->ranks);
-    if (code == 0 && run->node_count)
-        code = equal("run", "ranks of all nodes", of_nodes, "are in the job", result->ranks);
-    if (code == 0)
-        code = equal("run", "samples of all ranks", sum.samples, "of all epochs", total->samples);
-    if (code == 0)
-        code = equal("run", "bytes of all ranks", sum.record_bytes, "of all epochs",
-                     total->record_bytes);
-    if (code == 0)
-        code =
-            equal("run", "requests of all ranks", sum.requests, "of all epochs", total->requests);
+    equal(check, "ranks reported", run->rank_count, "are in the job", result->ranks);
+    if (run->node_count)
+        equal(check, "ranks of all nodes", of_nodes, "are in the job", result->ranks);
+    equal(check, "samples of all ranks", sum.samples, "of all epochs", total->samples);
+    equal(check, "bytes of all ranks", sum.record_bytes, "of all epochs", total->record_bytes);
+    equal(check, "requests of all ranks", sum.requests, "of all epochs", total->requests);
     /* An epoch lasts as long as its slowest rank. */
-    return code ? code
-                : at_most("run", "the slowest rank took, s:", seconds(slowest_ns),
-                          "all epochs together", seconds(total->wall_ns));
+    at_most(check, "the slowest rank took, s:", seconds(slowest_ns), "all epochs together",
+            seconds(total->wall_ns));
 }
 
 int invariants_run(const struct result *result, const struct result_run *run)
 {
     struct result_epoch total = {0};
+    struct check check = {.of = "run"};
     uint64_t epochs = 0;
-    int code = 0;
 
-    for (uint32_t i = 0; code == 0 && i < run->epoch_count; i++) {
-        code = check_row(result, &run->epochs[i]);
+    for (uint32_t i = 0; check.code == 0 && i < run->epoch_count; i++) {
+        check.code = check_row(result, &run->epochs[i]);
         epochs += run->epochs[i].merged ? run->epochs[i].merged : 1;
         result_epoch_add(&total, &run->epochs[i]);
     }
-    if (code == 0)
-        code = equal("run", "epochs in rows", epochs, "were run", run->epochs_run);
-    if (code == 0)
-        code = check_latency(run, total.requests);
-    if (code == 0)
-        code = check_images(run, &total);
-    return code ? code : check_ranks(result, run, &total);
+    equal(&check, "epochs in rows", epochs, "were run", run->epochs_run);
+    if (check.code == 0)
+        check.code = check_latency(run, total.requests);
+    check_images(&check, run, &total);
+    check_ranks(&check, result, run, &total);
+    return check.code;
 }

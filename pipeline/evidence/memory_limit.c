@@ -42,26 +42,15 @@ static int put(const char *group, const char *name, const char *text)
     return code;
 }
 
-static int make_group(const char *path)
+/* Makes a group, or removes it. */
+static int change_group(const char *path, bool makes)
 {
     struct folder parent;
     const char *name;
     int code = folder_open_parent(&parent, path, &name);
 
     if (code == 0)
-        code = folder_make(&parent, name);
-    folder_close(&parent);
-    return code;
-}
-
-static int remove_group(const char *path)
-{
-    struct folder parent;
-    const char *name;
-    int code = folder_open_parent(&parent, path, &name);
-
-    if (code == 0)
-        code = folder_remove(&parent, name, NULL);
+        code = makes ? folder_make(&parent, name) : folder_remove(&parent, name, NULL);
     folder_close(&parent);
     return code;
 }
@@ -114,7 +103,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
         return code;
     remove_orphans(parent);
     snprintf(limit->group, sizeof limit->group, "%.480s/" GROUP_NAME, parent, (int)getpid());
-    code = make_group(limit->group);
+    code = change_group(limit->group, true);
     if (code)
         return code;
     snprintf(number, sizeof number, "%" PRIu64, bytes);
@@ -124,7 +113,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     if (code == 0)
         code = move_to(limit->group);
     if (code)
-        remove_group(limit->group);
+        change_group(limit->group, false);
     return code;
 }
 
@@ -158,7 +147,7 @@ void memory_limit_leave(struct memory_limit *limit)
         return;
     move_to(limit->from);
     /* A joined thread may still be leaving the group. */
-    for (int tries = 0; remove_group(limit->group) == -EBUSY && tries < 1000; tries++)
+    for (int tries = 0; change_group(limit->group, false) == -EBUSY && tries < 1000; tries++)
         clock_sleep_ns(1000000);
     *limit = (struct memory_limit){0};
 }

@@ -30,8 +30,7 @@ static int refuse(const struct cold_settings *settings, const struct job_plugins
 
 int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
-                       void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                       struct result_run *run)
+                       const struct cache_observer *observer, struct result_run *run)
 {
     const struct ranks_place *place = &ranks->place;
     struct result_cold mine = {0};
@@ -41,24 +40,18 @@ int validity_make_cold(struct witness *witness, const struct cold_settings *sett
     if (settings->memory_limit_bytes && run->number == 0 && place->local_rank == 0)
         code = witness_evict(witness);
     if (code == 0 && place->local_rank == 0)
-        code = witness_make_cold(witness, progress, context, &mine);
+        code = witness_make_cold(witness, observer, &mine);
     /* Dropping and inspecting caches also reaches the server, so all nodes finish before the
      * server's own caches are dropped. */
     code = ranks_meet(ranks, code, NULL);
     if (code == 0 && place->rank == 0)
-        witness_make_server_cold(witness, progress, context, &mine);
+        witness_make_server_cold(witness, observer, &mine);
     if (code == 0 && place->local_rank == 0)
         code = refuse(settings, plugins, &mine);
     code = ranks_meet(ranks, code, NULL);
     witness_begin_run(witness);
     int gathered = gather_cold(ranks, &mine, run);
     return code ? code : gathered;
-}
-
-void validity_ask_server(struct witness *witness, const struct ranks *ranks, struct result_run *run)
-{
-    if (ranks->place.rank == 0)
-        witness_ask_server(witness, &run->cold);
 }
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */

@@ -14,12 +14,7 @@
  */
 int validity_make_cold(struct witness *witness, const struct cold_settings *settings,
                        const struct job_plugins *plugins, struct ranks *ranks,
-                       void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                       struct result_run *run);
-
-/* After a run, ask the server how much its disks read during the run. */
-void validity_ask_server(struct witness *witness, const struct ranks *ranks,
-                         struct result_run *run);
+                       const struct cache_observer *observer, struct result_run *run);
 
 /* After a run was gathered, complete the state of its caches with the evidence of the run. Mark the
  * run invalid if the caches should have been cold and were not; add notices on other doubts. */

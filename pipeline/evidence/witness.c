@@ -63,18 +63,6 @@ void witness_close(struct witness *witness)
     free(witness);
 }
 
-struct progress_call {
-    void (*progress)(void *context, uint64_t elapsed_ns);
-    void *context;
-};
-
-static void pass_on(void *context, const struct cache_progress *progress)
-{
-    const struct progress_call *call_back = context;
-
-    call_back->progress(call_back->context, progress->elapsed_ns);
-}
-
 /* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. */
 static bool in_virtual_machine(void)
 {
@@ -132,11 +120,9 @@ static void note_no_cache(const struct witness *witness, struct result_cold *col
     result_cold_settle(cold);
 }
 
-int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
-                      void *context, struct result_cold *cold)
+int witness_make_cold(struct witness *witness, const struct cache_observer *observer,
+                      struct result_cold *cold)
 {
-    struct progress_call call_back = {.progress = progress, .context = context};
-    const struct cache_observer observer = {.progress = pass_on, .context = &call_back};
     const struct cold_settings *settings = witness->settings;
     struct cold_result found = {0};
     const struct cold_request request = {
@@ -144,7 +130,7 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
         .count = witness->catalog->shard_count,
         .drop = settings->drop_caches != JOB_DROP_NO,
         .timeout_ns = settings->drop_timeout_ns,
-        .observer = &observer,
+        .observer = observer,
     };
 
     if (!store_is_local(witness->catalog->root)) {
@@ -169,11 +155,10 @@ int witness_make_cold(struct witness *witness, void (*progress)(void *context, u
     return code;
 }
 
-static void call_server(struct witness *witness, struct progress_call *call_back,
+static void call_server(struct witness *witness, const struct cache_observer *observer,
                         void (*call)(const struct server_request *, struct server_result *),
                         struct server_result *server)
 {
-    const struct cache_observer observer = {.progress = pass_on, .context = call_back};
     const struct cold_settings *settings = witness->settings;
     const char *elsewhere = storage_devices(witness->storage)->elsewhere;
     const char *store = store_of(witness->catalog->root)->client;
@@ -185,28 +170,23 @@ static void call_server(struct witness *witness, struct progress_call *call_back
         .check_command = settings->server_check_command,
         .set_bytes = catalog_data_bytes(witness->catalog),
         .timeout_ns = settings->drop_timeout_ns,
-        .observer = call_back->progress ? &observer : NULL,
+        .observer = observer,
     };
 
     call(&request, server);
 }
 
-void witness_make_server_cold(struct witness *witness,
-                              void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+void witness_make_server_cold(struct witness *witness, const struct cache_observer *observer,
                               struct result_cold *cold)
 {
-    struct progress_call call_back = {.progress = progress, .context = context};
-
-    call_server(witness, &call_back, server_make_cold, &cold->server);
+    call_server(witness, observer, server_make_cold, &cold->server);
     cold->dropped |= cold->server.drop.made && cold->server.drop.status == 0;
     result_cold_settle(cold);
 }
 
 void witness_ask_server(struct witness *witness, struct result_cold *cold)
 {
-    struct progress_call call_back = {0};
-
-    call_server(witness, &call_back, server_look_after, &cold->server);
+    call_server(witness, NULL, server_look_after, &cold->server);
     result_cold_settle(cold);
 }
 

@@ -17,13 +17,12 @@ void witness_close(struct witness *witness);
 
 /* Drop this machine's caches if the settings say so, and inspect them. Fills *cold except for its
  * server. Returns 0 or -ENOMEM. */
-int witness_make_cold(struct witness *witness, void (*progress)(void *context, uint64_t elapsed_ns),
-                      void *context, struct result_cold *cold);
+int witness_make_cold(struct witness *witness, const struct cache_observer *observer,
+                      struct result_cold *cold);
 
 /* Do the same with the commands of the server that holds the files: after all machines dropped
  * their caches, and again after the run, while no rank reads. One rank calls these. */
-void witness_make_server_cold(struct witness *witness,
-                              void (*progress)(void *context, uint64_t elapsed_ns), void *context,
+void witness_make_server_cold(struct witness *witness, const struct cache_observer *observer,
                               struct result_cold *cold);
 void witness_ask_server(struct witness *witness, struct result_cold *cold);
 

@@ -73,11 +73,6 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
     return code;
 }
 
-static int after_epoch(void *context, struct result_epoch *epoch, int code)
-{
-    return session_after_epoch(context, epoch, code);
-}
-
 static int tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     struct measurement *measurement = context;
@@ -95,16 +90,17 @@ static int tick(void *context, const struct result_epoch *so_far, uint64_t draws
     return session_check(&measurement->session);
 }
 
-static void report_drop(void *context, uint64_t elapsed_ns)
+static void report_drop(void *context, const struct cache_progress *progress)
 {
-    report_progress(context, (struct run_progress){.phase = RUN_DROP, .elapsed_ns = elapsed_ns});
+    report_progress(context,
+                    (struct run_progress){.phase = RUN_DROP, .elapsed_ns = progress->elapsed_ns});
 }
 
 /* Run the epochs on all ranks, and gather what they measured. */
 static int measure(struct measurement *measurement, struct result_run *run)
 {
     const struct engine_hooks hooks = {
-        .before = before_epoch, .after = after_epoch, .tick = tick, .context = measurement};
+        .before = before_epoch, .after = session_after_epoch, .tick = tick, .context = measurement};
     const struct session *session = &measurement->session;
     const uint64_t epochs = session->job->epochs;
     int code = engine_run(measurement->engine, epochs, &hooks, run, session->result);
@@ -122,8 +118,8 @@ static int carry_out(struct measurement *measurement, struct result_run *run)
     if (!run->epochs)
         return -ENOMEM;
     enter(measurement, RUN_DROP);
-    int code = session_make_cold(&measurement->session, &measurement->plugins, report_drop,
-                                 measurement, run);
+    const struct cache_observer observer = {.progress = report_drop, .context = measurement};
+    int code = session_make_cold(&measurement->session, &measurement->plugins, &observer, run);
     if (code == 0)
         code = measure(measurement, run);
     if (code == 0) {

@@ -75,15 +75,14 @@ void session_close(struct session *session, int code)
 }
 
 int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                      struct result_run *run)
+                      const struct cache_observer *observer, struct result_run *run)
 {
     const uint64_t start_ns = clock_now_ns();
 
     run->valid = true;
     recorder_begin_run(session->recorder, run->number);
     int code = validity_make_cold(session->witness, &session->job->cold, plugins, session->ranks,
-                                  progress, context, run);
+                                  observer, run);
     recorder_mark(session->recorder, "drop", 0, start_ns);
     return code;
 }
@@ -91,7 +90,8 @@ int session_make_cold(struct session *session, const struct job_plugins *plugins
 void session_judge(struct session *session, const struct job_plugins *plugins,
                    struct result_run *run)
 {
-    validity_ask_server(session->witness, session->ranks, run);
+    if (session->ranks->place.rank == 0)
+        witness_ask_server(session->witness, &run->cold);
     validity_check(session->job, plugins, run, session->result);
     validity_account(session->result, run);
 }
@@ -106,8 +106,10 @@ int session_before_epoch(struct session *session, struct result_epoch *epoch, in
     return code;
 }
 
-int session_after_epoch(struct session *session, struct result_epoch *epoch, int code)
+int session_after_epoch(void *context, struct result_epoch *epoch, int code)
 {
+    struct session *session = context;
+
     if (code)
         ranks_call_off(session->ranks);
     code = ranks_meet(session->ranks, code, &epoch->stop_barrier_ns);

@@ -37,8 +37,7 @@ void session_leave_limit(struct session *session);
 
 /* Before a run: drop and inspect caches as the job asks, see validity_make_cold(). */
 int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      void (*progress)(void *context, uint64_t elapsed_ns), void *context,
-                      struct result_run *run);
+                      const struct cache_observer *observer, struct result_run *run);
 /* After a run was gathered: mark it invalid if its evidence says so. */
 void session_judge(struct session *session, const struct job_plugins *plugins,
                    struct result_run *run);
@@ -46,7 +45,7 @@ void session_judge(struct session *session, const struct job_plugins *plugins,
 /* Around an epoch: the barriers at which all ranks start and stop, and the witnesses, whose
  * counters the ranks of a node share. Each takes the current status and returns the one to use. */
 int session_before_epoch(struct session *session, struct result_epoch *epoch, int code);
-int session_after_epoch(struct session *session, struct result_epoch *epoch, int code);
+int session_after_epoch(void *session, struct result_epoch *epoch, int code); /* a hook */
 
 /* Return 0, or why to stop now: -EINTR after session_interrupt(), -ECANCELED when another rank
  * failed. */

@@ -67,11 +67,6 @@ static int before_epoch(void *context, struct result_epoch *epoch, int code)
     return code;
 }
 
-static int after_epoch(void *context, struct result_epoch *epoch, int code)
-{
-    return session_after_epoch(context, epoch, code);
-}
-
 /* ---- between epochs ---- */
 
 /* Each rank evaluates its share; all ranks get the sums. */
@@ -335,25 +330,25 @@ static int prepare(struct training_run *training)
     return code ? code : ranks_meet(ranks, open_inputs(training), NULL);
 }
 
-static void report_cold(void *context, uint64_t elapsed_ns)
+static void report_cold(void *context, const struct cache_progress *progress)
 {
     const struct training_run *training = context;
 
     if (training->observer->cold)
-        training->observer->cold(training->observer->context, elapsed_ns);
+        training->observer->cold(training->observer->context, progress->elapsed_ns);
 }
 
 static int learn(struct training_run *training)
 {
     const struct engine_hooks hooks = {.before = before_epoch,
-                                       .after = after_epoch,
+                                       .after = session_after_epoch,
                                        .tick = tick,
                                        .between = between_epochs,
                                        .context = training};
     const uint64_t epochs = training->job->job.epochs - training->result->first_epoch;
+    const struct cache_observer observer = {.progress = report_cold, .context = training};
     struct result_run *run = &training->learn.run;
-    int code =
-        session_make_cold(&training->session, &training->learn.plugins, report_cold, training, run);
+    int code = session_make_cold(&training->session, &training->learn.plugins, &observer, run);
 
     return code
                ? code

@@ -8,6 +8,7 @@
 #include "base/plugin.h"
 #include "dataset/catalog.h"
 #include "pipeline/result/recorder.h"
+#include "pipeline/settings/settings.h"
 #include "shuffle/plan.h"
 
 #include <stdbool.h>
@@ -35,19 +36,13 @@ struct loader_config {
      * begins. */
     struct plan *next_plan;
     struct loader_sink sink;
-    uint32_t io_threads;       /* 1 (or 0): the loader's own thread reads */
-    uint32_t depth;            /* at most this many reads in flight; 0: find the saturation depth */
-    uint64_t memory_bytes;     /* for records; see loader_memory_needed() */
-    uint64_t block_bytes;      /* at most this much in one coalesced read */
-    uint32_t window;           /* of coalesce_rules(); 0: auto */
-    uint64_t io_timeout_ns;    /* 0: wait for ever */
-    uint64_t rate_limit_bytes; /* per second; 0: none */
-    uint64_t limit_samples;    /* draws per epoch; 0: all */
-    uint64_t epochs_max;       /* per run */
-    uint64_t resume_epoch;     /* this epoch starts at draw resume_draw */
+    const struct read_settings *read;   /* iodepth 0: find the saturation depth */
+    const struct order_settings *order; /* window and limit_samples only */
+    uint64_t memory_bytes;              /* for records; see loader_memory_needed() */
+    uint64_t epochs_max;                /* per run */
+    uint64_t resume_epoch;              /* this epoch starts at draw resume_draw */
     uint64_t resume_draw;
     uint32_t alignment;        /* of memory */
-    bool skip_errors;          /* deliver a record that cannot be read with its error */
     struct meter *meter;       /* counts reads and waits; may be NULL */
     struct recorder *recorder; /* marks phases; may be NULL */
 };

@@ -15,22 +15,21 @@ int flow_create(struct flow *flow, const struct loader_config *config, const str
 {
     const struct plan_traits *plan = &config->plan->traits;
     const struct coalesce rules =
-        loader_reads(config->catalog, config->memory_bytes, config->block_bytes, config->io_threads,
-                     config->window);
+        loader_reads(config->catalog, config->memory_bytes, config->read, config->order->window);
 
     flow->config = config;
-    inflight_create(&flow->inflight, config->depth ? config->depth : LOADER_DEPTH_MOST,
-                    config->depth == 0, config->reader->plugin->name, config->meter);
+    inflight_create(&flow->inflight, loader_depth_most(config->read), config->read->iodepth == 0,
+                    config->reader->plugin->name, config->meter);
     int code = window_create(&flow->window, config->catalog, &rules, plan->slots,
                              loader_fetches_most(plan, rules.window));
     if (code == 0)
         code = blocks_create(&flow->blocks, flow->window.fetch_count, &flow->arenas,
-                             &flow->inflight, config->skip_errors);
+                             &flow->inflight, config->read->on_error == JOB_ERROR_SKIP);
     if (code == 0)
         code = delivery_create(&flow->delivery, flow->window.fetch_count);
     if (code == 0)
         code = arenas_create(&flow->arenas, config->memory_bytes, config->alignment,
-                             config->io_threads, numa);
+                             read_io_threads(config->read), numa);
     return code;
 }
 
@@ -47,7 +46,7 @@ void flow_reset(struct flow *flow)
 {
     arenas_reset(&flow->arenas);
     window_reset(&flow->window);
-    inflight_reset(&flow->inflight, flow->config->rate_limit_bytes);
+    inflight_reset(&flow->inflight, flow->config->read->rate_limit_bytes);
     blocks_reset(&flow->blocks);
     delivery_reset(&flow->delivery);
     flag_clear(&flow->wants_returned);
@@ -209,9 +208,8 @@ static int make_room(struct flow *flow)
 static int fail_stuck(const struct flow *flow)
 {
     const struct loader_config *config = flow->config;
-    const struct loader_memory needed =
-        loader_memory_needed(config->catalog, &config->plan->traits, config->depth,
-                             config->block_bytes, config->io_threads, config->window);
+    const struct loader_memory needed = loader_memory_needed(config->catalog, &config->plan->traits,
+                                                             config->read, config->order->window);
     char wanted[32], memory[32];
 
     return fail(ENOMEM, "the shuffle needs more than the record memory of %s; use --memory %s",

@@ -68,9 +68,10 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
             return code;
         draws -= config->resume_draw;
     }
-    loader->plan_is_cut = config->limit_samples && draws > config->limit_samples;
+    const uint64_t limit = config->order->limit_samples;
+    loader->plan_is_cut = limit && draws > limit;
     if (loader->plan_is_cut)
-        draws = config->limit_samples;
+        draws = limit;
     window_begin(&loader->flow.window, plan, epoch, draws,
                  config->sink.expect(config->sink.state, draws));
     return 0;
@@ -145,13 +146,13 @@ static int open_reader(struct loader *loader)
         .catalog = config->catalog,
         .regions = flow->arenas.regions,
         .region_count = flow->arenas.count,
-        .depth = config->depth ? config->depth : LOADER_DEPTH_MOST,
+        .depth = loader_depth_most(config->read),
         .bytes_max = (uint32_t)bytes_align_up(largest + HEAP_ALIGNMENT, HEAP_ALIGNMENT),
-        .timeout_ns = config->io_timeout_ns,
+        .timeout_ns = config->read->io_timeout_ns,
         .falls_back = config->reader_falls_back,
     };
-    int code =
-        reader_open(reader, config->io_threads > 1 ? &parallel : config->reader, &reader_config);
+    int code = reader_open(reader, loader->parallel.count > 1 ? &parallel : config->reader,
+                           &reader_config);
 
     if (code)
         return code;
@@ -217,11 +218,9 @@ struct loader *loader_create(const struct loader_config *config)
     if (!loader)
         return NULL;
     loader->config = *config;
-    if (loader->config.io_threads == 0)
-        loader->config.io_threads = 1;
     numa_find(&loader->numa, "/sys");
     loader->parallel = (struct parallel_reader_settings){
-        .reader = config->reader, .count = loader->config.io_threads, .numa = &loader->numa};
+        .reader = config->reader, .count = read_io_threads(config->read), .numa = &loader->numa};
     if (create_parts(loader)) {
         loader_destroy(loader);
         return NULL;
@@ -311,24 +310,14 @@ bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures)
     return true;
 }
 
-const struct depth *loader_depth(const struct loader *loader)
+struct loader_totals loader_totals(const struct loader *loader)
 {
-    return &loader->flow.inflight.depth;
-}
+    const struct flow *flow = &loader->flow;
 
-const struct reader_figures *loader_reader_figures(const struct loader *loader)
-{
-    return &loader->flow.inflight.reader.figures;
-}
-
-uint64_t loader_windows_cut(const struct loader *loader)
-{
-    return loader->flow.window.cut;
-}
-
-uint64_t loader_memory_peak_bytes(const struct loader *loader)
-{
-    return arenas_peak_bytes(&loader->flow.arenas);
+    return (struct loader_totals){.depth = &flow->inflight.depth,
+                                  .reader = &flow->inflight.reader.figures,
+                                  .memory_peak_bytes = arenas_peak_bytes(&flow->arenas),
+                                  .windows_cut = flow->window.cut};
 }
 
 struct loader_waits loader_waits(struct loader *loader)

@@ -47,12 +47,14 @@ void loader_release(struct loader *loader, struct fetch *const *fetches, uint32_
  */
 bool loader_epoch_figures(struct loader *loader, struct loader_figures *figures);
 
-/* The next four after loader_join(). */
-const struct depth *loader_depth(const struct loader *loader);
-const struct reader_figures *loader_reader_figures(const struct loader *loader);
-uint64_t loader_memory_peak_bytes(const struct loader *loader);
-/* Return how many windows ended at their limit of bytes, before they had all their records. */
-uint64_t loader_windows_cut(const struct loader *loader);
+/* After loader_join(). */
+struct loader_totals {
+    const struct depth *depth;
+    const struct reader_figures *reader;
+    uint64_t memory_peak_bytes;
+    uint64_t windows_cut; /* ended at their limit of bytes, before they had all their records */
+};
+struct loader_totals loader_totals(const struct loader *loader);
 
 /* Since loader_start(), waits under way included. Any thread. */
 struct loader_waits {

@@ -8,17 +8,19 @@
 enum {
     WINDOWS_AHEAD = 4, /* windows of records that may be under way at once */
     FETCHES_LEAST = 8192,
+    DEPTH_MOST = 256,  /* the queue depth that auto may reach */
     BLOCKS_LEAST = 16, /* full reads that each I/O thread's memory holds */
 };
 
 /* Memory is freed block by block, with a block's last record: with small blocks, few freed records
  * wait for others. */
 struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
-                             uint64_t block_bytes, uint32_t io_threads, uint32_t window)
+                             const struct read_settings *read, uint64_t window)
 {
-    const uint64_t most_bytes = memory_bytes / io_threads / BLOCKS_LEAST;
+    const uint64_t most_bytes = memory_bytes / read_io_threads(read) / BLOCKS_LEAST;
 
-    return coalesce_rules(catalog, window, block_bytes < most_bytes ? block_bytes : most_bytes,
+    return coalesce_rules(catalog, (uint32_t)window,
+                          read->block_bytes < most_bytes ? read->block_bytes : most_bytes,
                           memory_bytes);
 }
 
@@ -27,19 +29,25 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-struct loader_memory loader_memory_needed(const struct catalog *catalog,
-                                          const struct plan_traits *plan, uint32_t depth,
-                                          uint64_t block_bytes, uint32_t io_threads,
-                                          uint32_t window)
+uint32_t loader_depth_most(const struct read_settings *read)
 {
+    return read->iodepth ? (uint32_t)read->iodepth : DEPTH_MOST;
+}
+
+struct loader_memory loader_memory_needed(const struct catalog *catalog,
+                                          const struct plan_traits *plan,
+                                          const struct read_settings *read, uint64_t window)
+{
+    const uint32_t io_threads = read_io_threads(read);
     const uint64_t mean = catalog->record_bytes_total / catalog->record_count + 1024;
     const uint64_t largest = catalog->record_bytes_max + 2 * HEAP_ALIGNMENT;
-    const uint64_t block = larger(block_bytes, largest);
+    const uint64_t block = larger(read->block_bytes, largest);
     /* A plan of one slot holds nothing for long. */
     const uint64_t slots = plan->slots > 1 ? plan->slots : 0;
     const uint64_t slots_bytes = 2 * (slots * mean + slots * mean / 8);
-    const uint64_t reads_bytes = 4 * (uint64_t)(depth ? depth : LOADER_DEPTH_MOST) * block;
-    const uint64_t window_bytes = coalesce_memory_bytes(catalog, window, block_bytes);
+    const uint64_t reads_bytes = 4 * (uint64_t)loader_depth_most(read) * block;
+    const uint64_t window_bytes =
+        coalesce_memory_bytes(catalog, (uint32_t)window, read->block_bytes);
     const uint64_t least_bytes = slots_bytes + 8 * largest * io_threads;
     const uint64_t wanted_bytes = slots_bytes + larger(reads_bytes, window_bytes);
     const uint64_t blocks_bytes = io_threads * BLOCKS_LEAST * block;

@@ -183,30 +183,6 @@ static void merge_device(struct result_bytes *sum, const struct result_bytes *de
 void gather_merge_epochs(const struct result_epoch *const *each, const struct result_rank *ranks,
                          uint32_t count, struct result_epoch *merged)
 {
-    uint64_t *const times[] = {
-        &merged->storage_idle_ns,
-        &merged->read_head_ns,
-        &merged->read_rest_ns,
-        &merged->steady_ns,
-        &merged->shuffle_ns,
-        &merged->wait_ns,
-        &merged->compute_ns,
-        &merged->upload_ns,
-        &merged->copy_ns,
-        &merged->exchange_ns,
-        &merged->update_ns,
-        &merged->nominal_ns,
-        &merged->first_step_ns,
-        &merged->first_compute_ns,
-        &merged->start_barrier_ns,
-        &merged->stop_barrier_ns,
-        &merged->waits.loader_storage_ns,
-        &merged->waits.loader_memory_ns,
-        &merged->waits.decode_input_ns,
-        &merged->waits.decode_slot_ns,
-        &merged->waits.decode_busy_ns,
-        &merged->waits.trainer_input_ns,
-    };
     const struct result_epoch *slowest = each[0];
 
     *merged = (struct result_epoch){.merged = each[0]->merged,
@@ -220,8 +196,7 @@ void gather_merge_epochs(const struct result_epoch *const *each, const struct re
         if (each[i]->wall_ns > slowest->wall_ns)
             slowest = each[i];
     }
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        *times[i] /= count;
+    result_epoch_average(merged, count);
     for (uint32_t i = 0; i < count; i++)
         if (each[i]->steady_ns == 0)
             merged->steady_samples = merged->steady_ns = 0;

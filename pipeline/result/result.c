@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,48 +139,63 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
         epoch->limit = RESULT_LIMIT_PAGE_CACHE;
 }
 
-static void add_waits(struct result_waits *sum, const struct result_waits *waits)
+/* What is summed over epochs and ranks, all uint64_t, and of that the times of a rank. */
+#define FIELD(name) offsetof(struct result_epoch, name)
+static const size_t counts[] = {FIELD(samples),      FIELD(skipped),        FIELD(batches),
+                                FIELD(record_bytes), FIELD(request_bytes),  FIELD(requests),
+                                FIELD(wall_ns),      FIELD(first_batch_ns), FIELD(steady_samples),
+                                FIELD(digest_sum)};
+static const size_t times[] = {FIELD(shuffle_ns),
+                               FIELD(read_head_ns),
+                               FIELD(read_rest_ns),
+                               FIELD(steady_ns),
+                               FIELD(storage_idle_ns),
+                               FIELD(wait_ns),
+                               FIELD(compute_ns),
+                               FIELD(upload_ns),
+                               FIELD(copy_ns),
+                               FIELD(exchange_ns),
+                               FIELD(update_ns),
+                               FIELD(nominal_ns),
+                               FIELD(first_step_ns),
+                               FIELD(first_compute_ns),
+                               FIELD(start_barrier_ns),
+                               FIELD(stop_barrier_ns),
+                               FIELD(waits.loader_storage_ns),
+                               FIELD(waits.loader_memory_ns),
+                               FIELD(waits.decode_input_ns),
+                               FIELD(waits.decode_slot_ns),
+                               FIELD(waits.decode_busy_ns),
+                               FIELD(waits.trainer_input_ns)};
+enum { COUNTS = sizeof counts / sizeof *counts, TIMES = sizeof times / sizeof *times };
+
+static uint64_t *field(struct result_epoch *epoch, size_t offset)
 {
-    sum->loader_storage_ns += waits->loader_storage_ns;
-    sum->loader_memory_ns += waits->loader_memory_ns;
-    sum->decode_input_ns += waits->decode_input_ns;
-    sum->decode_slot_ns += waits->decode_slot_ns;
-    sum->decode_busy_ns += waits->decode_busy_ns;
-    sum->trainer_input_ns += waits->trainer_input_ns;
+    return (uint64_t *)(void *)((char *)epoch + offset);
+}
+
+static void add_fields(struct result_epoch *sum, const struct result_epoch *epoch,
+                       const size_t *fields, size_t count)
+{
+    struct result_epoch copy = *epoch;
+
+    for (size_t i = 0; i < count; i++)
+        *field(sum, fields[i]) += *field(&copy, fields[i]);
 }
 
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch)
 {
-    sum->samples += epoch->samples;
-    sum->skipped += epoch->skipped;
-    sum->batches += epoch->batches;
-    sum->record_bytes += epoch->record_bytes;
-    sum->request_bytes += epoch->request_bytes;
-    sum->requests += epoch->requests;
-    sum->wall_ns += epoch->wall_ns;
-    sum->shuffle_ns += epoch->shuffle_ns;
-    sum->first_batch_ns += epoch->first_batch_ns;
-    sum->read_head_ns += epoch->read_head_ns;
-    sum->read_rest_ns += epoch->read_rest_ns;
-    sum->steady_samples += epoch->steady_samples;
-    sum->steady_ns += epoch->steady_ns;
-    sum->storage_idle_ns += epoch->storage_idle_ns;
-    sum->wait_ns += epoch->wait_ns;
-    sum->compute_ns += epoch->compute_ns;
-    sum->upload_ns += epoch->upload_ns;
-    sum->copy_ns += epoch->copy_ns;
-    sum->exchange_ns += epoch->exchange_ns;
-    sum->update_ns += epoch->update_ns;
-    sum->nominal_ns += epoch->nominal_ns;
-    sum->first_step_ns += epoch->first_step_ns;
-    sum->first_compute_ns += epoch->first_compute_ns;
-    sum->start_barrier_ns += epoch->start_barrier_ns;
-    sum->stop_barrier_ns += epoch->stop_barrier_ns;
-    add_waits(&sum->waits, &epoch->waits);
+    add_fields(sum, epoch, counts, COUNTS);
+    add_fields(sum, epoch, times, TIMES);
     sum->cpu_user_s += epoch->cpu_user_s;
     sum->cpu_system_s += epoch->cpu_system_s;
-    sum->digest_sum += epoch->digest_sum;
     sum->digest_xor ^= epoch->digest_xor;
+}
+
+void result_epoch_average(struct result_epoch *sum, uint32_t ranks)
+{
+    for (size_t i = 0; i < TIMES; i++)
+        *field(sum, times[i]) /= ranks;
 }
 
 uint64_t result_rows(uint64_t epochs)

@@ -288,6 +288,8 @@ const char *result_cold_unproven(const struct result_cold *cold);
 void result_run_add(struct result_run *run, const struct result_epoch *epoch);
 /* Add counts, bytes and times. */
 void result_epoch_add(struct result_epoch *sum, const struct result_epoch *epoch);
+/* Turn the times of a sum over ranks, except wall_ns and first_batch_ns, into means. */
+void result_epoch_average(struct result_epoch *sum, uint32_t ranks);
 uint64_t result_epoch_phase_ns(const struct result_epoch *epoch, enum result_phase phase);
 /* Return compute / (compute + wait) in percent; 0 if the trainer does nothing. */
 double result_epoch_au_percent(const struct result_epoch *epoch);

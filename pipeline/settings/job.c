@@ -152,11 +152,6 @@ uint64_t job_runs_most(const struct job *job)
     return (job->runs ? job->runs : job->until_runs) * job->turns;
 }
 
-uint32_t job_loaders(const struct read_settings *read)
-{
-    return read->loaders ? (uint32_t)read->loaders : 1;
-}
-
 int job_resume(const struct job *job, struct resume_point *point)
 {
     unsigned long long epoch, sample;

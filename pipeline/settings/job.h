@@ -53,9 +53,6 @@ double job_until_percent(const struct job *job);
 /* Maximum number of runs. */
 uint64_t job_runs_most(const struct job *job);
 
-/* Return the number of I/O threads. auto means 1: in measurements so far more were never faster. */
-uint32_t job_loaders(const struct read_settings *read);
-
 /* Count the outputs written to standard output. */
 int job_stdout_count(const struct job *job);
 

@@ -264,6 +264,8 @@ struct bench {
     struct batches *batches;
     struct loader *loader;
     struct plugin_choice reader, shuffle;
+    struct read_settings read;
+    struct order_settings order;
 };
 
 static uint32_t loaders = 1;
@@ -282,24 +284,25 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
     bench->batches = batches_create(
         &(struct batches_config){.batch_size = BATCH, .buffers = SLOTS, .epochs_max = 4});
+    bench->read = (struct read_settings){.loaders = loaders,
+                                         .iodepth = depth,
+                                         .block_bytes = block_bytes,
+                                         .on_error = skip_errors ? JOB_ERROR_SKIP : JOB_ERROR_STOP};
+    bench->order = (struct order_settings){.limit_samples = limit_samples};
     if (memory_bytes == 0)
-        memory_bytes = loader_memory_needed(bench->catalog, &bench->plan.traits, depth, block_bytes,
-                                            loaders, 0)
-                           .least_bytes;
+        memory_bytes =
+            loader_memory_needed(bench->catalog, &bench->plan.traits, &bench->read, 0).least_bytes;
     bench->loader = loader_create(&(struct loader_config){
         .catalog = bench->catalog,
         .reader = &bench->reader,
         .plan = &bench->plan,
         .next_plan = overlap ? &bench->next_plan : NULL,
-        .limit_samples = limit_samples,
         .sink = batches_sink(bench->batches),
-        .io_threads = loaders,
-        .depth = depth,
+        .read = &bench->read,
+        .order = &bench->order,
         .memory_bytes = memory_bytes,
-        .block_bytes = block_bytes,
         .epochs_max = 4,
         .alignment = 4096,
-        .skip_errors = skip_errors,
     });
     assert_non_null(bench->loader);
 }

@@ -194,17 +194,16 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
     struct batches *batches = batches_create(
         &(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH, .epochs_max = 1});
+    const struct read_settings read = {
+        .loaders = loaders, .iodepth = DEPTH, .block_bytes = 4096, .io_timeout_ns = io_timeout_ns};
     struct loader *loader = loader_create(&(struct loader_config){
         .catalog = catalog,
         .reader = &reader,
         .plan = &plan,
         .sink = batches_sink(batches),
-        .io_threads = loaders,
-        .depth = DEPTH,
-        .memory_bytes =
-            loader_memory_needed(catalog, &plan.traits, DEPTH, 4096, loaders, 0).least_bytes,
-        .block_bytes = 4096,
-        .io_timeout_ns = io_timeout_ns,
+        .read = &read,
+        .order = &(struct order_settings){0},
+        .memory_bytes = loader_memory_needed(catalog, &plan.traits, &read, 0).least_bytes,
         .epochs_max = 1,
         .alignment = 512,
     });

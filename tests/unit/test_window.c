@@ -120,10 +120,9 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
         .reader = &reader,
         .plan = &plan,
         .sink = batches_sink(batches),
-        .depth = DEPTH,
+        .read = &(struct read_settings){.iodepth = DEPTH, .block_bytes = terms->read_bytes},
+        .order = &(struct order_settings){.window = terms->window},
         .memory_bytes = terms->memory_bytes,
-        .block_bytes = terms->read_bytes,
-        .window = terms->window,
         .epochs_max = 1,
         .alignment = 4096,
     });
@@ -134,7 +133,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
     assert_true(loader_epoch_figures(loader, &figures));
     assert_int_equal(loader_join(loader), 0);
     assert_int_equal(figures.requests, asked_count);
-    windows_cut = loader_windows_cut(loader);
+    windows_cut = loader_totals(loader).windows_cut;
     loader_destroy(loader);
     batches_destroy(batches);
     plan_close(&plan);
@@ -180,19 +179,19 @@ static struct catalog *compare(const struct terms *terms)
     const struct plan_scope scope = {.catalog = catalog, .seed = 3, .ranks = 1, .batch_size = 64};
     struct plugin_choice shuffle;
     struct quality quality;
+    const struct read_settings read = {.block_bytes = terms->read_bytes};
 
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, terms->shuffle, &shuffle), 0);
     run_epoch(catalog, &scope, &shuffle, terms);
     assert_int_equal(
-        quality_measure(
-            &(struct quality_terms){.shuffle = &shuffle,
-                                    .scope = scope,
-                                    .epochs = 1,
-                                    .classes = 1,
-                                    .draw = note_draw,
-                                    .reads = loader_reads(catalog, terms->memory_bytes,
-                                                          terms->read_bytes, 1, terms->window)},
-            &quality),
+        quality_measure(&(struct quality_terms){.shuffle = &shuffle,
+                                                .scope = scope,
+                                                .epochs = 1,
+                                                .classes = 1,
+                                                .draw = note_draw,
+                                                .reads = loader_reads(catalog, terms->memory_bytes,
+                                                                      &read, terms->window)},
+                        &quality),
         0);
     assert_int_equal(asked_count, (uint64_t)quality.reads);
     assert_memory_equal(drawn, modelled, sizeof drawn);
