@@ -7,6 +7,7 @@
 #define IOBENCH_CMD_LAYERS_H
 
 #include "cmd/command.h"
+#include "pipeline/settings/job.h"
 
 /* Apply a preset of shuffle/preset.h, skipping options without a row in table: `train` does not
  * overlap epochs, `shuffle` has its own option for orders. Returns 0 or -EINVAL. */
@@ -15,5 +16,9 @@ int layers_preset(const char *name, const struct option_spec *table, void *setti
 /* Apply the command line, the last layer. Returns 0 or -EINVAL. */
 int layers_command_line(const struct invocation *invocation, const struct option_spec *table,
                         void *settings);
+
+/* Set the options of a job that have no row in table, whose settings hold the job at job_at, to the
+ * defaults of `iobench run`. Returns 0 or -EINVAL. */
+int layers_complete(const struct option_spec *table, size_t job_at, struct job *job);
 
 #endif

@@ -3,7 +3,8 @@
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h \
 	cmd/jobfile.c cmd/jobfile.h \
-	cmd/nearest.c cmd/nearest.h
+	cmd/nearest.c cmd/nearest.h \
+	cmd/ramp_search.c cmd/ramp_search.h
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = cmd/main.c \
@@ -24,6 +25,7 @@ iobench_SOURCES = cmd/main.c \
 	cmd/shuffle_plot.c cmd/shuffle_plot.h \
 	cmd/verify.c \
 	cmd/progress.c cmd/progress.h \
+	cmd/ramp.c cmd/ramp.h cmd/ramp_report.c \
 	cmd/rivals.c cmd/rivals.h cmd/run.c \
 	cmd/sandbox.c cmd/sandbox.h \
 	cmd/train.c cmd/train_report.c cmd/train_report.h \

@@ -3,31 +3,15 @@
 
 #include "base/fail.h"
 #include "cmd/arguments.h"
+#include "cmd/layers.h"
 
 #include <errno.h>
-
-static bool has_row(const struct option_spec *table, size_t offset)
-{
-    while (table->name && table->offset != offset)
-        table++;
-    return table->name != NULL;
-}
-
-static int complete(const struct option_spec *table, size_t job_at, struct job *job)
-{
-    int code = 0;
-
-    for (const struct option_spec *row = job_options; row->name && code == 0; row++)
-        if (row->fallback && !has_row(table, job_at + row->offset))
-            code = option_set(job_options, job, row->name, row->fallback, row->name);
-    return code;
-}
 
 int network_choose(struct network_settings *settings, const struct option_spec *table,
                    size_t job_at, struct network_choice *choice)
 {
     struct job *job = &settings->job;
-    int code = complete(table, job_at, job);
+    int code = layers_complete(table, job_at, job);
 
     choice->network = network_find(settings->name);
     if (code || !choice->network)

@@ -6,23 +6,12 @@
 
 /* clang-format off: one row each */
 const struct command *const command_registry[] = {
-    &command_run,
-    &command_train,
-    &command_infer,
-    &command_pack,
-    &command_verify,
-    &command_inspect,
-    &command_list,
-    &command_doctor,
-    &command_compare,
-    &command_size,
-    &command_shuffle,
-    &command_monitor,
-    &command_plot,
-    &command_plan,
-    &command_completion,
-    &command_help,
-    NULL,
+    &command_run,        &command_train,  &command_infer,
+    &command_pack,       &command_verify, &command_inspect,
+    &command_list,       &command_doctor, &command_compare,
+    &command_size,       &command_ramp,   &command_shuffle,
+    &command_monitor,    &command_plot,   &command_plan,
+    &command_completion, &command_help,   NULL,
 };
 /* clang-format on */
 

@@ -5,6 +5,11 @@
  *
  * A sleep ends tens of microseconds late. The excess is subtracted from the next step, so that the
  * sum of all steps is exact without spinning: decode workers need the CPU.
+ *
+ * In an open loop a batch is due every step time / load. Batches that are late do not delay the
+ * ones after them, so their lateness adds up while storage is too slow, and is not hidden by
+ * requests that were never made (coordinated omission). During the first steps of an epoch a late
+ * batch moves the schedule instead: pipelines fill and batches are ready in bursts.
  */
 #include "trainer/plugins.h"
 
@@ -19,6 +24,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+
+enum { OPEN_WARMUP_STEPS = 10 };
 
 enum replay_precision { REPLAY_MIXED, REPLAY_FP32 };
 
@@ -38,6 +45,8 @@ struct replay_state {
     struct profile profile;
     uint64_t step; /* next step of the profile */
     int64_t overslept_ns;
+    double open_load; /* 0: closed loop */
+    uint64_t due_ns;  /* open loop: of the next batch */
 };
 
 static const char *const precision_choices[] = {"mixed", "fp32", NULL};
@@ -92,6 +101,7 @@ static int replay_open(void *state, const void *settings_given, const struct tra
     if (ways != 1)
         return fail(EINVAL, "trainer replay: expected a GPU (replay:h200), rate=N or file=FILE");
     replay->batch_size = config->batch_size;
+    replay->open_load = config->open_load;
     replay->scale = settings->scale / (double)settings->gpus;
     if (settings->file) {
         code = profile_load(settings->file, &replay->profile);
@@ -124,9 +134,32 @@ static uint64_t next_step_ns(struct replay_state *replay, uint32_t count)
     return (uint64_t)llround((double)whole * replay->scale * count / replay->batch_size);
 }
 
+/* Hold the batch until the next one is due. */
+static int open_step(struct replay_state *replay, const struct trainer_batch *batch,
+                     struct trainer_times *times)
+{
+    const uint64_t start = clock_now_ns();
+
+    times->nominal_ns =
+        (uint64_t)llround((double)next_step_ns(replay, batch->count) / replay->open_load);
+    times->is_due = batch->step >= OPEN_WARMUP_STEPS;
+    if (batch->step == 0 || (!times->is_due && batch->ready_ns > replay->due_ns))
+        replay->due_ns = batch->ready_ns;
+    if (batch->ready_ns > replay->due_ns)
+        times->late_ns = batch->ready_ns - replay->due_ns;
+    replay->due_ns += times->nominal_ns;
+    if (replay->due_ns > start)
+        clock_sleep_until_ns(replay->due_ns);
+    times->compute_ns = clock_now_ns() - start;
+    return 0;
+}
+
 static int replay_step(void *state, const struct trainer_batch *batch, struct trainer_times *times)
 {
     struct replay_state *replay = state;
+
+    if (replay->open_load > 0)
+        return open_step(replay, batch, times);
     uint64_t start = clock_now_ns();
     int64_t nominal = (int64_t)next_step_ns(replay, batch->count);
     int64_t wanted = nominal - replay->overslept_ns;

@@ -20,6 +20,9 @@ struct trainer_config {
     uint64_t seed;
     struct ranks *ranks; /* that share the work; NULL: a single rank */
     uint64_t silence_ns; /* abort if a rank is unresponsive this long; 0: never */
+    /* Open loop, for trainers that replay: this many of them take batches in turns, each due at a
+     * fixed time whether or not it is ready; 0: closed loop, each step follows the one before. */
+    double open_load;
 };
 
 struct trainer_batch {
@@ -28,6 +31,7 @@ struct trainer_batch {
     uint32_t count;        /* up to batch_size */
     uint64_t epoch, step;
     uint64_t waited_ns; /* wait for this batch before it was passed */
+    uint64_t ready_ns;  /* when it was complete */
 };
 
 /* Breakdown of one step's time; 0 for phases a trainer does not have. */
@@ -39,6 +43,8 @@ struct trainer_times {
     uint64_t exchange_ns; /* gradient all-reduce not hidden by compute */
     uint64_t update_ns;
     uint64_t nominal_ns; /* nominal time of a replayed step; 0: a real one */
+    bool is_due;         /* open loop, after its warm-up: late_ns is known */
+    uint64_t late_ns;    /* from when the batch was due until it was ready; 0: in time */
 };
 
 /* Memory besides the process's own; 0 without a device. */

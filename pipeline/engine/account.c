@@ -139,6 +139,8 @@ void account_step(struct account *account, const struct trainer_times *times)
     epoch->exchange_ns += times->exchange_ns;
     epoch->update_ns += times->update_ns;
     epoch->nominal_ns += times->nominal_ns;
+    if (times->is_due)
+        histogram_add(account->late_ns, times->late_ns);
     if (epoch->first_compute_ns == 0)
         epoch->first_compute_ns = times->compute_ns;
     meter_add(account->meter, METER_TRAINER_BUSY_NS,

@@ -24,7 +24,8 @@ struct account {
     struct meter *meter;
     struct recorder *recorder;
     uint32_t workers;
-    bool reads; /* the reader is not idle */
+    bool reads;                /* the reader is not idle */
+    struct histogram *late_ns; /* of the run: how late batches were ready */
     /* of the current epoch */
     struct result_epoch *epoch;
     struct clock_moment start;

@@ -27,6 +27,7 @@ struct epoch_range {
 struct batch_buffer {
     uint32_t rows_left;
     bool complete;
+    uint64_t ready_ns; /* when it became complete */
     struct batch_account account;
 };
 
@@ -209,6 +210,7 @@ void batches_done(struct batches *batches, uint64_t batch, uint32_t rows,
     batch_account_add(&buffer->account, account);
     buffer->rows_left -= rows;
     buffer->complete = buffer->rows_left == 0;
+    buffer->ready_ns = buffer->complete ? clock_now_ns() : 0;
     if (buffer->complete && batch == batches->taken)
         pthread_cond_signal(&batches->batch_complete);
     pthread_mutex_unlock(&batches->lock);
@@ -248,6 +250,7 @@ int batches_take(struct batches *batches, struct batch *batch)
         batch->count = rows_of(batches, number, batches->take_epoch);
         batch->epoch = batches->take_epoch;
         batch->step = number - range->first_batch;
+        batch->ready_ns = buffer->ready_ns;
         batch->account = buffer->account;
         batches->taken++;
     }

@@ -43,8 +43,9 @@ struct batch {
     void *rows;
     int32_t *labels;
     uint32_t count;
-    uint64_t epoch; /* from 0 in this run */
-    uint64_t step;  /* of the epoch */
+    uint64_t epoch;    /* from 0 in this run */
+    uint64_t step;     /* of the epoch */
+    uint64_t ready_ns; /* when its last row was written */
     struct batch_account account;
 };
 

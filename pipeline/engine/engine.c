@@ -90,6 +90,8 @@ static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffer
         .seed = job->order.seed,
         .ranks = engine->config.ranks,
         .silence_ns = job->silence_ns,
+        .open_load =
+            job->open_load / (engine->config.ranks ? engine->config.ranks->place.ranks : 1),
     };
     int code = 0;
 
@@ -281,7 +283,8 @@ static int take_and_train(struct engine *engine, struct result_epoch *epoch)
                                   .count = batch.count,
                                   .epoch = epoch->epoch,
                                   .step = batch.step,
-                                  .waited_ns = engine->waited_ns};
+                                  .waited_ns = engine->waited_ns,
+                                  .ready_ns = batch.ready_ns};
     engine->waited_ns = 0;
     code = trainer_step(&engine->trainer, &given, &times);
     batches_give(engine->batches);
@@ -443,6 +446,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     if (engine->config.ranks) /* earlier phases may take any time */
         engine->config.ranks->silence_ns = engine->config.job->silence_ns;
     batches_reset(engine->batches);
+    engine->account.late_ns = &run->batch_late_ns;
     int code = loader_start(engine->loader);
     if (code)
         return begin(hooks, &run->epochs[0], code);

@@ -140,6 +140,7 @@ struct result_run {
     uint32_t epoch_count, row_epochs;
     struct result_epoch *epochs;
     struct histogram read_latency_ns;
+    struct histogram batch_late_ns; /* open loop: how late batches were ready; else empty */
     uint64_t read_errors, short_reads;
     struct decode_figures decode;
     struct findings findings;

@@ -35,6 +35,9 @@ struct job {
     uint64_t turns; /* runs of each rival that make up one pair */
     uint64_t order_seed; /* of the turns that the jobs of a session take; 0: drawn */
     bool dry_run;
+    /* Open loop: this many of the replayed trainer take batches in turns, each due at a fixed time
+     * (trainer/trainer.h); 0: closed loop. Set by `iobench ramp`; no option. */
+    double open_load;
     bool calibrate; /* measure the program alone, and the AU of a loop fed from memory */
 };
 

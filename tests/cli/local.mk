@@ -26,6 +26,7 @@ CLI_TESTS = \
 	tests/cli/plan.sh \
 	tests/cli/plot.sh \
 	tests/cli/portable.sh \
+	tests/cli/ramp.sh \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \

@@ -100,6 +100,79 @@ static void rate_gpus_and_scale(void **unused)
     assert_int_equal(play("replay:rate=10000", 100, 50, 4).compute_ns, 20000000);
 }
 
+/* Play an open loop whose batches become ready every batch_ns. Returns the lateness of the last
+ * one. */
+static uint64_t play_open(double load, uint64_t batch_ns, int steps, uint64_t *counted,
+                          uint64_t *nominal_ns)
+{
+    struct plugin_choice choice;
+    struct trainer trainer;
+    struct trainer_config config = {.batch_size = 10, .open_load = load};
+    struct trainer_times times = {0};
+    uint64_t ready_ns = clock_now_ns();
+
+    *counted = 0;
+    assert_int_equal(plugin_choose("trainer", trainer_registry, "replay:rate=1000", &choice), 0);
+    assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
+    for (int i = 0; i < steps; i++) {
+        struct trainer_batch batch = {.count = 10, .step = (uint64_t)i, .ready_ns = ready_ns};
+        if (ready_ns > clock_now_ns())
+            manual_clock_ns = ready_ns; /* the engine waits for the batch */
+        assert_int_equal(trainer_step(&trainer, &batch, &times), 0);
+        *counted += times.is_due;
+        *nominal_ns = times.nominal_ns;
+        ready_ns += batch_ns;
+    }
+    trainer_close(&trainer);
+    plugin_release(&choice);
+    return times.late_ns;
+}
+
+/* A step of one GPU takes 10 ms; 4 take a batch every 2.5 ms. */
+static void an_open_loop_keeps_its_schedule(void **unused)
+{
+    uint64_t counted, nominal_ns;
+
+    (void)unused;
+    /* In time: nothing is late, and each step is as long as the interval. */
+    assert_int_equal(play_open(4, 2400000, 110, &counted, &nominal_ns), 0);
+    assert_int_equal(nominal_ns, 2500000);
+    assert_int_equal(counted, 100); /* the first ten set the clock */
+    /* Each batch takes 0.1 ms longer than its interval: after the last batch of the warm-up the
+     * lateness of 100 batches adds up. */
+    assert_int_equal(play_open(4, 2600000, 110, &counted, &nominal_ns), 100 * 100000);
+    /* Loads may be fractional. */
+    assert_int_equal(play_open(0.5, 19000000, 20, &counted, &nominal_ns), 0);
+    assert_int_equal(nominal_ns, 20000000);
+}
+
+/* A batch that comes late delays no later one: the schedule is fixed. */
+static void an_open_loop_recovers(void **unused)
+{
+    struct plugin_choice choice;
+    struct trainer trainer;
+    struct trainer_config config = {.batch_size = 10, .open_load = 1};
+    struct trainer_times times;
+
+    (void)unused;
+    assert_int_equal(plugin_choose("trainer", trainer_registry, "replay:rate=1000", &choice), 0);
+    assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
+    const uint64_t start_ns = clock_now_ns();
+    for (uint64_t i = 0; i < 20; i++) {
+        const bool stalls = i == 15;
+        const uint64_t due_ns = start_ns + i * 10000000;
+        struct trainer_batch batch = {
+            .count = 10, .step = i, .ready_ns = stalls ? due_ns + 7000000 : start_ns};
+        if (batch.ready_ns > clock_now_ns())
+            manual_clock_ns = batch.ready_ns;
+        assert_int_equal(trainer_step(&trainer, &batch, &times), 0);
+        assert_int_equal(times.late_ns, stalls ? 7000000 : 0);
+        assert_int_equal(clock_now_ns(), due_ns + 10000000);
+    }
+    trainer_close(&trainer);
+    plugin_release(&choice);
+}
+
 static void a_file_is_played(void **unused)
 {
     char path[] = "/tmp/iobench-profile-XXXXXX", text[128];
@@ -180,6 +253,8 @@ int main(void)
         cmocka_unit_test(steps_add_up),
         cmocka_unit_test(a_long_stop_is_not_made_up_for),
         cmocka_unit_test(rate_gpus_and_scale),
+        cmocka_unit_test(an_open_loop_keeps_its_schedule),
+        cmocka_unit_test(an_open_loop_recovers),
         cmocka_unit_test(a_file_is_played),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(profiles_are_parsed),

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ramp: what `iobench ramp` measured, and how it is shown. Main thread.
+ */
+#ifndef IOBENCH_CMD_RAMP_H
+#define IOBENCH_CMD_RAMP_H
+
+#include "cmd/line.h"
+#include "cmd/ramp_search.h"
+#include "pipeline/result/result.h"
+#include "pipeline/settings/job.h"
+
+struct ramp_settings {
+    struct job job;
+    double from, to, limit_percent, precision_percent;
+    uint64_t runs, duration_ns;
+    char *plot;
+};
+
+/* One run at one load. */
+struct ramp_point {
+    double load, offered_samples_per_s, samples_per_s, bytes_per_s;
+    uint64_t batches; /* measured, after the warm-up */
+    uint64_t late_p50_ns, late_p99_ns, late_max_ns;
+    double stall_percent; /* p99 of lateness over the step time of one trainer */
+    bool holds;
+    enum result_cache cache;
+    enum result_limit limit;
+};
+
+struct ramp {
+    const struct ramp_settings *settings;
+    struct ranks *ranks;
+    struct line line;
+    struct ramp_search search;
+    double step_ns; /* of one trainer's batch; 0: not known yet */
+    struct ramp_point *points;
+    size_t count; /* in the order of measurement */
+    /* of the first result */
+    uint64_t records;
+    char data[512], format[64], storage[160];
+    char degraded[256]; /* of any result; "": none */
+    bool interrupted;
+};
+
+/* Print the table. */
+void ramp_print(const struct ramp *ramp);
+/* Write the JSON document and the chart as asked. Returns 0 or -errno. */
+int ramp_write_files(const struct ramp *ramp);
+
+#endif

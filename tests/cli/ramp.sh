@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How many emulated GPUs does a throttled storage feed? Upper bounds are arithmetic and hold on any machine: more
+# than --limit-rate is not read. Lower bounds need a machine with time to spare, and are the unit tests'.
+# shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
+. "$(dirname "$0")/streams.sh"
+"$IOBENCH" pack synthetic:count=1200,mean=6000 "$tmp/set" -f recordio >"$tmp/out" 2>&1 || die "no data set"
+
+# 3 MB/s of samples of 6 kB are some 500 samples/s: 5 GPUs of 100 samples/s.
+set -- ramp --data "$tmp/set" --decode none -B 4 --duration 1s --runs 1 --precision 10% --memory 1MiB
+try 0 "$@" --limit-rate 3MB/s --trainer replay:rate=100 --limit 100% --json "$tmp/a.json"
+out "x replay:rate=100"
+out "Fed      99% of the batches late by less than 100% of a step of 40.0 ms"
+grep -q " late$" "$tmp/out" || fault "no load is too high"
+cat >"$tmp/check.py" <<'END'
+import json, sys
+ramp = json.load(open(sys.argv[1]))["ramp"]
+points = ramp["points"]
+size = points[0]["record_bytes_per_s"] / points[0]["samples_per_s"]
+capacity = 3e6 / size / 100
+assert ramp["load"] is None or ramp["load"] < 1.15 * capacity, (ramp["load"], capacity)
+assert (ramp["load"] or 0) < ramp["load_that_fails"]
+assert ramp["load_low"] <= (ramp["load"] or 0) and ramp["load_high"] >= ramp["load_that_fails"]
+assert abs(ramp["step_s"] - 0.04) < 1e-6, ramp["step_s"]
+for point in points:
+    assert abs(point["offered_samples_per_s"] / point["load"] - 100) < 0.1, point
+    assert point["samples_per_s"] < 1.1 * 3e6 / size, point
+    assert point["holds"] == (point["stall_p99_percent"] < 100), point
+    assert abs(point["stall_p99_percent"] - 100 * point["lateness_p99_s"] / 0.04) < 0.01, point
+    assert point["lateness_p50_s"] <= point["lateness_p99_s"] <= point["lateness_max_s"] * 1.02, point
+    if point["load"] > 1.5 * capacity:
+        assert not point["holds"], point
+END
+python3 "$tmp/check.py" "$tmp/a.json" >"$tmp/err" 2>&1 || fault "the figures disagree"
+# The document is sealed like a result.
+sed 's/"holds": false/"holds": true/' "$tmp/a.json" >"$tmp/forged.json"
+try 1 compare "$tmp/forged.json" "$tmp/forged.json"
+
+# A set that fits one load only is told; JSON replaces the table.
+try 0 "$@" --to 0.002 --from 0.001 --trainer replay:rate=1000000 --json -
+out '"load_that_fails": null'
+no_out "x replay"
+
+# Warm caches are named: the first run read the set.
+try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
+out "warm before each run: --drop-caches reads storage"
+
+if command -v gnuplot >/dev/null; then
+    try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
+    grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"
+fi
+
+bad() {
+    text=$1
+    shift
+    try 2 ramp "$@"
+    err "$text"
+    empty out
+}
+bad "--data is required" --trainer replay:h200
+bad "replays step times" --data "$tmp/set" --trainer none
+bad "odd number" --data "$tmp/set" --runs 2
+try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
+err "are too few"
+empty out
+
+# Interrupted: it ends at once and says so.
+"$IOBENCH" "$@" --limit-rate 20kB/s --trainer replay:rate=1 >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+tried="interrupted"
+for _ in $(seq 600); do
+    [ "$(find "/proc/$pid/task" -maxdepth 1 2>/dev/null | wc -l)" -gt 3 ] && break # it reads
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid && status=0 || status=$?
+[ "$status" = 1 ] || fault "exit status $status after SIGINT"
+finish

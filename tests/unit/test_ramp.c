@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "base/random.h"
+#include "cmd/ramp_search.h"
+
+#include <math.h>
+
+/* Search a storage that holds below `capacity`; each run errs with this chance. Returns the number
+ * of runs. */
+static uint32_t search_for(struct ramp_search *search, double capacity, double errs)
+{
+    struct random random = random_start(7);
+    uint32_t runs = 0;
+
+    for (double load; (load = ramp_search_next(search)) > 0; runs++) {
+        const bool wrong = (double)random_next(&random) < errs * (double)UINT64_MAX;
+        ramp_search_add(search, load, (load < capacity) != wrong);
+        assert_in_range(runs, 0, 1000);
+    }
+    return runs;
+}
+
+/* From any start the bracket contains the capacity and is as narrow as asked; a steady storage
+ * takes two runs a load. */
+static void the_capacity_is_found(void **unused)
+{
+    const double capacities[] = {0.013, 0.5, 1, 1.01, 3.7, 64, 5000};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
+        struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
+        const uint32_t runs = search_for(&search, capacities[i], 0);
+        const struct ramp_answer answer = ramp_search_answer(&search);
+        assert_true(answer.held < capacities[i] && capacities[i] <= answer.failed);
+        assert_true(answer.failed <= answer.held * 1.02);
+        assert_true(answer.low == answer.held && answer.high == answer.failed);
+        assert_int_equal(runs, 2 * search.count);
+    }
+}
+
+/* A disturbed run decides nothing; the interval says that runs disagreed. */
+static void one_run_decides_nothing(void **unused)
+{
+    struct ramp_search search = {.from = 4, .to = 100, .precision = 0.5, .runs = 3};
+
+    (void)unused;
+    ramp_search_add(&search, 4, false);
+    assert_true(ramp_search_next(&search) == 4);
+    ramp_search_add(&search, 4, true);
+    assert_true(ramp_search_next(&search) == 4);
+    ramp_search_add(&search, 4, true);
+    search_for(&search, 8, 0);
+    const struct ramp_answer answer = ramp_search_answer(&search);
+    assert_true(answer.held >= 4 && answer.held < 8 && answer.failed >= 8);
+    assert_true(answer.low == 0); /* not all runs held at 4 */
+    assert_true(answer.high == answer.failed);
+}
+
+static void runs_that_err_widen_the_interval(void **unused)
+{
+    struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 5};
+
+    (void)unused;
+    search_for(&search, 37, 0.1);
+    const struct ramp_answer answer = ramp_search_answer(&search);
+    assert_true(answer.low < 37 && answer.high >= 37);
+    assert_true(answer.low <= answer.held && answer.failed <= answer.high);
+}
+
+/* Storage that is never, or always, fast enough ends the search too. */
+static void the_ends_are_reached(void **unused)
+{
+    struct ramp_search fast = {.from = 1, .to = 100, .precision = 0.02, .runs = 1};
+    struct ramp_search slow = fast;
+
+    (void)unused;
+    search_for(&fast, INFINITY, 0);
+    struct ramp_answer answer = ramp_search_answer(&fast);
+    assert_true(answer.held == 100 && answer.failed == 0 && isinf(answer.high));
+    search_for(&slow, 0, 0);
+    answer = ramp_search_answer(&slow);
+    assert_true(answer.held == 0 && answer.failed > 0 && answer.failed < 0.002 && answer.low == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_capacity_is_found),
+        cmocka_unit_test(one_run_decides_nothing),
+        cmocka_unit_test(runs_that_err_widen_the_interval),
+        cmocka_unit_test(the_ends_are_reached),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
