@@ -19,6 +19,7 @@ libiobench_a_SOURCES += \
 	base/image_limits.c base/image_limits.h \
 	base/landlock.c base/landlock.h \
 	base/lock.c base/lock.h \
+	base/ini.c base/ini.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/names.c base/names.h \

@@ -125,7 +125,7 @@ static int add_section(const struct invocation *invocation, const struct jobfile
     if (code == 0)
         jobs->take_turns |= job->paired;
     if (code == 0 && !job->output.label)
-        code = option_set(job_options, job, "label", jobfile->sections[section].name, "label");
+        code = option_set(job_options, job, "label", jobfile->ini.sections[section].name, "label");
     return code;
 }
 
@@ -137,8 +137,8 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs)
         struct jobfile jobfile;
         code = jobfile_load(invocation->operands[i], &jobfile);
         jobfile.allow_commands = invocation->allow_commands;
-        for (size_t k = 0; code == 0 && k < jobfile.section_count; k++)
-            if (!jobfile.sections[k].global)
+        for (size_t k = 0; code == 0 && k < jobfile.ini.section_count; k++)
+            if (!jobfile_is_global(&jobfile, k))
                 code = add_section(invocation, &jobfile, k, jobs);
         jobfile_release(&jobfile);
     }

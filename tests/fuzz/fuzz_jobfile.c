@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     fail_clear();
     int code = jobfile_parse("x.ini", text, count, &jobfile);
     FUZZ_CHECK(code == 0 || *fail_reason());
-    for (size_t i = 0; code == 0 && i < jobfile.section_count; i++) {
+    for (size_t i = 0; code == 0 && i < jobfile.ini.section_count; i++) {
         struct job job = {0};
-        if (jobfile.sections[i].global)
+        if (jobfile_is_global(&jobfile, i))
             continue;
         FUZZ_CHECK(option_defaults(job_options, &job) == 0);
         fail_clear();

@@ -236,7 +236,7 @@ static void sections_inherit_what_stands_before(void **unused)
 
     (void)unused;
     assert_int_equal(jobfile_parse("x.ini", text, strlen(text), &jobfile), 0);
-    assert_int_equal(jobfile.section_count, 4);
+    assert_int_equal(jobfile.ini.section_count, 4);
     assert_int_equal(jobfile_apply(&jobfile, 1, table, &settings), 0);
     assert_int_equal(settings.count, 1);
     assert_true(settings.flag);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/ini.h"
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 1 << 20, KEY_BYTES_MAX = 63 };
+
+/* Strip blanks at both ends, in place. */
+static char *trim(char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    size_t length = strlen(text);
+    while (length && isspace((unsigned char)text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+static int begin_section(struct ini *ini, char *line, uint32_t number)
+{
+    char *end = strchr(line, ']');
+
+    if (!end || end[1])
+        return fail(EINVAL, "%s:%u: expected [NAME] alone on a line", ini->path, number);
+    *end = '\0';
+    char *name = trim(line + 1);
+    if (!*name)
+        return fail(EINVAL, "%s:%u: section without a name", ini->path, number);
+    ini->sections[ini->section_count++] =
+        (struct ini_section){.name = strdup(name), .first = ini->entry_count};
+    return ini->sections[ini->section_count - 1].name ? 0 : fail(ENOMEM, "out of memory");
+}
+
+static int add_entry(struct ini *ini, char *line, uint32_t number)
+{
+    char *equals = strchr(line, '='), *value = NULL;
+
+    if (ini->section_count == 0)
+        return fail(EINVAL, "%s:%u: option before the first [section]", ini->path, number);
+    if (equals) {
+        *equals = '\0';
+        value = trim(equals + 1);
+    }
+    char *key = trim(line);
+    while (*key == '-') /* accept options copied with their dashes */
+        key++;
+    if (!*key || strlen(key) > KEY_BYTES_MAX)
+        return fail(EINVAL, "%s:%u: expected key=value", ini->path, number);
+    for (char *at = key; *at; at++)
+        if (*at == '_')
+            *at = '-';
+    struct ini_entry *entry = &ini->entries[ini->entry_count++];
+    *entry = (struct ini_entry){strdup(key), value ? strdup(value) : NULL, number};
+    if (!entry->key || (value && !entry->value))
+        return fail(ENOMEM, "out of memory");
+    ini->sections[ini->section_count - 1].count++;
+    return 0;
+}
+
+int ini_parse(const char *path, const char *text, size_t bytes, struct ini *ini)
+{
+    size_t lines = 1;
+    uint32_t number = 0;
+    int code = 0;
+
+    *ini = (struct ini){.path = strdup(path)};
+    for (size_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
+    char *copy = malloc(bytes + 1), *cursor = copy, *line;
+    ini->entries = memory_array(lines, sizeof *ini->entries);
+    ini->sections = memory_array(lines, sizeof *ini->sections);
+    if (!ini->path || !copy || !ini->entries || !ini->sections) {
+        free(copy);
+        return fail(ENOMEM, "%s: out of memory", path);
+    }
+    memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    if (memchr(copy, '\0', bytes))
+        code = fail(EINVAL, "%s: not an ini file: contains NUL bytes", path);
+    while (code == 0 && (line = strsep(&cursor, "\n"))) {
+        line = trim(line);
+        number++;
+        if (*line == '[')
+            code = begin_section(ini, line, number);
+        else if (*line && *line != '#' && *line != ';')
+            code = add_entry(ini, line, number);
+    }
+    free(copy);
+    return code;
+}
+
+int ini_load(const char *path, struct ini *ini)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+
+    *ini = (struct ini){0};
+    int code = file_load(path, FILE_BYTES_MAX, &text, &bytes);
+    if (code == 0)
+        code = ini_parse(path, text, bytes, ini);
+    free(text);
+    return code;
+}
+
+void ini_release(struct ini *ini)
+{
+    for (size_t i = 0; i < ini->entry_count; i++) {
+        free(ini->entries[i].key);
+        free(ini->entries[i].value);
+    }
+    for (size_t i = 0; i < ini->section_count; i++)
+        free(ini->sections[i].name);
+    free(ini->entries);
+    free(ini->sections);
+    free(ini->path);
+    *ini = (struct ini){0};
+}
+
+const struct ini_entry *ini_find(const struct ini *ini, const struct ini_section *section,
+                                 const char *key)
+{
+    for (size_t i = section->count; i-- > 0;)
+        if (strcmp(ini->entries[section->first + i].key, key) == 0)
+            return &ini->entries[section->first + i];
+    return NULL;
+}
