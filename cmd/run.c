@@ -217,6 +217,25 @@ static void print_result(const struct result *result, const struct summary *summ
     fflush(stdout);
 }
 
+static int check_rate(const char *option, double measured, double required, const char *unit)
+{
+    if (!(required > 0) || measured >= required)
+        return 0;
+    return fail(ERANGE, "--%s: reached %.6g %s, %.1f%% of the required %.6g", option, measured,
+                unit, 100 * measured / required, required);
+}
+
+/* What --require-samples-per-s and --require-rate ask. */
+static int check_required(const struct job *job, const struct summary *summary)
+{
+    int code = check_rate("require-samples-per-s", summary->samples_per_s.median,
+                          job->require_samples_per_s, "samples/s");
+
+    return code ? code
+                : check_rate("require-rate", summary->bytes_per_s.median,
+                             (double)job->require_rate_bytes, "bytes/s");
+}
+
 /* Print a job's result. A job that failed before its first run has no table, but its files say that
  * it is invalid. all: array for its JSON, or NULL. Returns enum command_exit. */
 static int show(const struct invocation *invocation, struct result *result, struct outputs *outputs,
@@ -237,6 +256,8 @@ static int show(const struct invocation *invocation, struct result *result, stru
         code = fail(ENOMEM, "out of memory");
     if (summary->all.skipped || *result->degraded_reason)
         status = COMMAND_FAILED;
+    if (code == 0 && result->valid && !result->job->dry_run)
+        code = check_required(result->job, summary);
     free(summary);
     return code ? command_failed(invocation) : status;
 }
